@@ -1,0 +1,1 @@
+"""Conformance suite and fuzzer for MCP servers over stdio."""

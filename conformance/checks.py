@@ -1,0 +1,61 @@
+"""Which requirement is cited by which check, read from the suites' source without importing it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+PACKAGE = "conformance.suites"
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check: the ``name`` of its function, its ``suite`` (file name) and the ids it cites."""
+
+    suite: str
+    name: str
+    requirements: tuple[str, ...]
+
+
+def suites_directory() -> Path:
+    """Where the suites are installed; they are not imported for it."""
+    spec = find_spec(PACKAGE)
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+@cache
+def checks() -> tuple[Check, ...]:
+    """Every check of the suites, in the order of files and lines."""
+    return tuple(
+        check
+        for path in sorted(suites_directory().glob("test_*.py"))
+        for check in _checks_in(path.name, ast.parse(path.read_text(encoding="utf-8")))
+    )
+
+
+@cache
+def checked() -> Mapping[str, tuple[Check, ...]]:
+    """The checks that cite each requirement id."""
+    found: dict[str, list[Check]] = {}
+    for check in checks():
+        for id in check.requirements:
+            found.setdefault(id, []).append(check)
+    return {id: tuple(some) for id, some in found.items()}
+
+
+def _checks_in(suite: str, module: ast.Module) -> Iterator[Check]:
+    for node in module.body:
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            yield Check(suite, node.name, tuple(_cited(node)))
+
+
+def _cited(function: ast.FunctionDef) -> Iterator[str]:
+    for decorator in function.decorator_list:
+        if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "pytest.mark.requirement":
+            yield from (str(ast.literal_eval(argument)) for argument in decorator.args)

@@ -1,0 +1,152 @@
+"""The command ``mcp-conformance``: it parses its words and hands the work on."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from conformance import catalogue
+from conformance.checks import checked, suites_directory
+
+USAGE_ERROR = 4
+PASSED_ON = ("revision", "timeout", "start-timeout", "cwd", "failing-tool", "changing-tool")
+REPEATED = ("env", "call", "select")
+FLAGS = ("strict", "pedantic")
+ISOLATED = (
+    f"--rootdir={os.curdir}",
+    f"--confcutdir={suites_directory()}",
+    f"--config-file={os.devnull}",
+    *("-p", "no:cacheprovider", "-q", "-rN", "--no-header", "--tb=short"),
+)
+"""Pytest's options for a run that no project's configuration touches."""
+
+
+class Mistake(Exception):  # noqa: N818
+    """A mistake of the user's, in one line."""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line and exit 4, as pytest's are."""
+
+    def error(self, message: str) -> None:  # type: ignore[override]
+        """Raise the message as a `Mistake`."""
+        raise Mistake(message)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; the exit status is pytest's: 0 clean, 1 findings, 2 interrupted, 4 user's mistake."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    command: list[str] | None = None
+    if "--" in words:
+        cut = words.index("--")
+        words, command = words[:cut], words[cut + 1 :]
+    try:
+        options, rest = _parser().parse_known_args(words)
+        status: int = options.action(options, rest, command)
+    except Mistake as mistake:
+        print(f"mcp-conformance: {mistake}", file=sys.stderr)  # noqa: T201
+        return USAGE_ERROR
+    except BrokenPipeError:
+        return 0
+    return status
+
+
+def _parser() -> Parser:
+    parser = Parser(prog="mcp-conformance", description="Conformance tests for MCP servers over stdio.")
+    actions = parser.add_subparsers(metavar="run|list|explain", required=True)
+    run = actions.add_parser(
+        "run",
+        help="put a server under the suites",
+        usage="%(prog)s [options] [pytest's options] -- COMMAND [ARGUMENTS ...]",
+        allow_abbrev=False,
+    )
+    for name in PASSED_ON:
+        run.add_argument(f"--{name}", help=f"see pytest --help, --mcp-{name}")
+    for name in REPEATED:
+        run.add_argument(f"--{name}", action="append", default=[], help=f"see pytest --help, --mcp-{name}")
+    for name in FLAGS:
+        run.add_argument(f"--{name}", action="store_true", help=f"see pytest --help, --mcp-{name}")
+    run.set_defaults(action=_run)
+    list_ = actions.add_parser("list", help="list the requirements")
+    list_.add_argument("pattern", nargs="?", help="a family or the beginning of an id")
+    list_.add_argument("--level", choices=("MUST", "SHOULD", "MAY"), type=str.upper)
+    list_.add_argument(
+        "--revision",
+        choices=("2024-10-07", "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"),
+    )
+    state = list_.add_mutually_exclusive_group()
+    state.add_argument("--checked", action="store_true", help="only those with a check")
+    state.add_argument("--unchecked", action="store_true", help="only those without a check")
+    list_.set_defaults(action=_list)
+    explain = actions.add_parser("explain", help="explain one requirement")
+    explain.add_argument("id")
+    explain.set_defaults(action=_explain)
+    return parser
+
+
+def _run(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
+    if not command:
+        raise Mistake("run: which server? mcp-conformance run [options] -- COMMAND [ARGUMENTS ...]")
+    stray = next((word for word in rest if not word.startswith("-") and Path(word).exists()), None)
+    if stray is not None:
+        raise Mistake(f"run: {stray!r} stands before --; the server's command goes behind it")
+    words = [str(suites_directory()), *ISOLATED, f"--mcp-conformance-server={json.dumps(command)}"]
+    for name in PASSED_ON:
+        given = getattr(options, name.replace("-", "_"))
+        words += [f"--mcp-{name}={given}"] if given is not None else []
+    for name in REPEATED:
+        words += [f"--mcp-{name}={given}" for given in getattr(options, name)]
+    words += [f"--mcp-{name}" for name in FLAGS if getattr(options, name)]
+    return int(pytest.main([*words, *rest]))
+
+
+def _list(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
+    _no_more(rest, command)
+    rows = catalogue.all_requirements()
+    wanted = _select(options.pattern) if options.pattern else frozenset(rows)
+    for id, row in rows.items():
+        if id not in wanted or (options.revision and not row.holds_in(options.revision)):
+            continue
+        levels = sorted(
+            {row.level(revision) for revision in row.revisions if options.revision in (None, revision)}
+        )
+        if options.level and options.level not in levels:
+            continue
+        if (options.checked and id not in checked()) or (options.unchecked and id in checked()):
+            continue
+        mark = "checked" if id in checked() else "untestable" if row.untestable else "-"
+        print(f"{id:<48} {'/'.join(levels):<12} {mark:<11} {row.says}")  # noqa: T201
+    return 0
+
+
+def _explain(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
+    _no_more(rest, command)
+    _select(options.id)
+    if options.id not in catalogue.all_requirements():
+        raise Mistake(
+            f"{options.id!r} is a family: name one of its requirements (mcp-conformance list {options.id})"
+        )
+    from conformance.report import explanation  # noqa: PLC0415
+
+    for line in explanation(catalogue.requirement(options.id)):
+        print(line)  # noqa: T201
+    return 0
+
+
+def _select(pattern: str) -> frozenset[str]:
+    try:
+        return catalogue.select(pattern)
+    except catalogue.UnknownRequirement as error:
+        near = f"; did you mean {' or '.join(error.suggestions)}?" if error.suggestions else ""
+        raise Mistake(f"no requirement or family {pattern!r}{near}") from error
+
+
+def _no_more(rest: Sequence[str], command: list[str] | None) -> None:
+    if rest or command:
+        raise Mistake(f"unknown words: {' '.join([*rest, *(command or [])])}")

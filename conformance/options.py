@@ -1,0 +1,233 @@
+"""The options of the plugin, as flags and as ini values, and what they mean."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from conformance import catalogue, revisions
+from conformance.checks import checked
+
+if TYPE_CHECKING:
+    from conformance.surface import Sample, Settings
+
+TAKEN_BY = ("pytest-mcptest", "mcp-pytest")
+"""Distributions whose pytest plugins have an option ``--mcp-server`` of their own."""
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Register every flag and ini value."""
+    group = parser.getgroup("mcp conformance", "MCP conformance")
+    names = ["--mcp-conformance-server"] if _is_taken() else ["--mcp-conformance-server", "--mcp-server"]
+    help_ = "run the conformance suites against this stdio server"
+    try:
+        group.addoption(*names, dest="mcp_conformance_server", metavar="COMMAND", help=help_)
+    except ValueError:  # another plugin was first
+        group.addoption(names[0], dest="mcp_conformance_server", metavar="COMMAND", help=help_)
+    parser.addini("mcp_server", f"{help_} (a command line, or a JSON array of its words)")
+    for name, metavar, help_, default in _VALUES:
+        group.addoption(
+            f"--mcp-{name}", dest=_dest(name), metavar=metavar, help=f"{help_} (default: {default})"
+        )
+        parser.addini(_dest(name), help_, default=None)
+    for name, metavar, help_ in _LISTS:
+        group.addoption(f"--mcp-{name}", dest=_dest(name), metavar=metavar, action="append", help=help_)
+        parser.addini(_dest(name), help_, type="linelist", default=[])
+    for name, help_ in _FLAGS:
+        group.addoption(f"--mcp-{name}", dest=_dest(name), action="store_true", default=None, help=help_)
+        parser.addini(_dest(name), help_, type="bool", default=False)
+
+
+_VALUES = (
+    ("revision", "REVISION", "latest, all, or revisions such as 2025-06-18,2025-11-25", "latest"),
+    ("timeout", "SECONDS", "how long an answer may take", "30"),
+    ("start-timeout", "SECONDS", "how long the answer to initialize may take", "30"),
+    ("cwd", "DIR", "the server's working directory", "the current one"),
+    ("failing-tool", "'NAME JSON'", "a tool call that fails inside the tool", "none"),
+    ("changing-tool", "'NAME JSON'", "a tool call that changes the list of tools", "none"),
+)
+_LISTS = (
+    ("env", "NAME=VALUE", "an environment variable for the server (may be repeated)"),
+    ("call", "WHICH", "tools that may be called: readonly (the default), all, none, or names with * and ?"),
+    ("select", "ID", "only these requirements or families, e.g. tools.def or content.image.base64[my_tool]"),
+)
+_FLAGS = (
+    ("strict", "a SHOULD that is broken fails"),
+    ("pedantic", "judge rules without a keyword (prose, example, json-rpc, derived) as if they had one"),
+)
+
+
+def _dest(name: str) -> str:
+    return f"mcp_{name.replace('-', '_')}"
+
+
+def _is_taken() -> bool:
+    return any(_is_installed(name) for name in TAKEN_BY)
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        metadata.distribution(name)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+# Reading -----------------------------------------------------------------------------------------
+
+
+def server_named(config: pytest.Config) -> bool:
+    """Whether this run has a server to check."""
+    return bool(config.getoption("mcp_conformance_server") or config.getini("mcp_server"))
+
+
+def value(config: pytest.Config, name: str) -> Any:
+    """An option's value: the flag if given, else the ini value."""
+    flag = config.getoption(_dest(name))
+    return flag if flag is not None else config.getini(_dest(name))
+
+
+def validate(config: pytest.Config) -> None:
+    """Read every option once.  Raises `pytest.UsageError` with one clear line for the first mistake."""
+    chosen = settings(config)
+    program = chosen.command[0]
+    if shutil.which(program, path=chosen.env.get("PATH")) is None and not _is_program(chosen, program):
+        raise pytest.UsageError(f"--mcp-server: no such program: {program}")
+    wanted_revisions(config)
+    selected(config)
+
+
+def _is_program(chosen: Settings, program: str) -> bool:
+    return chosen.cwd is not None and (chosen.cwd / program).is_file()
+
+
+def settings(config: pytest.Config) -> Settings:
+    """How the server is to be run.  Raises `pytest.UsageError`."""
+    from conformance.surface import Settings  # noqa: PLC0415  (loads jsonschema: not before a server is named)
+
+    return Settings(
+        command=_command(config),
+        env=dict(_pair(text) for text in value(config, "env")),
+        cwd=_directory(config),
+        timeout=_seconds(config, "timeout", 30.0),
+        start_timeout=_seconds(config, "start-timeout", 30.0),
+        call=_callable(_words(value(config, "call"))),
+        failing_tool=_sample(config, "failing-tool"),
+        changing_tool=_sample(config, "changing-tool"),
+    )
+
+
+def _command(config: pytest.Config) -> tuple[str, ...]:
+    text = config.getoption("mcp_conformance_server") or config.getini("mcp_server")
+    if text.lstrip().startswith("["):
+        words = _json(text, "--mcp-server")
+        if not words or not all(isinstance(word, str) for word in words):
+            raise pytest.UsageError("--mcp-server: a JSON array of words is expected")
+        return tuple(words)
+    try:
+        words = shlex.split(text, posix=os.name == "posix")
+    except ValueError as error:
+        raise pytest.UsageError(f"--mcp-server: {error} in {text!r}") from error
+    if not words:
+        raise pytest.UsageError("--mcp-server: a command is expected")
+    return tuple(word.strip('"') if os.name != "posix" else word for word in words)
+
+
+def _json(text: str, flag: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise pytest.UsageError(f"{flag}: not JSON: {error} in {text!r}") from error
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, content = text.partition("=")
+    if not equals or not name:
+        raise pytest.UsageError(f"--mcp-env: NAME=VALUE is expected, not {text!r}")
+    return name, content
+
+
+def _directory(config: pytest.Config) -> Path | None:
+    text = value(config, "cwd")
+    if not text:
+        return None
+    path = Path(text) if config.getoption("mcp_cwd") else config.rootpath / text
+    if not path.is_dir():
+        raise pytest.UsageError(f"--mcp-cwd: no such directory: {text}")
+    return path.absolute()
+
+
+def _seconds(config: pytest.Config, name: str, default: float) -> float:
+    text = value(config, name)
+    if not text:
+        return default
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds < float("inf"):
+        raise pytest.UsageError(f"--mcp-{name}: a number of seconds above 0 is expected, not {text!r}")
+    return seconds
+
+
+def _words(texts: list[str]) -> list[str]:
+    return [word for text in texts for word in text.replace(",", " ").split()]
+
+
+def _callable(words: list[str]) -> tuple[str, ...]:
+    """Names are added to the tools that say they are read-only, unless ``none`` is among them."""
+    return tuple(word for word in words if word != "none") if "none" in words else ("readonly", *words)
+
+
+def _sample(config: pytest.Config, name: str) -> Sample | None:
+    from conformance.surface import Sample  # noqa: PLC0415
+
+    text = value(config, name)
+    if not text:
+        return None
+    tool, _, arguments = text.strip().partition(" ")
+    made = _json(arguments or "{}", f"--mcp-{name}")
+    if not isinstance(made, dict):
+        raise pytest.UsageError(f"--mcp-{name}: arguments are a JSON object, not {arguments!r}")
+    return Sample(tool, made)
+
+
+def wanted_revisions(config: pytest.Config) -> tuple[str, ...]:
+    """The revisions to test in, or ``("latest",)``.  Raises `pytest.UsageError`."""
+    words = tuple(_words([value(config, "revision") or "latest"]))
+    if words == ("all",):
+        return revisions.HANDSHAKE
+    if words == ("latest",):
+        return words
+    for word in words:
+        if word not in revisions.HANDSHAKE:
+            known = ", ".join(("latest", "all", *revisions.HANDSHAKE))
+            raise pytest.UsageError(f"--mcp-revision: unknown revision {word!r}; known are {known}")
+    return tuple(dict.fromkeys(words))
+
+
+def selected(config: pytest.Config) -> list[tuple[frozenset[str], str]]:
+    """What ``--mcp-select`` names: sets of requirement ids, each with a tool's name or an empty string.
+
+    Raises `pytest.UsageError` for an id the catalogue lacks and for one that no check covers.
+    """
+    return [_selection(text) for text in value(config, "select")]
+
+
+def _selection(text: str) -> tuple[frozenset[str], str]:
+    pattern, bracket, tool = text.partition("[")
+    try:
+        ids = catalogue.select(pattern)
+    except catalogue.UnknownRequirement as error:
+        near = f"; did you mean {' or '.join(error.suggestions)}?" if error.suggestions else ""
+        raise pytest.UsageError(f"--mcp-select: no requirement or family {pattern!r}{near}") from error
+    if not any(id in checked() for id in ids):
+        raise pytest.UsageError(f"--mcp-select: no check covers {pattern!r} yet")
+    return ids, tool.removesuffix("]") if bracket else ""

@@ -1,0 +1,334 @@
+"""One child process on three pipes: the only module that knows threads and signals."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import IO, Final
+
+POSIX = os.name == "posix"
+MAX_LINE = 64 * 1024 * 1024
+MAX_QUEUED = 64 * 1024 * 1024
+STDERR_KEPT = 64 * 1024
+CHUNK = 64 * 1024
+
+
+class CannotStart(Exception):  # noqa: N818
+    """The command could not be started at all: it does not exist, or the system refused it."""
+
+
+class End(Enum):
+    """The type of `EOF`: the server's stdout is closed and everything it wrote has been read."""
+
+    EOF = "eof"
+
+
+EOF: Final = End.EOF
+
+
+@dataclass(frozen=True)
+class Overlong:
+    """A line that was cut because it has more than `MAX_LINE` bytes; ``head`` is its beginning."""
+
+    head: bytes
+
+
+class Process:
+    """A running child, its stdout as lines, its stderr drained, its stdin never blocking us.
+
+    The child leads a process group of its own, so that `stop` reaches everything it started.
+
+    Raises `CannotStart` when there is nothing to run.
+    """
+
+    def __init__(
+        self, command: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: Path | None = None
+    ):
+        self.command = tuple(command)
+        self.started = time.monotonic()
+        self._child = _start(self.command, env, cwd)
+        self._lines = _Queue()
+        self._writes = _Queue()
+        self._stderr: deque[bytes] = deque()
+        self._stderr_bytes = 0
+        self._wake = _Wake()
+        self._stopped = False
+        pumps = (self._pump_stdout, self._pump_stderr, self._pump_stdin)
+        self._threads = [threading.Thread(target=pump, daemon=True) for pump in pumps]
+        for thread in self._threads:
+            thread.start()
+
+    # What a conversation needs
+
+    def write(self, data: bytes) -> None:
+        """Hand bytes to the child's stdin; they are written in the background, in order."""
+        self._writes.put(data, len(data))
+
+    def read(self, timeout: float) -> tuple[float, bytes | Overlong | End] | None:
+        """The next line of stdout with the second it came, `EOF` at the end, None if nothing came in time."""
+        return self._lines.get(timeout)
+
+    def close_stdin(self) -> None:
+        """Close the child's stdin once what was handed to `write` is out."""
+        self._writes.put(EOF, 0)
+
+    @property
+    def age(self) -> float:
+        """Seconds since the child was started."""
+        return time.monotonic() - self.started
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit status; None while the child runs; negative, minus the signal that ended it."""
+        return self._child.poll()
+
+    def wait(self, timeout: float) -> int | None:
+        """Wait for the child to exit; its exit status, or None if it still runs."""
+        try:
+            return self._child.wait(timeout)
+        except subprocess.TimeoutExpired:
+            return None
+
+    @property
+    def stderr(self) -> str:
+        """The last `STDERR_KEPT` bytes of what the child wrote to stderr."""
+        return b"".join(self._stderr).decode("utf-8", "backslashreplace")
+
+    # The end
+
+    def stop(self, grace: float = 2.0) -> None:
+        """End the child and everything it started: close stdin, then SIGTERM, then SIGKILL to the group.
+
+        Each step is given ``grace`` seconds.  When this returns, no thread and no pipe is left.
+        """
+        if self._stopped:
+            return
+        self._stopped = True
+        self._lines.discard()
+        self.close_stdin()
+        try:
+            if self.wait(grace) is None:
+                _signal_group(self._child, signal.SIGTERM)
+                self.wait(grace)
+        finally:
+            _kill_group(self._child)
+            self._child.wait()
+            self._wake.set()
+            self._writes.discard()
+            for thread in self._threads:
+                thread.join()
+            for pipe in (self._child.stdin, self._child.stdout, self._child.stderr):
+                _close(pipe)
+            self._wake.close()
+
+    # The pumps
+
+    def _pump_stdout(self) -> None:
+        splitter = Splitter(lambda line: self._lines.put(line, _size(line), self.age))
+        self._drain(self._child.stdout, splitter.feed)
+        splitter.finish()
+        self._lines.put(EOF, 0, self.age)
+
+    def _pump_stderr(self) -> None:
+        self._drain(self._child.stderr, self._keep_stderr)
+
+    def _keep_stderr(self, chunk: bytes) -> None:
+        self._stderr.append(chunk)
+        self._stderr_bytes += len(chunk)
+        while self._stderr_bytes - len(self._stderr[0]) >= STDERR_KEPT:
+            self._stderr_bytes -= len(self._stderr.popleft())
+
+    def _drain(self, pipe: IO[bytes] | None, take: Callable[[bytes], None]) -> None:
+        assert pipe is not None
+        with contextlib.suppress(OSError):
+            while self._wake.wait_readable(pipe.fileno()):
+                chunk = os.read(pipe.fileno(), CHUNK)
+                if not chunk:
+                    return
+                take(chunk)
+
+    def _pump_stdin(self) -> None:
+        pipe = self._child.stdin
+        assert pipe is not None
+        with contextlib.suppress(OSError):
+            while (item := self._writes.get(None)) is not None:
+                _, data = item
+                if not isinstance(data, bytes):
+                    break
+                view = memoryview(data)
+                while view and self._wake.wait_writable(pipe.fileno()):
+                    view = view[os.write(pipe.fileno(), view[:4096]) :]
+        self._writes.discard()
+        _close(pipe)
+
+
+class Splitter:
+    """Cuts a stream into lines at 0x0A and nowhere else."""
+
+    def __init__(self, take: Callable[[bytes | Overlong], None], limit: int = MAX_LINE):
+        self._take, self._limit = take, limit
+        self._parts: list[bytes] = []
+        self._held = 0
+        self._cut = False
+
+    def feed(self, chunk: bytes) -> None:
+        """Take a chunk as it came from the pipe."""
+        first, *rest = chunk.split(b"\n")
+        self._hold(first)
+        for part in rest:
+            self._emit()
+            self._hold(part)
+
+    def finish(self) -> None:
+        """The stream has ended: what is left is a last line without its line end."""
+        if self._held or self._cut:
+            self._emit()
+
+    def _hold(self, part: bytes) -> None:
+        if self._cut:
+            return
+        self._parts.append(part)
+        self._held += len(part)
+        if self._held > self._limit:
+            self._take(Overlong(b"".join(self._parts)[:4096]))
+            self._parts, self._held, self._cut = [], 0, True
+
+    def _emit(self) -> None:
+        line, cut = b"".join(self._parts), self._cut
+        self._parts, self._held, self._cut = [], 0, False
+        if not cut:
+            self._take(line)
+
+
+class _Queue:
+    """A queue bounded by bytes, so that a flooding child waits for us instead of filling our memory."""
+
+    def __init__(self) -> None:
+        self._items: deque[tuple[float, int, bytes | Overlong | End]] = deque()
+        self._bytes = 0
+        self._closed = False
+        self._changed = threading.Condition()
+
+    def put(self, item: bytes | Overlong | End, size: int, at: float = 0.0) -> None:
+        with self._changed:
+            while self._bytes > MAX_QUEUED and not self._closed:
+                self._changed.wait()
+            if not self._closed:
+                self._items.append((at, size + 64, item))
+                self._bytes += size + 64
+                self._changed.notify_all()
+
+    def get(self, timeout: float | None) -> tuple[float, bytes | Overlong | End] | None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._items or self._closed, timeout)
+            if not self._items:
+                return None
+            at, size, item = self._items.popleft()
+            self._bytes -= size
+            self._changed.notify_all()
+            return at, item
+
+    def discard(self) -> None:
+        """Take nothing more; what waits to be put or got goes on at once."""
+        with self._changed:
+            self._closed = True
+            if not any(item is EOF for _, _, item in self._items):
+                self._items.clear()
+            self._changed.notify_all()
+
+
+class _Wake:
+    """Lets a thread that waits for a pipe be called off (POSIX; elsewhere killing the child closes the pipes)."""
+
+    def __init__(self) -> None:
+        self._read, self._write = os.pipe() if POSIX else (-1, -1)
+
+    def set(self) -> None:
+        if POSIX:
+            os.write(self._write, b"!")
+
+    def close(self) -> None:
+        if POSIX:
+            os.close(self._read)
+            os.close(self._write)
+
+    def wait_readable(self, fd: int) -> bool:
+        """Whether ``fd`` can be read without blocking; False when called off."""
+        return self._wait(fd, writing=False)
+
+    def wait_writable(self, fd: int) -> bool:
+        """Whether ``fd`` takes some bytes without blocking; False when called off."""
+        return self._wait(fd, writing=True)
+
+    def _wait(self, fd: int, *, writing: bool) -> bool:
+        if sys.platform == "win32":
+            return True
+        import select  # noqa: PLC0415  (absent where pipes cannot be polled)
+
+        poll = select.poll()
+        poll.register(fd, select.POLLOUT if writing else select.POLLIN)
+        poll.register(self._read, select.POLLIN)
+        return self._read not in {ready for ready, _ in poll.poll()}
+
+
+def _start(
+    command: tuple[str, ...], env: Mapping[str, str] | None, cwd: Path | None
+) -> subprocess.Popen[bytes]:
+    group = {"start_new_session": True} if POSIX else {"creationflags": _new_group_flag()}
+    try:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            env=None if env is None else dict(env),
+            cwd=cwd,
+            **group,  # type: ignore[call-overload]
+        )
+    except (OSError, ValueError) as error:
+        raise CannotStart(f"cannot start {command[0]!r}: {error}") from error
+
+
+def _new_group_flag() -> int:
+    return int(getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0))
+
+
+def _signal_group(child: subprocess.Popen[bytes], number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if sys.platform == "win32":
+            child.terminate()
+        else:
+            os.killpg(child.pid, number)
+
+
+def _kill_group(child: subprocess.Popen[bytes]) -> None:
+    """End what is left of the group; the leader may long be gone."""
+    if sys.platform == "win32":
+        subprocess.run(  # the tree, while the leader's id still names it
+            ["taskkill", "/F", "/T", "/PID", str(child.pid)],  # noqa: S607
+            capture_output=True,
+            check=False,
+        )
+    else:
+        _signal_group(child, signal.SIGKILL)
+
+
+def _close(pipe: IO[bytes] | None) -> None:
+    if pipe is not None:
+        with contextlib.suppress(OSError):
+            pipe.close()
+
+
+def _size(line: bytes | Overlong) -> int:
+    return len(line) if isinstance(line, bytes) else len(line.head)

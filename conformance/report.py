@@ -1,0 +1,211 @@
+"""Findings as text: what a reader needs to see what went wrong, why, and how to see it again."""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from conformance.catalogue import Requirement, families
+from conformance.checks import checked
+from conformance.surface import Settings, Subject, Surface
+from conformance.verdict import ORDER, Outcome
+from conformance.wire import Line, shorten
+
+WIDTH = 110
+LINE_SHOWN = 600
+LINES_SHOWN = 6
+STDERR_SHOWN = 1000
+NAMES_SHOWN = 12
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a check found: ``expected`` and ``got``, the lines that prove it, and the server's stderr."""
+
+    expected: str = ""
+    got: str = ""
+    lines: tuple[Line, ...] = ()
+    stderr: str = ""
+
+
+@dataclass(frozen=True)
+class Result:
+    """One check's result: which rule, in which revision, for which tool, and what became of it."""
+
+    node: str
+    requirement: str
+    level: str
+    basis: str
+    revision: str
+    says: str
+    spec: str
+    outcome: Outcome
+    tool: str = ""
+    reason: str = ""
+    text: str = ""
+
+    @property
+    def family(self) -> str:
+        """The family of its requirement."""
+        return self.requirement.partition(".")[0]
+
+
+def finding_text(result: Result, evidence: Evidence, again: str) -> str:
+    """A finding in full."""
+    about = f" · tool {shorten(result.tool, 60)}" if result.tool else ""
+    word = f"{result.outcome}: " if result.outcome is Outcome.BLOCKED else ""
+    head = f"{word}{result.requirement} · {result.level} ({result.basis}) · {result.revision}{about}"
+    rows = [
+        ("expected", evidence.expected),
+        ("got", evidence.got),
+        ("wire", "\n".join(_wire(evidence.lines))),
+        ("stderr", shorten(evidence.stderr[-STDERR_SHOWN:].strip(), STDERR_SHOWN)),
+        ("spec", result.spec),
+        ("again", again),
+    ]
+    return "\n".join([head, *_wrap(result.says, "  "), *_table(rows)])
+
+
+def _wire(lines: Sequence[Line]) -> Iterator[str]:
+    for line in lines[:LINES_SHOWN]:
+        note = f"   ({line.fault})" if line.fault else ""
+        yield f"{'>' if line.sent else '<'} {shorten(line.text, LINE_SHOWN)}{note}"
+    if len(lines) > LINES_SHOWN:
+        yield f"... and {len(lines) - LINES_SHOWN} more lines"
+
+
+def _wrap(text: str, indent: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent)
+
+
+def _table(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
+    for name, text in rows:
+        for number, line in enumerate(text.splitlines()):
+            yield f"  {name if number == 0 else '':<9} {line}"
+
+
+def again(settings: Settings, requirement: str, revision: str, tool: str) -> str:
+    """The command that runs this one check again."""
+    select = f"{requirement}[{tool}]" if tool else requirement
+    words = ["mcp-conformance", "run", "--select", select, "--revision", revision]
+    if settings.cwd is not None:
+        words += ["--cwd", str(settings.cwd)]
+    for name, content in settings.env.items():
+        words += ["--env", f"{name}={content}"]
+    if "readonly" not in settings.call:
+        words += ["--call", "none"]
+    for pattern in settings.call:
+        words += ["--call", pattern] if pattern != "readonly" else []
+    return shlex.join([*words, "--", *settings.command])
+
+
+# The subject -------------------------------------------------------------------------------------
+
+
+def subject_lines(subject: Subject) -> Iterator[str]:
+    """Who the server is and what it offers, a line for each revision."""
+    for surface in subject.surfaces:
+        if surface.refused:
+            yield f"{surface.revision}: not spoken (it offered {surface.refused})"
+        elif surface.dead:
+            yield f"{surface.revision}: no conversation came about"
+        else:
+            yield f"{surface.server_name}, revision {surface.revision}: {_offer(surface)}"
+
+
+def _offer(surface: Surface) -> str:
+    declared = surface.result.get("capabilities")
+    names = list(declared.json) if declared is not None and isinstance(declared.json, dict) else []
+    words = [f"tools ({len(surface.tools)})" if name == "tools" else shorten(str(name), 40) for name in names]
+    noise = f"; {surface.noise} lines on stdout were no JSON" if surface.noise else ""
+    return f"offers {', '.join(words) or 'nothing'}{noise}"
+
+
+def held_back_line(names: Sequence[str]) -> str:
+    """Which tools were not called, and what would release them."""
+    shown = ", ".join(shorten(name, 40) for name in names[:NAMES_SHOWN])
+    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+    return f"not called: {shown}{more} (release them by name with --call NAME, or all with --call all)"
+
+
+# The verdict -------------------------------------------------------------------------------------
+
+
+def table(results: Sequence[Result]) -> Iterator[str]:
+    """Counts for each family of requirements."""
+    shown = list(reversed(ORDER))
+    yield f"{'':<14}" + "".join(f"{outcome.value:>10}" for outcome in shown)
+    for family in dict.fromkeys(result.family for result in results):
+        counts = Counter(result.outcome for result in results if result.family == family)
+        yield f"{family:<14}" + "".join(f"{counts[outcome] or '':>10}" for outcome in shown)
+
+
+def grouped(results: Iterable[Result], *outcomes: Outcome) -> Iterator[list[Result]]:
+    """The findings of these outcomes, those of one requirement together, worst first."""
+    groups: dict[tuple[int, str], list[Result]] = {}
+    for result in results:
+        if result.outcome in outcomes:
+            groups.setdefault((-ORDER.index(result.outcome), result.requirement), []).append(result)
+    for key in sorted(groups, key=lambda key: key[0]):
+        yield groups[key]
+
+
+def finding_lines(group: Sequence[Result]) -> Iterator[str]:
+    """The findings of one requirement in short: the rule once, then each case."""
+    first = group[0]
+    yield f"{first.outcome.upper()} {first.requirement} ({first.level}, {first.basis})"
+    yield from _wrap(first.says, "  ")
+    for result in group[:NAMES_SHOWN]:
+        yield from textwrap.wrap(
+            f"{_case(result)}: {result.reason}", WIDTH, initial_indent="  - ", subsequent_indent="    "
+        )
+    if len(group) > NAMES_SHOWN:
+        yield f"  - and {len(group) - NAMES_SHOWN} more"
+
+
+def _case(result: Result) -> str:
+    return f"{result.revision} {shorten(result.tool, 60)}".strip()
+
+
+def verdict_line(results: Sequence[Result]) -> str:
+    """The run in one sentence."""
+    counts = Counter(result.outcome for result in results)
+    said = ", ".join(f"{counts[outcome]} {outcome.value}" for outcome in reversed(ORDER) if counts[outcome])
+    if counts[Outcome.FAILED] or counts[Outcome.BLOCKED]:
+        rules = len({one.requirement for one in results if one.outcome is Outcome.FAILED})
+        broken = f"{rules} rule{'s' if rules != 1 else ''} broken" if rules else "could not be tested in full"
+        return f"does not conform: {broken} ({said})"
+    if not any(counts[outcome] for outcome in ORDER[1:]):
+        return f"nothing was tested ({said or 'no checks'})"
+    return f"no rule found broken ({said})"
+
+
+# A requirement -----------------------------------------------------------------------------------
+
+
+def explanation(row: Requirement) -> Iterator[str]:
+    """A requirement in full: the rule, why it matters, how it is checked, and where it is written."""
+    yield row.id
+    yield from _wrap(row.says, "  ")
+    yield ""
+    for revision in row.revisions:
+        yield f"  {revision}  {row.level(revision):<6} ({row.basis(revision)})  {row.url(revision)}"
+    texts = (
+        ("Why it matters", families()[row.family].why),
+        ("How it is checked", f"Not at all: {row.untestable}" if row.untestable else row.observe),
+        ("Changed", row.changed),
+        ("Careful", row.pitfalls),
+        ("A server that breaks it", row.mutant),
+    )
+    for title, text in texts:
+        if text:
+            yield ""
+            yield title
+            yield from _wrap(text, "  ")
+    if row.id in checked():
+        yield ""
+        yield "Checks"
+        yield from (f"  {check.suite}::{check.name}" for check in checked()[row.id])

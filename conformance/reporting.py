@@ -1,0 +1,219 @@
+"""Pytest glue: what a check's result is worth, and how pytest shows and stores it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from conformance import catalogue
+from conformance.collection import SUBJECT, is_ours, revision_of, tool_name
+from conformance.options import value
+from conformance.report import (
+    Evidence,
+    Result,
+    again,
+    finding_lines,
+    finding_text,
+    grouped,
+    held_back_line,
+    subject_lines,
+    table,
+    verdict_line,
+)
+from conformance.verdict import ORDER, Blocked, Finding, Outcome, loudness
+from conformance.wire import shorten
+
+RESULTS = pytest.StashKey[list[Result]]()
+PROPERTIES = ("requirement", "level", "basis", "revision", "spec", "outcome")
+LETTERS = {Outcome.WARNED: "W", Outcome.INFORMED: "i", Outcome.BLOCKED: "B"}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start an empty collection of results."""
+    config.stash[RESULTS] = []
+
+
+# Judging -----------------------------------------------------------------------------------------
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn what a check raised into its outcome."""
+    report = yield
+    if not is_ours(item) or (call.when != "call" and report.passed):
+        return report
+    error = call.excinfo.value if call.excinfo is not None else None
+    if isinstance(error, KeyboardInterrupt):
+        return report
+    row = _judged_row(item)
+    outcome = _outcome(item, report, error, row)
+    evidence = _evidence(error)
+    result = Result(
+        node=item.nodeid,
+        requirement=row.id,
+        level=row.level(_revision(item, row)),
+        basis=row.basis(_revision(item, row)),
+        revision=revision_of(item),
+        says=row.says,
+        spec=row.url(_revision(item, row)),
+        outcome=outcome,
+        tool=tool_name(item),
+        reason=_reason(report, error),
+    )
+    if evidence is not None:
+        repeat = again(item.config.stash[SUBJECT].settings, row.id, result.revision, result.tool)
+        report.longrepr = finding_text(result, evidence, repeat)
+    _store(item, report, result)
+    if outcome in (Outcome.WARNED, Outcome.INFORMED):
+        report.outcome = "passed"
+        report.longrepr = None
+    return report
+
+
+def _judged_row(item: pytest.Item) -> catalogue.Requirement:
+    """The loudest of the rules the check cites that holds in its revision, else the first."""
+    rows = [catalogue.requirement(id) for mark in item.iter_markers("requirement") for id in mark.args]
+    revision = revision_of(item)
+    holding = [row for row in rows if row.holds_in(revision)]
+    return max(holding, key=lambda row: ORDER.index(loudness(row, revision)), default=rows[0])
+
+
+def _revision(item: pytest.Item, row: catalogue.Requirement) -> str:
+    """The item's revision, or one in which the rule holds."""
+    revision = revision_of(item)
+    return revision if row.holds_in(revision) else row.revisions[-1]
+
+
+def _outcome(
+    item: pytest.Item, report: pytest.TestReport, error: BaseException | None, row: catalogue.Requirement
+) -> Outcome:
+    if report.skipped:
+        return Outcome.SKIPPED
+    if error is None:
+        return Outcome.PASSED
+    if not isinstance(error, AssertionError):
+        return Outcome.BLOCKED
+    strict, pedantic = value(item.config, "strict"), value(item.config, "pedantic")
+    return loudness(row, _revision(item, row), strict=strict, pedantic=pedantic)
+
+
+def _evidence(error: BaseException | None) -> Evidence | None:
+    """What to show; None leaves pytest's own account, as for a mistake of ours."""
+    if isinstance(error, Finding):
+        return Evidence(error.expected, error.got, error.lines)
+    if isinstance(error, Blocked):
+        return Evidence(got=error.reason, lines=error.lines, stderr=error.stderr)
+    if isinstance(error, AssertionError):
+        return Evidence(got=str(error))
+    return None
+
+
+def _reason(report: pytest.TestReport, error: BaseException | None) -> str:
+    if isinstance(report.longrepr, tuple):
+        return report.longrepr[2].removeprefix("Skipped: ")
+    if error is None or isinstance(error, AssertionError | Blocked):
+        return shorten(str(error or ""), 500)
+    return f"a mistake in this tool, please report it: {type(error).__name__}: {shorten(str(error), 500)}"
+
+
+def _store(item: pytest.Item, report: pytest.TestReport, result: Result) -> None:
+    """Put the result where JUnit, xdist and our own summary find it."""
+    item.user_properties += [(name, str(getattr(result, name))) for name in PROPERTIES]
+    if result.outcome not in (Outcome.PASSED, Outcome.SKIPPED):
+        item.user_properties.append(("finding", str(report.longrepr)))
+    report.user_properties = list(item.user_properties)
+    report.mcp_result = {name: getattr(result, name) for name in Result.__dataclass_fields__}  # type: ignore[attr-defined]
+    if result.outcome not in (Outcome.PASSED, Outcome.SKIPPED):
+        report.mcp_result["text"] = str(report.longrepr)  # type: ignore[attr-defined]
+
+
+def _result(report: Any) -> Result | None:
+    stored = getattr(report, "mcp_result", None)
+    return None if stored is None else Result(**{**stored, "outcome": Outcome(stored["outcome"])})
+
+
+# Showing -----------------------------------------------------------------------------------------
+
+
+def pytest_report_teststatus(report: Any) -> tuple[str, str, str] | None:
+    """Letters and words of our own for warned, informed and blocked checks."""
+    result = _result(report)
+    if result is None or result.outcome not in LETTERS:
+        return None
+    category = "failed" if result.outcome is Outcome.BLOCKED else result.outcome.value
+    return category, LETTERS[result.outcome], result.outcome.upper()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Who is tested."""
+    if SUBJECT not in config.stash:
+        return []
+    return [f"MCP server: {line}" for line in subject_lines(config.stash[SUBJECT])]
+
+
+class Recorder:
+    """Keeps each check's result as its report comes in, from wherever it ran."""
+
+    def __init__(self, results: list[Result]):
+        self.results = results
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep the result."""
+        result = _result(report)
+        if result is not None:
+            self.results.append(result)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Listen for results."""
+    session.config.pluginmanager.register(Recorder(session.config.stash[RESULTS]))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """A run in which every check was skipped has tested nothing, and is not green."""
+    results = session.config.stash[RESULTS]
+    if (
+        exitstatus == pytest.ExitCode.OK
+        and results
+        and all(one.outcome is Outcome.SKIPPED for one in results)
+    ):
+        session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Close the run with the verdict."""
+    results = config.stash[RESULTS]
+    if not results or SUBJECT not in config.stash:
+        return
+    terminalreporter.section("MCP conformance")
+    for line in _summary(config, results):
+        terminalreporter.write_line(line)
+
+
+def _summary(config: pytest.Config, results: list[Result]) -> Generator[str]:
+    subject = config.stash[SUBJECT]
+    yield from subject_lines(subject)
+    yield ""
+    yield from table(results)
+    listed = [Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED]
+    if config.get_verbosity() > 0:
+        listed.append(Outcome.INFORMED)
+    for group in grouped(results, *listed):
+        yield ""
+        yield from finding_lines(group)
+    yield ""
+    names = sorted(
+        {tool.name for one in subject.live for tool in one.tools if not subject.settings.may_call(tool)}
+    )
+    if names:
+        yield held_back_line(names)
+    informed = len({one.requirement for one in results if one.outcome is Outcome.INFORMED})
+    if informed and config.get_verbosity() <= 0:
+        yield f"{informed} rules that rest on no keyword were not kept; -v lists them"
+    yield f"verdict: {verdict_line(results)}"

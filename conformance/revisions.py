@@ -1,0 +1,40 @@
+"""What each revision of the protocol has: facts that more than one module needs."""
+
+from __future__ import annotations
+
+HANDSHAKE = ("2024-10-07", "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+"""Revisions that open with ``initialize``, oldest first."""
+
+MODERN = ("2026-07-28",)
+"""Stateless revisions, opened with ``server/discover``."""
+
+KNOWN = HANDSHAKE + MODERN
+LATEST_HANDSHAKE = HANDSHAKE[-1]
+
+CONTENT_TYPES = {
+    "2024-10-07": frozenset[str](),
+    "2024-11-05": frozenset({"text", "image", "resource"}),
+    "2025-03-26": frozenset({"text", "image", "resource", "audio"}),
+    "2025-06-18": frozenset({"text", "image", "resource", "audio", "resource_link"}),
+    "2025-11-25": frozenset({"text", "image", "resource", "audio", "resource_link"}),
+    "2026-07-28": frozenset({"text", "image", "resource", "audio", "resource_link"}),
+}
+"""The types a content block may have (2024-10-07 has no content blocks)."""
+
+DEFAULT_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+"""The JSON Schema dialect of a schema without ``$schema``, from 2025-11-25 on."""
+
+
+def names_a_dialect(revision: str) -> bool:
+    """Whether the revision says which dialect a schema without ``$schema`` is in (since 2025-11-25)."""
+    return revision >= "2025-11-25"
+
+
+def has_content(revision: str) -> bool:
+    """Whether tool results carry ``content`` blocks; the 2024-10-07 draft has ``toolResult`` instead."""
+    return revision >= "2024-11-05"
+
+
+def paginates(revision: str) -> bool:
+    """Whether lists have cursors (since 2024-11-05)."""
+    return revision >= "2024-11-05"

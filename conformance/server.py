@@ -1,0 +1,479 @@
+"""The subject during a run: its conversations, and one shared place for all that was seen of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from conformance.arguments import NoExample, Wrong, clearly_wrong, example, wrong_in_2020_12
+from conformance.session import NO_PARAMS, Closed, Reply, Session, Walk
+from conformance.surface import LISTS, Settings, Surface, Tool
+from conformance.value import Value, members
+from conformance.verdict import Blocked, NotExercised, not_exercised
+from conformance.wire import Kind
+
+T = TypeVar("T")
+R = TypeVar("R")
+MOST_SILENT_CALLS = 2
+MOST_READS = 10
+NO_SUCH_NAME = "conformance_no_such_name_8f14e45fceea167a"
+"""A name, URI or cursor that no server has."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A tool call and what became of it."""
+
+    tool: Tool
+    arguments: Mapping[str, Any]
+    reply: Reply
+
+
+@dataclass(frozen=True)
+class WrongCall:
+    """A tool call with invalid arguments: ``what`` is wrong with them, and what became of it."""
+
+    what: str
+    reply: Reply
+
+
+class Server:
+    """The subject in one revision.
+
+    `session` is shared by the checks that leave no trace; `fresh` gives a process of one's own.  Tools are
+    called once (`call`), prompts and resources fetched once, and all checks look at the same answers.  A
+    process that died is replaced; its death is raised as `Blocked` once, for the check that met it.
+    """
+
+    def __init__(self, settings: Settings, surface: Surface):
+        self.settings = settings
+        self.surface = surface
+        self.revision = surface.revision
+        self.sessions: list[Session] = []
+        self._kept: dict[str, Any] = {}
+        self._charged: set[str] = set()
+        self._silent_calls = 0
+
+    # Sessions
+
+    def connect(self, capabilities: Mapping[str, Any] | None = None) -> Session:
+        """A new process and a conversation with it, opened in this server's revision.
+
+        Raises `Blocked` if it does not open as it did when it was probed.
+        """
+        if "start" in self._charged:
+            not_exercised("the server no longer starts: see the blocked check")
+        session = self.launch(capabilities)
+        hello = session.initialize(self.settings.start_timeout)
+        if hello.value is None or session.revision != self.revision:
+            session.close()
+            stderr = session.process.stderr
+            self.charge("start", Blocked(f"the server no longer starts: {hello}", hello.lines, stderr))
+        return session
+
+    def launch(self, capabilities: Mapping[str, Any] | None = None) -> Session:
+        """A new process to which nothing has been said yet."""
+        session = Session(
+            self.settings.start(),
+            revision=self.revision,
+            timeout=self.settings.timeout,
+            capabilities=capabilities,
+        )
+        self.sessions.append(session)
+        return session
+
+    @contextmanager
+    def fresh(self, capabilities: Mapping[str, Any] | None = None) -> Iterator[Session]:
+        """A process of one's own, ended afterwards."""
+        session = self.connect(capabilities)
+        try:
+            yield session
+        finally:
+            session.close()
+
+    @property
+    def session(self) -> Session:
+        """The shared conversation; a process that died or fell silent is replaced."""
+        return self._usable("session")
+
+    def _usable(self, name: str) -> Session:
+        session: Session | None = self._kept.get(name)
+        if session is not None and session.silent and not session.closed:
+            session.silent = False
+            session.settle()
+        if session is None or session.closed or session.silent:
+            if session is not None:
+                session.close()
+            self._kept.pop(name, None)
+            session = self._kept[name] = self.connect()
+        return session
+
+    def charge(self, key: str, blocked: Blocked) -> None:
+        """Raise ``blocked`` for the first check that meets it; later ones are skipped with the reason."""
+        if key in self._charged:
+            not_exercised(f"{blocked.reason} (reported once)")
+        self._charged.add(key)
+        raise blocked
+
+    def close(self) -> None:
+        """End every process."""
+        for session in self.sessions:
+            session.close()
+
+    # What it offers
+
+    @property
+    def offers(self) -> Value:
+        """The capabilities it declares; an empty object if none."""
+        declared = self.surface.result.get("capabilities")
+        return declared if declared is not None else Value({}, "result.capabilities", self.surface.hello)
+
+    def declares(self, *names: str) -> bool:
+        """Whether it declares a capability or a flag of it; false and null count as not declared."""
+        found = self.offers.get(*names)
+        return found is not None and found.json is not False and found.json is not None
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools it listed when it was probed."""
+        return self.surface.tools
+
+    def tool(self, name: str) -> Tool | None:
+        """The listed tool of that name."""
+        return next((tool for tool in self.tools if tool.name == name), None)
+
+    def list(self, method: str) -> Walk:
+        """A list, fetched once (``tools/list``, ``prompts/list``, ...)."""
+        walk: Walk = self._once(method, lambda: self.session.walk(method, LISTS[method][1]))
+        return walk
+
+    def lists(self) -> Iterator[Walk]:
+        """Each list of a declared feature."""
+        for method, (feature, _) in LISTS.items():
+            if self.declares(feature):
+                yield self.list(method)
+
+    def listing(self) -> list[str]:
+        """The methods of the lists that are declared and served."""
+        return [walk.method for walk in self.lists() if walk.replies[0].value is not None]
+
+    def paged(self) -> list[Walk]:
+        """The lists that have a second page."""
+        return [walk for walk in self.lists() if any(cursor.is_a(str) for cursor in walk.cursors)]
+
+    def whole(self) -> list[Walk]:
+        """The lists that have a second page and could be walked to their end."""
+        return [walk for walk in self.paged() if not walk.trouble]
+
+    def undeclared(self, method: str) -> list[Value]:
+        """What a list brings although its feature is not declared."""
+        walk: Walk = self._once(f"undeclared {method}", lambda: self.session.walk(method, LISTS[method][1]))
+        return walk.items
+
+    def completion_request(self) -> dict[str, Any] | None:
+        """Params for ``completion/complete`` of the first thing listed that has an argument."""
+        for prompt in self.listed("prompts/list"):
+            for argument in members([*(prompt.get("arguments") or Value([])).each()], "name"):
+                ref = {"type": "ref/prompt", "name": prompt.json["name"]}
+                return {"ref": ref, "argument": {"name": argument.json, "value": ""}}
+        for template in members(self.listed("resources/templates/list"), "uriTemplate"):
+            if template.is_a(str) and "{" in template.json:
+                variable = template.json.partition("{")[2].partition("}")[0].strip("+#./;?&*").split(",")[0]
+                ref = {"type": "ref/resource", "uri": template.json}
+                return {"ref": ref, "argument": {"name": variable, "value": ""}}
+        return None
+
+    # Calling tools
+
+    def arguments(self, tool: Tool) -> dict[str, Any]:
+        """Valid arguments for a tool.  Raises `conformance.arguments.NoExample`."""
+        made: dict[str, Any] = self._once(
+            f"arguments {tool.name}", lambda: example(tool.input_schema, self.revision)
+        )
+        return made
+
+    def call(self, tool: Tool) -> Call:
+        """Call a tool with valid arguments, once in a run.
+
+        Skips the check when the tool may not be called or no arguments are known.  Raises `Blocked` for the
+        check that first meets a call without an answer.
+        """
+        if not self.settings.may_call(tool):
+            not_exercised(
+                f"{tool.name} may not be called: --mcp-call {tool.name!r} or --mcp-call all releases it"
+            )
+        try:
+            arguments = self.arguments(tool)
+        except NoExample as error:
+            not_exercised(f"no valid arguments for {tool.name}: {error}")
+        call: Call = self._once(f"call {tool.name}", lambda: self._call(tool, arguments))
+        if call.reply.fault is not None:
+            reason = f"tools/call of {tool.name} was not answered: {call.reply.fault}"
+            self.charge(f"call {tool.name}", Blocked(reason, call.reply.lines, call.reply.fault.stderr))
+        return call
+
+    def _call(self, tool: Tool, arguments: dict[str, Any]) -> Call:
+        if self._silent_calls >= MOST_SILENT_CALLS:
+            not_exercised(f"{MOST_SILENT_CALLS} tools did not answer, so no more are called")
+        session = self._usable("calls")
+        reply = session.request("tools/call", {"name": tool.name, "arguments": arguments})
+        if reply.fault is not None and not isinstance(reply.fault, Closed):
+            self._silent_calls += 1
+        elif reply.fault is None:
+            session.settle()
+        return Call(tool, arguments, reply)
+
+    def calls(self) -> list[Call]:
+        """Every tool that may be called, called once; those that were not answered are left out.
+
+        Raises `Blocked` for a call without an answer that no check has met yet.
+        """
+        return _exercised(self.call, self.tools)
+
+    def prompts(self) -> list[Reply]:
+        """Each listed prompt, fetched once with made-up arguments; refusals are among the replies."""
+        if not self.declares("prompts"):
+            return []
+        return _exercised(self._prompt, self.list("prompts/list").items)
+
+    def resources(self) -> list[Reply]:
+        """The first listed resources, read once; refusals are among the replies."""
+        if not self.declares("resources"):
+            return []
+        items = self.list("resources/list").items[:MOST_READS]
+        return _exercised(self._resource, items)
+
+    def tool_blocks(self, *types: str) -> list[Value]:
+        """Every content block of these types (all if none are named) in the results of tools."""
+        found = [call.reply.value.get("content") for call in self.calls() if call.reply.value is not None]
+        return _of_type(
+            [block for content in found if content is not None for block in content.each()], types
+        )
+
+    def prompt_blocks(self, *types: str) -> list[Value]:
+        """Every content block of these types (all if none are named) in the messages of prompts."""
+        found = [reply.value.get("messages") for reply in self.prompts() if reply.value is not None]
+        messages = [message for array in found if array is not None for message in array.each()]
+        return _of_type(members(messages, "content"), types)
+
+    def blocks(self, *types: str) -> list[Value]:
+        """Every content block of these types (all if none are named) from tools and prompts."""
+        return self.tool_blocks(*types) + self.prompt_blocks(*types)
+
+    def contents(self) -> list[Value]:
+        """Every resource content: of resources that were read, and embedded ones."""
+        found = [reply.value.get("contents") for reply in self.resources() if reply.value is not None]
+        read = [content for array in found if array is not None for content in array.each()]
+        return read + members(self.blocks("resource"), "resource")
+
+    def listed(self, *methods: str) -> list[Value]:
+        """Every item of these lists (all but tools if none are named)."""
+        wanted = methods or ("prompts/list", "resources/list", "resources/templates/list")
+        return [item for walk in self.lists() if walk.method in wanted for item in walk.items]
+
+    def annotated(self) -> list[Value]:
+        """Everything that may have annotations: content blocks, resources and templates (tools have their own)."""
+        return [*self.blocks(), *self.listed()]
+
+    def with_icons(self) -> list[Value]:
+        """Everything that may have icons but tools: what is listed, resource links, and the server itself."""
+        info = self.surface.result.get("serverInfo")
+        return [*self.listed(), *self.blocks("resource_link"), *([info] if info is not None else [])]
+
+    def icons(self) -> list[Value]:
+        """Every icon, those of tools included."""
+        found = members([*self.with_icons(), *(tool.definition for tool in self.tools)], "icons")
+        return [icon for icons in found if icons.is_a(list) for icon in icons.each() if icon.is_a(dict)]
+
+    # Calls and requests that a right server refuses
+
+    def call_unknown(self, name: str) -> Reply:
+        """A call of a tool that is not listed, made once."""
+        params = {"name": name, "arguments": {}}
+        reply: Reply = self._once(f"unknown {name}", lambda: self.session.request("tools/call", params))
+        return reply
+
+    def malformed_call(self, form: str) -> Reply:
+        """A ``tools/call`` that names no tool, made once: params ``absent``, ``empty``, or with a ``number`` for a name."""
+        params = {"absent": NO_PARAMS, "empty": {}, "number": {"name": 5}}[form]
+        reply: Reply = self._once(f"malformed {form}", lambda: self.session.request("tools/call", params))
+        return reply
+
+    def invalid_calls(self, tool: Tool) -> list[WrongCall]:
+        """Calls of a tool with arguments that no leniency makes valid, made once.
+
+        Meant for a tool that may be called: if the server does not validate, the tool runs.
+        """
+        return self._wrong_calls("invalid", tool, clearly_wrong)
+
+    def calls_wrong_in_2020_12(self, tool: Tool) -> list[WrongCall]:
+        """Calls whose arguments only a keyword of the 2020-12 dialect forbids, made once."""
+        return self._wrong_calls("2020-12", tool, wrong_in_2020_12)
+
+    def _wrong_calls(self, key: str, tool: Tool, make: Callable[..., list[Wrong]]) -> list[WrongCall]:
+        wrongs = make(tool.input_schema, self.arguments(tool), self.revision)
+        found: list[WrongCall] = self._once(
+            f"{key} {tool.name}", lambda: [self._wrong(tool, one) for one in wrongs]
+        )
+        return found
+
+    def _wrong(self, tool: Tool, wrong: Wrong) -> WrongCall:
+        params = {"name": tool.name, "arguments": wrong.arguments}
+        return WrongCall(wrong.what, self._usable("calls").request("tools/call", params))
+
+    def tool_errors(self) -> list[Reply]:
+        """Every tool result so far that reports an error, of valid, invalid and unknown calls alike."""
+        self.provoke()
+        kept = [
+            one for value in self._kept.values() for one in (value if isinstance(value, list) else [value])
+        ]
+        replies = [getattr(one, "reply", one) for one in kept]
+        return [reply for reply in replies if isinstance(reply, Reply) and reply.is_tool_error]
+
+    def undeclared_requests(self) -> list[tuple[str, dict[str, Any]]]:
+        """Well-formed requests for the features that are not declared."""
+        return [
+            (method, params)
+            for path, since, method, params in FEATURE_REQUESTS
+            if since <= self.revision and not self.declares(*path)
+        ]
+
+    def misshapen_requests(self) -> list[tuple[str, Any]]:
+        """Requests for declared features whose params have the wrong shape."""
+        return [
+            (method, params) for feature, method, params in MISSHAPEN if not feature or self.declares(feature)
+        ]
+
+    def not_found_requests(self) -> list[tuple[str, dict[str, Any]]]:
+        """Well-formed requests for things that do not exist."""
+        return [(method, params) for feature, method, params in NOT_FOUND if self.declares(feature)]
+
+    # All it said
+
+    def provoke(self) -> None:
+        """Make the server say what it can harmlessly be made to say, once: lists, calls, reads, refusals."""
+        self._once("provoked", self._provoke)
+
+    def _provoke(self) -> bool:
+        list(self.lists())
+        for ask in (self.calls, self.prompts, self.resources):
+            ask()
+        for method, params in REFUSED:
+            self.session.request(method, params)
+        with self.fresh() as session:
+            session.send_raw(b"this line is not JSON")
+            session.settle()
+        return True
+
+    def received(self, *kinds: Kind) -> list[Value]:
+        """Every message of these kinds (all if none are named) in any conversation so far."""
+        return [
+            Value(message, "", (line,))
+            for session in self.sessions
+            for line, message in session.received(*kinds)
+        ]
+
+    def _prompt(self, item: Value) -> Reply:
+        name, listed = item.get("name"), item.get("arguments")
+        if name is None or not name.is_a(str):
+            not_exercised("a prompt without a name")
+        names = [argument.get("name") for argument in listed.each()] if listed is not None else []
+        arguments = {one.json: "example" for one in names if one is not None and one.is_a(str)}
+        return self._fetch("prompts/get", name.json, {"name": name.json, "arguments": arguments})
+
+    def _resource(self, item: Value) -> Reply:
+        uri = item.get("uri")
+        if uri is None or not uri.is_a(str):
+            not_exercised("a resource without a URI")
+        return self._fetch("resources/read", uri.json, {"uri": uri.json})
+
+    def _fetch(self, method: str, key: str, params: Mapping[str, Any]) -> Reply:
+        reply: Reply = self._once(f"{method} {key}", lambda: self._usable("calls").request(method, params))
+        if reply.fault is not None:
+            reason = f"{method} of {key} was not answered: {reply.fault}"
+            self.charge(f"{method} {key}", Blocked(reason, reply.lines, reply.fault.stderr))
+        return reply
+
+    def _once(self, key: str, make: Callable[[], Any]) -> Any:
+        if key not in self._kept:
+            self._kept[key] = make()
+        return self._kept[key]
+
+
+REFUSED: tuple[tuple[str, Any], ...] = (
+    ("conformance/no-such-method", {}),
+    ("tools/call", {"name": NO_SUCH_NAME, "arguments": {}}),
+    ("tools/call", {}),
+    ("tools/list", {"cursor": 5}),
+)
+"""Requests that a right server refuses, and none that runs anything."""
+
+NO_SUCH_URI = f"conformance://{NO_SUCH_NAME}"
+
+FEATURE_REQUESTS: tuple[tuple[tuple[str, ...], str, str, dict[str, Any]], ...] = (
+    (("tools",), "2024-11-05", "tools/list", {}),
+    (("tools",), "2024-11-05", "tools/call", {"name": NO_SUCH_NAME, "arguments": {}}),
+    (("prompts",), "2024-11-05", "prompts/list", {}),
+    (("prompts",), "2024-11-05", "prompts/get", {"name": NO_SUCH_NAME}),
+    (("resources",), "2024-11-05", "resources/list", {}),
+    (("resources",), "2024-11-05", "resources/templates/list", {}),
+    (("resources",), "2024-11-05", "resources/read", {"uri": NO_SUCH_URI}),
+    (("resources", "subscribe"), "2024-11-05", "resources/subscribe", {"uri": NO_SUCH_URI}),
+    (("logging",), "2024-11-05", "logging/setLevel", {"level": "info"}),
+    (
+        ("completions",),
+        "2025-03-26",
+        "completion/complete",
+        {"ref": {"type": "ref/prompt", "name": NO_SUCH_NAME}, "argument": {"name": "a", "value": ""}},
+    ),
+)
+"""For each feature, the revision since when a request belongs to it, and a well-formed one."""
+
+MISSHAPEN: tuple[tuple[str, str, Any], ...] = (
+    ("tools", "tools/call", {}),
+    ("tools", "tools/list", {"cursor": 5}),
+    ("prompts", "prompts/get", {}),
+    ("prompts", "prompts/list", {"cursor": 5}),
+    ("resources", "resources/read", {}),
+    ("resources", "resources/list", {"cursor": 5}),
+    ("completions", "completion/complete", {}),
+    ("logging", "logging/setLevel", {}),
+)
+"""For each feature a request whose params have the wrong shape."""
+
+NOT_FOUND: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("prompts", "prompts/get", {"name": NO_SUCH_NAME}),
+    ("resources", "resources/read", {"uri": NO_SUCH_URI}),
+)
+"""For each feature a well-formed request for something that does not exist."""
+
+
+def same_refusal(one: Reply, one_name: str, other: Reply, other_name: str) -> bool:
+    """Whether two requests are refused in the same words, but for the names they are about."""
+    if not (_refuses(one) and _refuses(other)):
+        return False
+    return _words(one).replace(one_name, "NAME") == _words(other).replace(other_name, "NAME")
+
+
+def _refuses(reply: Reply) -> bool:
+    return reply.error is not None or reply.is_tool_error
+
+
+def _words(reply: Reply) -> str:
+    return json.dumps(reply.result if reply.error is None else reply.error, sort_keys=True)
+
+
+def _of_type(blocks: list[Value], types: tuple[str, ...]) -> list[Value]:
+    return [block for block in blocks if not types or getattr(block.get("type"), "json", None) in types]
+
+
+def _exercised(look: Callable[[T], R], things: Iterable[T]) -> list[R]:
+    """What ``look`` finds for each thing, without those that may not or cannot be looked at."""
+    found = []
+    for thing in things:
+        with suppress(NotExercised):
+            found.append(look(thing))
+    return found

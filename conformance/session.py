@@ -1,0 +1,394 @@
+"""One conversation with a server: it asks, it answers what it is asked, and it keeps every line."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance import revisions
+from conformance.process import EOF, Overlong, Process
+from conformance.value import Value, members
+from conformance.wire import ABSENT, Kind, Line, encode, id_key, kind, shorten, show
+
+CLIENT_INFO = {"name": "mcp-conformance", "version": "0.1.0"}
+NO_PARAMS: Any = ABSENT
+MAX_PAGES = 1000
+IDENTIFIERS = {"tools": "name", "prompts": "name", "resources": "uri", "resourceTemplates": "uriTemplate"}
+"""The member that identifies an item of each list."""
+
+
+@dataclass(frozen=True)
+class Silence:
+    """No answer came in ``seconds``; ``others`` counts the lines that came instead."""
+
+    seconds: float
+    others: int = 0
+    stderr: str = ""
+
+    def __str__(self) -> str:
+        others = f" ({self.others} other lines came)" if self.others else ""
+        return f"no answer within {self.seconds:g} s{others}"
+
+
+@dataclass(frozen=True)
+class Closed:
+    """The server closed its stdout; ``exit_code`` is None if the process lives on."""
+
+    exit_code: int | None
+    stderr: str = ""
+
+    def __str__(self) -> str:
+        if self.exit_code is None:
+            return "the server closed its stdout"
+        how = f"signal {-self.exit_code}" if self.exit_code < 0 else f"exit status {self.exit_code}"
+        return f"the server process ended ({how})"
+
+
+Fault = Silence | Closed
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What became of one request.
+
+    Exactly one of these holds: ``fault`` is set (nothing came), ``error`` is the error object, or ``result``
+    is the result (any JSON value, also null).
+    """
+
+    request: Line
+    line: Line | None = None
+    message: Mapping[str, Any] = field(default_factory=dict)
+    fault: Fault | None = None
+
+    @property
+    def method(self) -> str:
+        """The method that was asked for."""
+        message = self.request.message
+        return str(message.get("method")) if isinstance(message, dict) else "the line sent"
+
+    @property
+    def result(self) -> Any:
+        """The result, `ABSENT` if there is none."""
+        return self.message.get("result", ABSENT) if self.error is None else ABSENT
+
+    @property
+    def value(self) -> Value | None:
+        """The result with its path and its lines, None if there is none."""
+        return None if self.result is ABSENT else Value(self.result, "result", self.lines)
+
+    @property
+    def error(self) -> Any:
+        """The error member, None if there is none."""
+        return self.message.get("error")
+
+    @property
+    def error_value(self) -> Value:
+        """The error with its path and its lines."""
+        return Value(self.error, "error", self.lines)
+
+    @property
+    def code(self) -> Any:
+        """The code of the error, `ABSENT` if there is none."""
+        return self.error.get("code", ABSENT) if isinstance(self.error, dict) else ABSENT
+
+    @property
+    def is_tool_error(self) -> bool:
+        """Whether this is a tool result that reports an error (``isError`` is true)."""
+        return isinstance(self.result, dict) and self.result.get("isError") is True
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """The request and its answer, as far as there is one."""
+        return (self.request,) if self.line is None else (self.request, self.line)
+
+    def __str__(self) -> str:
+        if self.fault is not None:
+            return str(self.fault)
+        if self.error is not None:
+            return f"error {show(self.code)} {show(self.error_message)}"
+        return f"result {show(self.result)}"
+
+    @property
+    def error_message(self) -> Any:
+        """The message of the error, `ABSENT` if there is none."""
+        return self.error.get("message", ABSENT) if isinstance(self.error, dict) else ABSENT
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A list fetched page by page.
+
+    ``replies`` has one reply a page.  ``trouble`` is empty when the walk came to its end, otherwise it says why
+    it was given up: a page that is no result, a cursor that came a second time, more than `MAX_PAGES` pages.
+    """
+
+    method: str
+    member: str
+    replies: tuple[Reply, ...]
+    trouble: str = ""
+    looped: bool = False
+
+    @property
+    def pages(self) -> list[list[Value]]:
+        """The items of each page that is a result with an array in it."""
+        found = (reply.value.get(self.member) for reply in self.replies if reply.value is not None)
+        return [list(array.each()) for array in found if array is not None and array.is_a(list)]
+
+    @property
+    def items(self) -> list[Value]:
+        """The items of all pages, with paths that count through them."""
+        counter = itertools.count()
+        return [
+            Value(item.json, f"{self.member}[{next(counter)}]", item.lines)
+            for page in self.pages
+            for item in page
+        ]
+
+    def names(self) -> list[str]:
+        """What identifies each item (`IDENTIFIERS`), in the order of the pages; items without it are left out."""
+        return [name for page in self.pages for name in self._names(page)]
+
+    def names_on(self, reply: Reply) -> list[str]:
+        """The same for one page of this list that was asked for apart."""
+        page = reply.value.get(self.member) if reply.value is not None else None
+        return self._names(list(page.each())) if page is not None else []
+
+    def repeated(self) -> list[str]:
+        """What identifies two items of different pages."""
+        pages = [set(self._names(page)) for page in self.pages]
+        return sorted(
+            {name for index, page in enumerate(pages) for name in page if name in set().union(*pages[:index])}
+        )
+
+    def _names(self, page: list[Value]) -> list[str]:
+        return [name.json for name in members(page, IDENTIFIERS[self.member]) if name.is_a(str)]
+
+    @property
+    def cursors(self) -> list[Value]:
+        """Each ``nextCursor`` in the order it came."""
+        found = (reply.value.get("nextCursor") for reply in self.replies if reply.value is not None)
+        return [cursor for cursor in found if cursor is not None]
+
+
+class Session:
+    """A conversation with one process in one revision.
+
+    ``capabilities`` are what the session declares as a client; it answers the requests that belong to them
+    and refuses all others with -32601.  Nothing here raises for what a server does: a request that is not
+    answered gives a `Reply` with a ``fault``.
+    """
+
+    def __init__(
+        self,
+        process: Process,
+        *,
+        revision: str = revisions.LATEST_HANDSHAKE,
+        timeout: float = 30.0,
+        capabilities: Mapping[str, Any] | None = None,
+    ):
+        self.process = process
+        self.revision = revision
+        self.timeout = timeout
+        self.capabilities = dict(capabilities or {})
+        self.lines: list[Line] = []
+        self.hello: Reply | None = None
+        self.closed = False
+        self.silent = False
+        self._ids = itertools.count(1)
+        self._answers: dict[tuple[str, str], tuple[Line, Mapping[str, Any]]] = {}
+
+    # The opening
+
+    def initialize(self, timeout: float | None = None) -> Reply:
+        """Ask for ``self.revision``; when the server agrees to one, adopt it and say ``initialized``."""
+        params = {
+            "protocolVersion": self.revision,
+            "capabilities": self.capabilities,
+            "clientInfo": CLIENT_INFO,
+        }
+        self.hello = self.request("initialize", params, timeout=timeout)
+        offered = self.hello.value.get("protocolVersion") if self.hello.value is not None else None
+        if offered is not None and offered.json in revisions.HANDSHAKE:
+            self.revision = offered.json
+        if self.hello.value is not None:
+            self.notify("notifications/initialized")
+        return self.hello
+
+    @property
+    def offers(self) -> Value:
+        """The capabilities the server declared; an empty object if it declared none."""
+        hello = self.hello.value if self.hello is not None else None
+        declared = hello.get("capabilities") if hello is not None else None
+        return declared if declared is not None else Value({}, "result.capabilities")
+
+    def declares(self, *names: str) -> bool:
+        """Whether the server declared the capability ``names`` (a path such as ``tools``, ``listChanged``).
+
+        A flag that is false counts as not declared.
+        """
+        found = self.offers.get(*names)
+        return found is not None and found.json is not False and found.json is not None
+
+    # Asking
+
+    def request(
+        self, method: str, params: Any = NO_PARAMS, *, id: Any = ABSENT, timeout: float | None = None
+    ) -> Reply:
+        """Send a request and wait for its answer; ``id`` defaults to a fresh integer."""
+        return self.await_reply(self.send(method, params, id=id), timeout)
+
+    def send(self, method: str, params: Any = NO_PARAMS, *, id: Any = ABSENT) -> Line:
+        """Send a request without waiting; give the line to `await_reply` later."""
+        message = {"jsonrpc": "2.0", "id": next(self._ids) if id is ABSENT else id, "method": method}
+        return self.send_message(message if params is NO_PARAMS else {**message, "params": params})
+
+    def notify(self, method: str, params: Any = NO_PARAMS) -> Line:
+        """Send a notification."""
+        message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
+        return self.send_message(message if params is NO_PARAMS else {**message, "params": params})
+
+    def send_message(self, message: Any) -> Line:
+        """Send any JSON value as one line."""
+        return self.send_raw(encode(message), message)
+
+    def send_raw(self, raw: bytes, message: Any = ABSENT) -> Line:
+        """Send these bytes and a line end; nothing about them is checked."""
+        line = Line(sent=True, raw=raw, at=self.process.age, message=message)
+        self.lines.append(line)
+        self.process.write(raw + b"\n")
+        return line
+
+    def await_reply(self, request: Line, timeout: float | None = None) -> Reply:
+        """Wait for the answer to a request that `send` has sent."""
+        seconds = self.timeout if timeout is None else timeout
+        key = id_key(request.message["id"]) if isinstance(request.message, dict) else None
+        before = len(self.lines)
+        self._listen(seconds, lambda: key in self._answers)
+        if key is not None and key in self._answers:
+            line, message = self._answers.pop(key)
+            return Reply(request, line, message)
+        return Reply(request, fault=self._fault(seconds, len(self.lines) - before))
+
+    def _fault(self, seconds: float, others: int) -> Fault:
+        stderr = self.process.stderr
+        if self.closed:
+            return Closed(self.process.wait(1.0), stderr)
+        self.silent = True
+        return Silence(seconds, others, stderr)
+
+    def settle(self) -> Reply:
+        """Wait until the server has worked off all it was sent: one ping there and back."""
+        return self.request("ping")
+
+    def walk(self, method: str, member: str) -> Walk:
+        """Fetch a list to its end, following each ``nextCursor`` (spec: utilities/pagination)."""
+        replies: list[Reply] = []
+        seen: set[str] = set()
+        cursor: Any = ABSENT
+        while len(replies) < MAX_PAGES:
+            reply = self.request(method, NO_PARAMS if cursor is ABSENT else {"cursor": cursor})
+            replies.append(reply)
+            if reply.value is None:
+                return Walk(method, member, tuple(replies), f"{method} was answered with {reply}")
+            next_cursor = reply.value.get("nextCursor")
+            if next_cursor is None or not next_cursor.is_a(str) or not revisions.paginates(self.revision):
+                return Walk(method, member, tuple(replies))
+            cursor = next_cursor.json
+            if cursor in seen:
+                trouble = f"{method} never ends: cursor {show(cursor, 60)} came again on page {len(replies)}"
+                return Walk(method, member, tuple(replies), trouble, looped=True)
+            seen.add(cursor)
+        trouble = f"{method} never ends: {MAX_PAGES} pages and still a nextCursor"
+        return Walk(method, member, tuple(replies), trouble, looped=True)
+
+    # Listening
+
+    def received(self, *kinds: Kind) -> Iterator[tuple[Line, Any]]:
+        """Each message the server has sent so far with its line, of these kinds (all if none are named)."""
+        for line in self.lines:
+            if not line.sent:
+                for message in line.parts():
+                    if not kinds or kind(message) in kinds:
+                        yield line, message
+
+    def notifications(self, method: str = "") -> list[tuple[Line, Any]]:
+        """The notifications the server has sent so far, of one method or of all."""
+        found = self.received(Kind.NOTIFICATION)
+        return [(line, message) for line, message in found if method in ("", message["method"])]
+
+    def noise(self) -> list[Line]:
+        """The lines on stdout that are not JSON."""
+        return [line for line in self.lines if line.fault]
+
+    def wait_for(self, arrived: Callable[[], object], timeout: float) -> bool:
+        """Listen until ``arrived()`` is true, for ``timeout`` seconds at most; whether it became true."""
+        self._listen(timeout, lambda: bool(arrived()))
+        return bool(arrived())
+
+    def _listen(self, seconds: float, done: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + seconds
+        while not done() and not self.closed:
+            item = self.process.read(max(0.0, deadline - time.monotonic()))
+            if item is None:
+                return
+            at, data = item
+            if data is EOF:
+                self.closed = True
+            else:
+                self._take(data, at)
+
+    def _take(self, data: Any, at: float) -> None:
+        if isinstance(data, Overlong):
+            line = Line(sent=False, raw=data.head, at=at, fault="a line longer than this tool reads")
+        else:
+            line = Line.received(data, at)
+        self.lines.append(line)
+        for message in line.parts():
+            what = kind(message)
+            if what is Kind.REQUEST:
+                self._answer(message)
+            elif what in (Kind.RESULT, Kind.ERROR):
+                self._answers.setdefault(id_key(message.get("id", ABSENT)), (line, message))
+
+    def _answer(self, message: Mapping[str, Any]) -> None:
+        answer = ANSWERS.get(message["method"]) if isinstance(message["method"], str) else None
+        reply: dict[str, Any] = {"jsonrpc": "2.0", "id": message["id"]}
+        if answer is None or (answer.capability and answer.capability not in self.capabilities):
+            reply["error"] = {"code": -32601, "message": "This client does not offer that."}
+        else:
+            reply["result"] = answer.result
+        self.send_message(reply)
+
+    # The end
+
+    def close(self) -> None:
+        """End the process."""
+        self.process.stop()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def transcript(self) -> str:
+        """Every line so far, ``>`` for ours and ``<`` for the server's."""
+        return "\n".join(f"{'>' if line.sent else '<'} {shorten(line.text)}" for line in self.lines)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How the session answers a server's request, if it declared ``capability``."""
+
+    capability: str
+    result: Any
+
+
+ANSWERS = {
+    "ping": Answer("", {}),
+    "roots/list": Answer("roots", {"roots": []}),
+    "elicitation/create": Answer("elicitation", {"action": "decline"}),
+}

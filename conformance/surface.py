@@ -1,0 +1,279 @@
+"""The subject before the run: how it is started, and what it offers, as probed once."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from conformance import revisions
+from conformance.process import Process
+from conformance.session import Reply, Session, Walk
+from conformance.value import Value
+from conformance.wire import Line, decode, shorten, show
+
+LISTS = {
+    "tools/list": ("tools", "tools"),
+    "prompts/list": ("prompts", "prompts"),
+    "resources/list": ("resources", "resources"),
+    "resources/templates/list": ("resources", "resourceTemplates"),
+}
+"""Each list method with the capability it belongs to and the member of its result."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A tool call the user vouches for: the tool's name and its arguments."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the user wants the subject run.
+
+    ``command`` is the program and its words, ``timeout`` and ``start_timeout`` are in seconds.  ``call`` holds
+    ``readonly``, ``all``, ``none``, or patterns of tool names that may be called.
+    """
+
+    command: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    cwd: Path | None = None
+    timeout: float = 30.0
+    start_timeout: float = 30.0
+    call: tuple[str, ...] = ("readonly",)
+    failing_tool: Sample | None = None
+    changing_tool: Sample | None = None
+
+    def may_call(self, tool: Tool) -> bool:
+        """Whether the user lets this tool run (``--mcp-call``)."""
+        return any(
+            pattern == "all" or (pattern == "readonly" and tool.read_only) or fnmatchcase(tool.name, pattern)
+            for pattern in self.call
+        )
+
+    def start(self) -> Process:
+        """Start one process of the subject.  Raises `conformance.process.CannotStart`."""
+        return Process(self.command, env={**os.environ, **self.env}, cwd=self.cwd)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A listed tool."""
+
+    definition: Value
+
+    @property
+    def name(self) -> str:
+        """Its name; empty when it has none that is a string."""
+        name = self.definition.get("name")
+        return name.json if name is not None and name.is_a(str) else ""
+
+    @property
+    def input_schema(self) -> Any:
+        """Its input schema, an open object schema when it has none."""
+        schema = self.definition.get("inputSchema")
+        return schema.json if schema is not None else {"type": "object"}
+
+    @property
+    def output_schema(self) -> Value | None:
+        """Its output schema, None when it has none."""
+        return self.definition.get("outputSchema")
+
+    @property
+    def read_only(self) -> bool:
+        """Whether the tool says of itself that it changes nothing."""
+        hint = self.definition.get("annotations", "readOnlyHint")
+        return hint is not None and hint.json is True
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Something that keeps rules from being exercised; ``requirement`` is the rule it breaks itself."""
+
+    name: str
+    requirement: str
+    reason: str
+    lines: tuple[Line, ...] = ()
+    stderr: str = ""
+
+
+@dataclass(frozen=True)
+class Surface:
+    """What the server offers in one revision, as probed once before the run.
+
+    ``refused`` is the revision it offered instead, when it does not speak the one asked for.
+    """
+
+    revision: str
+    hello: tuple[Line, ...] = ()
+    tools: tuple[Tool, ...] = ()
+    troubles: tuple[Trouble, ...] = ()
+    noise: int = 0
+    refused: str = ""
+
+    @property
+    def result(self) -> Value:
+        """The result of ``initialize``; an empty object if there was none."""
+        message = self.hello[1].message if len(self.hello) > 1 else None
+        result = message.get("result") if isinstance(message, dict) else None
+        return Value(result if isinstance(result, dict) else {}, "result", self.hello)
+
+    @property
+    def dead(self) -> bool:
+        """Whether no conversation came about at all."""
+        return any(trouble.name == "start" for trouble in self.troubles)
+
+    @property
+    def server_name(self) -> str:
+        """Name and version the server gives itself."""
+        parts = [self.result.get("serverInfo", member) for member in ("name", "version")]
+        return shorten(" ".join(str(part.json) for part in parts if part is not None), 80) or "(no name)"
+
+    def to_json(self) -> str:
+        """This surface as text, for another process."""
+        return json.dumps(asdict(self), default=_line_to_json)
+
+    @classmethod
+    def from_json(cls, text: str) -> Surface:
+        """The surface that `to_json` wrote."""
+        data = json.loads(text)
+        return cls(
+            revision=data["revision"],
+            hello=_lines(data["hello"]),
+            tools=tuple(Tool(_value(tool["definition"])) for tool in data["tools"]),
+            troubles=tuple(Trouble(**{**one, "lines": _lines(one["lines"])}) for one in data["troubles"]),
+            noise=data["noise"],
+            refused=data["refused"],
+        )
+
+
+def _line_to_json(value: Any) -> Any:
+    return value.decode("latin-1") if isinstance(value, bytes) else None
+
+
+def _lines(data: list[dict[str, Any]]) -> tuple[Line, ...]:
+    lines = []
+    for one in data:
+        raw = one["raw"].encode("latin-1")
+        lines.append(Line(one["sent"], raw, one["at"], decode(raw)[0], one["fault"], tuple(one["oddities"])))
+    return tuple(lines)
+
+
+def _value(data: dict[str, Any]) -> Value:
+    return Value(data["json"], data["path"], _lines(data["lines"]))
+
+
+# Probing -----------------------------------------------------------------------------------------
+
+
+def probe(settings: Settings, revision: str, *, exactly: bool) -> Surface:
+    """Open one conversation and see what the server offers.
+
+    With ``exactly``, a server that offers another revision than ``revision`` has refused it; otherwise the
+    revision it offers is taken.  Raises `conformance.process.CannotStart`; all else is in the surface.
+    """
+    session = Session(settings.start(), revision=revision, timeout=settings.timeout)
+    with session:
+        hello = session.initialize(settings.start_timeout)
+        trouble = _hello_trouble(session, hello)
+        if trouble is not None:
+            return Surface(revision, hello.lines, troubles=(trouble,), noise=len(session.noise()))
+        if exactly and session.revision != revision:
+            return Surface(revision, hello.lines, refused=session.revision)
+        tools, troubles = _probe_tools(session)
+        return Surface(session.revision, hello.lines, tools, troubles, len(session.noise()))
+
+
+def _hello_trouble(session: Session, hello: Reply) -> Trouble | None:
+    def trouble(reason: str) -> Trouble:
+        noise = tuple(session.noise()[:5])
+        return Trouble(
+            "start", "lifecycle.initialize-result", reason, (*hello.lines, *noise), session.process.stderr
+        )
+
+    if hello.fault is not None:
+        what = "; what it wrote to stdout is not JSON-RPC" if session.noise() else ""
+        return trouble(f"the server never answered initialize: {hello.fault}{what}")
+    if hello.value is None:
+        return trouble(f"the server refused initialize: {hello}")
+    offered = hello.value.get("protocolVersion")
+    if offered is None or offered.json not in revisions.HANDSHAKE:
+        known = ", ".join(revisions.HANDSHAKE)
+        got = "no protocolVersion" if offered is None else f"revision {show(offered.json)}"
+        return trouble(f"the server answered initialize with {got}; known revisions are {known}")
+    return None
+
+
+def _probe_tools(session: Session) -> tuple[tuple[Tool, ...], tuple[Trouble, ...]]:
+    if not session.declares("tools"):
+        return (), ()
+    walk = settled_walk(session, "tools/list")
+    last = walk.replies[-1]
+    if last.value is not None and not any(page is not None for page in _arrays(walk)):
+        trouble = Trouble("tools", "tools.list.result-shape", "tools/list has no array of tools", last.lines)
+        return (), (trouble,)
+    tools = tuple(Tool(item) for item in walk.items)
+    if not walk.trouble:
+        return tools, ()
+    id = "pagination.progress" if walk.looped else "tools.list.answered"
+    if len(walk.replies) > 1 and not walk.looped:
+        id = "pagination.cursor-accepted"
+    stderr = last.fault.stderr if last.fault else ""
+    return tools, (Trouble("tools", id, walk.trouble, last.lines, stderr),)
+
+
+def _arrays(walk: Walk) -> Iterator[Value | None]:
+    for reply in walk.replies:
+        array = reply.value.get(walk.member) if reply.value is not None else None
+        yield array if array is not None and array.is_a(list) else None
+
+
+def settled_walk(session: Session, method: str) -> Walk:
+    """Fetch a list; if a change is announced meanwhile, fetch it again (three times at most).
+
+    Servers that add a tool right after the handshake are settled this way.
+    """
+    session.settle()
+    member = LISTS[method][1]
+    changed = f"notifications/{LISTS[method][0]}/list_changed"
+    for _ in range(3):
+        known = len(session.notifications(changed))
+        walk = session.walk(method, member)
+        if walk.trouble or session.settle().fault is not None:
+            break
+        if len(session.notifications(changed)) == known:
+            break
+    return walk
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The server under test: how to run it, and its surface in each revision to be tested."""
+
+    settings: Settings
+    surfaces: tuple[Surface, ...]
+
+    @property
+    def live(self) -> tuple[Surface, ...]:
+        """The surfaces of revisions in which a conversation came about."""
+        return tuple(one for one in self.surfaces if not one.refused and not one.dead)
+
+    def surface(self, revision: str) -> Surface:
+        """The surface in one revision."""
+        return next(one for one in self.surfaces if one.revision == revision)
+
+
+def probe_all(settings: Settings, wanted: Sequence[str]) -> Subject:
+    """Probe the server in each revision of ``wanted``; ``("latest",)`` takes what the server agrees to.
+
+    Raises `conformance.process.CannotStart`.
+    """
+    if tuple(wanted) == ("latest",):
+        return Subject(settings, (probe(settings, revisions.LATEST_HANDSHAKE, exactly=False),))
+    return Subject(settings, tuple(probe(settings, revision, exactly=True) for revision in wanted))

@@ -1,0 +1,117 @@
+"""What a check says: it held (nothing is raised), `Finding`, or `Blocked`; and the words to say it with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from enum import StrEnum
+from typing import Any, NoReturn, TypeVar
+
+from conformance.catalogue import Requirement
+from conformance.session import Reply
+from conformance.value import Value
+from conformance.wire import Line, show
+
+
+class Outcome(StrEnum):
+    """What became of a check, worst last."""
+
+    SKIPPED = "skipped"
+    PASSED = "passed"
+    INFORMED = "informed"
+    WARNED = "warned"
+    BLOCKED = "blocked"
+    FAILED = "failed"
+
+
+ORDER = list(Outcome)
+NORMATIVE = ("keyword", "schema")
+
+
+def loudness(row: Requirement, revision: str, *, strict: bool = False, pedantic: bool = False) -> Outcome:
+    """How loud a broken rule is: its basis decides whether it counts, its level how much.
+
+    A MUST fails and a SHOULD warns (with ``strict`` it fails); a rule that rests on no keyword and no schema
+    informs, unless ``pedantic`` asks to judge it like the others.
+    """
+    level, basis = row.level(revision), row.basis(revision)
+    if level == "MAY" or not (pedantic or basis in NORMATIVE):
+        return Outcome.INFORMED
+    return Outcome.FAILED if level == "MUST" or strict else Outcome.WARNED
+
+
+MOST_OFFENDERS = 5
+T = TypeVar("T")
+
+
+class Finding(AssertionError):  # noqa: N818  (a verdict, not an error)
+    """The server broke a rule.
+
+    ``expected`` and ``got`` are one sentence or value each; ``lines`` are the wire lines that prove it.
+    """
+
+    def __init__(self, expected: str, got: str, lines: Sequence[Line] = ()):
+        super().__init__(f"expected {expected}, got {got}")
+        self.expected, self.got, self.lines = expected, got, tuple(lines)
+
+
+class Blocked(Exception):  # noqa: N818  (a verdict, not an error)
+    """A rule that applies could not be exercised, through the server's fault: red, and never a pass."""
+
+    def __init__(self, reason: str, lines: Sequence[Line] = (), stderr: str = ""):
+        super().__init__(reason)
+        self.reason, self.lines, self.stderr = reason, tuple(lines), stderr
+
+
+class NotExercised(Exception):  # noqa: N818  (a verdict, not an error)
+    """A rule that was not exercised for an honest reason: not declared, not permitted, nothing to look at."""
+
+
+def not_exercised(reason: str) -> NoReturn:
+    """Skip the check.  Raises `NotExercised`."""
+    raise NotExercised(reason)
+
+
+def some(found: list[T], nothing: str) -> list[T]:
+    """``found``, unless it is empty: then the check is skipped with the reason ``nothing``."""
+    return found or not_exercised(nothing)
+
+
+def expect(value: Value, holds: bool, expected: str) -> None:
+    """Raise a `Finding` about ``value`` unless the rule holds for it."""
+    if not holds:
+        raise Finding(expected, str(value), value.lines)
+
+
+def expect_each(values: Iterable[Value], holds: Callable[[Any], bool], expected: str) -> None:
+    """Raise one `Finding` that names every value for which ``holds(value.json)`` is false."""
+    wrong = [value for value in values if not holds(value.json)]
+    if wrong:
+        more = f"; and {len(wrong) - MOST_OFFENDERS} more" if len(wrong) > MOST_OFFENDERS else ""
+        got = "; ".join(map(str, wrong[:MOST_OFFENDERS])) + more
+        raise Finding(expected, got, wrong[0].lines)
+
+
+def expect_error(reply: Reply, *codes: int) -> None:
+    """Raise a `Finding` unless the reply is a JSON-RPC error, with one of ``codes`` if any are given."""
+    heard(reply)
+    wanted = " or ".join(map(str, codes))
+    if reply.error is None:
+        expected = f"a JSON-RPC error{' with code ' + wanted if codes else ''}"
+        raise Finding(expected, f"a result: {show(reply.result)}", reply.lines)
+    if codes and reply.code not in codes:
+        raise Finding(f"error code {wanted}", str(reply), reply.lines)
+
+
+def expect_result(reply: Reply) -> Value:
+    """The result of the reply; raise a `Finding` if it is a JSON-RPC error."""
+    heard(reply)
+    if reply.value is None:
+        raise Finding("a result", str(reply), reply.lines)
+    return reply.value
+
+
+def heard(reply: Reply) -> Reply:
+    """The reply, if there is one; a request that was never answered is `Blocked`."""
+    if reply.fault is not None:
+        raise Blocked(f"{reply.method} was not answered: {reply.fault}", reply.lines, reply.fault.stderr)
+    return reply

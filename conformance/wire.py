@@ -1,0 +1,157 @@
+"""Bytes to messages and back, by the letter of JSON-RPC: pure, and nothing the server wrote is lost."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final
+
+
+class Absent(Enum):
+    """The type of `ABSENT`: no member of that name, which is not the same as null."""
+
+    ABSENT = "absent"
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __repr__(self) -> str:
+        return "(absent)"
+
+
+ABSENT: Final = Absent.ABSENT
+
+
+class Kind(Enum):
+    """What a JSON value on the wire is, told by its members alone."""
+
+    REQUEST = "request"
+    NOTIFICATION = "notification"
+    RESULT = "result"
+    ERROR = "error"
+    BATCH = "batch"
+    OTHER = "other"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the conversation.
+
+    ``raw`` has no line end.  ``at`` is in seconds since the process was started.  ``message`` is the decoded
+    JSON, or `ABSENT` when the line is none, in which case ``fault`` says why.  ``oddities`` names what the
+    decoder saw that a JSON library usually hides: repeated members, NaN, lone surrogates.
+    """
+
+    sent: bool
+    raw: bytes
+    at: float = 0.0
+    message: Any = field(default=ABSENT, compare=False, repr=False)
+    fault: str = ""
+    oddities: tuple[str, ...] = ()
+
+    @classmethod
+    def received(cls, raw: bytes, at: float = 0.0) -> Line:
+        """Decode a line the server wrote; one that is not JSON becomes a line with a ``fault``."""
+        message, fault, oddities = decode(raw)
+        return cls(sent=False, raw=raw, at=at, message=message, fault=fault, oddities=oddities)
+
+    @property
+    def text(self) -> str:
+        """The line as text; bytes that are not UTF-8 are kept as escapes."""
+        return self.raw.decode("utf-8", "backslashreplace")
+
+    def parts(self) -> Iterator[Any]:
+        """The messages of the line: one, or those of a batch, or none."""
+        if isinstance(self.message, list):
+            yield from self.message
+        elif self.message is not ABSENT:
+            yield self.message
+
+
+def encode(message: Any) -> bytes:
+    """One message as a line without its line end: compact, and ASCII so that any reader can take it."""
+    return json.dumps(message, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
+
+
+def decode(raw: bytes) -> tuple[Any, str, tuple[str, ...]]:
+    """Decode a line into ``(message, fault, oddities)``; never raises.
+
+    ``message`` is `ABSENT` exactly when ``fault`` is not empty.
+    """
+    oddities: list[str] = []
+    try:
+        text = raw.removesuffix(b"\r").decode("utf-8")
+    except UnicodeDecodeError as error:
+        return ABSENT, f"not UTF-8: {error.reason} at byte {error.start}", ()
+    try:
+        message = json.loads(
+            text,
+            object_pairs_hook=lambda pairs: _members(pairs, oddities),
+            parse_constant=lambda name: _constant(name, oddities),
+        )
+    except json.JSONDecodeError as error:
+        return ABSENT, f"not JSON: {error.msg} at character {error.pos}", ()
+    except RecursionError:
+        return ABSENT, "JSON nested too deeply to read", ()
+    except ValueError as error:
+        return ABSENT, f"JSON with a number too long to read: {error}", ()
+    return message, "", tuple(dict.fromkeys(oddities))
+
+
+def _members(pairs: list[tuple[str, Any]], oddities: list[str]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        oddities.append("repeated member")
+    return members
+
+
+def _constant(name: str, oddities: list[str]) -> float:
+    oddities.append(name)
+    return math.nan if name == "NaN" else math.copysign(math.inf, -1 if name[0] == "-" else 1)
+
+
+def kind(message: Any) -> Kind:
+    """Tell a request from a notification, a result and an error, by JSON-RPC 2.0, sections 4 and 5."""
+    if isinstance(message, list):
+        return Kind.BATCH
+    if not isinstance(message, dict):
+        return Kind.OTHER
+    if "method" in message:
+        return Kind.REQUEST if "id" in message else Kind.NOTIFICATION
+    if "result" in message and message.get("error") is None:
+        return Kind.RESULT
+    return Kind.ERROR if "error" in message else Kind.OTHER
+
+
+def id_key(id: Any) -> tuple[str, str]:
+    """A dictionary key that holds ids apart by type, as JSON does: 1, "1", true and null all differ."""
+    return type(id).__name__, json.dumps(id, sort_keys=True, default=repr)
+
+
+def shorten(text: str, limit: int = 600) -> str:
+    """Cut the middle out of a long text, and escape what a terminal would obey.
+
+    The result has at most ``limit`` characters plus the words that say how much is left out.
+    """
+    if len(text) > limit:
+        half = limit // 2
+        text = f"{text[:half]} ... {len(text) - 2 * half} characters left out ... {text[-half:]}"
+    return "".join(char if char.isprintable() or char == "\n" else _escape(char) for char in text)
+
+
+def _escape(char: str) -> str:
+    return f"\\u{ord(char):04x}" if ord(char) <= 0xFFFF else f"\\U{ord(char):08x}"
+
+
+def show(value: Any, limit: int = 200) -> str:
+    """A JSON value as one short line of text."""
+    if value is ABSENT:
+        return "nothing (the member is absent)"
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        text = repr(value)
+    return shorten(text.replace("\n", "\\n"), limit)

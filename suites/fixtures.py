@@ -1,0 +1,80 @@
+"""What a check may ask for.  Every check runs once in each revision under test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from conformance.collection import SUBJECT
+from conformance.server import Call, Server
+from conformance.session import Session
+from conformance.surface import Tool
+from conformance.value import Value
+from conformance.verdict import NotExercised, not_exercised
+
+
+@pytest.fixture(scope="session")
+def _servers(pytestconfig: pytest.Config) -> Iterator[dict[str, Server]]:
+    subject = pytestconfig.stash[SUBJECT]
+    servers = {surface.revision: Server(subject.settings, surface) for surface in subject.live}
+    yield servers
+    for server in servers.values():
+        server.close()
+
+
+@pytest.fixture
+def revision(request: pytest.FixtureRequest) -> str:
+    """The revision the check runs in."""
+    return str(request.param)
+
+
+@pytest.fixture
+def server(_servers: dict[str, Server], revision: str) -> Server:
+    """The subject in this revision: its surface, its sessions, and all answers seen so far."""
+    return _servers[revision]
+
+
+@pytest.fixture
+def session(server: Server) -> Session:
+    """The shared conversation, for checks that leave no trace."""
+    return server.session
+
+
+@pytest.fixture
+def fresh_session(server: Server) -> Iterator[Session]:
+    """A conversation with a process of its own, for checks that may disturb it."""
+    with server.fresh() as session:
+        yield session
+
+
+@pytest.fixture
+def tool(request: pytest.FixtureRequest, server: Server) -> Tool:
+    """Each tool the server lists, one test apiece."""
+    return server.tools[request.param]
+
+
+@pytest.fixture
+def call(server: Server, tool: Tool) -> Call:
+    """The tool, called once with valid arguments if the user lets it run."""
+    return server.call(tool)
+
+
+@pytest.fixture
+def callable_tool(server: Server) -> Tool:
+    """The first tool that may be called and for which arguments are known."""
+    for tool in server.tools:
+        try:
+            server.call(tool)
+        except NotExercised:
+            continue
+        return tool
+    not_exercised("no tool may be called: --mcp-call names those that may")
+    return None
+
+
+@pytest.fixture
+def traffic(server: Server) -> Callable[..., list[Value]]:
+    """``traffic(Kind.ERROR)``: every message of that kind that any conversation brought."""
+    server.provoke()
+    return server.received

@@ -1,0 +1,112 @@
+"""Pagination of the four lists (spec: server/utilities/pagination)."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.server import NO_SUCH_NAME
+from conformance.value import members
+from conformance.verdict import Finding, expect_each, some
+
+FORGED = f"forged-{NO_SUCH_NAME}"
+
+
+@pytest.mark.requirement("pagination.next-cursor-string")
+def test_a_next_cursor_is_a_string(server):
+    cursors = [cursor for walk in server.lists() for cursor in walk.cursors]
+    some(cursors, "no list has a second page")
+    expect_each(cursors, lambda cursor: isinstance(cursor, str), "a string, or no nextCursor at all")
+
+
+@pytest.mark.requirement("pagination.cursor-accepted")
+def test_a_cursor_leads_to_the_next_page(server, session):
+    for walk in some(server.paged(), "no list has a second page"):
+        last = walk.replies[-1]
+        if walk.trouble and not walk.looped:
+            last = session.walk(walk.method, walk.member).replies[-1]
+        if last.value is None:
+            raise Finding("the next page", str(last), last.lines)
+
+
+@pytest.mark.requirement("pagination.progress")
+def test_a_walk_through_the_pages_ends(server):
+    for walk in some(server.paged(), "no list has a second page"):
+        if walk.looped:
+            raise Finding("a last page", walk.trouble, walk.replies[-1].lines)
+
+
+@pytest.mark.requirement("pagination.no-overlap")
+def test_no_item_is_on_two_pages(server, session):
+    for walk in some(server.whole(), "no list has a second page"):
+        again = session.walk(walk.method, walk.member)
+        twice = [name for name in walk.repeated() if name in again.repeated()]
+        if twice:
+            raise Finding(
+                "each item on one page", f"{walk.method} lists {twice[0]!r} twice", walk.replies[-1].lines
+            )
+        lost = set(walk.names()) ^ set(again.names())
+        if lost and lost == set(again.names()) ^ set(session.walk(walk.method, walk.member).names()):
+            raise Finding(
+                "the same items in two walks", f"{min(lost)!r} in one only", again.replies[-1].lines
+            )
+
+
+@pytest.mark.requirement("pagination.stable-cursors")
+def test_a_cursor_gives_the_same_page_again(server, session):
+    for walk in some(server.whole(), "no list has a second page"):
+        params = {"cursor": walk.cursors[0].json}
+        one, other = (session.request(walk.method, params) for _ in range(2))
+        if one.value is not None and walk.names_on(one) != walk.names_on(other):
+            raise Finding(f"the page with {walk.names_on(one)} again", str(other), other.lines)
+
+
+@pytest.mark.requirement("pagination.invalid-cursor-graceful")
+def test_a_forged_cursor_does_no_harm(server, session):
+    for method in some(server.listing(), "no list is declared and served"):
+        reply = session.request(method, {"cursor": FORGED})
+        after = session.request(method)
+        if reply.fault is not None or after.value is None:
+            broken = reply if reply.fault is not None else after
+            raise Finding("an answer, and a list afterwards as before", f"{method}: {broken}", broken.lines)
+
+
+@pytest.mark.requirement("pagination.invalid-cursor-code")
+def test_a_forged_cursor_is_refused(server, session):
+    replies = {method: session.request(method, {"cursor": FORGED}) for method in server.listing()}
+    wrong = {method: reply for method, reply in replies.items() if reply.code != -32602 and not reply.fault}
+    some(list(replies), "no list is declared and served")
+    if wrong:
+        first = next(iter(wrong.values()))
+        how = "it paginates" if server.paged() else "it never paginates and ignores cursors"
+        raise Finding("error -32602", f"{', '.join(wrong)}: {first} ({how})", first.lines)
+
+
+@pytest.mark.requirement("pagination.cursor-type")
+@pytest.mark.parametrize("cursor", [5, {}], ids=["number", "object"])
+def test_a_cursor_that_is_no_string_is_refused(server, session, cursor):
+    replies = {method: session.request(method, {"cursor": cursor}) for method in server.listing()}
+    wrong = {method: reply for method, reply in replies.items() if reply.code != -32602 and not reply.fault}
+    some(list(replies), "no list is declared and served")
+    if wrong:
+        first = next(iter(wrong.values()))
+        raise Finding("error -32602", f"{', '.join(wrong)}: {first}", first.lines)
+
+
+@pytest.mark.requirement("pagination.cursor-same-operation")
+def test_a_cursor_of_another_list_is_refused(server, session):
+    paged = some(server.paged(), "no list has a second page")
+    others = [method for method in server.listing() if method != paged[0].method]
+    for method in some(others, "no second list is declared and served"):
+        reply = session.request(method, {"cursor": paged[0].cursors[0].json})
+        if reply.code != -32602:
+            raise Finding(
+                "error -32602", f"{method} took a cursor of {paged[0].method}: {reply}", reply.lines
+            )
+
+
+@pytest.mark.requirement("pagination.other-results-unpaged")
+def test_nothing_else_is_paginated(server):
+    replies = [call.reply for call in server.calls()] + server.prompts() + server.resources()
+    results = [reply.value for reply in replies if reply.value is not None]
+    some(results, "no tool, prompt or resource gave a result")
+    expect_each(members(results, "nextCursor"), lambda _: False, "no nextCursor")

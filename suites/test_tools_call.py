@@ -1,0 +1,191 @@
+"""Calling tools, and the two ways in which a call fails (spec: server/tools, "Calling Tools")."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.revisions import CONTENT_TYPES
+from conformance.server import NO_SUCH_NAME, same_refusal
+from conformance.value import Value, members
+from conformance.verdict import Finding, expect, expect_each, expect_error, heard, not_exercised, some
+
+
+@pytest.mark.requirement("tools.call.listed-is-callable")
+def test_a_listed_tool_can_be_called(server, call):
+    unknown = server.call_unknown(NO_SUCH_NAME)
+    if same_refusal(call.reply, call.tool.name, unknown, NO_SUCH_NAME):
+        raise Finding("an answer of that tool", f"what an unknown tool gets: {call.reply}", call.reply.lines)
+
+
+@pytest.mark.requirement("tools.call.result-content-array")
+def test_a_tool_result_has_content(call):
+    for result in tool_result(call):
+        content = result.get("content")
+        expect(content or result, content is not None and content.is_a(list), "an array in content")
+
+
+@pytest.mark.requirement("tools.call.tool-result-member")
+def test_a_tool_result_has_a_tool_result_member(call):
+    for result in tool_result(call):
+        expect(result, result.get("toolResult") is not None, "a member toolResult")
+
+
+@pytest.mark.requirement("tools.call.is-error-boolean")
+def test_is_error_is_a_boolean(call):
+    expect_each(members(tool_result(call), "isError"), lambda value: isinstance(value, bool), "true or false")
+
+
+@pytest.mark.requirement("tools.call.content-known-type")
+def test_content_is_of_a_known_type(call, revision):
+    known = CONTENT_TYPES[revision]
+    for content in members(tool_result(call), "content"):
+        for block in content.each() if content.is_a(list) else ():
+            type = block.get("type")
+            wanted = f"one of {', '.join(sorted(known))}"
+            expect(type or block, type is not None and type.is_a(str) and type.json in known, wanted)
+
+
+@pytest.mark.requirement("tools.call.arguments-optional")
+def test_arguments_may_be_left_out(server, session, call):
+    if call.arguments or succeeded(call.reply) is None:
+        not_exercised("the tool does not succeed without arguments")
+    reply = heard(session.request("tools/call", {"name": call.tool.name}))
+    if succeeded(reply) is None:
+        raise Finding('what {"arguments": {}} gives', str(reply), reply.lines)
+
+
+@pytest.mark.requirement("tools.call.schema-honest")
+def test_valid_arguments_are_not_refused(session, call):
+    if call.reply.code == -32602:
+        raise Finding("a tool result", str(call.reply), call.reply.lines)
+    if succeeded(call.reply) is None or not is_open(call.tool.input_schema):
+        return
+    params = {"name": call.tool.name, "arguments": {**call.arguments, "conformanceExtra": "extra"}}
+    reply = heard(session.request("tools/call", params))
+    if succeeded(reply) is None:
+        raise Finding("the schema to forbid additional members if the tool does", str(reply), reply.lines)
+
+
+def is_open(schema):
+    return not {"additionalProperties", "unevaluatedProperties", "maxProperties", "propertyNames"} & set(
+        schema
+    )
+
+
+@pytest.mark.requirement("tools.def.name-case-sensitive")
+def test_names_are_told_apart_by_case(server, session, call):
+    flipped = call.tool.name.swapcase()
+    if succeeded(call.reply) is None or server.tool(flipped) is not None or flipped == call.tool.name:
+        not_exercised("the tool does not succeed, or its name has no case")
+    reply = heard(session.request("tools/call", {"name": flipped, "arguments": call.arguments}))
+    if succeeded(reply) is not None:
+        raise Finding(f"no tool named {flipped!r}", str(reply), reply.lines)
+
+
+# Unknown tools and malformed calls
+
+
+@pytest.mark.requirement("tools.call.unknown-tool-is-error")
+def test_an_unknown_tool_is_a_protocol_error(server):
+    needs_tools(server)
+    reply = heard(server.call_unknown(NO_SUCH_NAME))
+    if reply.error is None:
+        how = "a tool result with isError" if reply.is_tool_error else "a result that reports success"
+        raise Finding("a JSON-RPC error", f"{how}: {reply}", reply.lines)
+
+
+@pytest.mark.requirement("tools.call.unknown-tool-code")
+def test_an_unknown_tool_has_the_code_of_invalid_params(server):
+    needs_tools(server)
+    reply = heard(server.call_unknown(NO_SUCH_NAME))
+    if reply.error is None:
+        not_exercised("the answer is no JSON-RPC error")
+    expect_error(reply, -32602)
+
+
+@pytest.mark.requirement("tools.call.malformed-request")
+@pytest.mark.parametrize("form", ["absent", "empty", "number"])
+def test_a_call_without_a_name_is_a_protocol_error(server, form):
+    needs_tools(server)
+    expect_error(server.malformed_call(form))
+
+
+@pytest.mark.requirement("tools.call.malformed-request")
+def test_arguments_that_are_an_array_are_a_protocol_error(server, callable_tool, session):
+    reply = session.request("tools/call", {"name": callable_tool.name, "arguments": []})
+    expect_error(reply)
+
+
+@pytest.mark.requirement("tools.call.malformed-request-code")
+@pytest.mark.parametrize("form", ["absent", "empty", "number"])
+def test_a_call_without_a_name_has_the_code_of_invalid_params(server, form):
+    needs_tools(server)
+    reply = heard(server.malformed_call(form))
+    if reply.error is None:
+        not_exercised("the answer is no JSON-RPC error")
+    expect_error(reply, -32602)
+
+
+@pytest.mark.requirement("tools.call.unsupported-is-error")
+def test_a_server_without_tools_refuses_calls(server):
+    if server.offers.get("tools") is not None:
+        not_exercised("tools are declared")
+    expect_error(server.call_unknown(NO_SUCH_NAME))
+
+
+def needs_tools(server):
+    if not server.declares("tools"):
+        not_exercised("tools are not declared")
+
+
+# Invalid arguments and failing tools
+
+
+@pytest.mark.requirement("tools.call.inputs-validated")
+def test_invalid_arguments_are_not_accepted(server, call):
+    for wrong in some(server.invalid_calls(call.tool), "no argument can be made clearly wrong"):
+        heard(wrong.reply)
+        if succeeded(wrong.reply) is not None:
+            raise Finding(f"a refusal: {wrong.what}", str(wrong.reply), wrong.reply.lines)
+
+
+@pytest.mark.requirement("tools.call.invalid-arguments-channel")
+def test_invalid_arguments_are_refused_in_the_right_way(server, call, revision):
+    calls = server.invalid_calls(call.tool)
+    refused = [wrong.reply for wrong in calls if succeeded(wrong.reply) is None and not wrong.reply.fault]
+    for reply in some(refused, "no invalid arguments were refused"):
+        if revision == "2024-10-07":
+            expect_error(reply)
+        elif revision >= "2025-11-25" and not reply.is_tool_error:
+            raise Finding("a tool result with isError true", str(reply), reply.lines)
+
+
+@pytest.mark.requirement("tools.call.execution-error-as-result")
+def test_a_failing_tool_reports_in_its_result(server, session, revision):
+    sample = server.settings.failing_tool or not_exercised(
+        "--mcp-failing-tool names a call that fails in the tool"
+    )
+    params = {"name": sample.tool, "arguments": dict(sample.arguments)}
+    reply = heard(session.request("tools/call", params))
+    if reply.code == -32042:
+        not_exercised("the tool asks for an elicitation by URL")
+    if reply.error is not None or (revision != "2024-10-07" and not reply.is_tool_error):
+        raise Finding("a tool result that reports the failure (isError true)", str(reply), reply.lines)
+
+
+@pytest.mark.requirement("tools.call.execution-error-actionable")
+def test_a_tool_error_says_something(server):
+    failed = [reply for reply in server.tool_errors() if reply.value is not None]
+    for reply in some(failed, "no tool reported an error"):
+        content = reply.value.get("content") or Value([])
+        texts = [text.json for text in members(list(content.each()), "text") if text.is_a(str)]
+        expect(reply.value, any(text.strip() for text in texts), "a text that says what went wrong")
+
+
+def succeeded(reply):
+    """The result of a call that worked, else None; a 2024-10-07 result has no flag to say otherwise."""
+    return None if reply.is_tool_error else reply.value
+
+
+def tool_result(call):
+    return [call.reply.value] if call.reply.value is not None else not_exercised(f"no result: {call.reply}")

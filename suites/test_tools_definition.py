@@ -1,0 +1,202 @@
+"""What a listed tool looks like (spec: server/tools, "Tool")."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from conformance.dialects import Unjudgeable, schema_errors
+from conformance.value import members
+from conformance.verdict import Finding, expect, expect_each, not_exercised
+
+HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+PARAMETERLESS = {
+    "type",
+    "properties",
+    "required",
+    "additionalProperties",
+    "$schema",
+    "$id",
+    "$comment",
+    "title",
+    "description",
+}
+NO_PARAMETERS = {*PARAMETERLESS, "maxProperties", "minProperties", "propertyNames", "not", "default"}
+
+
+def is_string(value):
+    return isinstance(value, str)
+
+
+def is_object(value):
+    return isinstance(value, dict)
+
+
+@pytest.mark.requirement("tools.def.name-string")
+def test_a_tool_has_a_name(tool):
+    name = tool.definition.get("name")
+    expect(name or tool.definition, name is not None and name.is_a(str), "a string in name")
+
+
+@pytest.mark.requirement("tools.def.name-length")
+def test_a_name_has_1_to_128_characters(tool):
+    for name in strings(tool.definition, "name"):
+        expect(name, 1 <= len(name.json) <= 128, "1 to 128 characters")
+
+
+@pytest.mark.requirement("tools.def.name-charset", "tools.def.name-no-separators")
+def test_a_name_is_made_of_plain_characters(tool):
+    for name in strings(tool.definition, "name"):
+        expect(name, re.fullmatch(r"[A-Za-z0-9_.-]*", name.json) is not None, "only A-Z a-z 0-9 _ . -")
+
+
+@pytest.mark.requirement("tools.def.title-string")
+def test_a_title_is_a_string(tool):
+    expect_each(members([tool.definition], "title"), is_string, "a string, or no title")
+
+
+@pytest.mark.requirement("tools.def.description-string")
+def test_a_description_is_a_string(tool):
+    expect_each(members([tool.definition], "description"), is_string, "a string, or no description")
+
+
+@pytest.mark.requirement("tools.def.input-schema-present")
+def test_a_tool_has_an_input_schema(tool):
+    expect(tool.definition, tool.definition.get("inputSchema") is not None, "a member inputSchema")
+
+
+@pytest.mark.requirement("tools.def.input-schema-not-null")
+def test_an_input_schema_is_not_null(tool):
+    expect_each(members([tool.definition], "inputSchema"), lambda schema: schema is not None, "no null")
+
+
+@pytest.mark.requirement("tools.def.input-schema-object-type")
+def test_an_input_schema_is_for_an_object(tool):
+    for schema in members([tool.definition], "inputSchema"):
+        type = schema.get("type")
+        expect(type or schema, type is not None and type.json == "object", 'the string "object" in its type')
+
+
+@pytest.mark.requirement("tools.def.input-schema-valid", "jsonschema.emitted-valid")
+def test_an_input_schema_is_a_valid_schema(tool, revision):
+    judge_schema(members([tool.definition], "inputSchema"), revision)
+
+
+@pytest.mark.requirement("tools.def.input-schema-properties")
+def test_the_properties_of_an_input_schema_are_objects(tool):
+    judge_properties(members([tool.definition], "inputSchema", "properties"))
+
+
+@pytest.mark.requirement("tools.def.input-schema-required")
+def test_required_in_an_input_schema_is_an_array_of_strings(tool):
+    judge_required(members([tool.definition], "inputSchema", "required"))
+
+
+@pytest.mark.requirement("tools.def.schema-keyword-string")
+def test_the_dialect_of_a_schema_is_a_string(tool):
+    for name in ("inputSchema", "outputSchema"):
+        expect_each(members([tool.definition], name, "$schema"), is_string, "a string, or no $schema")
+
+
+@pytest.mark.requirement("tools.def.no-params-form")
+def test_a_schema_without_parameters_has_the_usual_form(tool):
+    schema = tool.definition.get("inputSchema")
+    if schema is None or not isinstance(schema.json, dict) or takes_parameters(schema.json):
+        not_exercised("the tool may take parameters")
+    unusual = set(schema.json) - PARAMETERLESS
+    expect(schema, not unusual, '{"type": "object"}, with "additionalProperties": false at best')
+
+
+def takes_parameters(schema):
+    closed = schema.get("additionalProperties", True) is not False
+    odd = set(schema) - NO_PARAMETERS
+    return (
+        bool(schema.get("properties"))
+        or bool(odd)
+        or (closed and isinstance(schema.get("additionalProperties"), dict))
+    )
+
+
+@pytest.mark.requirement("tools.def.output-schema-object-type")
+def test_an_output_schema_is_for_an_object(tool):
+    for schema in members([tool.definition], "outputSchema"):
+        type = schema.get("type")
+        expect(type or schema, type is not None and type.json == "object", 'the string "object" in its type')
+
+
+@pytest.mark.requirement("tools.def.output-schema-valid", "jsonschema.emitted-valid")
+def test_an_output_schema_is_a_valid_schema(tool, revision):
+    judge_schema(members([tool.definition], "outputSchema"), revision)
+
+
+@pytest.mark.requirement("tools.def.output-schema-properties")
+def test_the_properties_of_an_output_schema_are_objects(tool):
+    judge_properties(members([tool.definition], "outputSchema", "properties"))
+    judge_required(members([tool.definition], "outputSchema", "required"))
+
+
+@pytest.mark.requirement("tools.def.annotations-shape")
+def test_the_annotations_of_a_tool_are_hints(tool):
+    annotations = members([tool.definition], "annotations")
+    expect_each(annotations, is_object, "an object")
+    expect_each(members(annotations, "title"), is_string, "a string")
+    for hint in HINTS:
+        expect_each(members(annotations, hint), lambda value: isinstance(value, bool), "true or false")
+
+
+@pytest.mark.requirement("tools.def.icons-shape")
+def test_the_icons_of_a_tool_are_an_array(tool):
+    for icons in members([tool.definition], "icons"):
+        expect(icons, icons.is_a(list), "an array")
+        expect_each(icons.each(), is_object, "an object")
+
+
+@pytest.mark.requirement("tools.def.execution-shape")
+def test_the_execution_of_a_tool_says_how_it_takes_tasks(tool):
+    execution = members([tool.definition], "execution")
+    expect_each(execution, is_object, "an object")
+    support = members(execution, "taskSupport")
+    expect_each(
+        support,
+        lambda value: value in ("forbidden", "optional", "required"),
+        "forbidden, optional or required",
+    )
+
+
+@pytest.mark.requirement("tools.def.meta-object")
+def test_meta_of_a_tool_is_an_object(tool):
+    expect_each(members([tool.definition], "_meta"), is_object, "an object")
+
+
+@pytest.mark.requirement("jsonschema.recommended-dialect", "jsonschema.prefer-2020-12")
+def test_a_schema_is_in_the_recommended_dialect(tool):
+    for name in ("inputSchema", "outputSchema"):
+        for dialect in strings(tool.definition, name, "$schema"):
+            expect(dialect, "draft/2020-12/" in dialect.json, "2020-12")
+
+
+def strings(value, *names):
+    return [member for member in members([value], *names) if member.is_a(str)]
+
+
+def judge_schema(schemas, revision):
+    for schema in schemas:
+        if not isinstance(schema.json, dict | bool):
+            not_exercised("the schema is no object")
+        try:
+            errors = schema_errors(schema.json, revision)
+        except Unjudgeable as reason:
+            not_exercised(str(reason))
+        if errors:
+            raise Finding("a valid JSON Schema", f"{schema}: {'; '.join(errors)}", schema.lines)
+
+
+def judge_properties(properties):
+    expect_each(properties, is_object, "an object")
+    expect_each([each for value in properties for each in value.each()], is_object, "an object")
+
+
+def judge_required(required):
+    expect_each(required, lambda value: isinstance(value, list), "an array")
+    expect_each([each for value in required for each in value.each()], is_string, "a string")

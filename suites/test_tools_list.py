@@ -1,0 +1,69 @@
+"""Listing tools (spec: server/tools, "Listing Tools")."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.session import NO_PARAMS
+from conformance.surface import LISTS
+from conformance.verdict import Finding, expect, expect_each, expect_result, heard, not_exercised
+
+
+@pytest.mark.requirement("tools.list.answered")
+def test_declared_tools_are_listed(server, session):
+    if not server.declares("tools"):
+        not_exercised("tools are not declared")
+    reply = session.request("tools/list")
+    if reply.code == -32603:
+        reply = session.request("tools/list")
+    expect_result(reply)
+
+
+@pytest.mark.requirement("tools.list.result-shape")
+def test_a_page_has_an_array_of_tools(server):
+    if not server.declares("tools"):
+        not_exercised("tools are not declared")
+    pages = [reply.value for reply in server.list("tools/list").replies if reply.value is not None]
+    for page in pages or not_exercised("tools/list gave no result"):
+        tools = page.get("tools")
+        expect(page, tools is not None and tools.is_a(list), "a member tools that is an array")
+        expect_each(tools.each(), lambda tool: isinstance(tool, dict), "an object")
+
+
+@pytest.mark.requirement("tools.list.params-optional")
+@pytest.mark.parametrize("params", [NO_PARAMS, {}, {"_meta": {}}], ids=["absent", "empty", "meta"])
+def test_the_list_needs_no_params(server, session, params):
+    if "tools/list" not in server.listing():
+        not_exercised("tools are not declared and listed")
+    expect_result(session.request("tools/list", params))
+
+
+@pytest.mark.requirement("tools.list.comprehensive")
+def test_one_answer_lists_every_tool(server, session):
+    if "tools/list" not in server.listing():
+        not_exercised("tools are not declared and listed")
+    first = expect_result(session.request("tools/list"))
+    cursor = first.get("nextCursor")
+    if cursor is not None:
+        walk = server.list("tools/list")
+        reply = heard(session.request("tools/list", {"cursor": cursor.json}))
+        more = set(walk.names_on(reply)) - set(walk.names())
+        if more:
+            raise Finding(
+                "every tool in one answer", f"{min(more)!r} only behind a cursor", reply.lines
+            )
+
+
+@pytest.mark.requirement("tools.def.name-unique")
+def test_no_two_tools_share_a_name(server, session):
+    walk = (
+        server.list("tools/list")
+        if "tools/list" in server.listing()
+        else not_exercised("no tools are listed")
+    )
+    again = session.walk("tools/list", LISTS["tools/list"][1])
+    for name in walk.names():
+        namesakes = [item for item in walk.items if item.json.get("name") == name]
+        differ = any(item.json != namesakes[0].json for item in namesakes) or name not in walk.repeated()
+        if len(namesakes) > 1 and differ and again.names().count(name) > 1:
+            raise Finding("each name once", f"{len(namesakes)} tools named {name!r}", namesakes[1].lines)
