@@ -22,7 +22,7 @@ ISOLATED = (
     f"--rootdir={os.curdir}",
     f"--confcutdir={suites_directory()}",
     f"--config-file={os.devnull}",
-    *("-p", "no:cacheprovider", "-q", "-rN", "--no-header", "--tb=short"),
+    *("-p", "no:cacheprovider", "-rN", "--no-header", "--tb=short"),
 )
 """Pytest's options for a run that no project's configuration touches."""
 

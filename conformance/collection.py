@@ -25,6 +25,7 @@ from conformance import catalogue
 from conformance.checks import PACKAGE, suites_directory
 from conformance.options import selected, settings, wanted_revisions
 from conformance.process import CannotStart
+from conformance.server import Server
 from conformance.surface import Subject, Surface, Trouble, probe_all
 from conformance.verdict import Blocked, NotExercised
 from conformance.wire import shorten
@@ -32,6 +33,7 @@ from conformance.wire import shorten
 pytest.register_assert_rewrite(PACKAGE)
 SUITES = suites_directory()
 SUBJECT = pytest.StashKey[Subject]()
+SERVERS = pytest.StashKey[dict[str, Server]]()
 
 
 # Probing -----------------------------------------------------------------------------------------
@@ -240,6 +242,22 @@ def _params(item: pytest.Item) -> dict[str, Any]:
 
 
 # Running -----------------------------------------------------------------------------------------
+
+
+def server_for(config: pytest.Config, revision: str) -> Server:
+    """The one `Server` of this run in a revision; `pytest_sessionfinish` ends its processes."""
+    servers = config.stash.setdefault(SERVERS, {})
+    if revision not in servers:
+        subject = config.stash[SUBJECT]
+        servers[revision] = Server(subject.settings, subject.surface(revision))
+    return servers[revision]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """End every process of the server, whatever ended the run."""
+    for server in session.config.stash.get(SERVERS, {}).values():
+        server.close()
 
 
 @pytest.hookimpl(wrapper=True)

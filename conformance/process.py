@@ -248,7 +248,7 @@ class _Queue:
 
 
 class _Wake:
-    """Lets a thread that waits for a pipe be called off (POSIX; elsewhere killing the child closes the pipes)."""
+    """Calls off a thread that waits for a pipe (POSIX; elsewhere killing the child closes the pipes)."""
 
     def __init__(self) -> None:
         self._read, self._write = os.pipe() if POSIX else (-1, -1)
@@ -284,7 +284,6 @@ class _Wake:
 def _start(
     command: tuple[str, ...], env: Mapping[str, str] | None, cwd: Path | None
 ) -> subprocess.Popen[bytes]:
-    group = {"start_new_session": True} if POSIX else {"creationflags": _new_group_flag()}
     try:
         return subprocess.Popen(
             command,
@@ -294,7 +293,8 @@ def _start(
             bufsize=0,
             env=None if env is None else dict(env),
             cwd=cwd,
-            **group,  # type: ignore[call-overload]
+            start_new_session=POSIX,
+            creationflags=0 if POSIX else _new_group_flag(),
         )
     except (OSError, ValueError) as error:
         raise CannotStart(f"cannot start {command[0]!r}: {error}") from error

@@ -77,8 +77,15 @@ def _wire(lines: Sequence[Line]) -> Iterator[str]:
         yield f"... and {len(lines) - LINES_SHOWN} more lines"
 
 
-def _wrap(text: str, indent: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent)
+def _wrap(text: str, first: str, rest: str | None = None) -> list[str]:
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=first if rest is None else rest,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
 
 
 def _table(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
@@ -126,9 +133,8 @@ def _offer(surface: Surface) -> str:
 
 def held_back_line(names: Sequence[str]) -> str:
     """Which tools were not called, and what would release them."""
-    shown = ", ".join(shorten(name, 40) for name in names[:NAMES_SHOWN])
-    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
-    return f"not called: {shown}{more} (release them by name with --call NAME, or all with --call all)"
+    shown = _names([shorten(name, 40) for name in names])
+    return f"not called: {shown} (release them by name with --call NAME, or all with --call all)"
 
 
 # The verdict -------------------------------------------------------------------------------------
@@ -158,16 +164,18 @@ def finding_lines(group: Sequence[Result]) -> Iterator[str]:
     first = group[0]
     yield f"{first.outcome.upper()} {first.requirement} ({first.level}, {first.basis})"
     yield from _wrap(first.says, "  ")
-    for result in group[:NAMES_SHOWN]:
-        yield from textwrap.wrap(
-            f"{_case(result)}: {result.reason}", WIDTH, initial_indent="  - ", subsequent_indent="    "
-        )
-    if len(group) > NAMES_SHOWN:
-        yield f"  - and {len(group) - NAMES_SHOWN} more"
+    cases: dict[str, list[str]] = {}
+    for result in group:
+        cases.setdefault(result.reason, []).append(f"{result.revision} {shorten(result.tool, 60)}".strip())
+    for reason, names in list(cases.items())[:NAMES_SHOWN]:
+        yield from _wrap(f"- {_names(names)}: {reason}", "  ", "    ")
+    if len(cases) > NAMES_SHOWN:
+        yield f"  - and {len(cases) - NAMES_SHOWN} more"
 
 
-def _case(result: Result) -> str:
-    return f"{result.revision} {shorten(result.tool, 60)}".strip()
+def _names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+    return ", ".join(names[:NAMES_SHOWN]) + more
 
 
 def verdict_line(results: Sequence[Result]) -> str:

@@ -116,7 +116,7 @@ def _reason(report: pytest.TestReport, error: BaseException | None) -> str:
     if isinstance(report.longrepr, tuple):
         return report.longrepr[2].removeprefix("Skipped: ")
     if error is None or isinstance(error, AssertionError | Blocked):
-        return shorten(str(error or ""), 500)
+        return shorten(str(error or ""), 1000)
     return f"a mistake in this tool, please report it: {type(error).__name__}: {shorten(str(error), 500)}"
 
 
@@ -128,7 +128,7 @@ def _store(item: pytest.Item, report: pytest.TestReport, result: Result) -> None
     report.user_properties = list(item.user_properties)
     report.mcp_result = {name: getattr(result, name) for name in Result.__dataclass_fields__}  # type: ignore[attr-defined]
     if result.outcome not in (Outcome.PASSED, Outcome.SKIPPED):
-        report.mcp_result["text"] = str(report.longrepr)  # type: ignore[attr-defined]
+        report.mcp_result["text"] = str(report.longrepr)
 
 
 def _result(report: Any) -> Result | None:

@@ -12,13 +12,14 @@ from conformance.arguments import NoExample, Wrong, clearly_wrong, example, wron
 from conformance.session import NO_PARAMS, Closed, Reply, Session, Walk
 from conformance.surface import LISTS, Settings, Surface, Tool
 from conformance.value import Value, members
-from conformance.verdict import Blocked, NotExercised, not_exercised
+from conformance.verdict import Blocked, NotExercised, heard, not_exercised
 from conformance.wire import Kind
 
 T = TypeVar("T")
 R = TypeVar("R")
 MOST_SILENT_CALLS = 2
 MOST_READS = 10
+SLOW = 2.0
 NO_SUCH_NAME = "conformance_no_such_name_8f14e45fceea167a"
 """A name, URI or cursor that no server has."""
 
@@ -28,7 +29,7 @@ class Call:
     """A tool call and what became of it."""
 
     tool: Tool
-    arguments: Mapping[str, Any]
+    arguments: dict[str, Any]
     reply: Reply
 
 
@@ -99,6 +100,11 @@ class Server:
         """The shared conversation; a process that died or fell silent is replaced."""
         return self._usable("session")
 
+    @property
+    def rough_session(self) -> Session:
+        """A conversation for broken lines, so that what they do to the server disturbs no other check."""
+        return self._usable("rough")
+
     def _usable(self, name: str) -> Session:
         session: Session | None = self._kept.get(name)
         if session is not None and session.silent and not session.closed:
@@ -145,7 +151,7 @@ class Server:
         """The listed tool of that name."""
         return next((tool for tool in self.tools if tool.name == name), None)
 
-    def list(self, method: str) -> Walk:
+    def walk(self, method: str) -> Walk:
         """A list, fetched once (``tools/list``, ``prompts/list``, ...)."""
         walk: Walk = self._once(method, lambda: self.session.walk(method, LISTS[method][1]))
         return walk
@@ -154,7 +160,7 @@ class Server:
         """Each list of a declared feature."""
         for method, (feature, _) in LISTS.items():
             if self.declares(feature):
-                yield self.list(method)
+                yield self.walk(method)
 
     def listing(self) -> list[str]:
         """The methods of the lists that are declared and served."""
@@ -226,6 +232,12 @@ class Server:
             session.settle()
         return Call(tool, arguments, reply)
 
+    def call_again(self, call: Call, params: Mapping[str, Any]) -> Reply:
+        """Call a tool once more, with other ``params``; a tool that is slow is not called a second time."""
+        if call.reply.seconds > SLOW:
+            not_exercised(f"{call.tool.name} takes {call.reply.seconds:.1f} s, so it is called only once")
+        return heard(self._usable("calls").request("tools/call", params))
+
     def calls(self) -> list[Call]:
         """Every tool that may be called, called once; those that were not answered are left out.
 
@@ -237,13 +249,13 @@ class Server:
         """Each listed prompt, fetched once with made-up arguments; refusals are among the replies."""
         if not self.declares("prompts"):
             return []
-        return _exercised(self._prompt, self.list("prompts/list").items)
+        return _exercised(self._prompt, self.walk("prompts/list").items)
 
     def resources(self) -> list[Reply]:
         """The first listed resources, read once; refusals are among the replies."""
         if not self.declares("resources"):
             return []
-        items = self.list("resources/list").items[:MOST_READS]
+        items = self.walk("resources/list").items[:MOST_READS]
         return _exercised(self._resource, items)
 
     def tool_blocks(self, *types: str) -> list[Value]:
@@ -275,7 +287,7 @@ class Server:
         return [item for walk in self.lists() if walk.method in wanted for item in walk.items]
 
     def annotated(self) -> list[Value]:
-        """Everything that may have annotations: content blocks, resources and templates (tools have their own)."""
+        """Everything that may have content annotations: blocks, resources and templates."""
         return [*self.blocks(), *self.listed()]
 
     def with_icons(self) -> list[Value]:
@@ -297,32 +309,34 @@ class Server:
         return reply
 
     def malformed_call(self, form: str) -> Reply:
-        """A ``tools/call`` that names no tool, made once: params ``absent``, ``empty``, or with a ``number`` for a name."""
+        """A ``tools/call`` that names no tool, made once: params ``absent``, ``empty`` or a ``number``."""
         params = {"absent": NO_PARAMS, "empty": {}, "number": {"name": 5}}[form]
         reply: Reply = self._once(f"malformed {form}", lambda: self.session.request("tools/call", params))
         return reply
 
-    def invalid_calls(self, tool: Tool) -> list[WrongCall]:
+    def invalid_calls(self, call: Call) -> list[WrongCall]:
         """Calls of a tool with arguments that no leniency makes valid, made once.
 
         Meant for a tool that may be called: if the server does not validate, the tool runs.
         """
-        return self._wrong_calls("invalid", tool, clearly_wrong)
+        return self._wrong_calls("invalid", call, clearly_wrong)
 
-    def calls_wrong_in_2020_12(self, tool: Tool) -> list[WrongCall]:
+    def calls_wrong_in_2020_12(self, call: Call) -> list[WrongCall]:
         """Calls whose arguments only a keyword of the 2020-12 dialect forbids, made once."""
-        return self._wrong_calls("2020-12", tool, wrong_in_2020_12)
+        return self._wrong_calls("2020-12", call, wrong_in_2020_12)
 
-    def _wrong_calls(self, key: str, tool: Tool, make: Callable[..., list[Wrong]]) -> list[WrongCall]:
-        wrongs = make(tool.input_schema, self.arguments(tool), self.revision)
-        found: list[WrongCall] = self._once(
-            f"{key} {tool.name}", lambda: [self._wrong(tool, one) for one in wrongs]
-        )
+    def _wrong_calls(self, key: str, call: Call, make: Callable[..., list[Wrong]]) -> list[WrongCall]:
+        def all_calls() -> list[WrongCall]:
+            wrongs = make(call.tool.input_schema, call.arguments, self.revision)
+            return [
+                WrongCall(wrong.what, self.call_again(call, self._params(call, wrong))) for wrong in wrongs
+            ]
+
+        found: list[WrongCall] = self._once(f"{key} {call.tool.name}", all_calls)
         return found
 
-    def _wrong(self, tool: Tool, wrong: Wrong) -> WrongCall:
-        params = {"name": tool.name, "arguments": wrong.arguments}
-        return WrongCall(wrong.what, self._usable("calls").request("tools/call", params))
+    def _params(self, call: Call, wrong: Wrong) -> dict[str, Any]:
+        return {"name": call.tool.name, "arguments": wrong.arguments}
 
     def tool_errors(self) -> list[Reply]:
         """Every tool result so far that reports an error, of valid, invalid and unknown calls alike."""
@@ -363,9 +377,8 @@ class Server:
             ask()
         for method, params in REFUSED:
             self.session.request(method, params)
-        with self.fresh() as session:
-            session.send_raw(b"this line is not JSON")
-            session.settle()
+        self.rough_session.send_raw(b"this line is not JSON")
+        self.rough_session.settle()
         return True
 
     def received(self, *kinds: Kind) -> list[Value]:
@@ -451,11 +464,16 @@ NOT_FOUND: tuple[tuple[str, str, dict[str, Any]], ...] = (
 """For each feature a well-formed request for something that does not exist."""
 
 
-def same_refusal(one: Reply, one_name: str, other: Reply, other_name: str) -> bool:
-    """Whether two requests are refused in the same words, but for the names they are about."""
-    if not (_refuses(one) and _refuses(other)):
+def same_refusal(one: Reply, other: Reply) -> bool:
+    """Whether two requests are refused in the same words."""
+    return _refuses(one) and _refuses(other) and _words(one) == _words(other)
+
+
+def refused_as_unknown(reply: Reply, name: str, unknown: Reply) -> bool:
+    """Whether a call of ``name`` is refused in the words, name included, that refuse `NO_SUCH_NAME`."""
+    if not (_refuses(reply) and _refuses(unknown)) or NO_SUCH_NAME not in _words(unknown):
         return False
-    return _words(one).replace(one_name, "NAME") == _words(other).replace(other_name, "NAME")
+    return _words(reply).replace(name, NO_SUCH_NAME) == _words(unknown)
 
 
 def _refuses(reply: Reply) -> bool:

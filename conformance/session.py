@@ -16,6 +16,7 @@ from conformance.wire import ABSENT, Kind, Line, encode, id_key, kind, shorten, 
 CLIENT_INFO = {"name": "mcp-conformance", "version": "0.1.0"}
 NO_PARAMS: Any = ABSENT
 MAX_PAGES = 1000
+PING_SECONDS = 10.0
 IDENTIFIERS = {"tools": "name", "prompts": "name", "resources": "uri", "resourceTemplates": "uriTemplate"}
 """The member that identifies an item of each list."""
 
@@ -100,6 +101,11 @@ class Reply:
         return isinstance(self.result, dict) and self.result.get("isError") is True
 
     @property
+    def seconds(self) -> float:
+        """How long the answer took; 0 if there is none."""
+        return 0.0 if self.line is None else self.line.at - self.request.at
+
+    @property
     def lines(self) -> tuple[Line, ...]:
         """The request and its answer, as far as there is one."""
         return (self.request,) if self.line is None else (self.request, self.line)
@@ -121,8 +127,8 @@ class Reply:
 class Walk:
     """A list fetched page by page.
 
-    ``replies`` has one reply a page.  ``trouble`` is empty when the walk came to its end, otherwise it says why
-    it was given up: a page that is no result, a cursor that came a second time, more than `MAX_PAGES` pages.
+    ``replies`` has one reply a page.  ``trouble`` is empty when the walk came to its end, otherwise it says
+    why it was given up: a page that is no result, a cursor that came twice, more than `MAX_PAGES` pages.
     """
 
     method: str
@@ -148,7 +154,7 @@ class Walk:
         ]
 
     def names(self) -> list[str]:
-        """What identifies each item (`IDENTIFIERS`), in the order of the pages; items without it are left out."""
+        """What identifies each item (`IDENTIFIERS`), in order; items without it are left out."""
         return [name for page in self.pages for name in self._names(page)]
 
     def names_on(self, reply: Reply) -> list[str]:
@@ -281,7 +287,7 @@ class Session:
 
     def settle(self) -> Reply:
         """Wait until the server has worked off all it was sent: one ping there and back."""
-        return self.request("ping")
+        return self.request("ping", timeout=min(self.timeout, PING_SECONDS))
 
     def walk(self, method: str, member: str) -> Walk:
         """Fetch a list to its end, following each ``nextCursor`` (spec: utilities/pagination)."""

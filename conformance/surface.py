@@ -37,8 +37,8 @@ class Sample:
 class Settings:
     """How the user wants the subject run.
 
-    ``command`` is the program and its words, ``timeout`` and ``start_timeout`` are in seconds.  ``call`` holds
-    ``readonly``, ``all``, ``none``, or patterns of tool names that may be called.
+    ``command`` is the program and its words, ``timeout`` and ``start_timeout`` are in seconds.  ``call``
+    holds ``readonly``, ``all``, or patterns of tool names that may be called; nothing if it is empty.
     """
 
     command: tuple[str, ...]

@@ -8,6 +8,8 @@ from typing import Any
 
 from conformance.wire import Line, show
 
+SHOWN = 160
+
 
 @dataclass(frozen=True)
 class Value:
@@ -55,7 +57,7 @@ class Value:
         return isinstance(self.json, types)
 
     def __str__(self) -> str:
-        return f"{self.path or 'message'} = {show(self.json)}"
+        return f"{self.path or 'message'} = {show(self.json, SHOWN)}"
 
 
 def members(values: Iterator[Value] | list[Value], *names: str) -> list[Value]:

@@ -39,7 +39,7 @@ def loudness(row: Requirement, revision: str, *, strict: bool = False, pedantic:
     return Outcome.FAILED if level == "MUST" or strict else Outcome.WARNED
 
 
-MOST_OFFENDERS = 5
+MOST_OFFENDERS = 3
 T = TypeVar("T")
 
 

@@ -138,7 +138,7 @@ def shorten(text: str, limit: int = 600) -> str:
     """
     if len(text) > limit:
         half = limit // 2
-        text = f"{text[:half]} ... {len(text) - 2 * half} characters left out ... {text[-half:]}"
+        text = f"{text[:half]} [... {len(text) - 2 * half} more ...] {text[-half:]}"
     return "".join(char if char.isprintable() or char == "\n" else _escape(char) for char in text)
 
 

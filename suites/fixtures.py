@@ -6,21 +6,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from conformance.collection import SUBJECT
+from conformance.collection import server_for
 from conformance.server import Call, Server
 from conformance.session import Session
 from conformance.surface import Tool
 from conformance.value import Value
 from conformance.verdict import NotExercised, not_exercised
-
-
-@pytest.fixture(scope="session")
-def _servers(pytestconfig: pytest.Config) -> Iterator[dict[str, Server]]:
-    subject = pytestconfig.stash[SUBJECT]
-    servers = {surface.revision: Server(subject.settings, surface) for surface in subject.live}
-    yield servers
-    for server in servers.values():
-        server.close()
 
 
 @pytest.fixture
@@ -30,9 +21,9 @@ def revision(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def server(_servers: dict[str, Server], revision: str) -> Server:
+def server(pytestconfig: pytest.Config, revision: str) -> Server:
     """The subject in this revision: its surface, its sessions, and all answers seen so far."""
-    return _servers[revision]
+    return server_for(pytestconfig, revision)
 
 
 @pytest.fixture
@@ -46,6 +37,12 @@ def fresh_session(server: Server) -> Iterator[Session]:
     """A conversation with a process of its own, for checks that may disturb it."""
     with server.fresh() as session:
         yield session
+
+
+@pytest.fixture
+def rough_session(server: Server) -> Session:
+    """A conversation for checks that send broken lines, shared by them as long as the server survives."""
+    return server.rough_session
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Content blocks, resource contents, annotations, icons (spec: server/tools, server/prompts, server/resources)."""
+"""Content blocks, resource contents, annotations, icons (spec: server/tools, prompts, resources)."""
 
 from __future__ import annotations
 

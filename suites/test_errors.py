@@ -21,14 +21,9 @@ LONGEST_MESSAGE = 300
 
 
 @pytest.mark.requirement("errors.parse-error-code")
-def test_a_line_that_is_no_json_is_a_parse_error(fresh_session):
-    sent = fresh_session.send_raw(b'{"jsonrpc": "2.0", "id": 77, "method": ')
-    after = fresh_session.settle()
-    if after.fault is not None:
-        raise Blocked(
-            f"after a line that is no JSON: {after.fault}", (sent, *after.lines), after.fault.stderr
-        )
-    answers = unasked_errors(fresh_session)
+def test_a_line_that_is_no_json_is_a_parse_error(rough_session):
+    sent = rough_session.send_raw(b"this line is not JSON")
+    answers = errors_after(rough_session, sent)
     expect_codes(some(answers, "the server does not answer such a line"), -32700)
 
 
@@ -42,12 +37,9 @@ def test_a_line_that_is_no_json_is_a_parse_error(fresh_session):
     ],
     ids=["no-method", "version-1.0", "method-1"],
 )
-def test_json_that_is_no_request_is_an_invalid_request(fresh_session, message):
-    sent = fresh_session.send_message(message)
-    after = fresh_session.settle()
-    if after.fault is not None:
-        raise Blocked(f"after a malformed request: {after.fault}", (sent, *after.lines), after.fault.stderr)
-    answers = unasked_errors(fresh_session, 77)
+def test_json_that_is_no_request_is_an_invalid_request(rough_session, message):
+    sent = rough_session.send_message(message)
+    answers = errors_after(rough_session, sent, 77)
     expect_codes(some(answers, "the server does not answer such a message with an error"), -32600)
 
 
@@ -113,10 +105,8 @@ def test_the_code_for_an_elicitation_by_url_lists_it(server):
     failed = [call for call in server.calls() if call.reply.error is not None or call.reply.is_tool_error]
     some(failed, "no tool failed that might want an elicitation")
     with server.fresh({"elicitation": {"form": {}, "url": {}}}) as session:
-        replies = [
-            session.request("tools/call", {"name": call.tool.name, "arguments": call.arguments})
-            for call in failed
-        ]
+        asked = [{"name": call.tool.name, "arguments": call.arguments} for call in failed]
+        replies = [session.request("tools/call", params) for params in asked]
     for reply in some([reply for reply in replies if reply.code == -32042], "no tool answers -32042"):
         wanted = "data.elicitations: an array of objects with mode url, elicitationId, url and message"
         expect(reply.error_value, lists_elicitations(reply.error), wanted)
@@ -137,9 +127,13 @@ def is_url_elicitation(asked):
     )
 
 
-def unasked_errors(session, id=None):
-    """The errors that came with no id, or with the id of the message that was no request."""
-    return [(line, error) for line, error in session.received(Kind.ERROR) if error.get("id") in (None, id)]
+def errors_after(session, sent, id=None):
+    """The errors that followed a broken line, with no id or its own; the server must have survived it."""
+    after = session.settle()
+    if after.fault is not None:
+        raise Blocked(f"after {sent.text}: {after.fault}", (sent, *after.lines), after.fault.stderr)
+    errors = [(line, error) for line, error in session.received(Kind.ERROR) if line.at >= sent.at]
+    return [(line, error) for line, error in errors if error.get("id") in (None, id)]
 
 
 def expect_codes(answers, code):

@@ -23,7 +23,7 @@ def test_declared_tools_are_listed(server, session):
 def test_a_page_has_an_array_of_tools(server):
     if not server.declares("tools"):
         not_exercised("tools are not declared")
-    pages = [reply.value for reply in server.list("tools/list").replies if reply.value is not None]
+    pages = [reply.value for reply in server.walk("tools/list").replies if reply.value is not None]
     for page in pages or not_exercised("tools/list gave no result"):
         tools = page.get("tools")
         expect(page, tools is not None and tools.is_a(list), "a member tools that is an array")
@@ -45,19 +45,17 @@ def test_one_answer_lists_every_tool(server, session):
     first = expect_result(session.request("tools/list"))
     cursor = first.get("nextCursor")
     if cursor is not None:
-        walk = server.list("tools/list")
+        walk = server.walk("tools/list")
         reply = heard(session.request("tools/list", {"cursor": cursor.json}))
         more = set(walk.names_on(reply)) - set(walk.names())
         if more:
-            raise Finding(
-                "every tool in one answer", f"{min(more)!r} only behind a cursor", reply.lines
-            )
+            raise Finding("every tool in one answer", f"{min(more)!r} only behind a cursor", reply.lines)
 
 
 @pytest.mark.requirement("tools.def.name-unique")
 def test_no_two_tools_share_a_name(server, session):
     walk = (
-        server.list("tools/list")
+        server.walk("tools/list")
         if "tools/list" in server.listing()
         else not_exercised("no tools are listed")
     )
