@@ -1,0 +1,31 @@
+"""Servers that are right but awkward are not reported, in any revision."""
+
+from pathlib import Path
+
+import pytest
+from conformance.fixtures import awkward as folder
+from support import awkward, run_suite
+
+NAMES = sorted(path.stem for path in Path(folder.__file__).parent.glob("[a-z]*.py"))
+ARGUMENTS = {"slow_start": ["1"]}
+ALLOWED = {"deep_schema": {"jsonschema.recommended-dialect", "jsonschema.prefer-2020-12"}}
+"""Information that is due: an old dialect is fine, and still said."""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_awkward_server_is_let_pass(name):
+    run = run_suite(awkward(name, *ARGUMENTS.get(name, [])), "--revision", "all", "--call", "all")
+    findings = [(case.check, case.outcome, case.text) for case in run.findings if is_stray(name, case)]
+    assert findings == []
+    assert run.exit == 0, run.output
+    assert run.of("passed")
+
+
+def is_stray(name, case):
+    return case.requirement not in ALLOWED.get(name, ()) or case.outcome != "informed"
+
+
+def test_a_start_of_eight_seconds_is_waited_for():
+    run = run_suite(awkward("slow_start", "8"), "--select", "capabilities")
+    assert run.findings == []
+    assert run.exit == 0, run.output

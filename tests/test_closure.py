@@ -1,0 +1,57 @@
+"""The catalogue, the checks, the mutants and the reference server fit together without a gap."""
+
+import functools
+
+from conformance.fixtures.mutants import all_mutants
+from support import EVERYTHING, REFERENCE, awkward, run_suite
+
+from conformance import catalogue, revisions
+from conformance.checks import checked, checks
+
+DONE = ("capabilities", "tools", "content", "pagination", "list-changed", "errors", "jsonschema", "result")
+"""The families whose handshake-era rows are all checked."""
+
+
+@functools.cache
+def reference_run():
+    return run_suite(REFERENCE, "--revision", "all", *EVERYTHING)
+
+
+def test_every_check_cites_requirements_of_the_catalogue():
+    known = catalogue.all_requirements()
+    assert [check for check in checks() if not check.requirements] == []
+    assert [id for id in checked() if id not in known] == []
+
+
+def test_every_testable_row_of_a_finished_family_has_a_check():
+    rows = [row for row in catalogue.all_requirements().values() if row.family in DONE and not row.untestable]
+    handshake = [row for row in rows if set(row.revisions) & set(revisions.HANDSHAKE)]
+    assert [row.id for row in handshake if row.id not in checked()] == []
+
+
+def test_no_check_judges_a_row_that_is_called_untestable():
+    assert [id for id in checked() if catalogue.requirement(id).untestable] == []
+
+
+def test_every_checked_row_is_broken_by_a_mutant():
+    broken = {id for mutant in all_mutants() for id in mutant.breaks}
+    assert sorted(set(checked()) - broken) == []
+
+
+def test_every_mutant_breaks_rows_that_are_checked():
+    wrong = {m.name: id for m in all_mutants() for id in (*m.breaks, *m.also) if id not in checked()}
+    assert wrong == {}
+
+
+def test_the_reference_server_is_clean_in_every_revision():
+    run = reference_run()
+    assert [(case.check, case.text) for case in run.findings] == []
+    assert run.exit == 0
+    assert {case.revision for case in run.of("passed")} == set(revisions.HANDSHAKE)
+
+
+def test_every_check_has_run_on_a_right_server():
+    """On the reference server, or on the one that offers nothing for rules about what is not offered."""
+    nothing = run_suite(awkward("bare_minimum"), "--revision", "all")
+    ran = {case.check.partition("[")[0] for run in (reference_run(), nothing) for case in run.of("passed")}
+    assert sorted({check.name for check in checks()} - ran) == []

@@ -1,0 +1,77 @@
+"""A module imports only from the layers below its own."""
+
+import ast
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import conformance
+from conformance.checks import suites_directory
+
+ROOT = Path(conformance.__file__).parent
+LAYERS = [
+    {"wire", "revisions", "catalogue", "checks"},
+    {"value", "process", "dialects"},
+    {"session", "arguments"},
+    {"verdict", "surface"},
+    {"server", "report"},
+    {"options"},
+    {"collection"},
+    {"reporting"},
+    {"plugin", "cli"},
+    {"__main__"},
+]
+RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}
+
+
+def imported(path):
+    """The names of our modules that a file imports, at its top and inside functions."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module == "conformance":
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("conformance."):
+            yield node.module.split(".")[1]
+        elif isinstance(node, ast.Import):
+            yield from (
+                alias.name.split(".")[1] for alias in node.names if alias.name.startswith("conformance.")
+            )
+
+
+def modules():
+    return [path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py"]
+
+
+def name_of(path):
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+@pytest.mark.parametrize("path", modules(), ids=name_of)
+def test_a_module_imports_only_from_below(path):
+    for other in imported(path):
+        assert RANK[other] < RANK[name_of(path)], f"{name_of(path)} imports {other}"
+
+
+def test_every_module_has_a_layer():
+    assert {name_of(path) for path in modules()} == set(RANK)
+
+
+@pytest.mark.parametrize("path", sorted(suites_directory().glob("*.py")), ids=lambda path: path.stem)
+def test_suites_import_little(path):
+    allowed = {"conformance", "pytest", "hypothesis", "jsonschema", "__future__", "collections"}
+    allowed |= {"base64", "binascii", "datetime", "json", "re", "typing", "urllib"}
+    roots = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            roots.add(node.module.split(".")[0])
+        elif isinstance(node, ast.Import):
+            roots |= {alias.name.split(".")[0] for alias in node.names}
+    assert roots <= allowed
+
+
+FIXTURES = Path(find_spec("conformance.fixtures").origin).parent
+
+
+@pytest.mark.parametrize("path", sorted(FIXTURES.rglob("*.py")), ids=lambda path: path.stem)
+def test_fixtures_import_nothing_of_ours_but_each_other(path):
+    assert set(imported(path)) <= {"fixtures"}

@@ -1,0 +1,34 @@
+"""Each mutant is found: the suite reports the rules it is there to break, and no others."""
+
+import pytest
+from conformance.fixtures.mutants import all_mutants
+from support import EVERYTHING, mutant, run_suite
+
+from conformance import catalogue, revisions
+from conformance.checks import checks
+
+CITED = {check.name: set(check.requirements) for check in checks()}
+
+
+def revision_of(one):
+    """The revision a mutant names, else the newest in which all it breaks holds."""
+    rows = [catalogue.requirement(id) for id in one.breaks]
+    newest = [rev for rev in revisions.HANDSHAKE if all(row.holds_in(rev) for row in rows)]
+    return one.revision or newest[-1]
+
+
+@pytest.mark.parametrize("one", all_mutants(), ids=lambda one: one.name)
+def test_a_mutant_is_found(one):
+    run = run_suite(mutant(one.name), "--revision", revision_of(one), *EVERYTHING)
+    found = [cited(case) for case in run.findings]
+    told = "\n".join(case.text for case in run.findings) or run.output
+    missed = [id for id in one.breaks if not any(id in ids for ids in found)]
+    assert not missed, f"nothing reported {missed}:\n{told}"
+    strays = [ids for ids in found if not ids & {*one.breaks, *one.also}]
+    assert not strays, f"{strays} were reported too:\n{told}"
+    assert run.exit == (1 if run.of("failed", "blocked") else 0)
+
+
+def cited(case):
+    """All requirements that the check of a case cites; the case names only the loudest."""
+    return CITED.get(case.check.partition("[")[0], set()) | {case.requirement}
