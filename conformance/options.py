@@ -99,7 +99,7 @@ def validate(config: pytest.Config) -> None:
     chosen = settings(config)
     program = chosen.command[0]
     if shutil.which(program, path=chosen.env.get("PATH")) is None and not _is_program(chosen, program):
-        raise pytest.UsageError(f"--mcp-server: no such program: {program}")
+        raise pytest.UsageError(f"--mcp-server: no such program, or not executable: {program}")
     wanted_revisions(config)
     selected(config)
 

@@ -97,7 +97,8 @@ def _table(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
 def again(settings: Settings, requirement: str, revision: str, tool: str) -> str:
     """The command that runs this one check again."""
     select = f"{requirement}[{tool}]" if tool else requirement
-    words = ["mcp-conformance", "run", "--select", select, "--revision", revision]
+    words = ["mcp-conformance", "run", *(["--select", select] if requirement in checked() else [])]
+    words += ["--revision", revision]
     if settings.cwd is not None:
         words += ["--cwd", str(settings.cwd)]
     for name, content in settings.env.items():

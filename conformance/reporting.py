@@ -215,5 +215,6 @@ def _summary(config: pytest.Config, results: list[Result]) -> Generator[str]:
         yield held_back_line(names)
     informed = len({one.requirement for one in results if one.outcome is Outcome.INFORMED})
     if informed and config.get_verbosity() <= 0:
-        yield f"{informed} rules that rest on no keyword were not kept; -v lists them"
+        rules = "1 rule that rests" if informed == 1 else f"{informed} rules that rest"
+        yield f"not kept: {rules} on no keyword (-v lists them)"
     yield f"verdict: {verdict_line(results)}"

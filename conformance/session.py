@@ -17,21 +17,25 @@ CLIENT_INFO = {"name": "mcp-conformance", "version": "0.1.0"}
 NO_PARAMS: Any = ABSENT
 MAX_PAGES = 1000
 PING_SECONDS = 10.0
+MEANWHILE = 3
+FLOOD_LINES = 50_000
+FLOOD_BYTES = 100_000_000
 IDENTIFIERS = {"tools": "name", "prompts": "name", "resources": "uri", "resourceTemplates": "uriTemplate"}
 """The member that identifies an item of each list."""
 
 
 @dataclass(frozen=True)
 class Silence:
-    """No answer came in ``seconds``; ``others`` counts the lines that came instead."""
+    """No answer came in ``seconds``; ``strays`` are the ids of answers that nobody asked for."""
 
     seconds: float
-    others: int = 0
+    strays: tuple[Any, ...] = ()
     stderr: str = ""
 
     def __str__(self) -> str:
-        others = f" ({self.others} other lines came)" if self.others else ""
-        return f"no answer within {self.seconds:g} s{others}"
+        ids = ", ".join(show(id, 40) for id in self.strays[:3])
+        strays = f", but one came with id {ids} that nobody asked for" if self.strays else ""
+        return f"no answer within {self.seconds:g} s{strays}"
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,18 @@ class Closed:
         return f"the server process ended ({how})"
 
 
-Fault = Silence | Closed
+@dataclass(frozen=True)
+class Flood:
+    """The server wrote so much that was not the answer that the conversation was given up."""
+
+    lines: int
+    stderr: str = ""
+
+    def __str__(self) -> str:
+        return f"no answer among the {self.lines} lines the server wrote instead"
+
+
+Fault = Silence | Closed | Flood
 
 
 @dataclass(frozen=True)
@@ -56,13 +71,14 @@ class Reply:
     """What became of one request.
 
     Exactly one of these holds: ``fault`` is set (nothing came), ``error`` is the error object, or ``result``
-    is the result (any JSON value, also null).
+    is the result (any JSON value, also null).  ``meanwhile`` are the lines that came instead of an answer.
     """
 
     request: Line
     line: Line | None = None
     message: Mapping[str, Any] = field(default_factory=dict)
     fault: Fault | None = None
+    meanwhile: tuple[Line, ...] = ()
 
     @property
     def method(self) -> str:
@@ -107,8 +123,8 @@ class Reply:
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        """The request and its answer, as far as there is one."""
-        return (self.request,) if self.line is None else (self.request, self.line)
+        """The request and its answer, or what came instead."""
+        return (self.request, *self.meanwhile) if self.line is None else (self.request, self.line)
 
     def __str__(self) -> str:
         if self.fault is not None:
@@ -203,6 +219,7 @@ class Session:
         self.hello: Reply | None = None
         self.closed = False
         self.silent = False
+        self.flooded = False
         self._ids = itertools.count(1)
         self._answers: dict[tuple[str, str], tuple[Line, Mapping[str, Any]]] = {}
 
@@ -276,14 +293,17 @@ class Session:
         if key is not None and key in self._answers:
             line, message = self._answers.pop(key)
             return Reply(request, line, message)
-        return Reply(request, fault=self._fault(seconds, len(self.lines) - before))
+        meanwhile = [line for line in self.lines[before:] if not line.sent]
+        return Reply(request, fault=self._fault(seconds), meanwhile=tuple(meanwhile[:MEANWHILE]))
 
-    def _fault(self, seconds: float, others: int) -> Fault:
-        stderr = self.process.stderr
+    def _fault(self, seconds: float) -> Fault:
+        if self.flooded:
+            return Flood(len(self.lines), self.process.stderr)
         if self.closed:
-            return Closed(self.process.wait(1.0), stderr)
+            return Closed(self.process.wait(1.0), self.process.stderr)
         self.silent = True
-        return Silence(seconds, others, stderr)
+        strays = tuple(message.get("id") for _, message in self._answers.values())
+        return Silence(seconds, strays, self.process.stderr)
 
     def settle(self) -> Reply:
         """Wait until the server has worked off all it was sent: one ping there and back."""
@@ -336,6 +356,7 @@ class Session:
 
     def _listen(self, seconds: float, done: Callable[[], bool]) -> None:
         deadline = time.monotonic() + seconds
+        lines, size = len(self.lines) + FLOOD_LINES, FLOOD_BYTES
         while not done() and not self.closed:
             item = self.process.read(max(0.0, deadline - time.monotonic()))
             if item is None:
@@ -343,10 +364,14 @@ class Session:
             at, data = item
             if data is EOF:
                 self.closed = True
-            else:
-                self._take(data, at)
+                return
+            size -= self._take(data, at)
+            if len(self.lines) > lines or size < 0:
+                self.flooded = self.closed = True
+            if time.monotonic() > deadline:
+                return
 
-    def _take(self, data: Any, at: float) -> None:
+    def _take(self, data: Any, at: float) -> int:
         if isinstance(data, Overlong):
             line = Line(sent=False, raw=data.head, at=at, fault="a line longer than this tool reads")
         else:
@@ -358,6 +383,7 @@ class Session:
                 self._answer(message)
             elif what in (Kind.RESULT, Kind.ERROR):
                 self._answers.setdefault(id_key(message.get("id", ABSENT)), (line, message))
+        return len(line.raw)
 
     def _answer(self, message: Mapping[str, Any]) -> None:
         answer = ANSWERS.get(message["method"]) if isinstance(message["method"], str) else None

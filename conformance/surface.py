@@ -192,10 +192,7 @@ def probe(settings: Settings, revision: str, *, exactly: bool) -> Surface:
 
 def _hello_trouble(session: Session, hello: Reply) -> Trouble | None:
     def trouble(reason: str) -> Trouble:
-        noise = tuple(session.noise()[:5])
-        return Trouble(
-            "start", "lifecycle.initialize-result", reason, (*hello.lines, *noise), session.process.stderr
-        )
+        return Trouble("start", "lifecycle.initialize.responds", reason, hello.lines, session.process.stderr)
 
     if hello.fault is not None:
         what = "; what it wrote to stdout is not JSON-RPC" if session.noise() else ""
