@@ -76,12 +76,24 @@ def clearly_wrong(schema: Any, arguments: dict[str, Any], revision: str) -> list
 def wrong_in_2020_12(schema: Any, arguments: dict[str, Any], revision: str) -> list[Wrong]:
     """Changes to valid ``arguments`` that only ``dependentRequired`` or ``prefixItems`` forbids."""
     wrongs = [*_without_dependents(schema, arguments), *_with_wrong_first_item(schema, arguments)]
-    old = {**schema, "$schema": "http://json-schema.org/draft-07/schema#"}
+    old = _without_what_is_new(schema)
     return [
         wrong
         for wrong in wrongs
         if _is_invalid(wrong.arguments, schema, revision) and not _is_invalid(wrong.arguments, old, revision)
     ]
+
+
+def _without_what_is_new(schema: Any) -> Any:
+    """A schema without the two keywords; ``items`` goes with ``prefixItems``, which it means the rest of."""
+    parts = {
+        name: {key: part[key] for key in part if key not in ("prefixItems", "items")}
+        if isinstance(part, dict) and "prefixItems" in part
+        else part
+        for name, part in (schema.get("properties") or {}).items()
+    }
+    kept = {key: schema[key] for key in schema if key != "dependentRequired"}
+    return {**kept, "properties": parts} if parts else kept
 
 
 def _without_dependents(schema: Any, arguments: dict[str, Any]) -> Iterator[Wrong]:

@@ -49,7 +49,7 @@ def pytest_runtest_makereport(
     error = call.excinfo.value if call.excinfo is not None else None
     if isinstance(error, KeyboardInterrupt):
         return report
-    row = _judged_row(item)
+    row = _judged_row(item, error)
     outcome = _outcome(item, report, error, row)
     evidence = _evidence(error)
     result = Result(
@@ -61,7 +61,7 @@ def pytest_runtest_makereport(
         says=row.says,
         spec=row.url(_revision(item, row)),
         outcome=outcome,
-        tool=tool_name(item),
+        tool=getattr(error, "tool", "") or tool_name(item),
         reason=_reason(report, error),
     )
     if evidence is not None:
@@ -74,8 +74,10 @@ def pytest_runtest_makereport(
     return report
 
 
-def _judged_row(item: pytest.Item) -> catalogue.Requirement:
-    """The loudest of the rules the check cites that holds in its revision, else the first."""
+def _judged_row(item: pytest.Item, error: BaseException | None) -> catalogue.Requirement:
+    """The rule that was broken: unless told another, the loudest that the check cites and that holds."""
+    if isinstance(error, Blocked) and error.requirement:
+        return catalogue.requirement(error.requirement)
     rows = [catalogue.requirement(id) for mark in item.iter_markers("requirement") for id in mark.args]
     revision = revision_of(item)
     holding = [row for row in rows if row.holds_in(revision)]

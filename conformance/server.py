@@ -18,6 +18,7 @@ from conformance.wire import Kind
 T = TypeVar("T")
 R = TypeVar("R")
 MOST_SILENT_CALLS = 2
+MOST_HANGS = 2
 MOST_READS = 10
 SLOW = 2.0
 NO_SUCH_NAME = "conformance_no_such_name_8f14e45fceea167a"
@@ -57,6 +58,7 @@ class Server:
         self._kept: dict[str, Any] = {}
         self._charged: set[str] = set()
         self._silent_calls = 0
+        self._hangs = 0
 
     # Sessions
 
@@ -65,8 +67,8 @@ class Server:
 
         Raises `Blocked` if it does not open as it did when it was probed.
         """
-        if "start" in self._charged:
-            not_exercised("the server no longer starts: see the blocked check")
+        for trouble in {"start", "hung"} & self._charged:
+            not_exercised(f"the server is blocked ({trouble}): see the blocked check")
         session = self.launch(capabilities)
         hello = session.initialize(self.settings.start_timeout)
         if hello.value is None or session.revision != self.revision:
@@ -109,13 +111,23 @@ class Server:
         session: Session | None = self._kept.get(name)
         if session is not None and session.silent and not session.closed:
             session.silent = False
-            session.settle()
+            if session.settle().fault is not None:
+                self._hung(session)
         if session is None or session.closed or session.silent:
             if session is not None:
                 session.close()
             self._kept.pop(name, None)
             session = self._kept[name] = self.connect()
         return session
+
+    def _hung(self, session: Session) -> None:
+        """Give up a server that has stopped answering, pings included, for the second time."""
+        self._hangs += 1
+        if self._hangs >= MOST_HANGS:
+            session.close()
+            asked = [line for line in session.lines if line.sent][-2:]
+            reason = f"the server stopped answering in {self._hangs} processes, pings included"
+            self.charge("hung", Blocked(reason, asked, session.process.stderr))
 
     def charge(self, key: str, blocked: Blocked) -> None:
         """Raise ``blocked`` for the first check that meets it; later ones are skipped with the reason."""
@@ -218,7 +230,9 @@ class Server:
         call: Call = self._once(f"call {tool.name}", lambda: self._call(tool, arguments))
         if call.reply.fault is not None:
             reason = f"tools/call of {tool.name} was not answered: {call.reply.fault}"
-            self.charge(f"call {tool.name}", Blocked(reason, call.reply.lines, call.reply.fault.stderr))
+            lines, stderr = call.reply.lines, call.reply.fault.stderr
+            blocked = Blocked(reason, lines, stderr, "tools.call.listed-is-callable", tool.name)
+            self.charge(f"call {tool.name}", blocked)
         return call
 
     def _call(self, tool: Tool, arguments: dict[str, Any]) -> Call:
@@ -357,9 +371,7 @@ class Server:
 
     def misshapen_requests(self) -> list[tuple[str, Any]]:
         """Requests for declared features whose params have the wrong shape."""
-        return [
-            (method, params) for feature, method, params in MISSHAPEN if not feature or self.declares(feature)
-        ]
+        return [(method, params) for path, method, params in MISSHAPEN if self.declares(*path.split("."))]
 
     def not_found_requests(self) -> list[tuple[str, dict[str, Any]]]:
         """Well-formed requests for things that do not exist."""
@@ -452,6 +464,8 @@ MISSHAPEN: tuple[tuple[str, str, Any], ...] = (
     ("prompts", "prompts/list", {"cursor": 5}),
     ("resources", "resources/read", {}),
     ("resources", "resources/list", {"cursor": 5}),
+    ("resources", "resources/templates/list", {"cursor": 5}),
+    ("resources.subscribe", "resources/subscribe", {}),
     ("completions", "completion/complete", {}),
     ("logging", "logging/setLevel", {}),
 )

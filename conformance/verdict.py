@@ -55,11 +55,17 @@ class Finding(AssertionError):  # noqa: N818  (a verdict, not an error)
 
 
 class Blocked(Exception):  # noqa: N818  (a verdict, not an error)
-    """A rule that applies could not be exercised, through the server's fault: red, and never a pass."""
+    """A rule that applies could not be exercised, through the server's fault: red, and never a pass.
 
-    def __init__(self, reason: str, lines: Sequence[Line] = (), stderr: str = ""):
+    ``requirement`` and ``tool`` name the rule that was broken, if it is not the one that the check cites.
+    """
+
+    def __init__(
+        self, reason: str, lines: Sequence[Line] = (), stderr: str = "", requirement: str = "", tool: str = ""
+    ):
         super().__init__(reason)
         self.reason, self.lines, self.stderr = reason, tuple(lines), stderr
+        self.requirement, self.tool = requirement, tool
 
 
 class NotExercised(Exception):  # noqa: N818  (a verdict, not an error)

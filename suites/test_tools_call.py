@@ -166,6 +166,7 @@ def test_a_failing_tool_reports_in_its_result(server, session, revision):
     sample = server.settings.failing_tool or not_exercised(
         "--mcp-failing-tool names a call that fails in the tool"
     )
+    needs_tools(server)
     params = {"name": sample.tool, "arguments": dict(sample.arguments)}
     reply = heard(session.request("tools/call", params))
     if reply.code == -32042:

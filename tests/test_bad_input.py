@@ -1,0 +1,217 @@
+"""Users' mistakes get one line and exit 4; dead, hung and lying servers are red, once."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support import REFERENCE, environment, read_junit, run_suite
+
+QUICK = ("--start-timeout", "2", "--timeout", "2")
+
+
+def python(code):
+    return (sys.executable, "-c", code)
+
+
+def spoilt(condition, action):
+    """The reference server, doing something else where a condition on (server, request, reply) holds."""
+    return python(
+        f"""
+from conformance.fixtures.mutants import params
+from conformance.fixtures.reference import SILENCE, main
+def spoil(server, request, reply):
+    if {condition}:
+            {action}
+main(spoil)
+"""
+    )
+
+
+def one_line(run):
+    return [line for line in run.output.splitlines() if line.strip()]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--revision", "2025-13-13"), "--mcp-revision: unknown revision '2025-13-13'"),
+        (("--timeout", "soon"), "--mcp-timeout: a number of seconds above 0 is expected, not 'soon'"),
+        (("--timeout", "-1"), "--mcp-timeout"),
+        (("--env", "NOVALUE"), "--mcp-env: NAME=VALUE is expected, not 'NOVALUE'"),
+        (("--cwd", "/no/such/place"), "--mcp-cwd: no such directory"),
+        (("--select", "tools.def.titel-string"), "did you mean tools.def.title-string"),
+        (("--select", "tasks"), "no check covers 'tasks' yet"),
+        (("--failing-tool", "fail {"), "--mcp-failing-tool: not JSON"),
+        (("--failing-tool", "fail []"), "--mcp-failing-tool: arguments are a JSON object"),
+        (("--no-such-option",), "unrecognized arguments: --no-such-option"),
+    ],
+)
+def test_a_wrong_option_is_one_clear_line(options, said):
+    run = run_suite(REFERENCE, *options)
+    assert run.exit == 4
+    assert said in run.output
+    assert "Traceback" not in run.output
+
+
+def test_an_unknown_program_is_one_clear_line():
+    run = run_suite(("no-such-program-anywhere", "--flag"))
+    assert run.exit == 4
+    assert one_line(run) == [
+        "ERROR: --mcp-server: no such program, or not executable: no-such-program-anywhere"
+    ]
+
+
+def test_a_revision_the_server_does_not_speak_is_one_clear_line():
+    run = run_suite(OLD, "--revision", "2025-11-25")
+    assert run.exit == 4
+    assert "the server does not speak 2025-11-25; it offers 2024-11-05" in run.output
+
+
+OLD = python(
+    """
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message:
+        continue
+    reply = {"jsonrpc": "2.0", "id": message["id"]}
+    if message["method"] == "initialize":
+        info = {"name": "old", "version": "1"}
+        reply["result"] = {"protocolVersion": "2024-11-05", "capabilities": {}, "serverInfo": info}
+    elif message["method"] == "ping":
+        reply["result"] = {}
+    else:
+        reply["error"] = {"code": -32601, "message": "There is no such method."}
+    print(json.dumps(reply), flush=True)
+"""
+)
+
+MUTE = python(
+    """
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if message.get("method") == "initialize":
+        info = {"name": "mute", "version": "1"}
+        result = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": info}
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("import sys; sys.exit('the config file is missing')", "the config file is missing"),
+        ("import os; os.abort()", "the server process ended (signal 6)"),
+        ("import time; time.sleep(600)", "no answer within 2 s"),
+        ("print('Listening on port 3000')", "what it wrote to stdout is not JSON-RPC"),
+        ("import os\nwhile True: os.write(1, b'garbage\\n')", "lines the server wrote instead"),
+        ("import os\nwhile True: os.write(1, b'x' * 65536)", "the server never answered initialize"),
+        ('print(\'{"jsonrpc": "2.0", "id": 1, "result": {}}\'); input(); input()', "no protocolVersion"),
+        ('print(\'{"jsonrpc": "2.0", "id": 1, "error": 5}\'); input(); input()', "refused initialize"),
+        (
+            'print(\'{"jsonrpc": "2.0", "id": 9, "result": {}}\', flush=True); input(); input(); input()',
+            "id 9",
+        ),
+    ],
+    ids=[
+        "exits",
+        "aborts",
+        "hangs",
+        "garbage",
+        "floods-lines",
+        "floods-one-line",
+        "no-version",
+        "refuses",
+        "wrong-id",
+    ],
+)
+def test_a_server_that_never_serves_is_blocked_once(code, said):
+    run = run_suite(python(code), *QUICK)
+    assert run.exit == 1
+    assert said in run.output
+    assert [case.outcome for case in run.cases] == ["blocked"]
+
+
+def test_a_server_that_dies_when_it_is_asked_for_tools_is_red():
+    server = python(
+        """
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if message.get("method") == "tools/list":
+        sys.exit("no tools today")
+    if message.get("method") == "initialize":
+        info = {"name": "dies", "version": "1"}
+        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info}
+    else:
+        result = {}
+    if "id" in message:
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"""
+    )
+    run = run_suite(server, *QUICK)
+    assert run.exit == 1
+    blocked = [case for case in run.of("blocked") if case.check.startswith("blocked[")]
+    assert [case.requirement for case in blocked] == ["tools.list.answered"]
+    assert "no tools today" in blocked[0].text
+    assert not [case for case in run.of("passed") if case.requirement.startswith("tools.call")]
+
+
+def test_a_tool_that_hangs_is_blocked_once_and_the_rest_goes_on():
+    run = run_suite(spoilt("params(request).get('name') == 'echo'", "return SILENCE"), *QUICK)
+    assert run.exit == 1
+    assert [case.requirement for case in run.of("blocked")] == ["tools.call.listed-is-callable"]
+    assert "tools/call of echo was not answered: no answer within 2 s" in run.output
+    assert len(run.of("passed")) > 300
+
+
+def test_a_server_that_answers_nothing_after_initialize_is_red():
+    run = run_suite(MUTE, *QUICK)
+    assert run.exit == 1
+    assert 1 <= len(run.of("blocked")) <= 4
+    assert "stopped answering" in run.output
+
+
+def test_nothing_tested_is_not_green():
+    run = run_suite(OLD, "--select", "tools")
+    assert run.exit == 5
+    assert "nothing was tested" in run.output
+    assert not run.of("passed", "failed", "blocked")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_ctrl_c_ends_the_server_and_writes_the_report(tmp_path):
+    """The server hangs in a tool call when we are interrupted; it runs a child that holds its pipes."""
+    report, marker = tmp_path / "junit.xml", tmp_path / "called"
+    command = [sys.executable, "-m", "conformance", "run", "-v", "--call", "all", f"--junitxml={report}"]
+    os.mkfifo(marker)
+    hangs = f"""
+            import os, subprocess, time
+            child = subprocess.Popen(['sleep', '600'])
+            print(os.getpid(), child.pid, file=open({str(marker)!r}, 'w'), flush=True)
+            time.sleep(600)"""
+    command += ["--", *spoilt("params(request).get('name') == 'echo'", hangs)]
+    ours = subprocess.Popen(
+        command, env=environment(), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    with marker.open() as called:
+        pids = [int(pid) for pid in called.readline().split()]
+    assert len(pids) == 2
+    ours.send_signal(signal.SIGINT)
+    output, _ = ours.communicate(timeout=30)
+    assert ours.returncode == 2, output.decode()
+    assert [pid for pid in pids if is_alive(pid)] == []
+    assert [case.outcome for case in read_junit(report)]
+
+
+def is_alive(pid):
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"

@@ -1,0 +1,368 @@
+"""In a stranger's repository: whatever its conftest and configuration, its tests and the suites run as alone.
+
+The stranger's repository lies in a folder with spaces, and its conftest has fixtures with the names of ours.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib.metadata import distribution
+from xml.etree import ElementTree
+
+import pytest
+from support import REFERENCE, Case, environment, mutant, read_junit, run_suite
+
+CONFTEST = """
+import pytest
+
+@pytest.fixture(scope="session")
+def session():
+    return "my session"
+
+@pytest.fixture
+def server(session):
+    return [session, "my server"]
+
+@pytest.fixture(params=["red", "blue"])
+def tool(request):
+    return request.param
+
+@pytest.fixture
+def call(tool):
+    return f"my {tool} call"
+
+@pytest.fixture(params=["trunk"])
+def revision(request):
+    return request.param
+"""
+TEST = """
+def test_mine(session, server, tool, call, revision):
+    assert (session, server, revision) == ("my session", ["my session", "my server"], "trunk")
+    assert call == f"my {tool} call"
+
+def test_plain(tmp_path):
+    assert tmp_path.is_dir()
+"""
+MINE = ["test_mine[trunk-blue]", "test_mine[trunk-red]", "test_plain"]
+FILES = {"conftest.py": CONFTEST, "tests/test_mine.py": TEST, "pytest.ini": "[pytest]\n"}
+
+
+def alone_environment(**more):
+    """Ours without what would tell the run about this one: pytest's, Python's and coverage's variables."""
+    ours = {name: None for name in os.environ if name.startswith(("PYTHON", "COV", "VIRTUAL_ENV"))}
+    return {name: value for name, value in {**environment(), **ours, **more}.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of pytest in a repository: the names of its ``own`` passed tests and the suites' ``cases``."""
+
+    exit: int
+    output: str
+    own: list[str]
+    cases: list[Case]
+
+    def is_clean(self, cases, own=MINE):
+        """Show what the run printed if it is not what it should be."""
+        wanted = (0, sorted(own), named(cases))
+        assert (self.exit, self.own, named(self.cases)) == wanted, self.output
+        return True
+
+
+def named(cases):
+    return sorted((case.suite, case.check, case.outcome) for case in cases)
+
+
+def write(folder, files):
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return folder
+
+
+def run_pytest(repo, *options, pytest_=(sys.executable, "-m", "pytest"), cwd=None, env=None):
+    report = repo.parent / "junit.xml"
+    report.unlink(missing_ok=True)
+    done = subprocess.run(
+        [*pytest_, *options, f"--junitxml={report}"],
+        cwd=cwd or repo,
+        env=alone_environment(**env or {}),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+    cases, own = [], []
+    if report.exists():
+        cases = list(read_junit(report))
+        ours = {(case.suite, case.check) for case in cases}
+        every = ElementTree.parse(report).iter("testcase")
+        own = [case for case in every if (case.get("classname"), case.get("name")) not in ours]
+    passed = sorted(case.get("name") for case in own if not any(part.tag != "properties" for part in case))
+    return Run(done.returncode, done.stdout + done.stderr, passed, cases)
+
+
+def on(server=REFERENCE):
+    return f"--mcp-server={json.dumps(server)}"
+
+
+@pytest.fixture(scope="module")
+def alone():
+    """The suites' cases when the command runs them."""
+    return run_suite(REFERENCE).cases
+
+
+@pytest.fixture
+def repo(tmp_path):
+    return write(tmp_path / "a stranger's repo", FILES)
+
+
+# How the suites join -----------------------------------------------------------------------------
+
+
+def test_the_suites_run_beside_the_projects_tests(repo, alone):
+    assert alone
+    assert run_pytest(repo, on()).is_clean(alone)
+
+
+def test_without_a_server_there_are_no_suites(repo):
+    assert run_pytest(repo).is_clean([])
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pytest.ini", "[pytest]\nmcp_server = {}\n"),
+        ("pyproject.toml", "[tool.pytest.ini_options]\nmcp_server = '{}'\n"),
+        ("tox.ini", "[pytest]\nmcp_server = {}\n"),
+    ],
+)
+def test_the_server_can_be_an_ini_value(repo, alone, name, text):
+    (repo / "pytest.ini").unlink()
+    write(repo, {name: text.format(json.dumps(REFERENCE))})
+    assert run_pytest(repo).is_clean(alone)
+
+
+@pytest.mark.skipif(pytest.version_tuple < (9,), reason="pytest 9 brought the native table")
+def test_the_server_can_be_a_value_of_the_native_table(repo, alone):
+    (repo / "pytest.ini").unlink()
+    options = f"mcp_server = '{json.dumps(REFERENCE)}'\nmcp_call = ['readonly']\nmcp_strict = false\n"
+    write(repo, {"pyproject.toml": f"[tool.pytest]\n{options}"})
+    assert run_pytest(repo).is_clean(alone)
+
+
+def test_the_flag_goes_before_the_ini_value(repo, alone):
+    write(repo, {"pytest.ini": "[pytest]\nmcp_server = no-such-program\n"})
+    assert run_pytest(repo, on()).is_clean(alone)
+
+
+@pytest.mark.parametrize("path", ["tests/test_mine.py", "tests", "tests/test_mine.py::test_mine"])
+def test_a_named_path_runs_that_only_and_starts_no_server(repo, path):
+    own = [name for name in MINE if "::" not in path or name.startswith("test_mine")]
+    server = (sys.executable, "-c", "open('started', 'w')")
+    assert run_pytest(repo, path, on(server), f"--mcp-cwd={repo}").is_clean([], own)
+    assert not (repo / "started").exists()
+
+
+def test_from_a_folder_below_the_node_ids_are_the_same(repo, alone):
+    assert run_pytest(repo, on(), cwd=repo / "tests").is_clean(alone)
+
+
+def test_keywords_choose_among_both(repo, alone):
+    one = [case for case in alone if "test_stdio" in case.suite]
+    assert run_pytest(repo, on(), "-k", "test_plain or test_stdio").is_clean(one, ["test_plain"])
+
+
+@pytest.mark.parametrize("path", [[], ["tests"]])
+def test_select_chooses_among_the_suites_and_leaves_the_projects_tests(repo, alone, path):
+    content = [case for case in alone if case.requirement.startswith("content.")]
+    assert run_pytest(repo, on(), "--mcp-select=content", *path).is_clean([] if path else content)
+
+
+# Their configuration -----------------------------------------------------------------------------
+
+OTHER_NAMES = {
+    "pytest.ini": """
+[pytest]
+testpaths = spec
+python_files = check_*.py
+python_classes = Check
+python_functions = check_*
+""",
+    "spec/check_mine.py": """
+class CheckMine:
+    def check_mine(self, server, tool):
+        assert tool in ("red", "blue")
+""",
+}
+
+
+def test_files_classes_and_functions_may_have_other_names(repo, alone):
+    write(repo, OTHER_NAMES)
+    assert run_pytest(repo, on()).is_clean(alone, ["check_mine[red]", "check_mine[blue]"])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "addopts = -x --strict-markers --strict-config",
+        "addopts = --import-mode=importlib",
+        "addopts = --import-mode=append",
+        "addopts = -p no:cacheprovider -p no:warnings",
+        "addopts = -p no:assertion --assert=plain",
+        "addopts = --doctest-modules",
+        "addopts = --collect-in-virtualenv --ignore=conformance --ignore-glob=**/site-packages/**",
+        "filterwarnings = error",
+        "norecursedirs = conformance suites site-packages .venv",
+        "testpaths = tests",
+        "xfail_strict = true",
+        "usefixtures = session",
+        "junit_family = xunit1",
+    ],
+)
+def test_an_ini_line_changes_nothing(repo, alone, line):
+    write(repo, {"pytest.ini": f"[pytest]\n{line}\n"})
+    assert run_pytest(repo, on()).is_clean(alone)
+
+
+@pytest.mark.parametrize("options", [["-W", "error"], ["-n", "2"], ["-n", "2", "-W", "error"], ["-n", "0"]])
+def test_an_option_changes_nothing(repo, alone, options):
+    assert run_pytest(repo, on(), *options).is_clean(alone)
+
+
+@pytest.mark.parametrize("own", ["suites/test_own.py", "conformance/suites/test_stdio.py"])
+def test_folders_may_have_our_names(repo, alone, own):
+    """Without ``__init__.py``; a package ``conformance`` of theirs would be another matter."""
+    write(repo, {own: "def test_own(server):\n    assert server == ['my session', 'my server']\n"})
+    assert run_pytest(repo, on()).is_clean(alone, [*MINE, "test_own"])
+
+
+# Their conftest ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scope", ["function", "session"])
+def test_their_autouse_fixtures_are_for_their_tests(repo, alone, scope):
+    asked = "server" if scope == "function" else "session"
+    used = f"""
+@pytest.fixture(autouse=True, scope="{scope}")
+def clean({asked}):
+    assert "my session" in {asked}
+"""
+    write(repo, {"conftest.py": CONFTEST + used})
+    assert run_pytest(repo, on()).is_clean(alone)
+
+
+def test_their_usefixtures_are_for_their_tests(repo, alone):
+    write(repo, {"pytest.ini": "[pytest]\nusefixtures = clean\n"})
+    write(
+        repo,
+        {"conftest.py": CONFTEST + "@pytest.fixture\ndef clean(server):\n    server.index('my server')\n"},
+    )
+    assert run_pytest(repo, on()).is_clean(alone)
+
+
+def test_their_marks_on_every_item_change_nothing(repo, alone):
+    hook = (
+        "def pytest_collection_modifyitems(items):\n    for item in items:\n        item.add_marker('unit')\n"
+    )
+    write(repo, {"conftest.py": CONFTEST + hook, "pytest.ini": "[pytest]\nmarkers =\n    unit: one\n"})
+    assert run_pytest(repo, on(), "--strict-markers").is_clean(alone)
+
+
+def test_their_test_may_ask_for_no_fixture_of_ours(repo):
+    write(repo, {"tests/test_asks.py": "def test_asks(fresh_session):\n    pass\n"})
+    run = run_pytest(repo, on(), "-k", "test_asks")
+    assert "fixture 'fresh_session' not found" in run.output
+
+
+# What is told ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def both_ways(tmp_path_factory):
+    """A server with findings, in one process and in two workers."""
+    repo = write(tmp_path_factory.mktemp("both") / "repo", FILES)
+    server = on(mutant("is_error_is_a_word"))
+    return [run_pytest(repo, server, "-p", "no:cacheprovider", *more) for more in ([], ["-n", "2"])]
+
+
+def test_two_workers_give_the_same_cases(both_ways):
+    one, two = both_ways
+    assert one.exit == two.exit == 1, one.output
+    assert named(one.cases) == named(two.cases)
+    assert one.own == two.own == MINE
+
+
+def test_two_workers_give_the_same_verdict(both_ways):
+    verdicts = [line for run in both_ways for line in run.output.splitlines() if line.startswith("verdict:")]
+    assert len(verdicts) == 2, both_ways[1].output
+    assert len(set(verdicts)) == 1
+
+
+@pytest.mark.parametrize("way", [0, 1])
+def test_junit_has_the_properties(both_ways, way):
+    (found, *_) = (case for case in both_ways[way].cases if case.outcome == "failed")
+    facts = (found.suite, found.requirement, found.level, found.revision)
+    assert facts == (
+        "conformance.suites.test_tools_call",
+        "tools.call.is-error-boolean",
+        "MUST",
+        "2025-11-25",
+    )
+    assert found.spec.startswith("https://modelcontextprotocol.io/specification/2025-11-25/")
+    assert "got" in found.text
+
+
+def test_node_ids_are_the_same_everywhere(repo):
+    run = run_pytest(repo, on(), "--collect-only", "-q")
+    ids = [line for line in run.output.splitlines() if "::" in line]
+    assert {line.split("::")[0].rpartition("/")[0] for line in ids} == {"tests", "conformance/suites"}
+
+
+# Another plugin with our flag --------------------------------------------------------------------
+
+
+@pytest.fixture(params=["first", "last"])
+def other_plugin(request, repo):
+    """A distribution pytest-mcptest whose plugin takes ``--mcp-server``: the variables to run with."""
+    metadata = "Metadata-Version: 2.1\nName: pytest-mcptest\nVersion: 7.0\n"
+    option = "parser.getgroup('mcptest').addoption('--mcp-server', dest='mcptest_server', default='theirs')"
+    fixture = (
+        "@pytest.fixture\ndef theirs(pytestconfig):\n    return pytestconfig.getoption('mcptest_server')\n"
+    )
+    place = repo.parent / "other"
+    files = {
+        "mcptest_plugin.py": f"import pytest\ndef pytest_addoption(parser):\n    {option}\n{fixture}",
+        "pytest_mcptest-7.0.dist-info/METADATA": metadata,
+        "pytest_mcptest-7.0.dist-info/entry_points.txt": "[pytest11]\nmcptest = mcptest_plugin\n",
+    }
+    write(place, files)
+    write(repo, {"tests/test_theirs.py": "def test_theirs(theirs):\n    assert theirs == 'theirs'\n"})
+    site = str(distribution("pytest-mcp-conformance").locate_file(""))
+    paths = [str(place), site] if request.param == "first" else [site, str(place)]
+    return {"PYTHONPATH": os.pathsep.join(paths)}, request.param
+
+
+def test_another_plugin_keeps_the_flag_and_ours_has_its_long_name(repo, alone, other_plugin):
+    variables, place = other_plugin
+    run = run_pytest(repo, on().replace("--mcp-server", "--mcp-conformance-server"), env=variables)
+    assert run.is_clean(alone, [*MINE, "test_theirs"])
+    (plugins,) = (line for line in run.output.splitlines() if line.startswith("plugins:"))
+    theirs_first = plugins.index("mcptest-7.0") < plugins.index("mcp-conformance-")
+    assert theirs_first == (place == "first")
+
+
+def test_another_plugins_flag_is_theirs(repo, other_plugin):
+    run = run_pytest(repo, "--mcp-server=theirs", env=other_plugin[0])
+    assert run.is_clean([], [*MINE, "test_theirs"])
+
+
+def test_the_command_works_beside_another_plugin(repo, other_plugin):
+    options = {"cwd": repo, "env": alone_environment(**other_plugin[0]), "timeout": 60, "check": False}
+    command = [sys.executable, "-m", "conformance", "run", "--select=stdio", "--", *REFERENCE]
+    done = subprocess.run(command, capture_output=True, text=True, **options)
+    assert done.returncode == 0, done.stdout + done.stderr
