@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.dialects import Unjudgeable, instance_errors
+from conformance.dialects import Unjudgeable, instance_errors, schema_errors
 
 MAX_DEPTH = 12
 FORMATS = {
@@ -36,9 +36,10 @@ def example(schema: Any, revision: str) -> dict[str, Any]:
     Prefers the schema's own ``const``, ``examples``, ``default`` and ``enum``; leaves optional members out.
     Raises `NoExample` when none is found.
     """
-    value = _build(schema, schema, 0)
     try:
-        errors = instance_errors(value, schema, revision)
+        errors = schema_errors(schema, revision)
+        value = None if errors else _build(schema, schema, 0)
+        errors = errors or instance_errors(value, schema, revision)
     except Unjudgeable as error:
         raise NoExample(str(error)) from error
     if errors or not isinstance(value, dict):

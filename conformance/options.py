@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 from importlib import metadata
@@ -18,6 +19,7 @@ from conformance.checks import checked
 if TYPE_CHECKING:
     from conformance.surface import Sample, Settings
 
+SELECTION = re.compile(r"[^,\s\[]+(?:\[[^\]]*\])?")
 TAKEN_BY = ("pytest-mcptest", "mcp-pytest")
 """Distributions whose pytest plugins have an option ``--mcp-server`` of their own."""
 
@@ -218,7 +220,7 @@ def selected(config: pytest.Config) -> list[tuple[frozenset[str], str]]:
 
     Raises `pytest.UsageError` for an id the catalogue lacks and for one that no check covers.
     """
-    return [_selection(text) for text in value(config, "select")]
+    return [_selection(text) for given in value(config, "select") for text in SELECTION.findall(given)]
 
 
 def _selection(text: str) -> tuple[frozenset[str], str]:

@@ -128,7 +128,7 @@ def _store(item: pytest.Item, report: pytest.TestReport, result: Result) -> None
     if result.outcome not in (Outcome.PASSED, Outcome.SKIPPED):
         item.user_properties.append(("finding", str(report.longrepr)))
     report.user_properties = list(item.user_properties)
-    report.mcp_result = {name: getattr(result, name) for name in Result.__dataclass_fields__}  # type: ignore[attr-defined]
+    report.mcp_result = {name: str(getattr(result, name)) for name in Result.__dataclass_fields__}  # type: ignore[attr-defined]
     if result.outcome not in (Outcome.PASSED, Outcome.SKIPPED):
         report.mcp_result["text"] = str(report.longrepr)
 

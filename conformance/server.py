@@ -223,6 +223,9 @@ class Server:
             not_exercised(
                 f"{tool.name} may not be called: --mcp-call {tool.name!r} or --mcp-call all releases it"
             )
+        name = tool.definition.get("name")
+        if name is None or not name.is_a(str):
+            not_exercised(f"{tool.definition.path} has no name to be called by")
         try:
             arguments = self.arguments(tool)
         except NoExample as error:

@@ -45,7 +45,7 @@ def test_mine(session, server, tool, call, revision):
 def test_plain(tmp_path):
     assert tmp_path.is_dir()
 """
-MINE = ["test_mine[trunk-blue]", "test_mine[trunk-red]", "test_plain"]
+MINE = ["test_mine[blue-trunk]", "test_mine[red-trunk]", "test_plain"]
 FILES = {"conftest.py": CONFTEST, "tests/test_mine.py": TEST, "pytest.ini": "[pytest]\n"}
 
 
@@ -65,14 +65,19 @@ class Run:
     cases: list[Case]
 
     def is_clean(self, cases, own=MINE):
-        """Show what the run printed if it is not what it should be."""
-        wanted = (0, sorted(own), named(cases))
-        assert (self.exit, self.own, named(self.cases)) == wanted, self.output
+        """Whether both ran as they should; if not, show what the run printed."""
+        assert self.exit == 0, self.output
+        assert self.own == sorted(own), self.output
+        assert self.named ^ named(cases) == set(), self.output
         return True
+
+    @property
+    def named(self):
+        return named(self.cases)
 
 
 def named(cases):
-    return sorted((case.suite, case.check, case.outcome) for case in cases)
+    return {(case.suite, case.check, case.outcome) for case in cases}
 
 
 def write(folder, files):
@@ -102,8 +107,8 @@ def run_pytest(repo, *options, pytest_=(sys.executable, "-m", "pytest"), cwd=Non
         ours = {(case.suite, case.check) for case in cases}
         every = ElementTree.parse(report).iter("testcase")
         own = [case for case in every if (case.get("classname"), case.get("name")) not in ours]
-    passed = sorted(case.get("name") for case in own if not any(part.tag != "properties" for part in case))
-    return Run(done.returncode, done.stdout + done.stderr, passed, cases)
+    passed = [str(case.get("name")) for case in own if all(part.tag == "properties" for part in case)]
+    return Run(done.returncode, done.stdout + done.stderr, sorted(passed), cases)
 
 
 def on(server=REFERENCE):
@@ -281,6 +286,8 @@ def test_their_test_may_ask_for_no_fixture_of_ours(repo):
 
 # What is told ------------------------------------------------------------------------------------
 
+told = pytest.mark.xdist_group("told")
+
 
 @pytest.fixture(scope="module")
 def both_ways(tmp_path_factory):
@@ -290,19 +297,22 @@ def both_ways(tmp_path_factory):
     return [run_pytest(repo, server, "-p", "no:cacheprovider", *more) for more in ([], ["-n", "2"])]
 
 
+@told
 def test_two_workers_give_the_same_cases(both_ways):
     one, two = both_ways
     assert one.exit == two.exit == 1, one.output
-    assert named(one.cases) == named(two.cases)
+    assert one.named == two.named
     assert one.own == two.own == MINE
 
 
+@told
 def test_two_workers_give_the_same_verdict(both_ways):
     verdicts = [line for run in both_ways for line in run.output.splitlines() if line.startswith("verdict:")]
     assert len(verdicts) == 2, both_ways[1].output
     assert len(set(verdicts)) == 1
 
 
+@told
 @pytest.mark.parametrize("way", [0, 1])
 def test_junit_has_the_properties(both_ways, way):
     (found, *_) = (case for case in both_ways[way].cases if case.outcome == "failed")
@@ -362,7 +372,7 @@ def test_another_plugins_flag_is_theirs(repo, other_plugin):
 
 
 def test_the_command_works_beside_another_plugin(repo, other_plugin):
-    options = {"cwd": repo, "env": alone_environment(**other_plugin[0]), "timeout": 60, "check": False}
+    options = {"cwd": repo, "env": alone_environment(**other_plugin[0]), "timeout": 60}
     command = [sys.executable, "-m", "conformance", "run", "--select=stdio", "--", *REFERENCE]
-    done = subprocess.run(command, capture_output=True, text=True, **options)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,125 @@
+"""Where the parts of a schema are, and where its references lead."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from jsonschema.protocols import Validator
+from jsonschema_specifications import REGISTRY
+from referencing import Resource, Specification
+from referencing.exceptions import NoSuchAnchor, PointerToNowhere, Unresolvable
+from referencing.jsonschema import lookup_recursive_ref, specification_with
+
+from conformance.generation.errors import NoExample
+from conformance.generation.keywords import DRAFTS, in_new_words
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A subschema and the base URIs its references are resolved against.
+
+    ``keywords`` is what it says in the words of 2020-12; ``never`` is true for the schema ``false``.
+    """
+
+    schema: Any
+    resolver: Any = field(repr=False)
+    scope: tuple[str, ...] = field(repr=False)
+    keywords: dict[str, Any] = field(repr=False)
+    never: bool = False
+
+
+class Document:
+    """A schema and everything in it; the same `Part` for the same subschema, whichever way it was reached."""
+
+    def __init__(self, schema: Any, dialect: str) -> None:
+        self.draft = DRAFTS[dialect]
+        self._specification: Specification[Any] = specification_with(dialect)
+        self._parts: dict[tuple[int, tuple[str, ...]], Part] = {}
+        self._targets: dict[Part, tuple[Part, ...]] = {}
+        schema = json.loads(json.dumps(schema))
+        resource = Resource(contents=schema, specification=self._specification)
+        self.root = self._part(schema, REGISTRY.resolver_with_root(resource), ())
+
+    def below(self, part: Part, schema: Any) -> Part:
+        """The part that ``schema``, written inside ``part``, is."""
+        known = self._parts.get((id(schema), part.scope))
+        if known is not None:
+            return known
+        resolver = part.resolver.in_subresource(self._specification.create_resource(schema))
+        return self._part(schema, resolver, part.scope)
+
+    def alone(self, schema: Any) -> Part:
+        """A part that is not in the document, for what must hold besides."""
+        return Part(schema, self.root.resolver, (), in_new_words(schema, self.draft))
+
+    def referenced(self, part: Part) -> tuple[Part, ...]:
+        """What the references of ``part`` itself lead to; raises `NoExample` for one that leads nowhere."""
+        if part not in self._targets:
+            self._targets[part] = tuple(self._referenced(part))
+        return self._targets[part]
+
+    def _referenced(self, part: Part) -> list[Part]:
+        found = []
+        for keyword in ("$ref", "$dynamicRef"):
+            reference = part.keywords.get(keyword)
+            if isinstance(reference, str):
+                found.append(self._lookup(part, reference))
+        if "$recursiveRef" in part.keywords:
+            resolved = lookup_recursive_ref(part.resolver)
+            found.append(self._part(resolved.contents, resolved.resolver, _scope(resolved.resolver)))
+        return found
+
+    def _lookup(self, part: Part, reference: str) -> Part:
+        try:
+            resolved = part.resolver.lookup(reference)
+        except (Unresolvable, NoSuchAnchor, PointerToNowhere) as error:
+            raise NoExample(f"the reference {reference!r} cannot be resolved") from error
+        return self._part(resolved.contents, resolved.resolver, _scope(resolved.resolver))
+
+    def _part(self, schema: Any, resolver: Any, scope: tuple[str, ...]) -> Part:
+        key = (id(schema), scope)
+        if key not in self._parts:
+            keywords = in_new_words(schema, self.draft) if isinstance(schema, dict) else {}
+            self._parts[key] = Part(schema, resolver, scope, keywords, never=schema is False)
+        return self._parts[key]
+
+
+class LocalOracle:
+    """Whether a value conforms to one part, where that can be asked of the root's validator."""
+
+    def __init__(self, document: Document, validator: Validator) -> None:
+        self._validator = validator
+        self._here: set[int] = set()
+        self._collect(document.root.schema, top=True)
+        self._validators: dict[Part, Validator | None] = {}
+
+    def conforms(self, part: Part, value: Any) -> bool:
+        """Whether ``value`` conforms to ``part``; true also where it cannot be told."""
+        if part not in self._validators:
+            known = isinstance(part.schema, bool) or id(part.schema) in self._here
+            self._validators[part] = self._validator.evolve(schema=part.schema) if known else None
+        validator = self._validators[part]
+        return validator is None or validator.is_valid(value)
+
+    def can_tell(self, part: Part) -> bool:
+        """Whether `conforms` knows about ``part``."""
+        return isinstance(part.schema, bool) or id(part.schema) in self._here
+
+    def _collect(self, schema: Any, *, top: bool = False) -> None:
+        """Remember the parts that have the root's base URI."""
+        if isinstance(schema, dict):
+            if not top and any(isinstance(schema.get(name), str) for name in ("$id", "id")):
+                return
+            self._here.add(id(schema))
+            for content in schema.values():
+                self._collect(content)
+        elif isinstance(schema, list):
+            for content in schema:
+                self._collect(content)
+
+
+def _scope(resolver: Any) -> tuple[str, ...]:
+    """The base URIs a dynamic reference looks through, each once."""
+    return tuple(dict.fromkeys(uri for uri, _ in resolver.dynamic_scope()))

@@ -1,0 +1,113 @@
+"""The command: its words go where they belong, ``list`` and ``explain`` say what the catalogue holds."""
+
+import subprocess
+import sys
+
+import pytest
+from support import REFERENCE, environment, run_suite
+
+from conformance import catalogue
+from conformance.checks import checked
+
+
+def command(*words):
+    return subprocess.run(
+        [sys.executable, "-m", "conformance", *words],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def ids(done):
+    return [line.split()[0] for line in done.stdout.splitlines()]
+
+
+def test_list_lists_every_requirement():
+    assert ids(command("list")) == list(catalogue.all_requirements())
+
+
+@pytest.mark.parametrize(
+    ("words", "holds"),
+    [
+        (("tools.def",), lambda row: row.id.startswith("tools.def.")),
+        (("--level", "must"), lambda row: "MUST" in row.levels.values()),
+        (("--revision", "2024-10-07"), lambda row: row.holds_in("2024-10-07")),
+        (("--checked",), lambda row: row.id in checked()),
+        (("tools", "--unchecked"), lambda row: row.family == "tools" and row.id not in checked()),
+    ],
+    ids=["family", "level", "revision", "checked", "unchecked"],
+)
+def test_list_filters(words, holds):
+    wanted = [id for id, row in catalogue.all_requirements().items() if holds(row)]
+    assert ids(command("list", *words)) == wanted
+    assert 0 < len(wanted) < 608
+
+
+def test_explain_says_rule_reason_check_and_places():
+    text = command("explain", "tools.structured.conforms").stdout
+    row = catalogue.requirement("tools.structured.conforms")
+    for revision in row.revisions:
+        assert f"{revision}  MUST   (keyword)  {row.url(revision)}" in text
+    for title in ("Why it matters", "How it is checked", "Careful", "A server that breaks it", "Checks"):
+        assert f"\n{title}\n" in text
+    assert "test_tools_structured.py::test_structured_content_conforms_to_the_output_schema" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("explain", "tools.structured.conform"), "did you mean tools.structured.conforms"),
+        (("explain", "tools"), "'tools' is a family"),
+        (("list", "toools"), "no requirement or family 'toools'"),
+        (("list", "--level", "PERHAPS"), "invalid choice: 'PERHAPS'"),
+        (("run",), "which server?"),
+        (("run", "--"), "which server?"),
+        (("dance",), "invalid choice: 'dance'"),
+        ((), "required"),
+    ],
+    ids=str,
+)
+def test_a_mistake_is_one_line_and_exit_4(words, said):
+    done = command(*words)
+    assert done.returncode == 4
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stdout == ""
+
+
+def test_the_words_behind_the_dashes_belong_to_the_server(tmp_path):
+    """The server gets its own ``--select``, ``-v``, ``--``, blanks and a star, and no shell sees them."""
+    words = ["--select", "x", "-v", "--", "two words", "*", "$HOME", "a'b\"c"]
+    seen = tmp_path / "argv.json"
+    code = f"import json, sys; json.dump(sys.argv[1:], open({str(seen)!r}, 'w'))"
+    run_suite((sys.executable, "-c", code, *words))
+    assert seen.read_text() == '["--select", "x", "-v", "--", "two words", "*", "$HOME", "a\'b\\"c"]'
+
+
+def test_environment_and_directory_are_the_servers(tmp_path):
+    seen = tmp_path / "seen"
+    code = f"import os; open({str(seen)!r}, 'w').write(os.getcwd() + ' ' + os.environ['MCP_COLOUR'])"
+    run_suite((sys.executable, "-c", code), "--env", "MCP_COLOUR=a=b c", "--cwd", str(tmp_path))
+    assert seen.read_text() == f"{tmp_path} a=b c"
+
+
+def test_options_of_pytest_pass_through():
+    run = run_suite(REFERENCE, "--select", "capabilities", "-v", "-x", "--durations=1", "-p", "no:randomly")
+    assert "test_capabilities.py::test_a_server_with_tools_declares_them[2025-11-25] PASSED" in run.output
+    assert "slowest 1 durations" in run.output
+    assert run.exit == 0
+
+
+def test_workers_find_what_one_process_finds():
+    alone, shared = (run_suite(REFERENCE, "--select", "tools.def", *more) for more in ((), ("-n", "2")))
+    assert sorted(case.check for case in shared.cases) == sorted(case.check for case in alone.cases)
+    assert shared.exit == alone.exit == 0
+
+
+def test_several_revisions_are_in_the_names():
+    run = run_suite(REFERENCE, "--select", "tools.list", "--revision", "2024-11-05,2025-06-18")
+    assert {case.revision for case in run.cases} == {"2024-11-05", "2025-06-18"}
+    assert all(f"[{case.revision}" in case.check for case in run.cases)

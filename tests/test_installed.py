@@ -1,0 +1,164 @@
+"""Installed as users install it, in the ``./.venv`` of a stranger's repository: each way runs the same checks.
+
+Every environment is real: built by ``python -m venv`` and pip, once for each worker that runs a test of this
+file (``--dist loadgroup`` keeps them in one).
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from support import read_junit, run_suite
+from test_stranger import CONFTEST, OTHER_NAMES, alone_environment, named, run_pytest, write
+
+pytestmark = pytest.mark.xdist_group("installed")
+
+PROJECT = Path(__file__).parents[1]
+PACKAGES = ("conformance", "suites", "fixtures")
+WAYS = {"newest": "pytest", "pytest-8.4": "pytest==8.4.*", "editable": "pytest"}
+
+
+def run(*words, cwd, timeout=240):
+    return subprocess.run(
+        words,
+        cwd=cwd,
+        env=alone_environment(),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=timeout,
+        check=False,
+    )
+
+
+def pip(*words, cwd):
+    done = run(sys.executable, "-m", "pip", *words, cwd=cwd)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A repository with our distribution in its ``./.venv``, and what ``pytest`` did there."""
+
+    repo: Path
+    way: str
+
+    def program(self, name):
+        scripts = sysconfig.get_path("scripts", "venv", vars={"base": str(self.repo / ".venv")})
+        return shutil.which(name, path=scripts)
+
+    @property
+    def server(self):
+        return (self.program("python"), "-m", "conformance.fixtures.reference")
+
+    def pytest(self, *options):
+        server = f"--mcp-server={json.dumps(self.server)}"
+        return run_pytest(self.repo, server, *options, pytest_=[self.program("pytest")])
+
+    def command(self, *words):
+        return run(self.program("mcp-conformance"), *words, cwd=self.repo)
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    """The project's files, so that building leaves nothing in the project and finds nothing left there."""
+    folder = tmp_path_factory.mktemp("source")
+    for name in PACKAGES:
+        shutil.copytree(PROJECT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(PROJECT / name, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(source, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    pip("wheel", "--no-deps", "--wheel-dir", str(folder), str(source), cwd=folder)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module", params=WAYS)
+def installed(request, wheel, source, tmp_path_factory):
+    repo = write(tmp_path_factory.mktemp(request.param) / "repo", {"conftest.py": CONFTEST, **OTHER_NAMES})
+    done = run(sys.executable, "-m", "venv", "--without-pip", ".venv", cwd=repo)
+    assert done.returncode == 0, done.stderr
+    it = Installed(repo, request.param)
+    ours = ("--editable", str(source)) if it.way == "editable" else (str(wheel),)
+    pip("--python", it.program("python"), "install", *ours, WAYS[it.way], "pytest-xdist", cwd=repo)
+    return it
+
+
+@pytest.fixture(scope="module")
+def alone():
+    return run_suite((sys.executable, "-m", "conformance.fixtures.reference")).cases
+
+
+OWN = ["check_mine[blue]", "check_mine[red]"]
+
+
+def test_the_wheel_has_every_file_of_the_packages(wheel, source):
+    names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    files = {path.relative_to(source) for name in PACKAGES for path in (source / name).rglob("*.*")}
+    inside = {path.as_posix() for path in files if path.suffix in (".py", ".toml", ".typed")}
+    assert names == {name if name.startswith("conformance/") else f"conformance/{name}" for name in inside}
+
+
+def test_the_environment_is_what_it_says(installed):
+    done = run(installed.program("pytest"), "--version", cwd=installed.repo)
+    assert done.stdout.startswith("pytest 8.4." if installed.way == "pytest-8.4" else "pytest ")
+    code = "import conformance; print(conformance.__file__)"
+    place = Path(run(installed.program("python"), "-c", code, cwd=installed.repo).stdout)
+    assert (installed.repo / ".venv" in place.parents) == (installed.way != "editable")
+
+
+@pytest.mark.parametrize("options", [["-W", "error"], ["-W", "error", "-n", "2"]], ids=["one", "two workers"])
+def test_the_suites_run_beside_a_strangers_tests(installed, alone, options):
+    assert installed.pytest(*options).is_clean(alone, OWN)
+
+
+def test_the_strangers_tests_run_without_a_server(installed):
+    assert run_pytest(installed.repo, "-W", "error", pytest_=[installed.program("pytest")]).is_clean([], OWN)
+
+
+def test_a_named_path_runs_alone(installed):
+    assert installed.pytest("-W", "error", "spec/check_mine.py").is_clean([], OWN)
+
+
+def test_node_ids_do_not_tell_where_it_is_installed(installed):
+    output = installed.pytest("--collect-only", "-q").output
+    files = {line.partition("::")[0] for line in output.splitlines() if "::" in line}
+    suites = {f"conformance/suites/{path.name}" for path in (PROJECT / "suites").glob("test_*.py")}
+    assert "spec/check_mine.py" in files
+    assert files - suites == {"spec/check_mine.py"}
+
+
+@pytest.mark.parametrize("option", [[], ["-n", "2"]], ids=["one", "two workers"])
+def test_the_command_runs_the_suites_without_a_warning(installed, option):
+    done = installed.command("run", "-W", "error", *option, "--", *installed.server)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "warning" not in done.stdout + done.stderr
+
+
+def test_the_command_shows_no_warning_of_ours(installed):
+    done = installed.command("run", "--select", "stdio", "--", *installed.server)
+    assert "Warning" not in done.stdout + done.stderr, done.stdout
+    assert done.returncode == 0
+
+
+def test_the_command_ignores_the_strangers_repository(installed, alone):
+    report = installed.repo.parent / "command.xml"
+    installed.command("run", f"--junitxml={report}", "--", *installed.server)
+    assert named(read_junit(report)) == named(alone)
+
+
+def test_the_catalogue_is_installed(installed):
+    done = installed.command("explain", "tools.def.title-string")
+    assert done.returncode == 0, done.stderr
+    assert "tools.def.title-string" in done.stdout

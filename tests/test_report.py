@@ -1,0 +1,138 @@
+"""What a run leaves behind: JUnit with the facts a CI server shows, and a finding that explains itself."""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from support import REFERENCE, environment, mutant, run_suite
+
+GOLDEN = Path(__file__).parent / "golden"
+SELECTED = (
+    "--select",
+    "errors.method-not-found-code,tools.def.title-string[nothing]",
+    "--revision",
+    "2025-11-25",
+)
+
+
+def junit(server, folder, *options):
+    """The cases of a run as plain values, without times and without the interpreter's path."""
+    report = folder / "junit.xml"
+    command = [sys.executable, "-m", "conformance", "run", *options, f"--junitxml={report}", "--", *server]
+    subprocess.run(command, cwd=folder, env=environment(), capture_output=True, check=False, timeout=120)
+    return [plain(case) for case in ElementTree.parse(report).iter("testcase")]
+
+
+def plain(case):
+    properties = {prop.get("name"): prop.get("value") for prop in case.iter("property")}
+    properties = {name: text.replace(sys.executable, "python") for name, text in properties.items()}
+    troubles = [child.tag for child in case if child.tag in ("failure", "error", "skipped")]
+    facts = {"classname": case.get("classname"), "name": case.get("name")}
+    return facts | {"properties": properties, "troubles": troubles}
+
+
+@pytest.mark.parametrize(
+    ("name", "server", "options"),
+    [
+        ("passed", REFERENCE, SELECTED),
+        (
+            "failed",
+            mutant("a_tool_has_a_null_title"),
+            ("--select", "tools.def.title-string", "--revision", "2025-11-25"),
+        ),
+        (
+            "warned",
+            mutant("forged_cursor_gives_the_first_page"),
+            ("--select", "pagination.invalid-cursor-code"),
+        ),
+        (
+            "informed",
+            mutant("unknown_method_has_invalid_params"),
+            ("--select", "errors.method-not-found-code"),
+        ),
+        ("skipped", REFERENCE, ("--select", "tools.list-changed.sent")),
+        ("blocked", (sys.executable, "-c", "raise SystemExit(3)"), ()),
+    ],
+)
+def test_junit_is_as_it_was(name, server, options, tmp_path):
+    """To renew a golden file, delete it and run this test twice."""
+    found = json.dumps(junit(server, tmp_path, *options), indent=2) + "\n"
+    path = GOLDEN / f"junit-{name}.json"
+    if not path.exists():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(found)
+        pytest.fail(f"{path.name} was missing and has been written; read it")
+    assert found == path.read_text()
+    assert f'"outcome": "{name}"' in found
+
+
+def finding():
+    run = run_suite(mutant("a_tool_has_a_null_title"), "--select", "tools.def.title-string")
+    (failed,) = run.of("failed")
+    return run, failed
+
+
+def test_a_finding_explains_itself():
+    _, failed = finding()
+    text = re.sub(r"\s+", " ", failed.text)
+    assert "tools.def.title-string · MUST (schema) · 2025-11-25 · tool" in text
+    assert "`title`, if a tool has one, is a string." in text
+    assert "expected a string, or no title" in text
+    assert re.search(r"got tools\[\d+\]\.title = null", text)
+    assert '> {"jsonrpc":"2.0","id":' in text
+    assert "more ...]" in text
+    assert re.search(r"spec https://\S+/2025-11-25/\S+ again", text)
+
+
+def test_the_command_of_a_finding_reproduces_it(tmp_path):
+    _, failed = finding()
+    again = next(line for line in failed.text.splitlines() if line.strip().startswith("again"))
+    words = shlex.split(again.split(None, 1)[1])
+    assert words[0] == "mcp-conformance"
+    command = [sys.executable, "-m", "conformance", *words[1:]]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 1
+    assert re.search(r"=== 1 failed, \d+ deselected in", done.stdout)
+
+
+def test_a_broken_should_warns_and_strict_makes_it_fail():
+    server, select = (
+        mutant("forged_cursor_gives_the_first_page"),
+        ("--select", "pagination.invalid-cursor-code"),
+    )
+    relaxed, strict = run_suite(server, *select), run_suite(server, *select, "--strict")
+    assert (relaxed.exit, [case.outcome for case in relaxed.cases]) == (0, ["warned"])
+    assert (strict.exit, [case.outcome for case in strict.cases]) == (1, ["failed"])
+    assert "WARNED pagination.invalid-cursor-code" in relaxed.output
+
+
+def test_a_rule_without_a_keyword_informs_and_pedantic_judges_it():
+    server, select = mutant("unknown_method_has_invalid_params"), ("--select", "errors.method-not-found-code")
+    relaxed, pedantic = run_suite(server, *select), run_suite(server, *select, "--pedantic")
+    assert [case.outcome for case in relaxed.cases] == ["informed"]
+    assert [case.outcome for case in pedantic.cases] == ["warned"]
+    assert "INFORMED" not in relaxed.output
+    assert "INFORMED errors.method-not-found-code" in run_suite(server, *select, "-v").output
+
+
+def test_what_was_not_called_is_listed_with_what_would_call_it():
+    output = run_suite(REFERENCE, "--select", "tools.call.is-error-boolean").output
+    assert (
+        "not called: change, grow (release them by name with --call NAME, or all with --call all)" in output
+    )
+    output = run_suite(REFERENCE, "--select", "tools.call.is-error-boolean", "--call", "grow,change").output
+    assert "not called" not in output
+
+
+def test_none_calls_nothing():
+    run = run_suite(REFERENCE, "--select", "tools.call", "--call", "none", "--revision", "2025-11-25")
+    called = {case.check for case in run.of("passed")}
+    assert not [check for check in called if "test_a_tool_result" in check]
+    assert not run.findings
