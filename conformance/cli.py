@@ -17,7 +17,7 @@ from conformance.checks import checked, suites_directory
 USAGE_ERROR = 4
 PASSED_ON = ("revision", "timeout", "start-timeout", "cwd", "failing-tool", "changing-tool")
 REPEATED = ("env", "call", "select")
-FLAGS = ("strict", "pedantic")
+FLAGS = ("inherit-home", "strict", "pedantic")
 ISOLATED = (
     f"--rootdir={os.curdir}",
     f"--confcutdir={suites_directory()}",
@@ -102,7 +102,7 @@ def _run(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
         words += [f"--mcp-{name}={given}"] if given is not None else []
     for name in REPEATED:
         words += [f"--mcp-{name}={given}" for given in getattr(options, name)]
-    words += [f"--mcp-{name}" for name in FLAGS if getattr(options, name)]
+    words += [f"--mcp-{name}" for name in FLAGS if getattr(options, name.replace("-", "_"))]
     return int(pytest.main([*words, *rest]))
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Iterator
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -25,6 +26,7 @@ from conformance import catalogue
 from conformance.checks import PACKAGE, suites_directory
 from conformance.options import selected, settings, wanted_revisions
 from conformance.process import CannotStart
+from conformance.sandbox import Sandbox
 from conformance.server import Server
 from conformance.surface import Subject, Surface, Trouble, probe_all
 from conformance.verdict import Blocked, NotExercised
@@ -33,6 +35,7 @@ from conformance.wire import shorten
 pytest.register_assert_rewrite(PACKAGE)
 SUITES = suites_directory()
 SUBJECT = pytest.StashKey[Subject]()
+SANDBOX = pytest.StashKey[Sandbox]()
 SERVERS = pytest.StashKey[dict[str, Server]]()
 
 
@@ -52,13 +55,15 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     config = session.config
     if not wants_suites(config):
         return
+    sandbox = config.stash[SANDBOX] = Sandbox()
+    chosen = replace(settings(config), sandbox=sandbox)
     told = getattr(config, "workerinput", {}).get("mcp_surfaces")
     if told is not None:
         surfaces = tuple(Surface.from_json(text) for text in json.loads(told))
-        config.stash[SUBJECT] = Subject(settings(config), surfaces)
+        config.stash[SUBJECT] = Subject(chosen, surfaces)
         return
     try:
-        subject = probe_all(settings(config), wanted_revisions(config))
+        subject = probe_all(chosen, wanted_revisions(config))
     except CannotStart as error:
         raise pytest.UsageError(f"{error} (from --mcp-server)") from error
     if all(surface.refused for surface in subject.surfaces):
@@ -251,6 +256,12 @@ def server_for(config: pytest.Config, revision: str) -> Server:
         subject = config.stash[SUBJECT]
         servers[revision] = Server(subject.settings, subject.surface(revision))
     return servers[revision]
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove the throwaway folder."""
+    if SANDBOX in config.stash:
+        config.stash[SANDBOX].remove()
 
 
 @pytest.hookimpl(tryfirst=True)

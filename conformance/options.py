@@ -51,16 +51,21 @@ _VALUES = (
     ("revision", "REVISION", "latest, all, or revisions such as 2025-06-18,2025-11-25", "latest"),
     ("timeout", "SECONDS", "how long an answer may take", "30"),
     ("start-timeout", "SECONDS", "how long the answer to initialize may take", "30"),
-    ("cwd", "DIR", "the server's working directory", "the current one"),
+    ("cwd", "DIR", "the server's working directory", "a throwaway one"),
     ("failing-tool", "'NAME JSON'", "a tool call that fails inside the tool", "none"),
     ("changing-tool", "'NAME JSON'", "a tool call that changes the list of tools", "none"),
 )
 _LISTS = (
-    ("env", "NAME=VALUE", "an environment variable for the server (may be repeated)"),
+    (
+        "env",
+        "NAME[=VALUE]",
+        "an environment variable for the server; without a value, the one of that name here",
+    ),
     ("call", "WHICH", "tools that may be called: readonly (the default), all, none, or names with * and ?"),
     ("select", "ID", "only these requirements or families, e.g. tools.def or content.image.base64[my_tool]"),
 )
 _FLAGS = (
+    ("inherit-home", "let the server see your home and temporary directories instead of throwaway ones"),
     ("strict", "a SHOULD that is broken fails"),
     ("pedantic", "judge rules without a keyword (prose, example, json-rpc, derived) as if they had one"),
 )
@@ -118,6 +123,7 @@ def settings(config: pytest.Config) -> Settings:
         command=_command(config),
         env=dict(_pair(text) for text in value(config, "env")),
         cwd=_directory(config),
+        inherit_home=bool(value(config, "inherit-home")),
         timeout=_seconds(config, "timeout", 30.0),
         start_timeout=_seconds(config, "start-timeout", 30.0),
         call=_callable(_words(value(config, "call"))),
@@ -151,9 +157,9 @@ def _json(text: str, flag: str) -> Any:
 
 def _pair(text: str) -> tuple[str, str]:
     name, equals, content = text.partition("=")
-    if not equals or not name:
-        raise pytest.UsageError(f"--mcp-env: NAME=VALUE is expected, not {text!r}")
-    return name, content
+    if not name or (not equals and name not in os.environ):
+        raise pytest.UsageError(f"--mcp-env: NAME=VALUE, or the name of a variable set here, not {text!r}")
+    return name, content if equals else os.environ[name]
 
 
 def _directory(config: pytest.Config) -> Path | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from conformance.catalogue import Requirement, families
 from conformance.checks import checked
+from conformance.sandbox import SECRET
 from conformance.surface import Settings, Subject, Surface
 from conformance.verdict import ORDER, Outcome
 from conformance.wire import Line, shorten
@@ -101,8 +102,9 @@ def again(settings: Settings, requirement: str, revision: str, tool: str) -> str
     words += ["--revision", revision]
     if settings.cwd is not None:
         words += ["--cwd", str(settings.cwd)]
+    words += ["--inherit-home"] if settings.inherit_home else []
     for name, content in settings.env.items():
-        words += ["--env", f"{name}={content}"]
+        words += ["--env", name if SECRET.search(name) else f"{name}={content}"]
     if "readonly" not in settings.call:
         words += ["--call", "none"]
     for pattern in settings.call:

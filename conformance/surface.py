@@ -12,6 +12,7 @@ from typing import Any
 
 from conformance import revisions
 from conformance.process import Process
+from conformance.sandbox import Sandbox, importable, rooted, without_secrets
 from conformance.session import Reply, Session, Walk
 from conformance.value import Value
 from conformance.wire import Line, decode, shorten, show
@@ -39,11 +40,15 @@ class Settings:
 
     ``command`` is the program and its words, ``timeout`` and ``start_timeout`` are in seconds.  ``call``
     holds ``readonly``, ``all``, or patterns of tool names that may be called; nothing if it is empty.
+    Without a ``cwd`` the server works in the ``sandbox``, where its home is too unless ``inherit_home``;
+    without a ``sandbox`` it works here.
     """
 
     command: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
     cwd: Path | None = None
+    inherit_home: bool = False
+    sandbox: Sandbox | None = None
     timeout: float = 30.0
     start_timeout: float = 30.0
     call: tuple[str, ...] = ("readonly",)
@@ -59,7 +64,15 @@ class Settings:
 
     def start(self) -> Process:
         """Start one process of the subject.  Raises `conformance.process.CannotStart`."""
-        return Process(self.command, env={**os.environ, **self.env}, cwd=self.cwd)
+        environment = without_secrets(os.environ)
+        command, cwd = self.command, self.cwd
+        if self.sandbox is not None:
+            environment |= {} if self.inherit_home else self.sandbox.variables()
+            if cwd is None:
+                here, cwd = Path.cwd(), self.sandbox.work
+                command = rooted(command, here)
+                environment |= importable(command, here, environment)
+        return Process(command, env={**environment, **self.env}, cwd=cwd)
 
 
 @dataclass(frozen=True)
@@ -181,7 +194,7 @@ def probe(settings: Settings, revision: str, *, exactly: bool) -> Surface:
     session = Session(settings.start(), revision=revision, timeout=settings.timeout)
     with session:
         hello = session.initialize(settings.start_timeout)
-        trouble = _hello_trouble(session, hello)
+        trouble = _hello_trouble(settings, session, hello)
         if trouble is not None:
             return Surface(revision, hello.lines, troubles=(trouble,), noise=len(session.noise()))
         if exactly and session.revision != revision:
@@ -190,13 +203,14 @@ def probe(settings: Settings, revision: str, *, exactly: bool) -> Surface:
         return Surface(session.revision, hello.lines, tools, troubles, len(session.noise()))
 
 
-def _hello_trouble(session: Session, hello: Reply) -> Trouble | None:
+def _hello_trouble(settings: Settings, session: Session, hello: Reply) -> Trouble | None:
     def trouble(reason: str) -> Trouble:
         return Trouble("start", "lifecycle.initialize.responds", reason, hello.lines, session.process.stderr)
 
     if hello.fault is not None:
         what = "; what it wrote to stdout is not JSON-RPC" if session.noise() else ""
-        return trouble(f"the server never answered initialize: {hello.fault}{what}")
+        where = "" if settings.cwd else " (it ran in a throwaway directory: --cwd . runs it here)"
+        return trouble(f"the server never answered initialize: {hello.fault}{what}{where}")
     if hello.value is None:
         return trouble(f"the server refused initialize: {hello}")
     offered = hello.value.get("protocolVersion")

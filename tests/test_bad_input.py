@@ -40,7 +40,7 @@ def one_line(run):
         (("--revision", "2025-13-13"), "--mcp-revision: unknown revision '2025-13-13'"),
         (("--timeout", "soon"), "--mcp-timeout: a number of seconds above 0 is expected, not 'soon'"),
         (("--timeout", "-1"), "--mcp-timeout"),
-        (("--env", "NOVALUE"), "--mcp-env: NAME=VALUE is expected, not 'NOVALUE'"),
+        (("--env", "NOVALUE"), "--mcp-env: NAME=VALUE, or the name of a variable set here, not 'NOVALUE'"),
         (("--cwd", "/no/such/place"), "--mcp-cwd: no such directory"),
         (("--select", "tools.def.titel-string"), "did you mean tools.def.title-string"),
         (("--select", "tasks"), "no check covers 'tasks' yet"),

@@ -1,15 +1,17 @@
-"""Installed as users install it, in the ``./.venv`` of a stranger's repository: each way runs the same checks.
+"""Installed as users do it, in the ``./.venv`` of a stranger's repository: every way runs the same checks.
 
-Every environment is real: built by ``python -m venv`` and pip, once for each worker that runs a test of this
-file (``--dist loadgroup`` keeps them in one).
+Every environment is real, made by ``python -m venv`` and pip, once for all xdist workers.
 """
 
 import json
+import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import sysconfig
 import zipfile
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,10 +19,10 @@ import pytest
 from support import read_junit, run_suite
 from test_stranger import CONFTEST, OTHER_NAMES, alone_environment, named, run_pytest, write
 
-pytestmark = pytest.mark.xdist_group("installed")
-
 PROJECT = Path(__file__).parents[1]
 PACKAGES = ("conformance", "suites", "fixtures")
+QUIET = ("-p", "no:cacheprovider")
+"""Two workers may run pytest in one repository."""
 WAYS = {"newest": "pytest", "pytest-8.4": "pytest==8.4.*", "editable": "pytest"}
 
 
@@ -59,39 +61,66 @@ class Installed:
 
     def pytest(self, *options):
         server = f"--mcp-server={json.dumps(self.server)}"
-        return run_pytest(self.repo, server, *options, pytest_=[self.program("pytest")])
+        return run_pytest(self.repo, server, *QUIET, *options, pytest_=[self.program("pytest")])
 
     def command(self, *words):
         return run(self.program("mcp-conformance"), *words, cwd=self.repo)
 
 
 @pytest.fixture(scope="module")
-def source(tmp_path_factory):
-    """The project's files, so that building leaves nothing in the project and finds nothing left there."""
-    folder = tmp_path_factory.mktemp("source")
-    for name in PACKAGES:
-        shutil.copytree(PROJECT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(PROJECT / name, folder)
+def shared(tmp_path_factory):
+    """A folder of all workers."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder.parent if os.environ.get("PYTEST_XDIST_WORKER") else folder
+
+
+def made_once(folder, make):
+    """The folder, after one worker has filled it; a database's lock makes the others wait for it."""
+    ready, lock = (folder.with_name(f"{folder.name}.{what}") for what in ("ready", "lock"))
+    with closing(sqlite3.connect(lock, timeout=500, isolation_level=None)) as database:
+        database.execute("BEGIN EXCLUSIVE")
+        if not ready.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            make(folder)
+            ready.touch()
     return folder
 
 
 @pytest.fixture(scope="module")
-def wheel(source, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("wheel")
-    pip("wheel", "--no-deps", "--wheel-dir", str(folder), str(source), cwd=folder)
-    (built,) = folder.glob("*.whl")
+def source(shared):
+    """The project's files, so that building leaves nothing in the project and finds nothing left there."""
+
+    def copy(folder):
+        for name in PACKAGES:
+            shutil.copytree(PROJECT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        for name in ("pyproject.toml", "README.md", "LICENSE"):
+            shutil.copy(PROJECT / name, folder)
+
+    return made_once(shared / "source", copy)
+
+
+@pytest.fixture(scope="module")
+def wheel(source, shared):
+    def build(folder):
+        pip("wheel", "--no-deps", "--wheel-dir", str(folder), str(source), cwd=folder)
+
+    (built,) = made_once(shared / "wheel", build).glob("*.whl")
     return built
 
 
 @pytest.fixture(scope="module", params=WAYS)
-def installed(request, wheel, source, tmp_path_factory):
-    repo = write(tmp_path_factory.mktemp(request.param) / "repo", {"conftest.py": CONFTEST, **OTHER_NAMES})
-    done = run(sys.executable, "-m", "venv", "--without-pip", ".venv", cwd=repo)
-    assert done.returncode == 0, done.stderr
-    it = Installed(repo, request.param)
+def installed(request, wheel, source, shared):
+    it = Installed(shared / request.param / "repo", request.param)
     ours = ("--editable", str(source)) if it.way == "editable" else (str(wheel),)
-    pip("--python", it.program("python"), "install", *ours, WAYS[it.way], "pytest-xdist", cwd=repo)
+
+    def install(_):
+        write(it.repo, {"conftest.py": CONFTEST, **OTHER_NAMES})
+        done = run(sys.executable, "-m", "venv", "--without-pip", ".venv", cwd=it.repo)
+        assert done.returncode == 0, done.stderr
+        pip("--python", it.program("python"), "install", *ours, WAYS[it.way], "pytest-xdist", cwd=it.repo)
+
+    made_once(it.repo.parent, install)
     return it
 
 
@@ -124,7 +153,9 @@ def test_the_suites_run_beside_a_strangers_tests(installed, alone, options):
 
 
 def test_the_strangers_tests_run_without_a_server(installed):
-    assert run_pytest(installed.repo, "-W", "error", pytest_=[installed.program("pytest")]).is_clean([], OWN)
+    assert run_pytest(installed.repo, *QUIET, "-W", "error", pytest_=[installed.program("pytest")]).is_clean(
+        [], OWN
+    )
 
 
 def test_a_named_path_runs_alone(installed):
@@ -152,8 +183,8 @@ def test_the_command_shows_no_warning_of_ours(installed):
     assert done.returncode == 0
 
 
-def test_the_command_ignores_the_strangers_repository(installed, alone):
-    report = installed.repo.parent / "command.xml"
+def test_the_command_ignores_the_strangers_repository(installed, alone, tmp_path):
+    report = tmp_path / "command.xml"
     installed.command("run", f"--junitxml={report}", "--", *installed.server)
     assert named(read_junit(report)) == named(alone)
 

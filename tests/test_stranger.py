@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from importlib.metadata import distribution
 from xml.etree import ElementTree
@@ -88,9 +89,12 @@ def write(folder, files):
     return folder
 
 
-def run_pytest(repo, *options, pytest_=(sys.executable, "-m", "pytest"), cwd=None, env=None):
-    report = repo.parent / "junit.xml"
-    report.unlink(missing_ok=True)
+PYTEST = (sys.executable, "-P", "-m", "pytest")
+"""As the script ``pytest`` does it: the current folder cannot be imported from."""
+
+
+def run_pytest(repo, *options, pytest_=PYTEST, cwd=None, env=None):
+    report = Path(tempfile.mkdtemp(dir=repo.parent), "junit.xml")
     done = subprocess.run(
         [*pytest_, *options, f"--junitxml={report}"],
         cwd=cwd or repo,
@@ -241,7 +245,6 @@ def test_an_option_changes_nothing(repo, alone, options):
 
 @pytest.mark.parametrize("own", ["suites/test_own.py", "conformance/suites/test_stdio.py"])
 def test_folders_may_have_our_names(repo, alone, own):
-    """Without ``__init__.py``; a package ``conformance`` of theirs would be another matter."""
     write(repo, {own: "def test_own(server):\n    assert server == ['my session', 'my server']\n"})
     assert run_pytest(repo, on()).is_clean(alone, [*MINE, "test_own"])
 

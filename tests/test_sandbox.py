@@ -1,0 +1,116 @@
+"""The server runs where it can do no harm and knows no secrets, unless it is told otherwise."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from support import run_suite
+
+from conformance.sandbox import Sandbox, importable, rooted, without_secrets
+
+REPORTER = """
+import json, os, sys
+seen = {"cwd": os.getcwd(), "argv": sys.argv[1:], "env": dict(os.environ)}
+json.dump(seen, open(os.environ["REPORT"], "w"))
+"""
+
+
+def seen_by_a_server(folder, monkeypatch, *options, words=()):
+    """What a server sees that is started with these options from ``folder / "here"``."""
+    here = folder / "here"
+    here.mkdir()
+    (here / "data").mkdir()
+    (here / "server.py").write_text(REPORTER)
+    monkeypatch.setenv("GITHUB_TOKEN", "hush")
+    monkeypatch.setenv("MY_API_KEY", "hush")
+    monkeypatch.setenv("COLOUR", "green")
+    report = folder / "report.json"
+    run_suite((sys.executable, "server.py", *words), "--env", f"REPORT={report}", *options, cwd=here)
+    return json.loads(report.read_text())
+
+
+def test_a_server_runs_in_a_throwaway_folder(tmp_path, monkeypatch):
+    seen = seen_by_a_server(tmp_path, monkeypatch)
+    root = Path(seen["cwd"]).parent
+    assert root.name.startswith("mcp-conformance-")
+    assert not root.exists()
+    for name in ("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
+        assert Path(seen["env"][name]).is_relative_to(root)
+
+
+def test_a_server_is_told_no_secrets(tmp_path, monkeypatch):
+    seen = seen_by_a_server(tmp_path, monkeypatch)["env"]
+    assert "GITHUB_TOKEN" not in seen
+    assert "MY_API_KEY" not in seen
+    assert seen["COLOUR"] == "green"
+    assert seen["PATH"] == os.environ["PATH"]
+
+
+def test_a_secret_that_is_named_is_passed_on(tmp_path, monkeypatch):
+    seen = seen_by_a_server(tmp_path, monkeypatch, "--env", "GITHUB_TOKEN")["env"]
+    assert seen["GITHUB_TOKEN"] == "hush"
+    assert "MY_API_KEY" not in seen
+
+
+def test_home_and_directory_can_be_kept(tmp_path, monkeypatch):
+    seen = seen_by_a_server(tmp_path, monkeypatch, "--cwd", ".", "--inherit-home")
+    assert seen["cwd"] == str(tmp_path / "here")
+    assert seen["env"]["HOME"] == os.environ["HOME"]
+
+
+def test_relative_paths_of_the_command_still_lead_there(tmp_path, monkeypatch):
+    seen = seen_by_a_server(tmp_path, monkeypatch, words=("data", "nothing", "--flag"))
+    assert seen["argv"] == [str(tmp_path / "here" / "data"), "nothing", "--flag"]
+
+
+def test_a_module_of_this_directory_still_runs(tmp_path):
+    (tmp_path / "my_server.py").write_text("import pathlib; pathlib.Path(__file__).with_name('ran').touch()")
+    run_suite((sys.executable, "-m", "my_server"), cwd=tmp_path)
+    assert (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "becomes"),
+    [
+        (("python", "server.py"), ("python", "{here}/server.py")),
+        (("./server.py",), ("{here}/./server.py",)),
+        (("python", "-m", "data"), ("python", "-m", "data")),
+        (("server.py",), ("server.py",)),
+        (("node", "missing.js", ""), ("node", "missing.js", "")),
+    ],
+)
+def test_rooted(command, becomes, tmp_path):
+    (tmp_path / "server.py").touch()
+    (tmp_path / "data").mkdir()
+    wanted = [Path(word.format(here=tmp_path)) if "{" in word else word for word in becomes]
+    assert rooted(command, tmp_path) == tuple(map(str, wanted))
+
+
+def test_importable_is_for_python_modules_only(tmp_path):
+    assert importable(["node", "-m", "x"], tmp_path, {}) == {}
+    assert importable(["python3", "x.py"], tmp_path, {}) == {}
+    path = {"PYTHONPATH": "elsewhere"}
+    assert importable(["python3.12", "-m", "x"], tmp_path, path) == {
+        "PYTHONPATH": f"{tmp_path}{os.pathsep}elsewhere"
+    }
+
+
+def test_without_secrets_knows_common_names():
+    secrets = [
+        "AWS_SECRET_ACCESS_KEY",
+        "OPENAI_API_KEY",
+        "npm_config__authToken",
+        "DB_PASSWORD",
+        "SSH_AUTH_SOCK",
+    ]
+    harmless = ["PATH", "LANG", "VIRTUAL_ENV", "CI", "KEYBOARD", "PYTHONPATH"]
+    assert list(without_secrets(dict.fromkeys([*secrets, *harmless], "x"))) == harmless
+
+
+def test_the_folder_is_removed():
+    sandbox = Sandbox()
+    (sandbox.work / "file").touch()
+    sandbox.remove()
+    assert not sandbox.root.exists()
