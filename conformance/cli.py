@@ -25,6 +25,8 @@ ISOLATED = (
     *("-p", "no:cacheprovider", "-rN", "--no-header", "--tb=short"),
 )
 """Pytest's options for a run that no project's configuration touches."""
+QUIET = ("-W", "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning")
+"""Behind the user's options, so that it wins over ``-W error``: the command loads us before pytest can."""
 
 
 class Mistake(Exception):  # noqa: N818
@@ -103,7 +105,7 @@ def _run(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
     for name in REPEATED:
         words += [f"--mcp-{name}={given}" for given in getattr(options, name)]
     words += [f"--mcp-{name}" for name in FLAGS if getattr(options, name.replace("-", "_"))]
-    return int(pytest.main([*words, *rest]))
+    return int(pytest.main([*words, *rest, *QUIET]))
 
 
 def _list(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:

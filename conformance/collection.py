@@ -16,6 +16,7 @@ import json
 from collections.abc import Generator, Iterator
 from dataclasses import replace
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -204,6 +205,12 @@ def _no_reason_to_run(surface: Surface, rows: list[catalogue.Requirement], *, pe
     return ""
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Give a check the fixtures it asks for; a user's autouse fixtures are for the user's tests."""
+    if isinstance(item, pytest.Function) and is_ours(item):
+        item.fixturenames = list(signature(item.function).parameters)
+
+
 def _cited(node: pytest.Item | Any) -> list[str]:
     return [str(id) for mark in node.iter_markers("requirement") for id in mark.args]
 
@@ -218,14 +225,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         )
     patterns = selected(config)
     if patterns:
-        kept = [item for item in items if isinstance(item, TroubleItem) or _is_selected(item, patterns)]
+        kept = [item for item in items if _is_selected(item, patterns)]
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = kept
 
 
 def _is_selected(item: pytest.Item, patterns: list[tuple[frozenset[str], str]]) -> bool:
-    if not is_ours(item):
-        return False
+    if not is_ours(item) or isinstance(item, TroubleItem):
+        return True
     cited = set(_cited(item))
     return any(cited & ids and (not tool or tool == tool_name(item)) for ids, tool in patterns)
 

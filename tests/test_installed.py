@@ -46,7 +46,7 @@ def pip(*words, cwd):
 
 @dataclass(frozen=True)
 class Installed:
-    """A repository with our distribution in its ``./.venv``, and what ``pytest`` did there."""
+    """A repository with our distribution in its ``./.venv``."""
 
     repo: Path
     way: str
@@ -60,8 +60,10 @@ class Installed:
         return (self.program("python"), "-m", "conformance.fixtures.reference")
 
     def pytest(self, *options):
-        server = f"--mcp-server={json.dumps(self.server)}"
-        return run_pytest(self.repo, server, *QUIET, *options, pytest_=[self.program("pytest")])
+        return run_pytest(self.repo, *QUIET, *options, pytest_=[self.program("pytest")])
+
+    def suites(self, *options):
+        return self.pytest(f"--mcp-server={json.dumps(self.server)}", *options)
 
     def command(self, *words):
         return run(self.program("mcp-conformance"), *words, cwd=self.repo)
@@ -149,21 +151,19 @@ def test_the_environment_is_what_it_says(installed):
 
 @pytest.mark.parametrize("options", [["-W", "error"], ["-W", "error", "-n", "2"]], ids=["one", "two workers"])
 def test_the_suites_run_beside_a_strangers_tests(installed, alone, options):
-    assert installed.pytest(*options).is_clean(alone, OWN)
+    assert installed.suites(*options).is_clean(alone, OWN)
 
 
 def test_the_strangers_tests_run_without_a_server(installed):
-    assert run_pytest(installed.repo, *QUIET, "-W", "error", pytest_=[installed.program("pytest")]).is_clean(
-        [], OWN
-    )
+    assert installed.pytest("-W", "error").is_clean([], OWN)
 
 
 def test_a_named_path_runs_alone(installed):
-    assert installed.pytest("-W", "error", "spec/check_mine.py").is_clean([], OWN)
+    assert installed.suites("-W", "error", "spec/check_mine.py").is_clean([], OWN)
 
 
 def test_node_ids_do_not_tell_where_it_is_installed(installed):
-    output = installed.pytest("--collect-only", "-q").output
+    output = installed.suites("--collect-only", "-q").output
     files = {line.partition("::")[0] for line in output.splitlines() if "::" in line}
     suites = {f"conformance/suites/{path.name}" for path in (PROJECT / "suites").glob("test_*.py")}
     assert "spec/check_mine.py" in files

@@ -10,6 +10,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from importlib.metadata import distribution
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -289,8 +290,6 @@ def test_their_test_may_ask_for_no_fixture_of_ours(repo):
 
 # What is told ------------------------------------------------------------------------------------
 
-told = pytest.mark.xdist_group("told")
-
 
 @pytest.fixture(scope="module")
 def both_ways(tmp_path_factory):
@@ -300,7 +299,6 @@ def both_ways(tmp_path_factory):
     return [run_pytest(repo, server, "-p", "no:cacheprovider", *more) for more in ([], ["-n", "2"])]
 
 
-@told
 def test_two_workers_give_the_same_cases(both_ways):
     one, two = both_ways
     assert one.exit == two.exit == 1, one.output
@@ -308,14 +306,12 @@ def test_two_workers_give_the_same_cases(both_ways):
     assert one.own == two.own == MINE
 
 
-@told
 def test_two_workers_give_the_same_verdict(both_ways):
     verdicts = [line for run in both_ways for line in run.output.splitlines() if line.startswith("verdict:")]
     assert len(verdicts) == 2, both_ways[1].output
     assert len(set(verdicts)) == 1
 
 
-@told
 @pytest.mark.parametrize("way", [0, 1])
 def test_junit_has_the_properties(both_ways, way):
     (found, *_) = (case for case in both_ways[way].cases if case.outcome == "failed")

@@ -1,55 +1,31 @@
-"""All that a schema demands of one value, and the choices it leaves: its branches, one by one."""
+"""Demands with their references followed, and the ways of making the choices they leave."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterator
 from functools import cached_property
-from itertools import islice
-from typing import Any
 
-from conformance.generation.errors import Unsatisfiable
-from conformance.generation.references import Document, LocalOracle, Part
+from jsonschema.protocols import Validator
+
+from conformance.generation.demand import Branches, Choice, Demand
 from conformance.generation.heights import ENDLESS, Heights
+from conformance.generation.references import Document, LocalOracle
+from conformance.generation.shape import Shape
 
-MANY = 2000
-"""How many combinations of branches are looked at in search of one without a contradiction."""
+EFFORT = 3000
+"""How many combinations of branches are looked at before the search for a contradiction is given up."""
 
+NOTHING = Demand()
 
-@dataclass(frozen=True)
-class Demand:
-    """What must hold of one value, beside each other.
-
-    It conforms to each of ``holds`` and to none of ``fails``; if it is an object, it has the members
-    ``present`` and not those ``absent``.
-    """
-
-    holds: tuple[Part, ...] = ()
-    fails: tuple[Part, ...] = ()
-    present: frozenset[str] = frozenset()
-    absent: frozenset[str] = frozenset()
-
-    def __and__(self, other: Demand) -> Demand:
-        return Demand(
-            self.holds + other.holds,
-            self.fails + other.fails,
-            self.present | other.present,
-            self.absent | other.absent,
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """Demands of which at least one must be met; ``name`` says which keyword leaves the choice."""
-
-    name: str
-    alternatives: tuple[Demand, ...]
+PATIENCE = 6
+"""After how many ways of choosing without a new branch no more are tried."""
 
 
 class Conjunction:
-    """A demand with its references followed, the choices still open, and what can be said without making them.
+    """What is demanded of one value, and the choices still open.
 
-    Two conjunctions of the same demand and choices are the same object.
+    The same demand and choices are the same object.
     """
 
     def __init__(self, space: Space, demand: Demand, open: tuple[Choice, ...]) -> None:
@@ -59,11 +35,18 @@ class Conjunction:
         self.height = max((space.heights.of(part) for part in demand.holds), default=0)
 
     @cached_property
-    def next(self) -> list[Conjunction]:
-        """The conjunctions that making the first open choice leads to, without those known to be impossible."""
+    def ways(self) -> list[tuple[int, Conjunction]]:
+        """The alternatives of the first open choice that are not impossible, and where each leads."""
         first, rest = self.open[0], self.open[1:]
-        found = [self._space.joined(self.demand, one, rest) for one in first.alternatives]
-        return [conjunction for conjunction in found if conjunction.contradiction is None]
+        found = (self._space.joined(self.demand, one, rest) for one in first.alternatives)
+        return [(index, one) for index, one in enumerate(found) if one.contradiction is None]
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether every alternative of the first open choice is impossible."""
+        first, rest = self.open[0], self.open[1:]
+        found = (self._space.joined(self.demand, one, rest) for one in first.alternatives)
+        return all(one.contradiction is not None for one in found)
 
     @cached_property
     def contradiction(self) -> str | None:
@@ -73,15 +56,95 @@ class Conjunction:
     @cached_property
     def shape(self) -> Shape:
         """What the demand says of each type of value."""
-        return Shape(self._space, self.demand)
+        return Shape(self._space, self.demand, settled=not self.open)
 
-    def settled(self, limit: int) -> Iterator[Conjunction]:
-        """Every way of making the open choices that is not impossible, ``limit`` of them at most."""
-        return islice(self._settled(), limit)
+    def covering(self) -> Iterator[Shape]:
+        """Ways of making the open choices that, together, take each possible alternative at least once."""
+        taken: Counter[tuple[Choice, int]] = Counter()
+        idle = 0
+        while idle < PATIENCE:
+            picks, end = self._rarest(taken)
+            if end is None:
+                return
+            if not picks or any(taken[pick] == 0 for pick in picks):
+                idle = 0
+                yield end.shape
+            else:
+                idle += 1
+            if not picks:
+                return
+            taken.update(picks)
 
-    def _settled(self) -> Iterator[Conjunction]:
-        if not self.open:
-            yield self
-            return
-        for conjunction in self.next:
-            yield from conjunction.settled(MANY)
+    def _rarest(self, taken: Counter[tuple[Choice, int]]) -> tuple[list[tuple[Choice, int]], Conjunction | None]:
+        picks = []
+        here = self
+        while here.open:
+            choice = here.open[0]
+            if not here.ways:
+                return picks, None
+            index, here = min(here.ways, key=lambda way: taken[choice, way[0]])
+            picks.append((choice, index))
+        return picks, here if here.contradiction is None else None
+
+
+class Space:
+    """The conjunctions of one document, each made once."""
+
+    def __init__(self, document: Document, validator: Validator) -> None:
+        self.document = document
+        self.local = LocalOracle(document, validator)
+        self.branches = Branches(document)
+        self.heights = Heights(document)
+        self.text = document.alone({"type": "string"})
+        self._known: dict[tuple[Demand, Demand, tuple[Choice, ...]], Conjunction] = {}
+        self._judging: set[Conjunction] = set()
+        self._effort = EFFORT
+
+    def of(self, demand: Demand) -> Conjunction:
+        """The conjunction of a demand."""
+        return self.joined(NOTHING, demand, ())
+
+    def joined(self, base: Demand, more: Demand, open: tuple[Choice, ...]) -> Conjunction:
+        """The conjunction of ``base``, which was followed before, with ``more`` and with open choices."""
+        key = (base, more, open)
+        if key not in self._known:
+            demand, choices = self._followed(base, more, open)
+            full = (demand, NOTHING, choices)
+            if full not in self._known:
+                self._known[full] = Conjunction(self, demand, choices)
+            self._known[key] = self._known[full]
+        return self._known[key]
+
+    def _followed(
+        self, base: Demand, more: Demand, open: tuple[Choice, ...]
+    ) -> tuple[Demand, tuple[Choice, ...]]:
+        """Everything demanded once references and ``allOf`` are followed, and all choices that leaves."""
+        demand = base & more
+        done = len(base.holds)
+        choices = list(open)
+        while done < len(demand.holds):
+            terms = self.branches.of(demand.holds[done])
+            demand &= terms.demand
+            choices += terms.choices
+            done += 1
+        return demand, tuple(choices)
+
+    def contradiction_of(self, conjunction: Conjunction) -> str | None:
+        """Why no value can meet the demand of ``conjunction``, if that is certain."""
+        if conjunction in self._judging or self._effort <= 0:
+            return None
+        if conjunction.height >= ENDLESS:
+            return "its recursion never ends, or a part of it is false"
+        self._effort -= 1
+        self._judging.add(conjunction)
+        try:
+            return self._contradiction(conjunction)
+        finally:
+            self._judging.discard(conjunction)
+
+    def _contradiction(self, conjunction: Conjunction) -> str | None:
+        found = conjunction.shape.contradiction
+        if found is None and conjunction.open and conjunction.is_stuck:
+            choice = conjunction.open[0]
+            return f"none of the branches of its {choice.keyword} is possible"
+        return found

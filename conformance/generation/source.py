@@ -5,11 +5,15 @@ from __future__ import annotations
 import random
 import string
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Protocol
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from hypothesis.errors import HypothesisException
+
+from conformance.generation.errors import Rejected
 
 POOL = 48
 WORDS = (
@@ -141,7 +145,7 @@ class RandomSource:
 
     def drawn(self, strategy: st.SearchStrategy[str]) -> str:
         """A string from those that a strategy gave once."""
-        return self._generator.choice(pool(strategy))
+        return self._generator.choice(_some(strategy))
 
     def familiar(self, size: int) -> int | None:
         """One of the named values, now and then."""
@@ -173,7 +177,7 @@ class PlainSource:
 
     def drawn(self, strategy: st.SearchStrategy[str]) -> str:
         """The shortest that a strategy gives."""
-        return min(pool(strategy), key=lambda text: (not text, len(text), text))
+        return min(_some(strategy), key=lambda text: (not text, len(text), text))
 
     def familiar(self, size: int) -> int | None:  # noqa: ARG002
         """The first of the named values."""
@@ -201,7 +205,7 @@ def _texts(low: int, high: int) -> st.SearchStrategy[str]:
 
 @lru_cache(maxsize=2048)
 def pool(strategy: st.SearchStrategy[str]) -> tuple[str, ...]:
-    """Some strings of a strategy, the same each time; empty never: raises what drawing from it raises."""
+    """Some strings of a strategy, the same each time; none if Hypothesis finds none."""
     found: list[str] = []
 
     @settings(
@@ -216,5 +220,13 @@ def pool(strategy: st.SearchStrategy[str]) -> tuple[str, ...]:
     def collect(text: str) -> None:
         found.append(text)
 
-    collect()
+    with suppress(HypothesisException):
+        collect()
     return tuple(dict.fromkeys(found))
+
+
+def _some(strategy: st.SearchStrategy[str]) -> tuple[str, ...]:
+    found = pool(strategy)
+    if not found:
+        raise Rejected("no text was found that meets its pattern, format and lengths")
+    return found

@@ -1,0 +1,155 @@
+"""The edges of a schema: each bound, length, listed value, branch, and optional member, one after the other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+from conformance.generation.conjunction import Conjunction
+from conformance.generation.errors import Rejected
+from conformance.generation.generator import Generator
+from conformance.generation.leaves import Texts, matching
+from conformance.generation.shape import Items, Members, Shape
+from conformance.generation.source import PlainSource, pool
+from conformance.generation.walker import Walk
+
+DEEPEST = 8
+"""How deep in a value an edge is looked for."""
+
+LARGEST = 1000
+"""The most items or members, and the most thousands of characters, an edge is made of."""
+
+Case = tuple[str, Any]
+"""In a few words which edge, and a value that is at it."""
+
+
+class Edges:
+    """The edges of one schema's values."""
+
+    def __init__(self, generator: Generator) -> None:
+        self._generator = generator
+        self._source = PlainSource()
+
+    def all(self) -> Iterator[Case]:
+        """Every edge once, each proven valid; equal values once."""
+        seen = set()
+        for what, value in self.of(self._generator.root, ()):
+            text = json.dumps(value, sort_keys=True)
+            if text not in seen and self._generator.oracle.is_valid(value):
+                seen.add(text)
+                yield what, value
+
+    def of(self, conjunction: Conjunction, above: tuple[Conjunction, ...]) -> Iterator[Case]:
+        """The edges of what one demand allows; ``above`` are the demands of what it is inside of."""
+        if conjunction in above or len(above) > DEEPEST:
+            with suppress(Rejected):
+                yield "", self._plain(conjunction)
+            return
+        for shape in conjunction.covering():
+            with suppress(Rejected):
+                yield from self._of_shape(shape, (*above, conjunction))
+
+    def _plain(self, conjunction: Conjunction) -> Any:
+        return Walk(self._generator.space, self._source).value(conjunction)
+
+    def _of_shape(self, shape: Shape, above: tuple[Conjunction, ...]) -> Iterator[Case]:
+        if shape.values is not None:
+            yield from ((f"the listed value {_short(value)}", value) for value in shape.values)
+            return
+        yield from ((f"the example {_short(value)}", value) for value in shape.named)
+        for name in shape.types:
+            with suppress(Rejected):
+                yield from self._of_type(shape, name, above)
+
+    def _of_type(self, shape: Shape, name: str, above: tuple[Conjunction, ...]) -> Iterator[Case]:
+        match name:
+            case "null":
+                yield "null", None
+            case "boolean":
+                yield from (("false", False), ("true", True))
+            case "string":
+                yield from self._texts(shape.texts)
+            case "array":
+                yield from self._arrays(shape.items, above)
+            case "object":
+                yield from self._objects(shape.members, above)
+            case _:
+                numbers = [*shape.numbers.edges(), shape.numbers.draw(self._source), 0, -1]
+                yield from ((f"the number {number}", number) for number in numbers)
+
+    def _texts(self, texts: Texts) -> Iterator[Case]:
+        yield "a text", texts.draw(self._source)
+        if texts.patterns:
+            found = pool(matching(texts.patterns[0], texts.low, texts.high if texts.bounded else None))
+            for text in sorted(filter(texts.meets, found), key=len)[:: max(1, len(found) - 1)]:
+                yield f"a text of {len(text)} characters", text
+        elif not texts.formats:
+            for length in (texts.low, texts.low + 1, texts.high - 1, texts.high):
+                if texts.low <= length <= texts.high and (texts.bounded or length <= texts.low + 1):
+                    if length <= LARGEST * 1000:
+                        yield f"a text of {length} characters", texts.of_length(self._source, length, length)
+
+    def _arrays(self, items: Items, above: tuple[Conjunction, ...]) -> Iterator[Case]:
+        base: list[Any] = Walk(self._generator.space, self._source).array(items)
+        yield f"an array of {len(base)} items", base
+        for length in _lengths(items):
+            with suppress(Rejected):
+                yield f"an array of {length} items", Walk(self._generator.space, self._source).array(items, least=length)
+        for index in range(items.prefix + 1):
+            if index < items.high:
+                yield from self._at_index(items, index, above)
+
+    def _at_index(self, items: Items, index: int, above: tuple[Conjunction, ...]) -> Iterator[Case]:
+        with suppress(Rejected):
+            walk = Walk(self._generator.space, self._source)
+            base = walk.array(items, least=index + 1)
+            for what, value in self.of(items.at(index), above):
+                yield f"[{index}]: {what}", [*base[:index], value, *base[index + 1 :]]
+
+    def _objects(self, members: Members, above: tuple[Conjunction, ...]) -> Iterator[Case]:
+        base = self._object(members)
+        yield "only the required members", base
+        yield "all members", self._object(members, *self._fitting(members))
+        for name in members.declared:
+            if name in base or name in members.optional:
+                yield from self._at_name(members, name, above)
+        yield from self._undeclared(members, above)
+
+    def _fitting(self, members: Members) -> list[str]:
+        """As many of the optional members as there can be together."""
+        room = min(members.high, LARGEST) - len(members.required)
+        names: list[str] = []
+        for name in members.optional:
+            if len({*names, *members.with_dependents(name)} - {*members.required}) <= room:
+                names = list(dict.fromkeys([*names, *members.with_dependents(name)]))
+        return names
+
+    def _object(self, members: Members, *present: str) -> dict[str, Any]:
+        return Walk(self._generator.space, self._source).object(members, present=present)
+
+    def _at_name(self, members: Members, name: str, above: tuple[Conjunction, ...]) -> Iterator[Case]:
+        with suppress(Rejected):
+            base = self._object(members, name)
+            yield f"with {name!r}", base
+            for what, value in self.of(members.at(name), above):
+                yield f"{name}: {what}", {**base, name: value}
+
+    def _undeclared(self, members: Members, above: tuple[Conjunction, ...]) -> Iterator[Case]:
+        if not members.is_map:
+            return
+        walk = Walk(self._generator.space, self._source)
+        for name in walk.undeclared_names(members):
+            yield from self._at_name(members, name, above)
+
+
+def _lengths(items: Items) -> list[int]:
+    """The lengths at both ends of what is allowed, and one item."""
+    ends = [] if items.high > LARGEST else [int(items.high) - 1, int(items.high)]
+    return [length for length in (1, items.low + 1, *ends) if items.low <= length <= items.high]
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 40 else text[:37] + "..."

@@ -1,0 +1,69 @@
+"""Everything that is made once for a schema: its oracle, its document, the demand of its root."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from random import Random
+from typing import Any
+
+from conformance.generation.conjunction import Conjunction, Space
+from conformance.generation.demand import Demand
+from conformance.generation.errors import NoExample, Rejected, Unsatisfiable
+from conformance.generation.oracle import Oracle
+from conformance.generation.references import Document
+from conformance.generation.source import PlainSource, RandomSource, Source
+from conformance.generation.walker import Walk
+
+SEEDS = 200
+"""How many walks with other choices are tried when the plainest one does not lead to a valid value."""
+
+
+class Generator:
+    """Makes values of one schema.  Raises `NoExample` if the schema is broken or not to be understood."""
+
+    def __init__(self, schema: Any, revision: str, *, objects: bool) -> None:
+        self.oracle = Oracle(schema, revision)
+        self.document = Document(schema, self.oracle.dialect)
+        self.space = Space(self.document, self.oracle.validators[0])
+        besides = (self.document.alone({"type": "object"}),) if objects else ()
+        self.root: Conjunction = self.space.of(Demand((self.document.root, *besides)))
+
+    def walk(self, source: Source, attempts: int) -> Any:
+        """A valid value; raises `Rejected` if ``attempts`` walks made none."""
+        failure = Rejected("no value was found that is valid under its whole schema")
+        for _ in range(attempts):
+            try:
+                value = Walk(self.space, source).value(self.root)
+            except Rejected as error:
+                failure = error
+            else:
+                if self.oracle.is_valid(value):
+                    return value
+        raise failure
+
+    def example(self) -> Any:
+        """A small value, the same each time; raises `Unsatisfiable` or `NoExample`."""
+        if self.root.contradiction is not None:
+            raise Unsatisfiable(self.root.contradiction)
+        try:
+            return self.walk(PlainSource(), 1)
+        except Rejected:
+            pass
+        try:
+            return self.walk(RandomSource(Random(0)), SEEDS)
+        except Rejected as error:
+            raise NoExample(str(error)) from error
+
+
+def generator_of(schema: Any, revision: str, *, objects: bool) -> Generator:
+    """The generator of a schema, made once for equal schemas; raises `NoExample`."""
+    try:
+        return _generator(json.dumps(schema), revision, objects=objects)
+    except RecursionError as error:
+        raise NoExample("the schema is nested too deeply") from error
+
+
+@lru_cache(maxsize=256)
+def _generator(text: str, revision: str, *, objects: bool) -> Generator:
+    return Generator(json.loads(text), revision, objects=objects)

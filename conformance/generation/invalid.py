@@ -1,0 +1,184 @@
+"""Invalid values: one keyword violated at one place, proven by the oracle."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+from jsonschema.exceptions import ValidationError
+
+from conformance.generation import violations
+from conformance.generation.boundary import DEEPEST
+from conformance.generation.conjunction import Conjunction
+from conformance.generation.errors import Rejected
+from conformance.generation.generator import Generator
+from conformance.generation.shape import Items, Members, Shape
+from conformance.generation.source import PlainSource, RandomSource
+from conformance.generation.violations import Violation
+from conformance.generation.walker import Walk
+
+MOST = 20_000
+"""How many candidates are looked at for one schema."""
+
+EACH = 2
+"""How many values are kept for the same keyword at the same place in the same way."""
+
+
+@dataclass(frozen=True)
+class Invalid:
+    """Invalid arguments and what is wrong with them.
+
+    ``pointer`` is the JSON pointer to the place in ``arguments``, ``keyword`` the one violated there and
+    ``location`` the JSON pointer to it in the schema, references followed.  ``kind`` is one of ``missing``,
+    ``type``, ``enum``, ``bound``, ``length``, ``pattern``, ``additional``, ``name``, ``members``, ``items``,
+    ``unique`` and ``combination``; ``detail`` the member's name where it is about one.  ``coercible`` is
+    true if a lenient server may well repair the value ("5" for 5, a missing member with a default).
+    """
+
+    arguments: Any
+    pointer: str
+    keyword: str
+    location: str
+    kind: str
+    detail: str = ""
+    coercible: bool = False
+
+
+Place = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A value that should be invalid for one reason at one place inside it."""
+
+    value: Any
+    place: Place
+    violation: Violation
+
+
+class Violator:
+    """The invalid values of one schema."""
+
+    def __init__(self, generator: Generator) -> None:
+        self._generator = generator
+        self._kept: Counter[tuple[object, ...]] = Counter()
+
+    def all(self) -> Iterator[Invalid]:
+        """Values that together violate each keyword location once at least, each proven invalid."""
+        for _, candidate in zip(range(MOST), self._of(self._generator.root, ()), strict=False):
+            key = (*candidate.violation.key, candidate.place)
+            if self._kept[key] < EACH:
+                proven = self.prove(candidate)
+                if proven is not None:
+                    self._kept[key] += 1
+                    yield proven
+
+    def prove(self, candidate: Candidate) -> Invalid | None:
+        """The candidate, if it is invalid for its reason at its place and nowhere else."""
+        oracle = self._generator.oracle
+        if not oracle.is_invalid(candidate.value):
+            return None
+        errors = oracle.errors(candidate.value)
+        if any(tuple(error.absolute_path) != candidate.place[: len(error.absolute_path)] for error in errors):
+            return None
+        violation = candidate.violation
+        for error in _with_context(errors):
+            if error.validator == violation.keyword and tuple(error.absolute_path) == candidate.place:
+                return Invalid(
+                    candidate.value,
+                    pointer_to(candidate.place),
+                    violation.keyword,
+                    pointer_to(tuple(error.absolute_schema_path)),
+                    violation.kind,
+                    violation.detail,
+                    violation.coercible,
+                )
+        return None
+
+    def _of(self, conjunction: Conjunction, above: tuple[Conjunction, ...]) -> Iterator[Candidate]:
+        if conjunction in above or len(above) > DEEPEST:
+            return
+        for shape in conjunction.covering():
+            yield from self._of_shape(shape, (*above, conjunction))
+
+    def _of_shape(self, shape: Shape, above: tuple[Conjunction, ...]) -> Iterator[Candidate]:
+        for violation in violations.of(shape):
+            yield Candidate(violation.value, (), violation)
+        if "object" in shape.types and shape.values is None:
+            yield from self._in_members(shape.members, above)
+        if "array" in shape.types and shape.values is None:
+            yield from self._in_items(shape.items, above)
+
+    def _in_members(self, members: Members, above: tuple[Conjunction, ...]) -> Iterator[Candidate]:
+        space = self._generator.space
+        undeclared = Walk(space, PlainSource()).undeclared_names(members)
+        for name in (*members.required, *members.optional, *undeclared):
+            with suppress(Rejected):
+                base = Walk(space, PlainSource()).object(members, present=[name])
+                for inside in self._of(members.at(name), above):
+                    yield Candidate({**base, name: inside.value}, (name, *inside.place), inside.violation)
+
+    def _in_items(self, items: Items, above: tuple[Conjunction, ...]) -> Iterator[Candidate]:
+        for index in range(items.prefix + 1):
+            with suppress(Rejected):
+                base = self._array_with(items, index)
+                for inside in self._of(items.at(index), above):
+                    value = [*base[:index], inside.value, *base[index + 1 :]]
+                    yield Candidate(value, (index, *inside.place), inside.violation)
+
+    def _array_with(self, items: Items, index: int) -> list[Any]:
+        if index >= items.high:
+            raise Rejected(f"there can be no item {index}")
+        try:
+            return Walk(self._generator.space, PlainSource()).array(items, least=index + 1)
+        except Rejected:
+            return Walk(self._generator.space, RandomSource(Random(0))).array(items, least=index + 1)
+
+    def grafted(self, entry: Invalid, value: Any) -> Invalid | None:
+        """The violation of ``entry``, put into another valid value; None if it does not stay the same there."""
+        place = _place_in(entry.arguments, entry.pointer)
+        try:
+            changed = _changed(value, place, entry)
+        except (KeyError, IndexError, TypeError):
+            return None
+        violation = Violation(None, None, entry.keyword, entry.kind, entry.detail, entry.coercible)
+        return self.prove(Candidate(changed, place, violation))
+
+
+def _changed(value: Any, place: Place, entry: Invalid) -> Any:
+    """``value`` with what is wrong in ``entry`` at ``place``; raises where there is no such place."""
+    if place:
+        inner = _changed(value[place[0]], place[1:], replace(entry, arguments=entry.arguments[place[0]]))
+        if isinstance(value, dict):
+            return {**value, place[0]: inner}
+        return [*value[: place[0]], inner, *value[int(place[0]) + 1 :]]
+    if entry.kind == "missing" and entry.keyword == "required":
+        return {name: content for name, content in value.items() if name != entry.detail}
+    if entry.kind == "additional" and isinstance(value, dict) and entry.detail:
+        return {**value, entry.detail: entry.arguments[entry.detail]}
+    return entry.arguments
+
+
+def _with_context(errors: list[ValidationError]) -> Iterator[ValidationError]:
+    for error in errors:
+        yield error
+        yield from _with_context(list(error.context or ()))
+
+
+def pointer_to(place: Place) -> str:
+    """A place as a JSON pointer."""
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in place)
+
+
+def _place_in(value: Any, pointer: str) -> Place:
+    place: list[str | int] = []
+    for written in pointer.split("/")[1:]:
+        name = written.replace("~1", "/").replace("~0", "~")
+        step: str | int = int(name) if isinstance(value, list) else name
+        place.append(step)
+        value = value[step]
+    return tuple(place)

@@ -1,0 +1,356 @@
+"""Ways to break each keyword of a shape, one at a time; whether a value is indeed invalid is the oracle's to say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from conformance.generation.demand import Demand
+from conformance.generation.errors import Rejected
+from conformance.generation.leaves import SAFE
+from conformance.generation.references import Part
+from conformance.generation.shape import Shape
+from conformance.generation.source import PlainSource, RandomSource
+from conformance.generation.walker import Walk
+
+UNEXPECTED = "unexpected_member"
+HUGE = 2**20
+"""The length from which a longer text or array is not made."""
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A value that should violate one keyword of one part; the other fields are those of `Invalid`."""
+
+    value: Any
+    part: Part | None
+    keyword: str
+    kind: str
+    detail: str = ""
+    coercible: bool = False
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What makes two violations much alike."""
+        return self.part, self.keyword, self.detail, self.coercible
+
+
+def of(shape: Shape) -> Iterator[Violation]:
+    """Values that break one keyword of the shape each, several for some."""
+    makers = _Makers(shape)
+    for part in shape.parts:
+        for keyword in part.keywords:
+            maker = getattr(makers, "break_" + keyword.lstrip("$"), None)
+            if maker is not None:
+                with suppress(Rejected):
+                    yield from maker(part, part.keywords[keyword])
+
+
+HARD = ({"unexpected": {}}, [[]], "not of this type", -7.25, False, None)
+"""A value of each type that nothing makes another type of."""
+
+SOFT = {
+    "integer": ("5", "5.0", None),
+    "number": ("1.5", None),
+    "boolean": ("true", "yes", None),
+    "string": (5, None),
+    "array": ("[]", "a", {}),
+    "object": ("{}", []),
+    "null": ("null", ""),
+}
+"""Values that a lenient server may take for one of another type."""
+
+ANYTHING = (*HARD, "", {}, [], 7, True, "x", -1, 0, 1.5, [1], [None, None], {"x": 1})
+
+
+class _Makers:
+    """For each keyword a method that yields values which break it."""
+
+    def __init__(self, shape: Shape) -> None:
+        self._shape = shape
+        self._space = shape.space
+
+    def _plain(self, name: str) -> Any:
+        """A valid value of a type; raises `Rejected` if none is found."""
+        if self._shape.values is not None:
+            fitting = [value for value in self._shape.values if _is_of(value, name)]
+            if not fitting:
+                raise Rejected(f"no listed value is of type {name}")
+            return fitting[0]
+        if not any(known == name or {known, name} <= {"integer", "number"} for known in self._shape.types):
+            raise Rejected(f"a value of type {name} is not allowed")
+        name = next(known for known in self._shape.types if known == name or known in ("integer", "number"))             if name == "number" else name
+        return Walk(self._space, PlainSource()).of_type(self._shape, name)
+
+    def _object(self, *present: str) -> dict[str, Any]:
+        if "object" not in self._shape.types:
+            raise Rejected("an object is not allowed")
+        return Walk(self._space, PlainSource()).object(self._shape.members, present=present)
+
+    def _array(self, least: int = 0) -> list[Any]:
+        if "array" not in self._shape.types:
+            raise Rejected("an array is not allowed")
+        try:
+            return Walk(self._space, PlainSource()).array(self._shape.items, least=least)
+        except Rejected:
+            return Walk(self._space, RandomSource(Random(0))).array(self._shape.items, least=least)
+
+    # Any value
+
+    def break_type(self, part: Part, types: Any) -> Iterator[Violation]:
+        names = types if isinstance(types, list) else [types]
+        for value in HARD:
+            if not any(_is_of(value, name) for name in names) and not self._is_ambiguous(value, names):
+                yield Violation(value, part, "type", "type")
+        for name in names:
+            for value in SOFT.get(name, ()):
+                if not any(_is_of(value, one) for one in names):
+                    yield Violation(value, part, "type", "type", coercible=True)
+
+    @staticmethod
+    def _is_ambiguous(value: Any, names: list[str]) -> bool:
+        """Whether a value is a boolean for a number, or null, which many take for absence."""
+        return value is None or (isinstance(value, bool) and bool({"integer", "number"} & {*names}))
+
+    def break_enum(self, part: Part, listed: list[Any], keyword: str = "enum") -> Iterator[Violation]:
+        for value in listed:
+            if isinstance(value, str):
+                yield Violation(value + "-unlisted", part, keyword, "enum")
+                yield Violation(value.swapcase(), part, keyword, "enum", coercible=True)
+            elif isinstance(value, int | float) and not isinstance(value, bool):
+                yield Violation(value + 1, part, keyword, "enum")
+                yield Violation(max(one for one in listed if _is_of(one, "number")) + 1, part, keyword, "enum")
+        for value in ANYTHING:
+            if not any(value == one for one in listed):
+                yield Violation(value, part, keyword, "enum")
+
+    def break_const(self, part: Part, value: Any) -> Iterator[Violation]:
+        yield from self.break_enum(part, [value], "const")
+
+    def break_not(self, part: Part, schema: Any) -> Iterator[Violation]:
+        forbidden = self._space.document.below(part, schema)
+        for value in self._values_of(forbidden):
+            yield Violation(value, part, "not", "combination")
+            if isinstance(value, dict):
+                with suppress(Rejected):
+                    yield Violation({**value, **self._object()}, part, "not", "combination")
+        for value in ANYTHING:
+            yield Violation(value, part, "not", "combination")
+
+    def _values_of(self, *parts: Part) -> Iterator[Any]:
+        for shape in self._space.of(Demand(parts)).covering():
+            for name in shape.types if shape.values is None else ():
+                with suppress(Rejected):
+                    yield Walk(self._space, PlainSource()).of_type(shape, name)
+            yield from shape.values or ()
+
+    def break_anyOf(self, part: Part, schemas: Any) -> Iterator[Violation]:  # noqa: N802, ARG002
+        for value in ANYTHING:
+            yield Violation(value, part, "anyOf", "combination")
+
+    def break_oneOf(self, part: Part, schemas: list[Any]) -> Iterator[Violation]:  # noqa: N802
+        branches = [self._space.document.below(part, schema) for schema in schemas[:4]]
+        for index, first in enumerate(branches):
+            for second in branches[index + 1 :]:
+                others = tuple(one for one in self._shape.parts if "oneOf" not in one.keywords)
+                for value in self._values_of(*dict.fromkeys((first, second, *others))):
+                    yield Violation(value, part, "oneOf", "combination")
+        for value in ANYTHING:
+            yield Violation(value, part, "oneOf", "combination")
+
+    # Numbers
+
+    def break_minimum(self, part: Part, bound: float) -> Iterator[Violation]:
+        for value in (bound - 1, bound - 0.5, bound * 2 - 1):
+            yield from self._number(value, part, "minimum")
+
+    def break_exclusiveMinimum(self, part: Part, bound: float) -> Iterator[Violation]:  # noqa: N802
+        for value in (bound, bound - 1):
+            yield from self._number(value, part, "exclusiveMinimum")
+
+    def break_maximum(self, part: Part, bound: float) -> Iterator[Violation]:
+        for value in (bound + 1, bound + 0.5, bound * 2 + 1):
+            yield from self._number(value, part, "maximum")
+
+    def break_exclusiveMaximum(self, part: Part, bound: float) -> Iterator[Violation]:  # noqa: N802
+        for value in (bound, bound + 1):
+            yield from self._number(value, part, "exclusiveMaximum")
+
+    def _number(self, value: float, part: Part, keyword: str) -> Iterator[Violation]:
+        whole = float(value).is_integer()
+        if abs(value) <= SAFE and (whole or "integer" not in self._shape.allowed):
+            yield Violation(int(value) if whole else value, part, keyword, "bound")
+
+    def break_multipleOf(self, part: Part, step: float) -> Iterator[Violation]:  # noqa: N802
+        base = self._plain("number")
+        for value in (base + 1, base + step / 2, base + step / 3, 1, 7, 0.5):
+            yield from self._number(value, part, "multipleOf")
+
+    # Strings
+
+    def break_minLength(self, part: Part, length: float) -> Iterator[Violation]:  # noqa: N802
+        if length >= 1:
+            with suppress(Rejected):
+                yield Violation(self._plain("string")[: int(length) - 1], part, "minLength", "length")
+            yield Violation("x" * (int(length) - 1), part, "minLength", "length")
+            yield Violation("", part, "minLength", "length")
+
+    def break_maxLength(self, part: Part, length: float) -> Iterator[Violation]:  # noqa: N802
+        if length < HUGE:
+            with suppress(Rejected):
+                text = self._plain("string") or "x"
+                yield Violation((text * (int(length) + 1))[: int(length) + 1], part, "maxLength", "length")
+            yield Violation("x" * (int(length) + 1), part, "maxLength", "length")
+
+    def break_pattern(self, part: Part, pattern: Any) -> Iterator[Violation]:  # noqa: ARG002
+        texts = ["!", "x", "0", "", " ", "~~~", "A b", "-"]
+        with suppress(Rejected):
+            text = self._plain("string")
+            texts = [text + "!", "!" + text, text[:-1], text[1:], text.swapcase(), "!" * len(text), *texts]
+        for text in texts:
+            yield Violation(text, part, "pattern", "pattern")
+
+    # Arrays
+
+    def break_minItems(self, part: Part, length: float) -> Iterator[Violation]:  # noqa: N802
+        if length >= 1:
+            yield Violation(self._array()[: int(length) - 1], part, "minItems", "items")
+            yield Violation([], part, "minItems", "items")
+
+    def break_maxItems(self, part: Part, length: float) -> Iterator[Violation]:  # noqa: N802
+        if length < HUGE:
+            full = self._array(int(min(length, self._shape.items.high)))
+            more = self._different_items(full, int(length) + 1 - len(full))
+            yield Violation([*full, *more], part, "maxItems", "items")
+            yield Violation([*full, *[None] * len(more)], part, "maxItems", "items")
+
+    def _different_items(self, items: list[Any], count: int) -> list[Any]:
+        walk = Walk(self._space, RandomSource(Random(0)))
+        found: list[Any] = []
+        for _ in range(count * 5):
+            with suppress(Rejected):
+                value = walk.value(self._shape.items.at(len(items) + len(found)))
+                if value not in items and value not in found:
+                    found.append(value)
+            if len(found) == count:
+                return found
+        return (found or items[-1:] or [None]) * count
+
+    def break_uniqueItems(self, part: Part, unique: Any) -> Iterator[Violation]:  # noqa: N802
+        if unique:
+            full = self._array(1)
+            yield Violation([full[-1]] * max(2, len(full)), part, "uniqueItems", "unique")
+            yield Violation([*full, full[-1]], part, "uniqueItems", "unique")
+            yield Violation([full[0], *full], part, "uniqueItems", "unique")
+
+    def break_contains(self, part: Part, schema: Any) -> Iterator[Violation]:
+        contained = self._space.document.below(part, schema)
+        length = self._shape.items.low
+        yield from (Violation([value] * length, part, "contains", "items") for value in ({}, *ANYTHING))
+        for keyword in ("maxContains", "contains"):
+            for value in self._values_of(contained):
+                most = part.keywords.get("maxContains", 0)
+                yield Violation([value] * max(length, int(most) + 1), part, keyword, "items")
+        yield Violation([], part, "contains", "items")
+
+    def break_minContains(self, part: Part, least: float) -> Iterator[Violation]:  # noqa: N802
+        contained = self._space.document.below(part, part.keywords.get("contains", True))
+        for value in self._values_of(contained):
+            yield Violation([value] * (int(least) - 1), part, "minContains", "items")
+            yield Violation([value] * (int(least) - 1), part, "contains", "items")
+
+    def break_items(self, part: Part, schema: Any) -> Iterator[Violation]:
+        if schema is False:
+            before = len(part.keywords.get("prefixItems", ()))
+            full = self._array(min(before, int(self._shape.items.high)))
+            keyword = "items" if self._space.document.draft == 2020 else "additionalItems"
+            for value in (None, 1, "x"):
+                yield Violation([*full, value], part, keyword, "additional")
+                yield Violation([*full, value], part, "items", "additional")
+
+    def break_unevaluatedItems(self, part: Part, schema: Any) -> Iterator[Violation]:  # noqa: N802
+        for length in range(int(min(self._shape.items.high, self._shape.items.prefix)) + 1):
+            with suppress(Rejected):
+                full = self._array(length)
+                for value in ANYTHING:
+                    yield Violation([*full, value], part, "unevaluatedItems", "additional")
+
+    # Objects
+
+    def break_required(self, part: Part, names: list[str]) -> Iterator[Violation]:
+        full = self._object()
+        for name in names:
+            rest = {key: content for key, content in full.items() if key != name}
+            told = self._shape.members.at(name).shape.said
+            has_default = any("default" in said for said in told)
+            yield Violation(rest, part, "required", "missing", name, coercible=has_default)
+
+    def break_dependentRequired(self, part: Part, dependents: dict[str, list[str]]) -> Iterator[Violation]:  # noqa: N802
+        keyword = "dependentRequired" if "dependencies" not in part.schema else "dependencies"
+        for name, others in dependents.items():
+            with suppress(Rejected):
+                full = self._object(name)
+                for other in others:
+                    rest = {key: content for key, content in full.items() if key != other}
+                    yield Violation(rest, part, keyword, "missing", other)
+
+    def break_additionalProperties(self, part: Part, schema: Any) -> Iterator[Violation]:  # noqa: N802
+        yield from self._unexpected(part, "additionalProperties", schema)
+
+    def break_unevaluatedProperties(self, part: Part, schema: Any) -> Iterator[Violation]:  # noqa: N802
+        yield from self._unexpected(part, "unevaluatedProperties", schema)
+
+    def _unexpected(self, part: Part, keyword: str, schema: Any) -> Iterator[Violation]:
+        full = self._object()
+        values = ("x",) if schema is False else ANYTHING if keyword == "unevaluatedProperties" else ()
+        for value in values:
+            yield Violation({**full, UNEXPECTED: value}, part, keyword, "additional", UNEXPECTED)
+
+    def break_propertyNames(self, part: Part, schema: Any) -> Iterator[Violation]:  # noqa: N802
+        full = self._object()
+        conjunction = self._space.of(Demand((self._space.document.below(part, schema), self._space.text)))
+        for shape in conjunction.covering():
+            for violation in of(shape):
+                if isinstance(violation.value, str):
+                    value = self._member(violation.value)
+                    named = {**full, violation.value: value}
+                    yield Violation(named, part, violation.keyword, "name", violation.value)
+
+    def _member(self, name: str) -> Any:
+        with suppress(Rejected):
+            return Walk(self._space, PlainSource()).value(self._shape.members.at(name))
+        return None
+
+    def break_minProperties(self, part: Part, count: float) -> Iterator[Violation]:  # noqa: N802
+        full = self._object()
+        for kept in (dict(list(full.items())[: int(count) - 1]), dict(list(full.items())[::-1][: int(count) - 1])):
+            yield Violation(kept, part, "minProperties", "members")
+
+    def break_maxProperties(self, part: Part, count: float) -> Iterator[Violation]:  # noqa: N802
+        members = self._shape.members
+        full = self._object()
+        names = [name for name in members.declared if members.can_have(name)]
+        names += Walk(self._space, PlainSource()).undeclared_names(members)
+        names += [f"{UNEXPECTED}{index}" for index in range(min(int(count), 1000) + 1)]
+        for name in names:
+            if len(full) > count:
+                break
+            full.setdefault(name, self._member(name))
+        yield Violation(full, part, "maxProperties", "members")
+
+
+def _is_of(value: Any, name: str) -> bool:
+    """Whether a value is of a type, as JSON Schema has it."""
+    match name:
+        case "integer":
+            return isinstance(value, int | float) and not isinstance(value, bool) and value == int(value)
+        case "number":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case "null":
+            return value is None
+    types = {"boolean": bool, "string": str, "array": list, "object": dict}
+    return isinstance(value, types.get(name, ()))

@@ -1,0 +1,199 @@
+"""One walk over a schema makes one value, from whatever source the choices come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any
+
+from conformance.generation.conjunction import Conjunction, Space
+from conformance.generation.errors import Rejected
+from conformance.generation.leaves import matching
+from conformance.generation.references import Part
+from conformance.generation.shape import Items, Members, Shape
+from conformance.generation.source import Source
+
+DEPTH = 5
+"""The depth from which only the shortest way to a value is taken."""
+
+BUDGET = 60
+"""How many values one walk makes before it takes only the shortest way."""
+
+LIMIT = 2000
+"""How many values one walk makes at most."""
+
+ATTEMPTS = 3
+"""How often one value, or one name, is made anew before the walk is given up."""
+
+
+class Walk:
+    """One value in the making: its source of choices, and how many values it may still have inside."""
+
+    def __init__(self, space: Space, source: Source) -> None:
+        self._space = space
+        self._source = source
+        self._made = 0
+
+    def value(self, conjunction: Conjunction, depth: int = 0) -> Any:
+        """A value that meets a demand, as far as its rules can see; raises `Rejected`."""
+        self._made += 1
+        if self._made > LIMIT:
+            raise Rejected("the value has grown too large")
+        shape = self._settle(conjunction, depth)
+        for _ in range(ATTEMPTS):
+            value = self._of(shape, depth)
+            if shape.is_allowed(value):
+                return value
+        raise Rejected("no value was found that its not, oneOf, if, maxContains and uniqueItems allow")
+
+    def _is_short(self, depth: int) -> bool:
+        return depth >= DEPTH or self._made > BUDGET
+
+    def _settle(self, conjunction: Conjunction, depth: int) -> Shape:
+        while conjunction.open:
+            ways = [way for _, way in conjunction.ways]
+            if not ways:
+                raise Rejected(f"none of the branches of its {conjunction.open[0].keyword} is possible")
+            if self._is_short(depth):
+                least = min(way.height for way in ways)
+                ways = [way for way in ways if way.height == least]
+            conjunction = ways[self._source.index(len(ways))]
+        if conjunction.contradiction is not None:
+            raise Rejected(conjunction.contradiction)
+        return conjunction.shape
+
+    def _of(self, shape: Shape, depth: int) -> Any:
+        if shape.values is not None:
+            return shape.values[self._source.index(len(shape.values))]
+        if shape.named:
+            chosen = self._source.familiar(len(shape.named))
+            if chosen is not None:
+                return shape.named[chosen]
+        types = shape.types
+        if self._is_short(depth):
+            types = [name for name in types if name not in ("array", "object")] or types
+        return self.of_type(shape, types[self._source.index(len(types))], depth)
+
+    def of_type(self, shape: Shape, name: str, depth: int = 0) -> Any:
+        """A value of one of the types that a shape allows."""
+        match name:
+            case "null":
+                return None
+            case "boolean":
+                return self._source.boolean()
+            case "string":
+                return shape.texts.draw(self._source)
+            case "array":
+                return self.array(shape.items, depth)
+            case "object":
+                return self.object(shape.members, depth)
+        return shape.numbers.draw(self._source)
+
+    def array(self, items: Items, depth: int = 0, least: int = 0) -> list[Any]:
+        """An array that meets the rules, of ``least`` items or more."""
+        least = max(least, items.low, len(items.contained))
+        slots = self._slots(items, least)
+        made: list[Any] = []
+        while len(made) < least or (len(made) < items.high and self._goes_on(items, len(made), depth)):
+            made.append(self._item(items, made, slots.get(len(made)), depth))
+        return made
+
+    def _goes_on(self, items: Items, length: int, depth: int) -> bool:
+        longest = max(items.prefix, items.low + 8)
+        return length < longest and not self._is_short(depth) and self._source.boolean()
+
+    def _slots(self, items: Items, length: int) -> dict[int, Part]:
+        """Which items are there for a ``contains``: the last ones, where that is possible."""
+        slots: dict[int, Part] = {}
+        for part in items.contained:
+            free = [index for index in reversed(range(length)) if index not in slots]
+            fitting = [index for index in free if items.at(index, part).contradiction is None]
+            if not fitting:
+                raise Rejected("there is no place for an item that it must contain")
+            slots[fitting[0]] = part
+        return slots
+
+    def _item(self, items: Items, others: list[Any], contained: Part | None, depth: int) -> Any:
+        conjunction = items.at(len(others), contained)
+        for _ in range(ATTEMPTS * 3 if items.unique else 1):
+            value = self.value(conjunction, depth + 1)
+            if not items.unique or value not in others:
+                return value
+        raise Rejected("its items cannot all be different")
+
+    def object(self, members: Members, depth: int = 0, present: Iterable[str] = ()) -> dict[str, Any]:
+        """An object that meets the rules, with the members that must be ``present``."""
+        made: dict[str, Any] = {}
+        needed = {*members.required, *members.with_dependents(*present)}
+        for name in members.declared:
+            if name in needed or self._takes(members, name, made, needed, depth):
+                self._add(members, name, made, depth)
+        for name in (*members.required, *sorted(needed)):
+            self._add(members, name, made, depth)
+        self._fill(members, made, depth)
+        return made
+
+    def _takes(
+        self, members: Members, name: str, made: dict[str, Any], needed: set[str], depth: int
+    ) -> bool:
+        if name not in members.optional or self._is_short(depth):
+            return False
+        full = len(made.keys() | needed | set(members.with_dependents(name))) > members.high
+        return not full and self._source.boolean()
+
+    def _add(self, members: Members, name: str, made: dict[str, Any], depth: int) -> None:
+        for one in members.with_dependents(name):
+            if one not in made:
+                made[one] = self.value(members.at(one), depth + 1)
+
+    def _fill(self, members: Members, made: dict[str, Any], depth: int) -> None:
+        """Add members until there are enough, and perhaps some that nobody declared."""
+        for name in members.optional:
+            if len(made) >= members.low:
+                break
+            self._add(members, name, made, depth)
+        while len(made) < members.low or self._adds_more(members, len(made), depth):
+            name = self._new_name(members, made, depth)
+            if name is None:
+                if len(made) < members.low:
+                    raise Rejected(f"no name was found for one of {members.low} members")
+                return
+            self._add(members, name, made, depth)
+
+    def _adds_more(self, members: Members, length: int, depth: int) -> bool:
+        if length >= min(members.high, max(members.low, len(members.declared)) + 3) or self._is_short(depth):
+            return False
+        if members.is_map:
+            return (members.is_open or bool(members.patterns)) and self._source.boolean()
+        return members.is_open and self._source.index(12) == 11
+
+    def _new_name(self, members: Members, made: dict[str, Any], depth: int) -> str | None:
+        for attempt in range(ATTEMPTS * 2):
+            name = self._name(members, depth)
+            if name in made:
+                name += str(len(made) + attempt)
+            if name not in made and name not in members.declared and members.can_have(name):
+                return name
+        return None
+
+    def undeclared_names(self, members: Members) -> list[str]:
+        """Names that the schema does not declare: one for each pattern, one that matches none."""
+        found = []
+        for pattern in members.patterns:
+            with suppress(Rejected):
+                found.append(self._source.drawn(matching(pattern, 0, None)))
+        with suppress(Rejected):
+            found.append(self._name(members, 0) if members.names else "undeclared")
+        return [name for name in dict.fromkeys(found) if name not in members.declared and members.can_have(name)]
+
+    def _name(self, members: Members, depth: int) -> str:
+        if members.names is not None:
+            name = self.value(members.names, depth + 1)
+            if not isinstance(name, str):
+                raise Rejected("a name is not a text")
+            return name
+        ways = len(members.patterns) + members.is_open
+        chosen = self._source.index(ways) if ways else 0
+        if chosen < len(members.patterns):
+            return self._source.drawn(matching(members.patterns[chosen], 0, None))
+        return self._source.text(0, 6)
