@@ -13,9 +13,14 @@ import pytest
 
 from conformance import catalogue
 from conformance.checks import checked, suites_directory
+from conformance.process import CannotStart
+from conformance.transcript import BadTranscript
 
 USAGE_ERROR = 4
-PASSED_ON = ("revision", "timeout", "start-timeout", "cwd", "failing-tool", "changing-tool")
+PASSED_ON = (
+    *("revision", "timeout", "start-timeout", "cwd", "failing-tool", "changing-tool"),
+    *("profile", "seed", "transcripts"),
+)
 REPEATED = ("env", "call", "select")
 FLAGS = ("inherit-home", "strict", "pedantic")
 ISOLATED = (
@@ -61,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> Parser:
     parser = Parser(prog="mcp-conformance", description="Conformance tests for MCP servers over stdio.")
-    actions = parser.add_subparsers(metavar="run|list|explain", required=True)
+    actions = parser.add_subparsers(metavar="run|list|explain|replay", required=True)
     run = actions.add_parser(
         "run",
         help="put a server under the suites",
@@ -86,6 +91,15 @@ def _parser() -> Parser:
     state.add_argument("--checked", action="store_true", help="only those with a check")
     state.add_argument("--unchecked", action="store_true", help="only those without a check")
     list_.set_defaults(action=_list)
+    replay = actions.add_parser(
+        "replay",
+        help="send a failure's transcript to the server again",
+        usage="%(prog)s FILE [--timeout SECONDS] [-- COMMAND [ARGUMENTS ...]]",
+    )
+    replay.add_argument("file", type=Path)
+    replay.add_argument("--timeout", type=float, default=30.0)
+    replay.add_argument("--cwd", type=Path)
+    replay.set_defaults(action=_replay)
     explain = actions.add_parser("explain", help="explain one requirement")
     explain.add_argument("id")
     explain.set_defaults(action=_explain)
@@ -139,6 +153,20 @@ def _explain(options: argparse.Namespace, rest: Sequence[str], command: list[str
     for line in explanation(catalogue.requirement(options.id)):
         print(line)  # noqa: T201
     return 0
+
+
+def _replay(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
+    from conformance.replaying import replayed  # noqa: PLC0415
+
+    _no_more(rest, None)
+    try:
+        differences = 0
+        for line, differs in replayed(options.file, command, options.cwd, options.timeout):
+            print(line)  # noqa: T201
+            differences += differs
+    except (BadTranscript, CannotStart, OSError) as error:
+        raise Mistake(f"replay: {options.file}: {error}") from error
+    return 1 if differences else 0
 
 
 def _select(pattern: str) -> frozenset[str]:

@@ -19,6 +19,8 @@ from conformance.checks import checked
 if TYPE_CHECKING:
     from conformance.surface import Sample, Settings
 
+EXAMPLES = {"none": 0, "quick": 30, "thorough": 500}
+"""How many valid arguments Hypothesis makes for a tool in each profile; with 0, nothing is fuzzed."""
 SELECTION = re.compile(r"[^,\s\[]+(?:\[[^\]]*\])?")
 TAKEN_BY = ("pytest-mcptest", "mcp-pytest")
 """Distributions whose pytest plugins have an option ``--mcp-server`` of their own."""
@@ -52,6 +54,9 @@ _VALUES = (
     ("timeout", "SECONDS", "how long an answer may take", "30"),
     ("start-timeout", "SECONDS", "how long the answer to initialize may take", "30"),
     ("cwd", "DIR", "the server's working directory", "a throwaway one"),
+    ("profile", "NAME", "how much is fuzzed: none, quick or thorough", "quick"),
+    ("seed", "NUMBER", "where the fuzzer's choices start", "0"),
+    ("transcripts", "DIR", "where a fuzzed failure's conversation is written", ".mcp-conformance"),
     ("failing-tool", "'NAME JSON'", "a tool call that fails inside the tool", "none"),
     ("changing-tool", "'NAME JSON'", "a tool call that changes the list of tools", "none"),
 )
@@ -129,6 +134,9 @@ def settings(config: pytest.Config) -> Settings:
         call=_callable(_words(value(config, "call"))),
         failing_tool=_sample(config, "failing-tool"),
         changing_tool=_sample(config, "changing-tool"),
+        transcripts=Path(value(config, "transcripts") or ".mcp-conformance"),
+        seed=_seed(config),
+        examples=_examples(config),
     )
 
 
@@ -183,6 +191,20 @@ def _seconds(config: pytest.Config, name: str, default: float) -> float:
     if not 0 < seconds < float("inf"):
         raise pytest.UsageError(f"--mcp-{name}: a number of seconds above 0 is expected, not {text!r}")
     return seconds
+
+
+def _seed(config: pytest.Config) -> int:
+    text = str(value(config, "seed") or 0)
+    if not text.isdecimal():
+        raise pytest.UsageError(f"--mcp-seed: a number is expected, not {text!r}")
+    return int(text)
+
+
+def _examples(config: pytest.Config) -> int:
+    name = value(config, "profile") or "quick"
+    if name not in EXAMPLES:
+        raise pytest.UsageError(f"--mcp-profile: {' or '.join(EXAMPLES)} is expected, not {name!r}")
+    return EXAMPLES[name]
 
 
 def _words(texts: list[str]) -> list[str]:

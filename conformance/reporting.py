@@ -76,7 +76,7 @@ def pytest_runtest_makereport(
 
 def _judged_row(item: pytest.Item, error: BaseException | None) -> catalogue.Requirement:
     """The rule that was broken: unless told another, the loudest that the check cites and that holds."""
-    if isinstance(error, Blocked) and error.requirement:
+    if isinstance(error, Blocked | Finding) and error.requirement:
         return catalogue.requirement(error.requirement)
     rows = [catalogue.requirement(id) for mark in item.iter_markers("requirement") for id in mark.args]
     revision = revision_of(item)

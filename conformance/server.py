@@ -55,6 +55,7 @@ class Server:
         self.surface = surface
         self.revision = surface.revision
         self.sessions: list[Session] = []
+        self.failed_cases: set[str] = set()
         self._kept: dict[str, Any] = {}
         self._charged: set[str] = set()
         self._silent_calls = 0
@@ -106,6 +107,11 @@ class Server:
     def rough_session(self) -> Session:
         """A conversation for broken lines, so that what they do to the server disturbs no other check."""
         return self._usable("rough")
+
+    @property
+    def fuzz_session(self) -> Session:
+        """A conversation for fuzzed calls."""
+        return self._usable("fuzz")
 
     def _usable(self, name: str) -> Session:
         session: Session | None = self._kept.get(name)
@@ -249,9 +255,13 @@ class Server:
             session.settle()
         return Call(tool, arguments, reply)
 
+    def is_slow(self, call: Call) -> bool:
+        """Whether a tool takes so long that it is called only once."""
+        return call.reply.seconds > SLOW
+
     def call_again(self, call: Call, params: Mapping[str, Any]) -> Reply:
         """Call a tool once more, with other ``params``; a tool that is slow is not called a second time."""
-        if call.reply.seconds > SLOW:
+        if self.is_slow(call):
             not_exercised(f"{call.tool.name} takes {call.reply.seconds:.1f} s, so it is called only once")
         return heard(self._usable("calls").request("tools/call", params))
 

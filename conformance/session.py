@@ -20,6 +20,8 @@ PING_SECONDS = 10.0
 MEANWHILE = 3
 FLOOD_LINES = 50_000
 FLOOD_BYTES = 100_000_000
+NO_ID = (id_key(None), id_key(ABSENT))
+"""How answers are filed that name no request."""
 IDENTIFIERS = {"tools": "name", "prompts": "name", "resources": "uri", "resourceTemplates": "uriTemplate"}
 """The member that identifies an item of each list."""
 
@@ -277,6 +279,17 @@ class Session:
         """Send any JSON value as one line."""
         return self.send_raw(encode(message), message)
 
+    def send_text(self, method: str, params: bytes) -> Line:
+        """Send a request whose params are given as JSON text, which may be text that is none."""
+        id = next(self._ids)
+        head = {"jsonrpc": "2.0", "id": id, "method": method}
+        return self.send_raw(encode(head)[:-1] + b',"params":' + params + b"}", head)
+
+    @staticmethod
+    def line_of(message: Any) -> Line:
+        """The line that sends a message."""
+        return Line(sent=True, raw=encode(message), message=message)
+
     def send_raw(self, raw: bytes, message: Any = ABSENT) -> Line:
         """Send these bytes and a line end; nothing about them is checked."""
         line = Line(sent=True, raw=raw, at=self.process.age, message=message)
@@ -284,15 +297,19 @@ class Session:
         self.process.write(raw + b"\n")
         return line
 
-    def await_reply(self, request: Line, timeout: float | None = None) -> Reply:
-        """Wait for the answer to a request that `send` has sent."""
+    def await_reply(self, request: Line, timeout: float | None = None, *, alone: bool = False) -> Reply:
+        """Wait for the answer to a request that `send` has sent.
+
+        With ``alone`` nothing else is under way, so an error without an id, as for a line that cannot be
+        read, is its answer too.
+        """
         seconds = self.timeout if timeout is None else timeout
-        key = id_key(request.message["id"]) if isinstance(request.message, dict) else None
+        keys = [id_key(request.message["id"]), *(NO_ID if alone else ())]
         before = len(self.lines)
-        self._listen(seconds, lambda: key in self._answers)
-        if key is not None and key in self._answers:
-            line, message = self._answers.pop(key)
-            return Reply(request, line, message)
+        self._listen(seconds, lambda: any(key in self._answers for key in keys))
+        for key in keys:
+            if key in self._answers:
+                return Reply(request, *self._answers.pop(key))
         meanwhile = [line for line in self.lines[before:] if not line.sent]
         return Reply(request, fault=self._fault(seconds), meanwhile=tuple(meanwhile[:MEANWHILE]))
 

@@ -54,6 +54,9 @@ class Settings:
     call: tuple[str, ...] = ("readonly",)
     failing_tool: Sample | None = None
     changing_tool: Sample | None = None
+    transcripts: Path = Path(".mcp-conformance")
+    seed: int = 0
+    examples: int = 30
 
     def may_call(self, tool: Tool) -> bool:
         """Whether the user lets this tool run (``--mcp-call``)."""

@@ -47,11 +47,15 @@ class Finding(AssertionError):  # noqa: N818  (a verdict, not an error)
     """The server broke a rule.
 
     ``expected`` and ``got`` are one sentence or value each; ``lines`` are the wire lines that prove it.
+    ``requirement`` names the rule that was broken, if it is not the one that the check cites.
     """
 
-    def __init__(self, expected: str, got: str, lines: Sequence[Line] = ()):
-        super().__init__(f"expected {expected}, got {got}")
-        self.expected, self.got, self.lines = expected, got, tuple(lines)
+    def __init__(self, expected: str, got: str, lines: Sequence[Line] = (), requirement: str = ""):
+        super().__init__(expected, got)
+        self.expected, self.got, self.lines, self.requirement = expected, got, tuple(lines), requirement
+
+    def __str__(self) -> str:
+        return f"expected {self.expected}, got {self.got}"
 
 
 class Blocked(Exception):  # noqa: N818  (a verdict, not an error)
@@ -66,6 +70,9 @@ class Blocked(Exception):  # noqa: N818  (a verdict, not an error)
         super().__init__(reason)
         self.reason, self.lines, self.stderr = reason, tuple(lines), stderr
         self.requirement, self.tool = requirement, tool
+
+    def __str__(self) -> str:
+        return self.reason
 
 
 class NotExercised(Exception):  # noqa: N818  (a verdict, not an error)

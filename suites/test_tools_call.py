@@ -79,6 +79,8 @@ def test_names_are_told_apart_by_case(server, call):
     flipped = call.tool.name.swapcase()
     if succeeded(call.reply) is None or server.tool(flipped) is not None or flipped == call.tool.name:
         not_exercised("the tool does not succeed, or its name has no case")
+    if succeeded(server.call_unknown(NO_SUCH_NAME)) is not None:
+        not_exercised("the server reports success for unknown tools, so nothing can be told apart")
     reply = server.call_again(call, {"name": flipped, "arguments": call.arguments})
     if succeeded(reply) is not None:
         raise Finding(f"no tool named {flipped!r}", str(reply), reply.lines)

@@ -1,10 +1,12 @@
-"""The edges of a schema: each bound, length, listed value, branch, and optional member, one after the other."""
+"""The edges of a schema, one by one: bounds, lengths, listed values, branches, optional members."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 from conformance.generation.conjunction import Conjunction
@@ -17,6 +19,12 @@ from conformance.generation.walker import Walk
 
 DEEPEST = 8
 """How deep in a value an edge is looked for."""
+
+VISITS = 3
+"""How many times the edges of the same demand are looked for, when it holds in more than one place."""
+
+MOST = 5000
+"""How many edges are looked at for one schema."""
 
 LARGEST = 1000
 """The most items or members, and the most thousands of characters, an edge is made of."""
@@ -31,11 +39,12 @@ class Edges:
     def __init__(self, generator: Generator) -> None:
         self._generator = generator
         self._source = PlainSource()
+        self._visits: Counter[Conjunction] = Counter()
 
     def all(self) -> Iterator[Case]:
         """Every edge once, each proven valid; equal values once."""
         seen = set()
-        for what, value in self.of(self._generator.root, ()):
+        for what, value in islice(self.of(self._generator.root, ()), MOST):
             text = json.dumps(value, sort_keys=True)
             if text not in seen and self._generator.oracle.is_valid(value):
                 seen.add(text)
@@ -43,9 +52,10 @@ class Edges:
 
     def of(self, conjunction: Conjunction, above: tuple[Conjunction, ...]) -> Iterator[Case]:
         """The edges of what one demand allows; ``above`` are the demands of what it is inside of."""
-        if conjunction in above or len(above) > DEEPEST:
+        self._visits[conjunction] += 1
+        if conjunction in above or len(above) > DEEPEST or self._visits[conjunction] > VISITS:
             with suppress(Rejected):
-                yield "", self._plain(conjunction)
+                yield "the plainest value", self._plain(conjunction)
             return
         for shape in conjunction.covering():
             with suppress(Rejected):
@@ -86,25 +96,25 @@ class Edges:
             for text in sorted(filter(texts.meets, found), key=len)[:: max(1, len(found) - 1)]:
                 yield f"a text of {len(text)} characters", text
         elif not texts.formats:
-            for length in (texts.low, texts.low + 1, texts.high - 1, texts.high):
-                if texts.low <= length <= texts.high and (texts.bounded or length <= texts.low + 1):
-                    if length <= LARGEST * 1000:
-                        yield f"a text of {length} characters", texts.of_length(self._source, length, length)
+            for length in _text_lengths(texts):
+                yield f"a text of {length} characters", texts.of_length(self._source, length, length)
 
     def _arrays(self, items: Items, above: tuple[Conjunction, ...]) -> Iterator[Case]:
-        base: list[Any] = Walk(self._generator.space, self._source).array(items)
+        base = self._array(items)
         yield f"an array of {len(base)} items", base
         for length in _lengths(items):
             with suppress(Rejected):
-                yield f"an array of {length} items", Walk(self._generator.space, self._source).array(items, least=length)
+                yield f"an array of {length} items", self._array(items, length)
         for index in range(items.prefix + 1):
             if index < items.high:
                 yield from self._at_index(items, index, above)
 
+    def _array(self, items: Items, least: int = 0) -> list[Any]:
+        return Walk(self._generator.space, self._source).array(items, least=least)
+
     def _at_index(self, items: Items, index: int, above: tuple[Conjunction, ...]) -> Iterator[Case]:
         with suppress(Rejected):
-            walk = Walk(self._generator.space, self._source)
-            base = walk.array(items, least=index + 1)
+            base = self._array(items, index + 1)
             for what, value in self.of(items.at(index), above):
                 yield f"[{index}]: {what}", [*base[:index], value, *base[index + 1 :]]
 
@@ -148,6 +158,13 @@ def _lengths(items: Items) -> list[int]:
     """The lengths at both ends of what is allowed, and one item."""
     ends = [] if items.high > LARGEST else [int(items.high) - 1, int(items.high)]
     return [length for length in (1, items.low + 1, *ends) if items.low <= length <= items.high]
+
+
+def _text_lengths(texts: Texts) -> list[int]:
+    """The lengths at both ends of what is allowed, and next to them."""
+    highest = [texts.high - 1, texts.high] if texts.bounded and texts.high <= LARGEST * 1000 else []
+    lengths = [texts.low, texts.low + 1, *highest]
+    return [length for length in lengths if texts.low <= length <= texts.high]
 
 
 def _short(value: Any) -> str:

@@ -18,6 +18,9 @@ EFFORT = 3000
 
 NOTHING = Demand()
 
+Pick = tuple[Choice, int]
+"""A choice and the alternative taken."""
+
 PATIENCE = 6
 """After how many ways of choosing without a new branch no more are tried."""
 
@@ -60,7 +63,7 @@ class Conjunction:
 
     def covering(self) -> Iterator[Shape]:
         """Ways of making the open choices that, together, take each possible alternative at least once."""
-        taken: Counter[tuple[Choice, int]] = Counter()
+        taken: Counter[Pick] = Counter()
         idle = 0
         while idle < PATIENCE:
             picks, end = self._rarest(taken)
@@ -75,8 +78,10 @@ class Conjunction:
                 return
             taken.update(picks)
 
-    def _rarest(self, taken: Counter[tuple[Choice, int]]) -> tuple[list[tuple[Choice, int]], Conjunction | None]:
-        picks = []
+    def _rarest(
+        self, taken: Counter[tuple[Choice, int]]
+    ) -> tuple[list[tuple[Choice, int]], Conjunction | None]:
+        picks: list[tuple[Choice, int]] = []
         here = self
         while here.open:
             choice = here.open[0]

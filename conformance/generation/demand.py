@@ -132,7 +132,8 @@ class Branches:
             absent = tuple(Demand(absent=frozenset({name})) for name in content)
             return (absent[0], ()) if len(absent) == 1 else (Demand(), (Choice("not", absent),))
         if word == "anyOf":
-            denied, choices = Demand(), []
+            denied = Demand()
+            choices: list[Choice] = []
             for schema in content:
                 one, further = self.denial(self._document.below(part, schema))
                 denied &= one

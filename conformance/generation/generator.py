@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from random import Random
 from typing import Any
 
 from conformance.generation.conjunction import Conjunction, Space
 from conformance.generation.demand import Demand
 from conformance.generation.errors import NoExample, Rejected, Unsatisfiable
 from conformance.generation.oracle import Oracle
+from conformance.generation.patterns import in_python
 from conformance.generation.references import Document
-from conformance.generation.source import PlainSource, RandomSource, Source
+from conformance.generation.source import PlainSource, Source, seeded
 from conformance.generation.walker import Walk
 
 SEEDS = 200
@@ -23,6 +23,7 @@ class Generator:
     """Makes values of one schema.  Raises `NoExample` if the schema is broken or not to be understood."""
 
     def __init__(self, schema: Any, revision: str, *, objects: bool) -> None:
+        schema = in_python(schema)
         self.oracle = Oracle(schema, revision)
         self.document = Document(schema, self.oracle.dialect)
         self.space = Space(self.document, self.oracle.validators[0])
@@ -51,7 +52,7 @@ class Generator:
         except Rejected:
             pass
         try:
-            return self.walk(RandomSource(Random(0)), SEEDS)
+            return self.walk(seeded(0), SEEDS)
         except Rejected as error:
             raise NoExample(str(error)) from error
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from random import Random
+from functools import cached_property
+from itertools import islice
 from typing import Any
 
+from hypothesis import strategies as st
 from jsonschema.exceptions import ValidationError
 
 from conformance.generation import violations
@@ -17,11 +19,14 @@ from conformance.generation.conjunction import Conjunction
 from conformance.generation.errors import Rejected
 from conformance.generation.generator import Generator
 from conformance.generation.shape import Items, Members, Shape
-from conformance.generation.source import PlainSource, RandomSource
+from conformance.generation.source import PlainSource, Source, seeded
 from conformance.generation.violations import Violation
 from conformance.generation.walker import Walk
 
-MOST = 20_000
+VISITS = 12
+"""How many times the same demand is violated, when it holds in more than one place."""
+
+MOST = 10_000
 """How many candidates are looked at for one schema."""
 
 EACH = 2
@@ -65,16 +70,23 @@ class Violator:
 
     def __init__(self, generator: Generator) -> None:
         self._generator = generator
-        self._kept: Counter[tuple[object, ...]] = Counter()
+        self._visits: Counter[Conjunction] = Counter()
+
+    @cached_property
+    def entries(self) -> list[Invalid]:
+        """What `all` gives."""
+        return list(self.all())
 
     def all(self) -> Iterator[Invalid]:
         """Values that together violate each keyword location once at least, each proven invalid."""
-        for _, candidate in zip(range(MOST), self._of(self._generator.root, ()), strict=False):
+        self._visits.clear()
+        kept: Counter[tuple[object, ...]] = Counter()
+        for candidate in islice(self._of(self._generator.root, ()), MOST):
             key = (*candidate.violation.key, candidate.place)
-            if self._kept[key] < EACH:
+            if kept[key] < EACH:
                 proven = self.prove(candidate)
                 if proven is not None:
-                    self._kept[key] += 1
+                    kept[key] += 1
                     yield proven
 
     def prove(self, candidate: Candidate) -> Invalid | None:
@@ -100,7 +112,8 @@ class Violator:
         return None
 
     def _of(self, conjunction: Conjunction, above: tuple[Conjunction, ...]) -> Iterator[Candidate]:
-        if conjunction in above or len(above) > DEEPEST:
+        self._visits[conjunction] += 1
+        if conjunction in above or len(above) > DEEPEST or self._visits[conjunction] > VISITS:
             return
         for shape in conjunction.covering():
             yield from self._of_shape(shape, (*above, conjunction))
@@ -136,10 +149,27 @@ class Violator:
         try:
             return Walk(self._generator.space, PlainSource()).array(items, least=index + 1)
         except Rejected:
-            return Walk(self._generator.space, RandomSource(Random(0))).array(items, least=index + 1)
+            return Walk(self._generator.space, seeded(0)).array(items, least=index + 1)
+
+    def drawn(self, source: Source, entries: Sequence[Invalid]) -> Invalid:
+        """One of ``entries``, mostly in another valid value and with other contents of the same fault."""
+        entry = entries[source.index(len(entries))]
+        if not source.boolean():
+            return entry
+        with suppress(Rejected):
+            value = self._generator.walk(source, 1)
+            varied = self._varied(source, entry)
+            return self.grafted(varied, value) or self.grafted(entry, value) or entry
+        return entry
+
+    def _varied(self, source: Source, entry: Invalid) -> Invalid:
+        """``entry`` with a value that should be wrong in the same way."""
+        place = _place_in(entry.arguments, entry.pointer)
+        other = _other(source, _at(entry.arguments, place), entry)
+        return replace(entry, arguments=_put(entry.arguments, place, other))
 
     def grafted(self, entry: Invalid, value: Any) -> Invalid | None:
-        """The violation of ``entry``, put into another valid value; None if it does not stay the same there."""
+        """The violation of ``entry`` in another valid value; None if it does not stay the same there."""
         place = _place_in(entry.arguments, entry.pointer)
         try:
             changed = _changed(value, place, entry)
@@ -153,14 +183,44 @@ def _changed(value: Any, place: Place, entry: Invalid) -> Any:
     """``value`` with what is wrong in ``entry`` at ``place``; raises where there is no such place."""
     if place:
         inner = _changed(value[place[0]], place[1:], replace(entry, arguments=entry.arguments[place[0]]))
-        if isinstance(value, dict):
-            return {**value, place[0]: inner}
-        return [*value[: place[0]], inner, *value[int(place[0]) + 1 :]]
+        return _put(value, place[:1], inner)
     if entry.kind == "missing" and entry.keyword == "required":
         return {name: content for name, content in value.items() if name != entry.detail}
     if entry.kind == "additional" and isinstance(value, dict) and entry.detail:
         return {**value, entry.detail: entry.arguments[entry.detail]}
     return entry.arguments
+
+
+def _at(value: Any, place: Place) -> Any:
+    for step in place:
+        value = value[step]
+    return value
+
+
+def _put(value: Any, place: Place, content: Any) -> Any:
+    """``value`` with other content at a place that it has."""
+    if not place:
+        return content
+    changed = value.copy()
+    changed[place[0]] = _put(value[place[0]], place[1:], content)
+    return changed
+
+
+def _other(source: Source, value: Any, entry: Invalid) -> Any:
+    """A value that is likely to be wrong as ``value`` is."""
+    if entry.kind == "type" and not entry.coercible:
+        return violations.HARD[source.index(len(violations.HARD))]
+    if entry.kind == "bound":
+        further = source.integer(0, 10_000)
+        return value - further if entry.keyword.lower().endswith("minimum") else value + further
+    if entry.kind in ("pattern", "enum") and isinstance(value, str) and not entry.coercible:
+        return source.drawn(_PRINTABLE)
+    if entry.keyword == "maxLength":
+        return value + "x" * source.integer(0, 1000)
+    return value
+
+
+_PRINTABLE = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=40)
 
 
 def _with_context(errors: list[ValidationError]) -> Iterator[ValidationError]:

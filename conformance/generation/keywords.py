@@ -54,7 +54,7 @@ OF_TYPE = {
 
 
 def in_new_words(schema: dict[str, Any], draft: int) -> dict[str, Any]:
-    """What ``schema`` says in the given draft, in the keywords of 2020-12; its subschemas stay as they are."""
+    """What ``schema`` says in the given draft, in the keywords of 2020-12; its subschemas stay."""
     if draft <= 7 and isinstance(schema.get("$ref"), str):
         return {"$ref": schema["$ref"]}
     said = {keyword: content for keyword, content in schema.items() if is_known(keyword, draft)}

@@ -14,6 +14,7 @@ from hypothesis.errors import InvalidArgument
 from hypothesis_jsonschema import from_schema
 
 from conformance.generation.errors import NoExample, Rejected
+from conformance.generation.patterns import compiled
 from conformance.generation.source import Source
 
 SAFE = 2**53 - 1
@@ -43,7 +44,9 @@ class Numbers:
         if self.low > self.high or (self.low == self.high and (self._open_below or self._open_above)):
             return f"no number is both at least {self.low} and at most {self.high}"
         low, high = self.grid if self.step or self.integer else (0, 0)
-        return f"no multiple of {self.step or 1} is between {self.low} and {self.high}" if low > high else None
+        return (
+            f"no multiple of {self.step or 1} is between {self.low} and {self.high}" if low > high else None
+        )
 
     @cached_property
     def grid(self) -> tuple[int, int]:
@@ -171,15 +174,6 @@ class Texts:
         return ", ".join([*wants, f"length {self.low} to {self.high}"])
 
 
-@lru_cache(maxsize=4096)
-def compiled(pattern: str) -> re.Pattern[str]:
-    """A pattern with the ASCII classes of ECMA-262; raises `NoExample` if it is not readable here."""
-    try:
-        return re.compile(pattern, re.ASCII)
-    except (re.error, OverflowError) as error:
-        raise NoExample(f"the pattern {pattern!r} is not readable here: {error}") from error
-
-
 PRINTABLE = st.characters(min_codepoint=32, max_codepoint=126)
 ASCII = st.characters(max_codepoint=127)
 
@@ -213,8 +207,7 @@ def _sized(pattern: str, low: int, high: int | None) -> str:
 @lru_cache(maxsize=256)
 def of_format(name: str) -> st.SearchStrategy[str]:
     """Strings of a format that hypothesis-jsonschema knows."""
-    strategy: st.SearchStrategy[str] = from_schema({"type": "string", "format": name})
-    return strategy
+    return from_schema({"type": "string", "format": name}).map(str)
 
 
 def _date(source: Source) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from jsonschema.protocols import Validator
 from jsonschema_specifications import REGISTRY
-from referencing import Resource, Specification
+from referencing import Specification
 from referencing.exceptions import NoSuchAnchor, PointerToNowhere, Unresolvable
 from referencing.jsonschema import lookup_recursive_ref, specification_with
 
@@ -39,7 +39,7 @@ class Document:
         self._parts: dict[tuple[int, tuple[str, ...]], Part] = {}
         self._targets: dict[Part, tuple[Part, ...]] = {}
         schema = json.loads(json.dumps(schema))
-        resource = Resource(contents=schema, specification=self._specification)
+        resource = self._specification.create_resource(schema)
         self.root = self._part(schema, REGISTRY.resolver_with_root(resource), ())
 
     def below(self, part: Part, schema: Any) -> Part:

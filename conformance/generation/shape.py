@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.generation.demand import Demand
 from conformance.generation.keywords import OF_TYPE, TYPES
-from conformance.generation.leaves import Numbers, Texts, compiled
+from conformance.generation.leaves import Numbers, Texts
+from conformance.generation.patterns import compiled
 from conformance.generation.references import Part
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ class Shape:
     """What a demand says of a value, type by type.
 
     ``types`` are those a value may have, those the schema speaks of first; ``values`` are the only values
-    there can be, if the schema lists them.  Unless ``settled``, branches may still be chosen that evaluate more
-    items and members.
+    there can be, if the schema lists them.  Unless ``settled``, branches may still be chosen that evaluate
+    more items and members.
     """
 
     def __init__(self, space: Space, demand: Demand, *, settled: bool) -> None:
@@ -237,7 +238,9 @@ class Items:
         below = self._shape.space.document.below
         for part in self._shape.parts:
             yield from self._adjacent(part, index)
-            if self._shape.leaves_over(part, "unevaluatedItems") and not self._is_evaluated(part, index, contained):
+            if self._shape.leaves_over(part, "unevaluatedItems") and not self._is_evaluated(
+                part, index, contained
+            ):
                 yield below(part, part.keywords["unevaluatedItems"])
 
     def _adjacent(self, part: Part, index: int) -> list[Part]:
@@ -269,7 +272,9 @@ class Members:
         self.limit = min(limits, default=None)
         self.high = math.inf if self.limit is None else self.limit
         self.declared = tuple(dict.fromkeys(name for one in said for name in one.get("properties", ())))
-        self.patterns = tuple(dict.fromkeys(name for one in said for name in one.get("patternProperties", ())))
+        self.patterns = tuple(
+            dict.fromkeys(name for one in said for name in one.get("patternProperties", ()))
+        )
         self.demanded = tuple(dict.fromkeys(name for one in said for name in one.get("required", ())))
         self._conjunctions: dict[str, Conjunction] = {}
 
@@ -305,7 +310,9 @@ class Members:
 
     def _may_be(self, name: str) -> bool:
         needed = self.with_dependents(name)
-        return len(set(needed) | set(self.required)) <= self.high and all(self.can_have(one) for one in needed)
+        return len(set(needed) | set(self.required)) <= self.high and all(
+            self.can_have(one) for one in needed
+        )
 
     def can_have(self, name: str) -> bool:
         """Whether a member of that name is possible."""
@@ -323,7 +330,9 @@ class Members:
     def _name_parts(self) -> list[Part]:
         below = self._shape.space.document.below
         parts = self._shape.parts
-        return [below(part, part.keywords["propertyNames"]) for part in parts if "propertyNames" in part.keywords]
+        return [
+            below(part, part.keywords["propertyNames"]) for part in parts if "propertyNames" in part.keywords
+        ]
 
     @cached_property
     def names(self) -> Conjunction | None:

@@ -152,6 +152,11 @@ class RandomSource:
         return self.index(size) if self._random() < 0.3 else None
 
 
+def seeded(seed: int) -> RandomSource:
+    """The source of a seed."""
+    return RandomSource(random.Random(seed))  # noqa: S311
+
+
 class PlainSource:
     """Always the plainest choice: the same value each time, ordinary rather than empty."""
 

@@ -1,12 +1,10 @@
-"""Ways to break each keyword of a shape, one at a time; whether a value is indeed invalid is the oracle's to say."""
+"""Ways to break each keyword of a shape; whether a value is indeed invalid is the oracle's to say."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from random import Random
 from typing import Any
 
 from conformance.generation.demand import Demand
@@ -14,8 +12,11 @@ from conformance.generation.errors import Rejected
 from conformance.generation.leaves import SAFE
 from conformance.generation.references import Part
 from conformance.generation.shape import Shape
-from conformance.generation.source import PlainSource, RandomSource
+from conformance.generation.source import PlainSource, seeded
 from conformance.generation.walker import Walk
+
+FEW = 100
+"""How many items are made one by one for an array that is too long."""
 
 UNEXPECTED = "unexpected_member"
 HUGE = 2**20
@@ -41,19 +42,18 @@ class Violation:
 
 def of(shape: Shape) -> Iterator[Violation]:
     """Values that break one keyword of the shape each, several for some."""
-    makers = _Makers(shape)
+    breaker = _Breaker(shape)
     for part in shape.parts:
         for keyword in part.keywords:
-            maker = getattr(makers, "break_" + keyword.lstrip("$"), None)
-            if maker is not None:
+            if keyword in BREAKERS:
                 with suppress(Rejected):
-                    yield from maker(part, part.keywords[keyword])
+                    yield from BREAKERS[keyword](breaker, part, part.keywords[keyword])
 
 
-HARD = ({"unexpected": {}}, [[]], "not of this type", -7.25, False, None)
+HARD: tuple[Any, ...] = ({"unexpected": {}}, [[]], "not of this type", -7.25, False, None)
 """A value of each type that nothing makes another type of."""
 
-SOFT = {
+SOFT: dict[str, tuple[Any, ...]] = {
     "integer": ("5", "5.0", None),
     "number": ("1.5", None),
     "boolean": ("true", "yes", None),
@@ -64,10 +64,10 @@ SOFT = {
 }
 """Values that a lenient server may take for one of another type."""
 
-ANYTHING = (*HARD, "", {}, [], 7, True, "x", -1, 0, 1.5, [1], [None, None], {"x": 1})
+ANYTHING: tuple[Any, ...] = (*HARD, "", {}, [], 7, True, "x", -1, 0, 1.5, [1], [None, None], {"x": 1})
 
 
-class _Makers:
+class _Breaker:
     """For each keyword a method that yields values which break it."""
 
     def __init__(self, shape: Shape) -> None:
@@ -81,9 +81,8 @@ class _Makers:
             if not fitting:
                 raise Rejected(f"no listed value is of type {name}")
             return fitting[0]
-        if not any(known == name or {known, name} <= {"integer", "number"} for known in self._shape.types):
+        if name not in self._shape.types and not (name == "number" and "integer" in self._shape.types):
             raise Rejected(f"a value of type {name} is not allowed")
-        name = next(known for known in self._shape.types if known == name or known in ("integer", "number"))             if name == "number" else name
         return Walk(self._space, PlainSource()).of_type(self._shape, name)
 
     def _object(self, *present: str) -> dict[str, Any]:
@@ -97,7 +96,7 @@ class _Makers:
         try:
             return Walk(self._space, PlainSource()).array(self._shape.items, least=least)
         except Rejected:
-            return Walk(self._space, RandomSource(Random(0))).array(self._shape.items, least=least)
+            return Walk(self._space, seeded(0)).array(self._shape.items, least=least)
 
     # Any value
 
@@ -123,7 +122,9 @@ class _Makers:
                 yield Violation(value.swapcase(), part, keyword, "enum", coercible=True)
             elif isinstance(value, int | float) and not isinstance(value, bool):
                 yield Violation(value + 1, part, keyword, "enum")
-                yield Violation(max(one for one in listed if _is_of(one, "number")) + 1, part, keyword, "enum")
+                yield Violation(
+                    max(one for one in listed if _is_of(one, "number")) + 1, part, keyword, "enum"
+                )
         for value in ANYTHING:
             if not any(value == one for one in listed):
                 yield Violation(value, part, keyword, "enum")
@@ -148,11 +149,11 @@ class _Makers:
                     yield Walk(self._space, PlainSource()).of_type(shape, name)
             yield from shape.values or ()
 
-    def break_anyOf(self, part: Part, schemas: Any) -> Iterator[Violation]:  # noqa: N802, ARG002
+    def break_any_of(self, part: Part, _schemas: Any) -> Iterator[Violation]:
         for value in ANYTHING:
             yield Violation(value, part, "anyOf", "combination")
 
-    def break_oneOf(self, part: Part, schemas: list[Any]) -> Iterator[Violation]:  # noqa: N802
+    def break_one_of(self, part: Part, schemas: list[Any]) -> Iterator[Violation]:
         branches = [self._space.document.below(part, schema) for schema in schemas[:4]]
         for index, first in enumerate(branches):
             for second in branches[index + 1 :]:
@@ -168,7 +169,7 @@ class _Makers:
         for value in (bound - 1, bound - 0.5, bound * 2 - 1):
             yield from self._number(value, part, "minimum")
 
-    def break_exclusiveMinimum(self, part: Part, bound: float) -> Iterator[Violation]:  # noqa: N802
+    def break_exclusive_minimum(self, part: Part, bound: float) -> Iterator[Violation]:
         for value in (bound, bound - 1):
             yield from self._number(value, part, "exclusiveMinimum")
 
@@ -176,7 +177,7 @@ class _Makers:
         for value in (bound + 1, bound + 0.5, bound * 2 + 1):
             yield from self._number(value, part, "maximum")
 
-    def break_exclusiveMaximum(self, part: Part, bound: float) -> Iterator[Violation]:  # noqa: N802
+    def break_exclusive_maximum(self, part: Part, bound: float) -> Iterator[Violation]:
         for value in (bound, bound + 1):
             yield from self._number(value, part, "exclusiveMaximum")
 
@@ -185,28 +186,28 @@ class _Makers:
         if abs(value) <= SAFE and (whole or "integer" not in self._shape.allowed):
             yield Violation(int(value) if whole else value, part, keyword, "bound")
 
-    def break_multipleOf(self, part: Part, step: float) -> Iterator[Violation]:  # noqa: N802
+    def break_multiple_of(self, part: Part, step: float) -> Iterator[Violation]:
         base = self._plain("number")
         for value in (base + 1, base + step / 2, base + step / 3, 1, 7, 0.5):
             yield from self._number(value, part, "multipleOf")
 
     # Strings
 
-    def break_minLength(self, part: Part, length: float) -> Iterator[Violation]:  # noqa: N802
+    def break_min_length(self, part: Part, length: float) -> Iterator[Violation]:
         if length >= 1:
             with suppress(Rejected):
                 yield Violation(self._plain("string")[: int(length) - 1], part, "minLength", "length")
             yield Violation("x" * (int(length) - 1), part, "minLength", "length")
             yield Violation("", part, "minLength", "length")
 
-    def break_maxLength(self, part: Part, length: float) -> Iterator[Violation]:  # noqa: N802
+    def break_max_length(self, part: Part, length: float) -> Iterator[Violation]:
         if length < HUGE:
             with suppress(Rejected):
                 text = self._plain("string") or "x"
                 yield Violation((text * (int(length) + 1))[: int(length) + 1], part, "maxLength", "length")
             yield Violation("x" * (int(length) + 1), part, "maxLength", "length")
 
-    def break_pattern(self, part: Part, pattern: Any) -> Iterator[Violation]:  # noqa: ARG002
+    def break_pattern(self, part: Part, _pattern: Any) -> Iterator[Violation]:
         texts = ["!", "x", "0", "", " ", "~~~", "A b", "-"]
         with suppress(Rejected):
             text = self._plain("string")
@@ -216,20 +217,23 @@ class _Makers:
 
     # Arrays
 
-    def break_minItems(self, part: Part, length: float) -> Iterator[Violation]:  # noqa: N802
+    def break_min_items(self, part: Part, length: float) -> Iterator[Violation]:
         if length >= 1:
             yield Violation(self._array()[: int(length) - 1], part, "minItems", "items")
             yield Violation([], part, "minItems", "items")
 
-    def break_maxItems(self, part: Part, length: float) -> Iterator[Violation]:  # noqa: N802
+    def break_max_items(self, part: Part, length: float) -> Iterator[Violation]:
         if length < HUGE:
-            full = self._array(int(min(length, self._shape.items.high)))
-            more = self._different_items(full, int(length) + 1 - len(full))
+            full = self._array(int(min(length, self._shape.items.high, FEW)))
+            more = self._further_items(full, int(length) + 1 - len(full))
             yield Violation([*full, *more], part, "maxItems", "items")
             yield Violation([*full, *[None] * len(more)], part, "maxItems", "items")
 
-    def _different_items(self, items: list[Any], count: int) -> list[Any]:
-        walk = Walk(self._space, RandomSource(Random(0)))
+    def _further_items(self, items: list[Any], count: int) -> list[Any]:
+        """More items for an array, different ones as far as they are found."""
+        if not self._shape.items.unique:
+            return (items[-1:] or [self._item()]) * count
+        walk = Walk(self._space, seeded(0))
         found: list[Any] = []
         for _ in range(count * 5):
             with suppress(Rejected):
@@ -240,7 +244,12 @@ class _Makers:
                 return found
         return (found or items[-1:] or [None]) * count
 
-    def break_uniqueItems(self, part: Part, unique: Any) -> Iterator[Violation]:  # noqa: N802
+    def _item(self) -> Any:
+        with suppress(Rejected):
+            return Walk(self._space, PlainSource()).value(self._shape.items.at(0))
+        return None
+
+    def break_unique_items(self, part: Part, unique: Any) -> Iterator[Violation]:
         if unique:
             full = self._array(1)
             yield Violation([full[-1]] * max(2, len(full)), part, "uniqueItems", "unique")
@@ -257,7 +266,7 @@ class _Makers:
                 yield Violation([value] * max(length, int(most) + 1), part, keyword, "items")
         yield Violation([], part, "contains", "items")
 
-    def break_minContains(self, part: Part, least: float) -> Iterator[Violation]:  # noqa: N802
+    def break_min_contains(self, part: Part, least: float) -> Iterator[Violation]:
         contained = self._space.document.below(part, part.keywords.get("contains", True))
         for value in self._values_of(contained):
             yield Violation([value] * (int(least) - 1), part, "minContains", "items")
@@ -272,7 +281,7 @@ class _Makers:
                 yield Violation([*full, value], part, keyword, "additional")
                 yield Violation([*full, value], part, "items", "additional")
 
-    def break_unevaluatedItems(self, part: Part, schema: Any) -> Iterator[Violation]:  # noqa: N802
+    def break_unevaluated_items(self, part: Part, _schema: Any) -> Iterator[Violation]:
         for length in range(int(min(self._shape.items.high, self._shape.items.prefix)) + 1):
             with suppress(Rejected):
                 full = self._array(length)
@@ -289,7 +298,7 @@ class _Makers:
             has_default = any("default" in said for said in told)
             yield Violation(rest, part, "required", "missing", name, coercible=has_default)
 
-    def break_dependentRequired(self, part: Part, dependents: dict[str, list[str]]) -> Iterator[Violation]:  # noqa: N802
+    def break_dependent_required(self, part: Part, dependents: dict[str, list[str]]) -> Iterator[Violation]:
         keyword = "dependentRequired" if "dependencies" not in part.schema else "dependencies"
         for name, others in dependents.items():
             with suppress(Rejected):
@@ -298,10 +307,10 @@ class _Makers:
                     rest = {key: content for key, content in full.items() if key != other}
                     yield Violation(rest, part, keyword, "missing", other)
 
-    def break_additionalProperties(self, part: Part, schema: Any) -> Iterator[Violation]:  # noqa: N802
+    def break_additional_properties(self, part: Part, schema: Any) -> Iterator[Violation]:
         yield from self._unexpected(part, "additionalProperties", schema)
 
-    def break_unevaluatedProperties(self, part: Part, schema: Any) -> Iterator[Violation]:  # noqa: N802
+    def break_unevaluated_properties(self, part: Part, schema: Any) -> Iterator[Violation]:
         yield from self._unexpected(part, "unevaluatedProperties", schema)
 
     def _unexpected(self, part: Part, keyword: str, schema: Any) -> Iterator[Violation]:
@@ -310,7 +319,7 @@ class _Makers:
         for value in values:
             yield Violation({**full, UNEXPECTED: value}, part, keyword, "additional", UNEXPECTED)
 
-    def break_propertyNames(self, part: Part, schema: Any) -> Iterator[Violation]:  # noqa: N802
+    def break_property_names(self, part: Part, schema: Any) -> Iterator[Violation]:
         full = self._object()
         conjunction = self._space.of(Demand((self._space.document.below(part, schema), self._space.text)))
         for shape in conjunction.covering():
@@ -325,12 +334,13 @@ class _Makers:
             return Walk(self._space, PlainSource()).value(self._shape.members.at(name))
         return None
 
-    def break_minProperties(self, part: Part, count: float) -> Iterator[Violation]:  # noqa: N802
+    def break_min_properties(self, part: Part, count: float) -> Iterator[Violation]:
         full = self._object()
-        for kept in (dict(list(full.items())[: int(count) - 1]), dict(list(full.items())[::-1][: int(count) - 1])):
-            yield Violation(kept, part, "minProperties", "members")
+        members = list(full.items())
+        for order in (members, members[::-1]):
+            yield Violation(dict(order[: int(count) - 1]), part, "minProperties", "members")
 
-    def break_maxProperties(self, part: Part, count: float) -> Iterator[Violation]:  # noqa: N802
+    def break_max_properties(self, part: Part, count: float) -> Iterator[Violation]:
         members = self._shape.members
         full = self._object()
         names = [name for name in members.declared if members.can_have(name)]
@@ -354,3 +364,36 @@ def _is_of(value: Any, name: str) -> bool:
             return value is None
     types = {"boolean": bool, "string": str, "array": list, "object": dict}
     return isinstance(value, types.get(name, ()))
+
+
+BREAKERS: dict[str, Callable[[_Breaker, Part, Any], Iterator[Violation]]] = {
+    "type": _Breaker.break_type,
+    "enum": _Breaker.break_enum,
+    "const": _Breaker.break_const,
+    "not": _Breaker.break_not,
+    "anyOf": _Breaker.break_any_of,
+    "oneOf": _Breaker.break_one_of,
+    "minimum": _Breaker.break_minimum,
+    "exclusiveMinimum": _Breaker.break_exclusive_minimum,
+    "maximum": _Breaker.break_maximum,
+    "exclusiveMaximum": _Breaker.break_exclusive_maximum,
+    "multipleOf": _Breaker.break_multiple_of,
+    "minLength": _Breaker.break_min_length,
+    "maxLength": _Breaker.break_max_length,
+    "pattern": _Breaker.break_pattern,
+    "minItems": _Breaker.break_min_items,
+    "maxItems": _Breaker.break_max_items,
+    "uniqueItems": _Breaker.break_unique_items,
+    "contains": _Breaker.break_contains,
+    "minContains": _Breaker.break_min_contains,
+    "items": _Breaker.break_items,
+    "unevaluatedItems": _Breaker.break_unevaluated_items,
+    "required": _Breaker.break_required,
+    "dependentRequired": _Breaker.break_dependent_required,
+    "additionalProperties": _Breaker.break_additional_properties,
+    "unevaluatedProperties": _Breaker.break_unevaluated_properties,
+    "propertyNames": _Breaker.break_property_names,
+    "minProperties": _Breaker.break_min_properties,
+    "maxProperties": _Breaker.break_max_properties,
+}
+"""For each keyword what breaks it."""

@@ -133,9 +133,7 @@ class Walk:
         self._fill(members, made, depth)
         return made
 
-    def _takes(
-        self, members: Members, name: str, made: dict[str, Any], needed: set[str], depth: int
-    ) -> bool:
+    def _takes(self, members: Members, name: str, made: dict[str, Any], needed: set[str], depth: int) -> bool:
         if name not in members.optional or self._is_short(depth):
             return False
         full = len(made.keys() | needed | set(members.with_dependents(name))) > members.high
@@ -153,12 +151,13 @@ class Walk:
                 break
             self._add(members, name, made, depth)
         while len(made) < members.low or self._adds_more(members, len(made), depth):
-            name = self._new_name(members, made, depth)
-            if name is None:
-                if len(made) < members.low:
-                    raise Rejected(f"no name was found for one of {members.low} members")
+            new = self._new_name(members, made, depth)
+            if new is not None:
+                self._add(members, new, made, depth)
+            elif len(made) < members.low:
+                raise Rejected(f"no name was found for one of {members.low} members")
+            else:
                 return
-            self._add(members, name, made, depth)
 
     def _adds_more(self, members: Members, length: int, depth: int) -> bool:
         if length >= min(members.high, max(members.low, len(members.declared)) + 3) or self._is_short(depth):
@@ -168,8 +167,9 @@ class Walk:
         return members.is_open and self._source.index(12) == 11
 
     def _new_name(self, members: Members, made: dict[str, Any], depth: int) -> str | None:
+        """A name for one more member; None if none was found."""
         for attempt in range(ATTEMPTS * 2):
-            name = self._name(members, depth)
+            name: str = self._name(members, depth)
             if name in made:
                 name += str(len(made) + attempt)
             if name not in made and name not in members.declared and members.can_have(name):
@@ -184,7 +184,9 @@ class Walk:
                 found.append(self._source.drawn(matching(pattern, 0, None)))
         with suppress(Rejected):
             found.append(self._name(members, 0) if members.names else "undeclared")
-        return [name for name in dict.fromkeys(found) if name not in members.declared and members.can_have(name)]
+        return [
+            name for name in dict.fromkeys(found) if name not in members.declared and members.can_have(name)
+        ]
 
     def _name(self, members: Members, depth: int) -> str:
         if members.names is not None:

@@ -1,0 +1,147 @@
+"""Arguments that a server must survive, whatever it answers: too deep, too large, not quite JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from conformance.generation.conjunction import Conjunction
+from conformance.generation.errors import NoExample
+from conformance.generation.generator import Generator
+
+ABSENT = None
+"""What stands for a call without ``arguments``."""
+
+MEBIBYTE = 2**20
+DEPTHS = (64, 500, 5000)
+FLOOD = 10_000
+
+TEXTS = {
+    "a text of 1 MiB": b'"' + b"x" * MEBIBYTE + b'"',
+    "a text with NUL": rb'"a\u0000b"',
+    "a lone high surrogate": rb'"\ud800"',
+    "a lone low surrogate": rb'"\udfff"',
+    "surrogates in the wrong order": rb'"\ude00\ud83d"',
+    "bidirectional overrides": '"\u202egnp.exe\u2066\u2069"'.encode(),
+    "line separators U+2028 and U+2029": '"a\u2028b\u2029c"'.encode(),
+    "a byte order mark": '"\ufeffa"'.encode(),
+    "a noncharacter": '"\uffff"'.encode(),
+    "an astral character": '"\U0001f600"'.encode(),
+    "combining characters": ('"e' + "\u0301" * 200 + '"').encode(),
+    "control characters": rb'"\u0001\u001b[31m\u007f\r\n\t\b"',
+    "a path upwards": b'"../../../../../../etc/passwd"',
+    "template and shell characters": rb'"${7*7} {{7*7}} `id` $(id) ; | & %s %n \\ \u0027"',
+}
+NUMBERS = {
+    "2**53 + 1": b"9007199254740993",
+    "2**63": b"9223372036854775808",
+    "2**64": b"18446744073709551616",
+    "-2**63 - 1": b"-9223372036854775809",
+    "1e400": b"1e400",
+    "-1e400": b"-1e400",
+    "1e-400": b"1e-400",
+    "-0.0": b"-0.0",
+    "1.0": b"1.0",
+    "5,000 digits": b"1" + b"0" * 4999,
+    "a fraction of 1,000 digits": b"0." + b"3" * 1000,
+}
+ARGUMENTS = {
+    "arguments absent": ABSENT,
+    "arguments null": b"null",
+    "arguments an array": b"[]",
+    "arguments a text": b'"text"',
+    "arguments a number": b"0",
+    "arguments true": b"true",
+}
+"""What stands where the object of arguments should."""
+
+
+def nested(depth: int) -> dict[str, bytes]:
+    """Arrays and objects inside each other."""
+    return {
+        f"arrays {depth} deep": b"[" * depth + b"]" * depth,
+        f"objects {depth} deep": b'{"a":' * depth + b"0" + b"}" * depth,
+    }
+
+
+class Hostility:
+    """The hostile arguments made for one schema."""
+
+    def __init__(self, generator: Generator) -> None:
+        self._generator = generator
+        self._base = self._example()
+
+    def _example(self) -> dict[str, Any]:
+        try:
+            value = self._generator.example()
+        except NoExample:
+            return {}
+        return value if isinstance(value, dict) else {}
+
+    def all(self) -> Iterator[tuple[str, bytes | None]]:
+        """What is hostile, and the bytes of the arguments; None for none at all."""
+        places = self._places()
+        yield from ARGUMENTS.items()
+        for what, raw in TEXTS.items():
+            yield self._at(places.get("string"), what, raw)
+        for what, raw in NUMBERS.items():
+            yield self._at(places.get("number"), what, raw)
+        for depth in DEPTHS:
+            for (what, raw), kind in zip(nested(depth).items(), ("array", "object"), strict=True):
+                yield self._at(places.get(kind), what, raw)
+        yield self._at(places.get("array"), f"{FLOOD} items", b"[" + b"0," * (FLOOD - 1) + b"0]")
+        yield from self._members()
+
+    def _places(self) -> dict[str, str]:
+        """For each type the name of a member that may be of it."""
+        found: dict[str, str] = {}
+        for shape in self._generator.root.covering():
+            members = shape.members
+            for name in (*members.required, *members.optional):
+                for kind in self._types(members.at(name)):
+                    found.setdefault("number" if kind == "integer" else kind, name)
+        return found
+
+    @staticmethod
+    def _types(conjunction: Conjunction) -> Iterator[str]:
+        for shape in conjunction.covering():
+            if shape.values is None:
+                yield from shape.types
+
+    def _at(self, name: str | None, what: str, raw: bytes) -> tuple[str, bytes]:
+        """The arguments with ``raw`` as the member ``name``, or as one that the schema does not declare."""
+        place = f"member {name!r}" if name is not None else "an undeclared member"
+        return f"{what} as {place}", _with_member(self._base, name or "hostile", raw)
+
+    def _members(self) -> Iterator[tuple[str, bytes]]:
+        flood = b",".join(b'"m%d":0' % index for index in range(FLOOD))
+        yield f"{FLOOD} members", _joined(_inside(self._base), flood)
+        for name, content in [*self._base.items(), ("twice", 0)][:1]:
+            raw = json.dumps(name).encode() + b":"
+            yield "a duplicate member", _joined(_inside(self._base), raw + _raw(content), raw + b"null")
+        yield "an empty name", _with_member(self._base, "", b"0")
+        yield "the name __proto__", _with_member(self._base, "__proto__", b'{"polluted":true}')
+        yield (
+            "the name constructor",
+            _with_member(self._base, "constructor", b'{"prototype":{"polluted":true}}'),
+        )
+        yield "a name with a lone surrogate", _joined(_inside(self._base), rb'"\ud800":0')
+        yield "a name of 1 MiB", _with_member(self._base, "n" * MEBIBYTE, b"0")
+
+
+def _raw(value: Any) -> bytes:
+    return json.dumps(value).encode()
+
+
+def _inside(members: dict[str, Any]) -> bytes:
+    return _raw(members)[1:-1]
+
+
+def _joined(*parts: bytes) -> bytes:
+    return b"{" + b",".join(part for part in parts if part) + b"}"
+
+
+def _with_member(base: dict[str, Any], name: str, raw: bytes) -> bytes:
+    rest = {key: content for key, content in base.items() if key != name}
+    return _joined(_inside(rest), _raw(name) + b":" + raw)

@@ -1,0 +1,140 @@
+"""A conversation as a file: written when a check fails, sent again by ``mcp-conformance replay``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from conformance.process import Process
+from conformance.session import Session
+from conformance.wire import Kind, Line, kind
+
+FORMAT = 1
+T = TypeVar("T")
+
+
+class BadTranscript(Exception):  # noqa: N818
+    """A file is no transcript; the text says which line is wrong, and why."""
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """What was said, and to whom: the server's command, the revision, what the lines prove, and the lines."""
+
+    command: tuple[str, ...]
+    revision: str
+    about: str
+    lines: tuple[Line, ...]
+
+    def write(self, path: Path) -> None:
+        """Write a JSON-lines file: one header, then a line each, bytes kept as Latin-1."""
+        header = {"format": FORMAT, "command": self.command, "revision": self.revision, "about": self.about}
+        rows = [
+            {"sent": line.sent, "at": round(line.at, 6), "raw": line.raw.decode("latin-1")}
+            for line in self.lines
+        ]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(json.dumps(row) + "\n" for row in [header, *rows]), encoding="ascii")
+
+    @classmethod
+    def read(cls, path: Path) -> Transcript:
+        """The transcript in a file.  Raises `BadTranscript`, and `OSError` if it cannot be read."""
+        rows = [_row(number, text) for number, text in enumerate(path.read_text("utf-8").splitlines(), 1)]
+        if not rows or rows[0].get("format") != FORMAT:
+            raise BadTranscript(f"line 1: a header with format {FORMAT} is expected")
+        try:
+            lines = tuple(_line(row) for row in rows[1:])
+            return cls(tuple(rows[0]["command"]), rows[0]["revision"], rows[0]["about"], lines)
+        except (KeyError, TypeError, AttributeError, UnicodeEncodeError) as error:
+            raise BadTranscript(f"a member is missing or of the wrong type: {error}") from error
+
+
+def _row(number: int, text: str) -> dict[str, Any]:
+    try:
+        row = json.loads(text)
+    except ValueError as error:
+        raise BadTranscript(f"line {number}: not JSON: {error}") from error
+    if not isinstance(row, dict):
+        raise BadTranscript(f"line {number}: an object is expected")
+    return row
+
+
+def _line(row: dict[str, Any]) -> Line:
+    line = Line.received(row["raw"].encode("latin-1"), float(row["at"]))
+    return Line(bool(row["sent"]), line.raw, line.at, line.message, line.fault, line.oddities)
+
+
+# Replaying ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Step:
+    """A line that was sent again, what it was answered with ``then`` and ``now`` (None for no answer)."""
+
+    line: Line
+    then: Line | None
+    now: Line | None
+    fault: str = ""
+
+    @property
+    def differs(self) -> bool:
+        """Whether the answers differ as JSON."""
+        if self.then is None or self.now is None:
+            return self.then is not self.now
+        return bool(self.then.message != self.now.message)
+
+
+def replay(transcript: Transcript, process: Process, timeout: float) -> Iterator[Step]:
+    """Send the lines of a transcript again, byte for byte, each request when the one before is answered."""
+    session = Session(process, revision=transcript.revision, timeout=timeout)
+    answers = {_id(line): line for line in transcript.lines if not line.sent and _is_answer(line)}
+    with session:
+        for line in transcript.lines:
+            if not line.sent:
+                continue
+            sent = session.send_raw(line.raw, line.message)
+            if kind(line.message) is not Kind.REQUEST:
+                continue
+            then = answers.get(_id(line))
+            reply = session.await_reply(sent, timeout)
+            yield Step(line, then, reply.line, str(reply.fault or ""))
+            if session.closed:
+                return
+
+
+def _is_answer(line: Line) -> bool:
+    return kind(line.message) in (Kind.RESULT, Kind.ERROR)
+
+
+def _id(line: Line) -> str:
+    id = line.message.get("id") if isinstance(line.message, dict) else None
+    return json.dumps(id)
+
+
+# Reducing ----------------------------------------------------------------------------------------
+
+
+def reduced(items: Sequence[T], fails: Callable[[Sequence[T]], bool], most: int = 40) -> list[T]:
+    """The fewest of ``items`` found, in order, for which ``fails`` still holds (delta debugging).
+
+    ``fails`` is asked ``most`` times at most; it holds for all of ``items``.
+    """
+    kept, parts = list(items), 2
+    while len(kept) >= 2 and most > 0:
+        size = max(1, len(kept) // parts)
+        for start in range(0, len(kept), size):
+            rest = kept[:start] + kept[start + size :]
+            most -= 1
+            if rest and fails(rest):
+                kept, parts = rest, max(2, parts - 1)
+                break
+            if most <= 0:
+                return kept
+        else:
+            if size == 1:
+                return kept
+            parts = min(len(kept), parts * 2)
+    return kept
