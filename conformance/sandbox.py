@@ -63,14 +63,22 @@ def rooted(command: Sequence[str], here: Path) -> tuple[str, ...]:
     A bare program name stays what the search path makes of it, and so does a module behind ``-m``.
     """
     program, *words = command
-    is_path = Path(program).name != program and (here / program).exists()
+    is_path = Path(program).name != program and _exists(here / program)
     first = str(here / program) if is_path else program
     return (first, *(_rooted(word, before, here) for before, word in zip(command, words, strict=False)))
 
 
 def _rooted(word: str, before: str, here: Path) -> str:
-    is_path = before != "-m" and word and not word.startswith("-") and (here / word).exists()
+    is_path = before != "-m" and word and not word.startswith("-") and _exists(here / word)
     return str(here / word) if is_path else word
+
+
+def _exists(path: Path) -> bool:
+    """Whether there is such a file; a word too long or too odd to be a path names none."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
 
 
 def importable(command: Sequence[str], here: Path, environment: Mapping[str, str]) -> dict[str, str]:

@@ -79,6 +79,7 @@ def test_a_module_of_this_directory_still_runs(tmp_path):
         (("python", "-m", "data"), ("python", "-m", "data")),
         (("server.py",), ("server.py",)),
         (("node", "missing.js", ""), ("node", "missing.js", "")),
+        (("node", "-e", "x" * 5000), ("node", "-e", "x" * 5000)),
     ],
 )
 def test_rooted(command, becomes, tmp_path):

@@ -7,6 +7,7 @@ generator; jsonschema is the oracle for every value.  Nothing here fetches a rem
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from hypothesis import reject
@@ -130,7 +131,7 @@ def invalid(schema: Any, revision: str) -> list[Invalid]:
     Each violates one keyword at one place, proven by jsonschema in every dialect the schema may be in.  A
     keyword that nothing can violate is passed over.  Raises `NoExample` if the schema is broken.
     """
-    return list(Violator(generator_of(schema, revision, objects=True)).all())
+    return list(_violator(generator_of(schema, revision, objects=True)).entries)
 
 
 def invalid_strategy(schema: Any, revision: str) -> st.SearchStrategy[Invalid]:
@@ -138,27 +139,29 @@ def invalid_strategy(schema: Any, revision: str) -> st.SearchStrategy[Invalid]:
 
     Raises `NoExample` if the schema is broken or forbids nothing.
     """
-    violator, entries = _violations(schema, revision)
-    return _violated(violator, entries)
+    return _violated(_able_violator(schema, revision))
 
 
 @st.composite
-def _violated(draw: st.DrawFn, violator: Violator, entries: list[Invalid]) -> Invalid:
-    return violator.drawn(HypothesisSource(draw), entries)
+def _violated(draw: st.DrawFn, violator: Violator) -> Invalid:
+    return violator.drawn(HypothesisSource(draw))
 
 
 def draw_invalid(schema: Any, revision: str, source: Source) -> Invalid:
     """One of what `invalid_strategy` gives, made from the choices of ``source``; raises `NoExample`."""
-    violator, entries = _violations(schema, revision)
-    return violator.drawn(source, entries)
+    return _able_violator(schema, revision).drawn(source)
 
 
-def _violations(schema: Any, revision: str) -> tuple[Violator, list[Invalid]]:
-    violator = Violator(generator_of(schema, revision, objects=True))
-    entries = violator.entries
-    if not entries:
+def _able_violator(schema: Any, revision: str) -> Violator:
+    violator = _violator(generator_of(schema, revision, objects=True))
+    if not violator.entries:
         raise NoExample("the schema forbids no arguments")
-    return violator, entries
+    return violator
+
+
+@lru_cache(maxsize=64)
+def _violator(generator: Generator) -> Violator:
+    return Violator(generator)
 
 
 def hostile(schema: Any, revision: str) -> Iterator[tuple[str, bytes | None]]:

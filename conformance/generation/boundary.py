@@ -12,8 +12,10 @@ from typing import Any
 from conformance.generation.conjunction import Conjunction
 from conformance.generation.errors import Rejected
 from conformance.generation.generator import Generator
+from conformance.generation.items import Items
 from conformance.generation.leaves import Texts, matching
-from conformance.generation.shape import Items, Members, Shape
+from conformance.generation.members import Members
+from conformance.generation.shape import Shape
 from conformance.generation.source import PlainSource, pool
 from conformance.generation.walker import Walk
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,7 +18,9 @@ from conformance.generation.boundary import DEEPEST
 from conformance.generation.conjunction import Conjunction
 from conformance.generation.errors import Rejected
 from conformance.generation.generator import Generator
-from conformance.generation.shape import Items, Members, Shape
+from conformance.generation.items import Items
+from conformance.generation.members import Members
+from conformance.generation.shape import Shape
 from conformance.generation.source import PlainSource, Source, seeded
 from conformance.generation.violations import Violation
 from conformance.generation.walker import Walk
@@ -40,8 +42,9 @@ class Invalid:
     ``pointer`` is the JSON pointer to the place in ``arguments``, ``keyword`` the one violated there and
     ``location`` the JSON pointer to it in the schema, references followed.  ``kind`` is one of ``missing``,
     ``type``, ``enum``, ``bound``, ``length``, ``pattern``, ``additional``, ``name``, ``members``, ``items``,
-    ``unique`` and ``combination``; ``detail`` the member's name where it is about one.  ``coercible`` is
-    true if a lenient server may well repair the value ("5" for 5, a missing member with a default).
+    ``unique`` and ``combination``, or ``arguments`` if they are no object at all; ``detail`` is the member's
+    name where it is about one.  ``coercible`` is true if a lenient server may well repair the value ("5" for
+    5, a missing member with a default).
     """
 
     arguments: Any
@@ -105,7 +108,7 @@ class Violator:
                     pointer_to(candidate.place),
                     violation.keyword,
                     pointer_to(tuple(error.absolute_schema_path)),
-                    violation.kind,
+                    violation.kind if isinstance(candidate.value, dict) else "arguments",
                     violation.detail,
                     violation.coercible,
                 )
@@ -151,9 +154,9 @@ class Violator:
         except Rejected:
             return Walk(self._generator.space, seeded(0)).array(items, least=index + 1)
 
-    def drawn(self, source: Source, entries: Sequence[Invalid]) -> Invalid:
-        """One of ``entries``, mostly in another valid value and with other contents of the same fault."""
-        entry = entries[source.index(len(entries))]
+    def drawn(self, source: Source) -> Invalid:
+        """One of the entries, mostly in another valid value and with other contents of the same fault."""
+        entry = self.entries[source.index(len(self.entries))]
         if not source.boolean():
             return entry
         with suppress(Rejected):
@@ -184,7 +187,7 @@ def _changed(value: Any, place: Place, entry: Invalid) -> Any:
     if place:
         inner = _changed(value[place[0]], place[1:], replace(entry, arguments=entry.arguments[place[0]]))
         return _put(value, place[:1], inner)
-    if entry.kind == "missing" and entry.keyword == "required":
+    if entry.kind == "missing" and isinstance(value, dict) and entry.detail in value:
         return {name: content for name, content in value.items() if name != entry.detail}
     if entry.kind == "additional" and isinstance(value, dict) and entry.detail:
         return {**value, entry.detail: entry.arguments[entry.detail]}

@@ -144,14 +144,22 @@ class Texts:
         return text
 
     def _draw(self, source: Source) -> str:
-        if self.patterns:
+        if len(self.patterns) == 1:
             return source.drawn(matching(self.patterns[0], self.low, self.high if self.bounded else None))
+        if self.patterns:
+            return self._matching_all(source)
         for name in self.formats:
             if name in FORMATS:
                 return FORMATS[name](source)
             if name in FURTHER_FORMATS:
                 return source.drawn(of_format(name))
         return self.of_length(source, self.low, min(self.high, self.low + ROOM))
+
+    def _matching_all(self, source: Source) -> str:
+        """A text that matches the first two patterns one after the other, or one of them."""
+        first, second = (source.drawn(matching(pattern, 0, None)) for pattern in self.patterns[:2])
+        candidates = (first, second, first + second, second + first)
+        return next(filter(self.meets, candidates), first)
 
     def of_length(self, source: Source, low: int, high: int) -> str:
         """Any text between two lengths."""

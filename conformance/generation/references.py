@@ -47,7 +47,9 @@ class Document:
         known = self._parts.get((id(schema), part.scope))
         if known is not None:
             return known
-        resolver = part.resolver.in_subresource(self._specification.create_resource(schema))
+        resolver = part.resolver
+        if isinstance(schema, dict):
+            resolver = resolver.in_subresource(self._specification.create_resource(schema))
         return self._part(schema, resolver, part.scope)
 
     def alone(self, schema: Any) -> Part:

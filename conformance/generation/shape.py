@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from conformance.generation.demand import Demand
+from conformance.generation.items import Items
 from conformance.generation.keywords import OF_TYPE, TYPES
 from conformance.generation.leaves import Numbers, Texts
-from conformance.generation.patterns import compiled
+from conformance.generation.members import Members
 from conformance.generation.references import Part
 
 if TYPE_CHECKING:
-    from conformance.generation.conjunction import Conjunction, Space
+    from conformance.generation.conjunction import Space
 
 
 class Shape:
@@ -116,7 +117,7 @@ class Shape:
         lists = [said["enum"] if "enum" in said else [said["const"]] for said in self.said if _lists(said)]
         if not lists:
             return None
-        return [value for value in min(lists, key=len) if self.accepts(value)]
+        return [value for value in min(lists, key=len) if _is_writable(value) and self.accepts(value)]
 
     @cached_property
     def named(self) -> list[Any]:
@@ -126,8 +127,8 @@ class Shape:
             candidates = said.get("examples", [])
             candidates = [*candidates] if isinstance(candidates, list) else []
             candidates += [said["default"]] if "default" in said else []
-            found += [one for one in candidates if not _among(one, found) and self.accepts(one)]
-        return found
+            found += [one for one in candidates if not _among(one, found) and _is_writable(one)]
+        return [one for one in found if self.accepts(one)]
 
     def accepts(self, value: Any) -> bool:
         """Whether a value meets the whole demand, as far as can be told without the oracle."""
@@ -162,6 +163,15 @@ CHECKED = frozenset({"not", "oneOf", "maxContains", "uniqueItems", "if"})
 """Keywords that a value made by the rules may still violate."""
 
 
+def _is_writable(value: Any) -> bool:
+    """Whether a value can be written as JSON: infinity, as 1e400 is read, cannot."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        return False
+    return True
+
+
 def _lists(said: dict[str, Any]) -> bool:
     return "enum" in said or "const" in said
 
@@ -176,228 +186,3 @@ def _with_integer(types: Iterable[str]) -> set[str]:
 
 def _among(value: Any, others: list[Any]) -> bool:
     return any(value == other and type(value) is type(other) for other in others)
-
-
-class Items:
-    """What holds for the items of an array."""
-
-    def __init__(self, shape: Shape) -> None:
-        self._shape = shape
-        said = shape.said
-        self.low = max((math.ceil(one["minItems"]) for one in said if "minItems" in one), default=0)
-        limits = [math.floor(one["maxItems"]) for one in said if "maxItems" in one]
-        self.limit = min(limits, default=None)
-        self.prefix = max((len(one["prefixItems"]) for one in said if "prefixItems" in one), default=0)
-        self.unique = any(one.get("uniqueItems") for one in said)
-        self._at: dict[tuple[int, Part | None], Conjunction] = {}
-
-    @cached_property
-    def contained(self) -> list[Part]:
-        """What at least one item of its own must conform to; as often as it must."""
-        below = self._shape.space.document.below
-        return [
-            below(part, part.keywords["contains"])
-            for part in self._shape.parts
-            if "contains" in part.keywords
-            for _ in range(math.ceil(part.keywords.get("minContains", 1)))
-        ]
-
-    @cached_property
-    def high(self) -> float:
-        """The most items there can be: what ``maxItems`` says, or where no further item is possible."""
-        limit = math.inf if self.limit is None else self.limit
-        for index in range(self.prefix + 1):
-            if index >= limit:
-                return limit
-            if self.at(index).contradiction is not None:
-                return index if not self._is_open_by_contains(index) else limit
-        return limit
-
-    def _is_open_by_contains(self, index: int) -> bool:
-        return any(self.at(index, part).contradiction is None for part in self.contained)
-
-    @cached_property
-    def contradiction(self) -> str | None:
-        """Why there is no such array."""
-        if self.low > self.high:
-            return f"an array cannot have {self.low} items or more and at most {self.high}"
-        most = max((self.contained.count(part) for part in self.contained), default=0)
-        if most > self.high:
-            return f"an array cannot contain {most} items of a kind and have at most {self.high}"
-        return None
-
-    def at(self, index: int, contained: Part | None = None) -> Conjunction:
-        """What holds for the item at ``index``, also if it is there for a ``contains``."""
-        key = (min(index, self.prefix), contained)
-        if key not in self._at:
-            parts = [*self._evaluated(*key), *([contained] if contained else [])]
-            self._at[key] = self._shape.space.of(Demand(tuple(dict.fromkeys(parts))))
-        return self._at[key]
-
-    def _evaluated(self, index: int, contained: Part | None) -> Iterator[Part]:
-        below = self._shape.space.document.below
-        for part in self._shape.parts:
-            yield from self._adjacent(part, index)
-            if self._shape.leaves_over(part, "unevaluatedItems") and not self._is_evaluated(
-                part, index, contained
-            ):
-                yield below(part, part.keywords["unevaluatedItems"])
-
-    def _adjacent(self, part: Part, index: int) -> list[Part]:
-        said = part.keywords
-        below = self._shape.space.document.below
-        if index < len(said.get("prefixItems", ())):
-            return [below(part, said["prefixItems"][index])]
-        return [below(part, said["items"])] if "items" in said else []
-
-    def _is_evaluated(self, part: Part, index: int, contained: Part | None) -> bool:
-        below = self._shape.space.document.below
-        for one in self._shape.reach(part):
-            said = one.keywords
-            if self._adjacent(one, index) or (one is not part and "unevaluatedItems" in said):
-                return True
-            if contained is not None and "contains" in said and below(one, said["contains"]) is contained:
-                return True
-        return False
-
-
-class Members:
-    """What holds for the members of an object."""
-
-    def __init__(self, shape: Shape) -> None:
-        self._shape = shape
-        said = shape.said
-        self.low = max((math.ceil(one["minProperties"]) for one in said if "minProperties" in one), default=0)
-        limits = [math.floor(one["maxProperties"]) for one in said if "maxProperties" in one]
-        self.limit = min(limits, default=None)
-        self.high = math.inf if self.limit is None else self.limit
-        self.declared = tuple(dict.fromkeys(name for one in said for name in one.get("properties", ())))
-        self.patterns = tuple(
-            dict.fromkeys(name for one in said for name in one.get("patternProperties", ()))
-        )
-        self.demanded = tuple(dict.fromkeys(name for one in said for name in one.get("required", ())))
-        self._conjunctions: dict[str, Conjunction] = {}
-
-    @cached_property
-    def dependents(self) -> dict[str, list[str]]:
-        """The members each member brings with it."""
-        found: dict[str, list[str]] = {}
-        for one in self._shape.said:
-            for name, others in one.get("dependentRequired", {}).items():
-                found[name] = [*found.get(name, ()), *others]
-        return found
-
-    def with_dependents(self, *names: str) -> list[str]:
-        """The names, and those that they bring with them."""
-        found = list(dict.fromkeys(names))
-        for name in found:
-            found += [other for other in self.dependents.get(name, ()) if other not in found]
-        return found
-
-    @cached_property
-    def required(self) -> tuple[str, ...]:
-        """The members that are always there, the declared ones first and in their order."""
-        needed = self.with_dependents(*self.demanded, *sorted(self._shape.demand.present))
-        return (
-            *(name for name in self.declared if name in needed),
-            *(name for name in needed if name not in self.declared),
-        )
-
-    @cached_property
-    def optional(self) -> tuple[str, ...]:
-        """The declared members that may be there or not."""
-        return tuple(name for name in self.declared if name not in self.required and self._may_be(name))
-
-    def _may_be(self, name: str) -> bool:
-        needed = self.with_dependents(name)
-        return len(set(needed) | set(self.required)) <= self.high and all(
-            self.can_have(one) for one in needed
-        )
-
-    def can_have(self, name: str) -> bool:
-        """Whether a member of that name is possible."""
-        return (
-            name not in self._shape.demand.absent
-            and self.is_name(name)
-            and self.at(name).contradiction is None
-        )
-
-    def is_name(self, name: str) -> bool:
-        """Whether ``propertyNames`` allows the name."""
-        return all(self._shape.space.local.conforms(part, name) for part in self._name_parts)
-
-    @cached_property
-    def _name_parts(self) -> list[Part]:
-        below = self._shape.space.document.below
-        parts = self._shape.parts
-        return [
-            below(part, part.keywords["propertyNames"]) for part in parts if "propertyNames" in part.keywords
-        ]
-
-    @cached_property
-    def names(self) -> Conjunction | None:
-        """What holds for every name; None if any is allowed."""
-        if not self._name_parts:
-            return None
-        text = self._shape.space.text
-        return self._shape.space.of(Demand((*dict.fromkeys(self._name_parts), text)))
-
-    @cached_property
-    def is_map(self) -> bool:
-        """Whether members beyond the declared ones are what the object is for."""
-        kept = ("additionalProperties", "unevaluatedProperties", "propertyNames", "patternProperties")
-        return any(one.get(word) for one in self._shape.said for word in kept) or not self.declared
-
-    @cached_property
-    def is_open(self) -> bool:
-        """Whether a member that no keyword names is possible."""
-        return self.at(UNNAMED).contradiction is None
-
-    @cached_property
-    def contradiction(self) -> str | None:
-        """Why there is no such object."""
-        most = self.high
-        if max(self.low, len(self.required)) > most:
-            return f"an object cannot have {max(self.low, len(self.required))} members and at most {most}"
-        for name in self.required:
-            if name in self._shape.demand.absent or not self.is_name(name):
-                return f"the member {name!r} is both required and forbidden"
-            obstacle = self.at(name).contradiction
-            if obstacle is not None:
-                return f"the required member {name!r} is impossible: {obstacle}"
-        return None
-
-    def at(self, name: str) -> Conjunction:
-        """What holds for the member of that name."""
-        if name not in self._conjunctions:
-            parts = tuple(dict.fromkeys(self._evaluated(name)))
-            self._conjunctions[name] = self._shape.space.of(Demand(parts))
-        return self._conjunctions[name]
-
-    def _evaluated(self, name: str) -> Iterator[Part]:
-        below = self._shape.space.document.below
-        for part in self._shape.parts:
-            yield from self._adjacent(part, name)
-            if self._shape.leaves_over(part, "unevaluatedProperties") and not self._is_evaluated(part, name):
-                yield below(part, part.keywords["unevaluatedProperties"])
-
-    def _adjacent(self, part: Part, name: str) -> list[Part]:
-        said = part.keywords
-        below = self._shape.space.document.below
-        found = [below(part, said["properties"][name])] if name in said.get("properties", ()) else []
-        for pattern, schema in said.get("patternProperties", {}).items():
-            if compiled(pattern).search(name):
-                found.append(below(part, schema))
-        if not found and "additionalProperties" in said:
-            found.append(below(part, said["additionalProperties"]))
-        return found
-
-    def _is_evaluated(self, part: Part, name: str) -> bool:
-        return any(
-            self._adjacent(one, name) or (one is not part and "unevaluatedProperties" in one.keywords)
-            for one in self._shape.reach(part)
-        )
-
-
-UNNAMED = "\x01"
-"""A name that no schema declares."""

@@ -8,9 +8,11 @@ from typing import Any
 
 from conformance.generation.conjunction import Conjunction, Space
 from conformance.generation.errors import Rejected
+from conformance.generation.items import Items
 from conformance.generation.leaves import matching
+from conformance.generation.members import Members
 from conformance.generation.references import Part
-from conformance.generation.shape import Items, Members, Shape
+from conformance.generation.shape import Shape
 from conformance.generation.source import Source
 
 DEPTH = 5
@@ -21,6 +23,9 @@ BUDGET = 60
 
 LIMIT = 2000
 """How many values one walk makes at most."""
+
+MANY = 100
+"""How many items are made one by one; further ones repeat the last."""
 
 ATTEMPTS = 3
 """How often one value, or one name, is made anew before the walk is given up."""
@@ -95,7 +100,11 @@ class Walk:
         slots = self._slots(items, least)
         made: list[Any] = []
         while len(made) < least or (len(made) < items.high and self._goes_on(items, len(made), depth)):
-            made.append(self._item(items, made, slots.get(len(made)), depth))
+            contained = slots.get(len(made))
+            if contained is None and len(made) >= items.prefix + MANY and not items.unique:
+                made.append(made[-1])
+            else:
+                made.append(self._item(items, made, contained, depth))
         return made
 
     def _goes_on(self, items: Items, length: int, depth: int) -> bool:
