@@ -83,6 +83,7 @@ def _exists(path: Path) -> bool:
 
 def importable(command: Sequence[str], here: Path, environment: Mapping[str, str]) -> dict[str, str]:
     """What keeps ``python -m module`` working from elsewhere when the module lies in ``here``."""
-    if "-m" not in command or not Path(command[0]).name.startswith("python"):
+    is_module = "-m" in command and Path(command[0]).name.startswith("python")
+    if not is_module or environment.get("PYTHONSAFEPATH"):
         return {}
     return {"PYTHONPATH": os.pathsep.join(filter(None, (str(here), environment.get("PYTHONPATH"))))}

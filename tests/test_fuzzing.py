@@ -54,7 +54,15 @@ def test_a_failure_is_replayed(tmp_path):
 
 def replay_again(file, *words):
     command = [sys.executable, "-m", "conformance", "replay", str(file), *words]
-    return subprocess.run(command, env=environment(), capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(
+        command,
+        cwd=file.parent,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
 
 
 def test_a_right_server_is_fuzzed_without_a_word():

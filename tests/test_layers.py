@@ -41,7 +41,9 @@ def imported(path):
 
 
 def modules():
-    return [path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py"]
+    """The engine's modules; in a wheel the suites and the fixtures lie beside them."""
+    paths = [path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py"]
+    return [path for path in paths if name_of(path) not in ("suites", "fixtures")]
 
 
 def name_of(path):

@@ -65,7 +65,8 @@ def test_relative_paths_of_the_command_still_lead_there(tmp_path, monkeypatch):
     assert seen["argv"] == [str(tmp_path / "here" / "data"), "nothing", "--flag"]
 
 
-def test_a_module_of_this_directory_still_runs(tmp_path):
+def test_a_module_of_this_directory_still_runs(tmp_path, monkeypatch):
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
     (tmp_path / "my_server.py").write_text("import pathlib; pathlib.Path(__file__).with_name('ran').touch()")
     run_suite((sys.executable, "-m", "my_server"), cwd=tmp_path)
     assert (tmp_path / "ran").exists()
@@ -92,6 +93,7 @@ def test_rooted(command, becomes, tmp_path):
 def test_importable_is_for_python_modules_only(tmp_path):
     assert importable(["node", "-m", "x"], tmp_path, {}) == {}
     assert importable(["python3", "x.py"], tmp_path, {}) == {}
+    assert importable(["python3", "-m", "x"], tmp_path, {"PYTHONSAFEPATH": "1"}) == {}
     path = {"PYTHONPATH": "elsewhere"}
     assert importable(["python3.12", "-m", "x"], tmp_path, path) == {
         "PYTHONPATH": f"{tmp_path}{os.pathsep}elsewhere"
