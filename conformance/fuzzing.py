@@ -25,7 +25,6 @@ from conformance.wire import encode, shorten, show
 
 ANSWERED = "jsonrpc.response-every-request"
 PATIENCE = 1.0
-CERTAINTY = 5
 MOST_DEATHS = 30
 MOST_SILENCES = 5
 MOST_FAILURES = 3
@@ -216,7 +215,7 @@ class Fuzzer:
 
     @property
     def _patience(self) -> float:
-        """How long an answer may take before it is doubted; doubts are settled with more patience."""
+        """How long an answer may take before it is doubted; doubts are settled with the user's timeout."""
         return min(self.server.settings.timeout, max(PATIENCE, 20 * self.call.reply.seconds))
 
     def _count(self, reply: Reply) -> None:
@@ -272,7 +271,7 @@ class Fuzzer:
             with self.server.fresh() as session:
                 reply = None
                 for arguments in calls:
-                    reply = ask(session, self.call.tool, arguments, CERTAINTY * self._patience)
+                    reply = ask(session, self.call.tool, arguments, self.server.settings.timeout)
                     if session.closed:
                         break
                 assert reply is not None

@@ -12,9 +12,13 @@ from conformance.process import Process
 from conformance.transcript import BadTranscript, Transcript, reduced, replay
 from conformance.wire import Line
 
+QUICK = ("--timeout", "5")
+
 
 def blocked(name, *options, tool="echo", cwd=None):
-    run = run_suite(mutant(name), "--select", f"jsonrpc.response-every-request[{tool}]", *options, cwd=cwd)
+    run = run_suite(
+        mutant(name), "--select", f"jsonrpc.response-every-request[{tool}]", *QUICK, *options, cwd=cwd
+    )
     return [case.text for case in run.of("failed", "blocked")]
 
 

@@ -30,7 +30,9 @@ def revision_of(one):
 @pytest.mark.parametrize("one", all_mutants(), ids=lambda one: one.name)
 def test_a_mutant_is_found(one):
     profile = "quick" if one.name in FUZZED else "none"
-    run = run_suite(mutant(one.name), "--revision", revision_of(one), "--profile", profile, *EVERYTHING)
+    run = run_suite(
+        mutant(one.name), "--revision", revision_of(one), "--profile", profile, "--timeout", "5", *EVERYTHING
+    )
     found = [cited(case) for case in run.findings]
     told = "\n".join(case.text for case in run.findings) or run.output
     missed = [id for id in one.breaks if not any(id in ids for ids in found)]
