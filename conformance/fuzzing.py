@@ -218,6 +218,12 @@ class Fuzzer:
         """How long an answer may take before it is doubted; doubts are settled with the user's timeout."""
         return min(self.server.settings.timeout, max(PATIENCE, 20 * self.call.reply.seconds))
 
+    @property
+    def _certainty(self) -> float:
+        """How long an answer may take in the end: what the user allows, less for hostile arguments."""
+        timeout = self.server.settings.timeout
+        return min(timeout, 5 * self._patience) if self.judge is survival else timeout
+
     def _count(self, reply: Reply) -> None:
         self._deaths += isinstance(reply.fault, Closed)
         self._silences += reply.fault is not None and not isinstance(reply.fault, Closed)
@@ -271,7 +277,7 @@ class Fuzzer:
             with self.server.fresh() as session:
                 reply = None
                 for arguments in calls:
-                    reply = ask(session, self.call.tool, arguments, self.server.settings.timeout)
+                    reply = ask(session, self.call.tool, arguments, self._certainty)
                     if session.closed:
                         break
                 assert reply is not None
