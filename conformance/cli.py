@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance import catalogue
+from conformance import catalogue, revisions
 from conformance.checks import checked, suites_directory
 from conformance.process import CannotStart
 from conformance.transcript import BadTranscript
@@ -85,7 +85,7 @@ def _parser() -> Parser:
     list_.add_argument("--level", choices=("MUST", "SHOULD", "MAY"), type=str.upper)
     list_.add_argument(
         "--revision",
-        choices=("2024-10-07", "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"),
+        choices=revisions.KNOWN,
     )
     state = list_.add_mutually_exclusive_group()
     state.add_argument("--checked", action="store_true", help="only those with a check")
@@ -173,8 +173,7 @@ def _select(pattern: str) -> frozenset[str]:
     try:
         return catalogue.select(pattern)
     except catalogue.UnknownRequirement as error:
-        near = f"; did you mean {' or '.join(error.suggestions)}?" if error.suggestions else ""
-        raise Mistake(f"no requirement or family {pattern!r}{near}") from error
+        raise Mistake(str(error)) from error
 
 
 def _no_more(rest: Sequence[str], command: list[str] | None) -> None:

@@ -256,8 +256,7 @@ def _selection(text: str) -> tuple[frozenset[str], str]:
     try:
         ids = catalogue.select(pattern)
     except catalogue.UnknownRequirement as error:
-        near = f"; did you mean {' or '.join(error.suggestions)}?" if error.suggestions else ""
-        raise pytest.UsageError(f"--mcp-select: no requirement or family {pattern!r}{near}") from error
+        raise pytest.UsageError(f"--mcp-select: {error}") from error
     if not any(id in checked() for id in ids):
         raise pytest.UsageError(f"--mcp-select: no check covers {pattern!r} yet")
     return ids, tool.removesuffix("]") if bracket else ""
