@@ -101,19 +101,20 @@ class Server:
     @property
     def session(self) -> Session:
         """The shared conversation; a process that died or fell silent is replaced."""
-        return self._usable("session")
+        return self.shared("session")
 
     @property
     def rough_session(self) -> Session:
         """A conversation for broken lines, so that what they do to the server disturbs no other check."""
-        return self._usable("rough")
+        return self.shared("rough")
 
     @property
     def fuzz_session(self) -> Session:
         """A conversation for fuzzed calls."""
-        return self._usable("fuzz")
+        return self.shared("fuzz")
 
-    def _usable(self, name: str) -> Session:
+    def shared(self, name: str) -> Session:
+        """A conversation that checks share under a name; a process that died or fell silent is replaced."""
         session: Session | None = self._kept.get(name)
         if session is not None and session.silent and not session.closed:
             session.silent = False
@@ -171,7 +172,7 @@ class Server:
 
     def walk(self, method: str) -> Walk:
         """A list, fetched once (``tools/list``, ``prompts/list``, ...)."""
-        walk: Walk = self._once(method, lambda: self.session.walk(method, LISTS[method][1]))
+        walk: Walk = self.once(method, lambda: self.session.walk(method, LISTS[method][1]))
         return walk
 
     def lists(self) -> Iterator[Walk]:
@@ -194,7 +195,7 @@ class Server:
 
     def undeclared(self, method: str) -> list[Value]:
         """What a list brings although its feature is not declared."""
-        walk: Walk = self._once(f"undeclared {method}", lambda: self.session.walk(method, LISTS[method][1]))
+        walk: Walk = self.once(f"undeclared {method}", lambda: self.session.walk(method, LISTS[method][1]))
         return walk.items
 
     def completion_request(self) -> dict[str, Any] | None:
@@ -214,7 +215,7 @@ class Server:
 
     def arguments(self, tool: Tool) -> dict[str, Any]:
         """Valid arguments for a tool.  Raises `conformance.arguments.NoExample`."""
-        made: dict[str, Any] = self._once(
+        made: dict[str, Any] = self.once(
             f"arguments {tool.name}", lambda: example(tool.input_schema, self.revision)
         )
         return made
@@ -236,7 +237,7 @@ class Server:
             arguments = self.arguments(tool)
         except NoExample as error:
             not_exercised(f"no valid arguments for {tool.name}: {error}")
-        call: Call = self._once(f"call {tool.name}", lambda: self._call(tool, arguments))
+        call: Call = self.once(f"call {tool.name}", lambda: self._call(tool, arguments))
         if call.reply.fault is not None:
             reason = f"tools/call of {tool.name} was not answered: {call.reply.fault}"
             lines, stderr = call.reply.lines, call.reply.fault.stderr
@@ -247,7 +248,7 @@ class Server:
     def _call(self, tool: Tool, arguments: dict[str, Any]) -> Call:
         if self._silent_calls >= MOST_SILENT_CALLS:
             not_exercised(f"{MOST_SILENT_CALLS} tools did not answer, so no more are called")
-        session = self._usable("calls")
+        session = self.shared("calls")
         reply = session.request("tools/call", {"name": tool.name, "arguments": arguments})
         if reply.fault is not None and not isinstance(reply.fault, Closed):
             self._silent_calls += 1
@@ -263,7 +264,7 @@ class Server:
         """Call a tool once more, with other ``params``; a tool that is slow is not called a second time."""
         if self.is_slow(call):
             not_exercised(f"{call.tool.name} takes {call.reply.seconds:.1f} s, so it is called only once")
-        return heard(self._usable("calls").request("tools/call", params))
+        return heard(self.shared("calls").request("tools/call", params))
 
     def calls(self) -> list[Call]:
         """Every tool that may be called, called once; those that were not answered are left out.
@@ -332,13 +333,13 @@ class Server:
     def call_unknown(self, name: str) -> Reply:
         """A call of a tool that is not listed, made once."""
         params = {"name": name, "arguments": {}}
-        reply: Reply = self._once(f"unknown {name}", lambda: self.session.request("tools/call", params))
+        reply: Reply = self.once(f"unknown {name}", lambda: self.session.request("tools/call", params))
         return reply
 
     def malformed_call(self, form: str) -> Reply:
         """A ``tools/call`` that names no tool, made once: params ``absent``, ``empty`` or a ``number``."""
         params = {"absent": NO_PARAMS, "empty": {}, "number": {"name": 5}}[form]
-        reply: Reply = self._once(f"malformed {form}", lambda: self.session.request("tools/call", params))
+        reply: Reply = self.once(f"malformed {form}", lambda: self.session.request("tools/call", params))
         return reply
 
     def invalid_calls(self, call: Call) -> list[WrongCall]:
@@ -359,7 +360,7 @@ class Server:
                 WrongCall(wrong.what, self.call_again(call, self._params(call, wrong))) for wrong in wrongs
             ]
 
-        found: list[WrongCall] = self._once(f"{key} {call.tool.name}", all_calls)
+        found: list[WrongCall] = self.once(f"{key} {call.tool.name}", all_calls)
         return found
 
     def _params(self, call: Call, wrong: Wrong) -> dict[str, Any]:
@@ -394,7 +395,7 @@ class Server:
 
     def provoke(self) -> None:
         """Make the server say what it can harmlessly be made to say, once: lists, calls, reads, refusals."""
-        self._once("provoked", self._provoke)
+        self.once("provoked", self._provoke)
 
     def _provoke(self) -> bool:
         list(self.lists())
@@ -429,13 +430,14 @@ class Server:
         return self._fetch("resources/read", uri.json, {"uri": uri.json})
 
     def _fetch(self, method: str, key: str, params: Mapping[str, Any]) -> Reply:
-        reply: Reply = self._once(f"{method} {key}", lambda: self._usable("calls").request(method, params))
+        reply: Reply = self.once(f"{method} {key}", lambda: self.shared("calls").request(method, params))
         if reply.fault is not None:
             reason = f"{method} of {key} was not answered: {reply.fault}"
             self.charge(f"{method} {key}", Blocked(reason, reply.lines, reply.fault.stderr))
         return reply
 
-    def _once(self, key: str, make: Callable[[], Any]) -> Any:
+    def once(self, key: str, make: Callable[[], Any]) -> Any:
+        """What ``make`` gives; made once in a run, and kept under the key for every check."""
         if key not in self._kept:
             self._kept[key] = make()
         return self._kept[key]
