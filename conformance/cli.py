@@ -21,15 +21,15 @@ PASSED_ON = (
     *("revision", "timeout", "start-timeout", "cwd", "failing-tool", "changing-tool"),
     *("profile", "seed", "transcripts"),
 )
-REPEATED = ("env", "call", "select")
+REPEATED = ("env", "call", "select", "example")
 FLAGS = ("inherit-home", "strict", "pedantic")
 ISOLATED = (
     f"--rootdir={os.curdir}",
     f"--confcutdir={suites_directory()}",
     f"--config-file={os.devnull}",
-    *("-p", "no:cacheprovider", "-rN", "--no-header", "--tb=short"),
+    *("-p", "no:cacheprovider", "-rN", "--no-header", "--tb=short", "--assert=plain"),
 )
-"""Pytest's options for a run that no project's configuration touches."""
+"""Pytest's options for a run that no project's configuration touches; no check has an assert to rewrite."""
 QUIET = ("-W", "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning")
 """Behind the user's options, so that it wins over ``-W error``: the command loads us before pytest can."""
 

@@ -29,7 +29,7 @@ from conformance.options import selected, settings, wanted_revisions
 from conformance.process import CannotStart
 from conformance.sandbox import Sandbox
 from conformance.server import Server
-from conformance.surface import Subject, Surface, Trouble, probe_all
+from conformance.surface import Settings, Subject, Surface, Trouble, probe_all
 from conformance.verdict import Blocked, NotExercised
 from conformance.wire import shorten
 
@@ -38,6 +38,7 @@ SUITES = suites_directory()
 SUBJECT = pytest.StashKey[Subject]()
 SANDBOX = pytest.StashKey[Sandbox]()
 SERVERS = pytest.StashKey[dict[str, Server]]()
+COMMON = pytest.StashKey[dict[str, Any]]()
 
 
 # Probing -----------------------------------------------------------------------------------------
@@ -63,6 +64,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         surfaces = tuple(Surface.from_json(text) for text in json.loads(told))
         config.stash[SUBJECT] = Subject(chosen, surfaces)
         return
+    config.stash[SUBJECT] = probed(config, chosen)
+
+
+def probed(config: pytest.Config, chosen: Settings) -> Subject:
+    """The subject in each revision wanted.  Raises `pytest.UsageError` for what the user has to mend."""
     try:
         subject = probe_all(chosen, wanted_revisions(config))
     except CannotStart as error:
@@ -71,7 +77,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         asked = ", ".join(surface.revision for surface in subject.surfaces)
         offered = subject.surfaces[0].refused
         raise pytest.UsageError(f"--mcp-revision: the server does not speak {asked}; it offers {offered}")
-    config.stash[SUBJECT] = subject
+    if mistake := subject.mistake():
+        raise pytest.UsageError(f"--mcp-example: {mistake}")
+    return subject
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -261,7 +269,8 @@ def server_for(config: pytest.Config, revision: str) -> Server:
     servers = config.stash.setdefault(SERVERS, {})
     if revision not in servers:
         subject = config.stash[SUBJECT]
-        servers[revision] = Server(subject.settings, subject.surface(revision))
+        common = config.stash.setdefault(COMMON, {})
+        servers[revision] = Server(subject.settings, subject.surface(revision), common)
     return servers[revision]
 
 
@@ -285,7 +294,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
     try:
         return (yield)
     except NotExercised as reason:
-        pytest.skip(str(reason))
+        raise pytest.skip.Exception(str(reason)) from None  # pytest would format the whole chain
 
 
 @pytest.hookimpl(wrapper=True)
@@ -295,4 +304,4 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     try:
         return (yield)
     except NotExercised as reason:
-        pytest.skip(str(reason))
+        raise pytest.skip.Exception(str(reason)) from None  # pytest would format the whole chain

@@ -5,9 +5,10 @@ Nothing here fetches a remote reference, and ``format`` is an annotation.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from jsonschema import validators
@@ -65,18 +66,30 @@ def instance_errors(instance: Any, schema: Any, revision: str) -> list[str]:
     Raises `Unjudgeable`, also when the schema itself is broken.
     """
     found: list[str] = []
-    judged = False
-    for dialect in dialects_of(schema, revision):
-        if _errors(_meta_validator(dialect), schema):
-            continue
-        judged = True
-        errors = _errors(_validator_class(dialect)(schema, registry=REGISTRY), instance)
+    for validator in _sound_validators(schema, revision):
+        errors = _errors(validator, instance)
         if not errors:
             return []
         found = found or errors
-    if not judged:
-        raise Unjudgeable("the schema itself is not valid")
     return found
+
+
+def _sound_validators(schema: Any, revision: str) -> tuple[Validator, ...]:
+    """A validator for each dialect the schema may be in and is valid in.  Raises `Unjudgeable`."""
+    try:
+        return _validators(json.dumps(schema), revision)
+    except RecursionError as error:
+        raise Unjudgeable("the schema is nested too deeply") from error
+
+
+@lru_cache(maxsize=1024)
+def _validators(text: str, revision: str) -> tuple[Validator, ...]:
+    schema = json.loads(text)
+    possible = dialects_of(schema, revision)
+    sound = [dialect for dialect in possible if not _errors(_meta_validator(dialect), schema)]
+    if not sound:
+        raise Unjudgeable("the schema itself is not valid")
+    return tuple(_validator_class(dialect)(schema, registry=REGISTRY) for dialect in sound)
 
 
 def _errors(validator: Validator, instance: Any) -> list[str]:

@@ -1,315 +1,228 @@
-"""Fuzzing one tool: values in, verdicts out, and a failure confirmed, shrunk and kept before it is told."""
+"""Fuzzing one target: values in, verdicts out; what fails is shrunk, seen again, and told."""
 
 from __future__ import annotations
 
 import json
 import random
-import re
+import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, find, settings
+from hypothesis.database import ExampleDatabase, InMemoryExampleDatabase
 from hypothesis.errors import NoSuchExample, Unsatisfiable
 from hypothesis.strategies import SearchStrategy
 
-from conformance.dialects import Unjudgeable, instance_errors
-from conformance.revisions import CONTENT_TYPES, has_content
-from conformance.server import Call, Server
-from conformance.session import Closed, Reply, Session, Silence
-from conformance.surface import Tool
-from conformance.transcript import Transcript, reduced
-from conformance.verdict import Blocked, Finding, NotExercised
-from conformance.wire import encode, shorten, show
+from conformance.judges import Case, Judge, grade
+from conformance.proving import Failure, Proof, Prover
+from conformance.server import Server
+from conformance.session import Reply, Session
+from conformance.surface import PROFILES
+from conformance.targets import Target
+from conformance.verdict import Blocked, Finding
+from conformance.wire import encode, shorten
 
-ANSWERED = "jsonrpc.response-every-request"
 PATIENCE = 1.0
-MOST_DEATHS = 30
-MOST_SILENCES = 5
-MOST_FAILURES = 3
-FLAKY = " (it happened once, and not again on a fresh server: flaky)"
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What is wrong with an answer: the rule it breaks, what was due, and its ``kind``."""
-
-    requirement: str
-    expected: str
-    kind: str
-
-
-Judge = Callable[[Tool, str, Reply], Problem | None]
-"""Tells what is wrong with the answer a tool gave in a revision; None if nothing is."""
-
-
-def survival(tool: Tool, revision: str, reply: Reply) -> Problem | None:
-    """The judge of any arguments: an answer must come."""
-    del tool, revision
-    if isinstance(reply.fault, Closed):
-        return Problem(ANSWERED, "an answer", f"dies {reply.fault.exit_code}")
-    if reply.fault is not None:
-        return Problem(ANSWERED, "an answer", "never answers")
-    return None
-
-
-def handled(tool: Tool, revision: str, reply: Reply) -> Problem | None:
-    """The judge of valid arguments: a tool result comes, in the right shape, as the output schema says."""
-    problem = survival(tool, revision, reply)
-    if problem is not None or reply.code == -32042:
-        return problem
-    if reply.error is not None:
-        id = "tools.call.schema-honest" if reply.code == -32602 else "tools.call.execution-error-as-result"
-        return Problem(id, "a tool result", f"error {show(reply.code)}")
-    return _result_problem(tool, revision, reply.result)
-
-
-def _result_problem(tool: Tool, revision: str, result: Any) -> Problem | None:
-    if not isinstance(result, dict) or not has_content(revision):
-        return None
-    content = result.get("content")
-    if not isinstance(content, list):
-        return Problem("tools.call.result-content-array", "an array in content", "no content")
-    types = {block.get("type") if isinstance(block, dict) else None for block in content}
-    if strange := types - CONTENT_TYPES[revision]:
-        return Problem("tools.call.content-known-type", "known content types", f"content {strange}")
-    if not isinstance(result.get("isError", False), bool):
-        return Problem("tools.call.is-error-boolean", "true or false in isError", "isError")
-    return None if result.get("isError") else _structured_problem(tool, revision, result)
-
-
-def _structured_problem(tool: Tool, revision: str, result: dict[str, Any]) -> Problem | None:
-    schema = tool.output_schema
-    if schema is None or revision < "2025-06-18":
-        return None
-    if "structuredContent" not in result:
-        return Problem("tools.structured.present", "structuredContent", "no structuredContent")
-    try:
-        errors = instance_errors(result["structuredContent"], schema.json, revision)
-    except Unjudgeable:
-        return None
-    if not errors:
-        return None
-    kind = re.sub(r"'[^']*'|\"[^\"]*\"|-?\d+(\.\d+)?", "_", errors[0])
-    return Problem("tools.structured.conforms", f"what the output schema says ({errors[0]})", kind)
-
-
-def refused(tool: Tool, revision: str, reply: Reply) -> Problem | None:
-    """The judge of invalid arguments: they are refused, in a result or in an error."""
-    problem = survival(tool, revision, reply)
-    if problem is not None or reply.error is not None or reply.is_tool_error:
-        return problem
-    return Problem("tools.call.inputs-validated", "a refusal", "accepts")
-
-
-# Running -----------------------------------------------------------------------------------------
+MOST_DEATHS = 12
+MOST_SILENCES = 6
+MOST_KINDS = 3
+MOST_TOLD = 8
+MOST_NAMES = 8
+SECONDS = 60.0
+"""How long the fuzzing of all tools of a slow server takes, roughly; more examples get more time."""
+LEAST_SECONDS = 3.0
 
 
 @dataclass
 class Fuzzer:
-    """Fuzzing of one tool with one judge.
+    """Fuzzing of one target.
 
-    ``label`` names what is being tried, ``seed`` makes the choices repeatable.  The tool's answers so far are
-    remembered, so that no arguments are sent twice.
+    ``label`` names what is being tried.  Problems of the kinds in ``known`` are not told.  No value is sent
+    twice.
     """
 
     server: Server
-    call: Call
-    judge: Judge
+    target: Target
     label: str
-    seed: int = 0
-    examples: int = 30
-    _outcomes: dict[bytes, tuple[Reply, Problem | None]] = field(default_factory=dict)
-    _failures: dict[str, bytes] = field(default_factory=dict)
-    _known: set[str] = field(default_factory=set)
+    known: set[str] = field(default_factory=set)
+    _outcomes: dict[bytes, Failure | None] = field(default_factory=dict)
+    _failures: dict[str, list[Failure]] = field(default_factory=dict)
     _deaths: int = 0
     _silences: int = 0
 
     def __post_init__(self) -> None:
-        if self.judge is handled:
-            problem = handled(self.call.tool, self.server.revision, self.call.reply)
-            self._known = {problem.kind} if problem is not None else set()
+        timeout = self.server.settings.timeout
+        self._examples = self.server.settings.examples
+        share = max(LEAST_SECONDS, SECONDS / (1 + 3 * len(self.server.tools)))
+        self._until = time.monotonic() + share * max(1.0, self._examples / PROFILES["quick"])
+        self._patience = min(timeout, max(PATIENCE, 20 * self.target.seconds))
+        self._prover = Prover(self.server, self.target, self._patience)
 
-    def try_each(self, cases: Iterable[tuple[str, bytes]]) -> None:
-        """Try arguments given as JSON text, each with a name; what fails under one name is told once."""
-        for name, arguments in cases:
-            self.problem(arguments, name)
-            if self._spent():
+    # Trying
+
+    def try_again(self, remembered: Callable[[Any], Case | None]) -> None:
+        """Try what failed in earlier runs; ``remembered`` makes a case of a value that is still right."""
+        for text in self._database.fetch(self._key()):
+            try:
+                case = remembered(json.loads(text))
+            except ValueError:
+                case = None
+            if case is None or self._failure(case) is None:
+                self._database.delete(self._key(), text)
+
+    def try_each(self, cases: Iterable[Case]) -> None:
+        """Try these cases; of each kind of problem the smallest case is kept."""
+        for case in cases:
+            if self._spent:
                 return
+            self._failure(case)
 
-    def try_each_once(self, cases: Iterable[tuple[str, bytes]]) -> None:
-        """Try cases that do not depend on the tool: what failed with one is not tried with others."""
+    def try_hostile(self, named: Iterable[tuple[str, bytes | None]], judge: Judge) -> None:
+        """Try hostile values, (what, JSON text or None), but none that the server failed with elsewhere."""
         failed = self.server.failed_cases
-        for what, arguments in cases:
-            name = what.partition(" as ")[0]
-            if name not in failed and self.problem(arguments, name) is not None:
-                failed.add(name)
-            if self._spent():
-                return
+        self.try_each(
+            Case(text or b"", judge, what, hostile=True) for what, text in named if what not in failed
+        )
+        failed |= {one.case.name for same in self._failures.values() for one in same if one.case.name}
 
-    def search(self, strategy: SearchStrategy[Any]) -> None:
-        """Try arguments that Hypothesis makes, and shrink what fails; each kind of failure once."""
-        for _ in range(MOST_FAILURES):
-            found = self._find(strategy)
-            if found is None:
-                return
-            self._known.add(found)
+    def search(self, cases: SearchStrategy[Case]) -> set[str]:
+        """Try cases that Hypothesis makes, and shrink what fails: the kinds of problems met, a few at most."""
+        sought: set[str] = set()
+        for _ in range(MOST_KINDS):
+            kind = self._find(cases, sought)
+            if not kind:
+                break
+            sought.add(kind)
+        return sought
 
-    def _find(self, strategy: SearchStrategy[Any]) -> str | None:
-        target: list[str] = []
+    def _find(self, cases: SearchStrategy[Case], sought: set[str]) -> str:
+        """Find and shrink a problem of a kind not sought before; its kind, empty if there is none."""
+        target = ""
 
-        def fails(arguments: Any) -> bool:
-            problem = self.problem(encode(arguments))
-            if problem is None or problem.kind in self._known or self._spent():
+        def fails(case: Case) -> bool:
+            nonlocal target
+            if case.text not in self._outcomes and self._spent:
                 return False
-            target.append(problem.kind)
-            return problem.kind == target[0]
+            failure = self._failure(case)
+            if failure is None or failure.problem.kind in sought:
+                return False
+            if not target and not self._repeats(failure):
+                sought.add(failure.problem.kind)
+                return False
+            target = target or failure.problem.kind
+            return failure.problem.kind == target
 
-        try:
-            smallest = find(
-                strategy,
-                fails,
-                settings=self._settings(),
-                random=random.Random(self.seed),  # noqa: S311
-                database_key=self._key(),
-            )
-        except (NoSuchExample, Unsatisfiable):
-            return target[0] if target else None
-        self._failures[target[0]] = encode(smallest)
-        return target[0]
+        with suppress(NoSuchExample, Unsatisfiable):
+            smallest = self._outcomes[self._smallest(cases, fails).text]
+            assert smallest is not None
+            self._failures[target].insert(0, smallest)
+            self._database.save(self._key(), smallest.case.text)
+        return target
+
+    def _smallest(self, cases: SearchStrategy[Case], fails: Any) -> Case:
+        source = random.Random(self.server.settings.seed)  # noqa: S311
+        return find(cases, fails, settings=self._settings(), random=source)
+
+    def _repeats(self, failure: Failure) -> bool:
+        """Whether a failure may be shrunk, for it does not depend on what was sent before."""
+        return failure.is_silence or self._prover.fails_alone(failure)
 
     def _key(self) -> bytes:
-        """Where failing examples are stored: by server and tool, not by a place on this machine."""
-        names = (self.server.surface.server_name, self.server.revision, self.call.tool.name, self.label)
-        return " ".join(("mcp", *names)).encode()
+        """Where failing examples are stored: by server and target, not by a place on this machine."""
+        names = (self.server.surface.server_name, self.server.revision, self.target.name, self.label)
+        return " ".join(("mcp-conformance", *names)).encode()
 
     def _settings(self) -> settings:
         return settings(
-            max_examples=self.examples,
+            max_examples=self._examples,
             deadline=None,
+            database=None,  # a seeded search has none
             suppress_health_check=list(HealthCheck),
-            phases=[Phase.reuse, Phase.generate, Phase.shrink],
+            phases=[Phase.generate, Phase.shrink],
         )
 
-    def problem(self, arguments: bytes, name: str = "") -> Problem | None:
-        """What is wrong with the tool's answer to these arguments; they are sent at most once.
+    @property
+    def _database(self) -> ExampleDatabase:
+        """Where what failed is remembered, as JSON text."""
+        return settings().database or InMemoryExampleDatabase()
 
-        Problems of cases that have a ``name`` are equal only if that is the same too.
-        """
-        if arguments not in self._outcomes:
-            reply = self._ask(arguments)
-            problem = self.judge(self.call.tool, self.server.revision, reply)
-            if problem is not None and name:
-                problem = replace(problem, kind=f"{problem.kind} {name}")
-            self._outcomes[arguments] = reply, problem
-            self._count(reply)
-            if problem is not None and problem.kind not in self._known:
-                smaller = self._failures.get(problem.kind)
-                if smaller is None or len(arguments) < len(smaller):
-                    self._failures[problem.kind] = arguments
-        return self._outcomes[arguments][1]
+    def _failure(self, case: Case) -> Failure | None:
+        """The failure of a case, None if it passes; it is sent once."""
+        if case.text not in self._outcomes:
+            failure = self._outcomes[case.text] = self._tried(case)
+            if failure is not None:
+                same = self._failures.setdefault(failure.problem.kind, [])
+                same.insert(0 if same and len(case.text) < len(same[0].case.text) else len(same), failure)
+        return self._outcomes[case.text]
 
-    def _ask(self, arguments: bytes) -> Reply:
-        return ask(self.server.fuzz_session, self.call.tool, arguments, self._patience)
+    def _tried(self, case: Case) -> Failure | None:
+        session = self.server.fuzz_session
+        reply = self.target.ask(session, case.text, self._patience / 2 if case.hostile else self._patience)
+        problem = case.judge(reply)
+        if problem is None or problem.kind in self.known:
+            return None
+        failure = Failure(case, problem, reply, tuple(session.lines))
+        self._deaths += failure.is_death
+        if failure.is_silence:
+            self._silences += 1
+            self._end_if_dumb(session)
+        return failure
+
+    def _end_if_dumb(self, session: Session) -> None:
+        """End a process that has stopped answering, pings included."""
+        if session.request("ping", timeout=self._patience).fault is not None:
+            session.close()
+        session.silent = False
 
     @property
-    def _patience(self) -> float:
-        """How long an answer may take before it is doubted; doubts are settled with the user's timeout."""
-        return min(self.server.settings.timeout, max(PATIENCE, 20 * self.call.reply.seconds))
-
-    @property
-    def _certainty(self) -> float:
-        """How long an answer may take in the end: what the user allows, less for hostile arguments."""
-        timeout = self.server.settings.timeout
-        return min(timeout, 5 * self._patience) if self.judge is survival else timeout
-
-    def _count(self, reply: Reply) -> None:
-        self._deaths += isinstance(reply.fault, Closed)
-        self._silences += reply.fault is not None and not isinstance(reply.fault, Closed)
-
     def _spent(self) -> bool:
-        return self._deaths > MOST_DEATHS or self._silences > MOST_SILENCES
+        over = time.monotonic() > self._until
+        return over or self._deaths > MOST_DEATHS or self._silences > MOST_SILENCES
 
     # Telling
 
+    @property
+    def kinds(self) -> set[str]:
+        """The kinds of problems found."""
+        return set(self._failures)
+
     def report(self) -> None:
-        """Raise for the failures found: a `Finding`, or `Blocked` where no answer came; nothing if none."""
-        told = [self._story(arguments) for arguments in self._failures.values()]
-        stories = [story for story in told if story is not None]
-        if not stories:
-            return
-        worst = max(stories, key=lambda story: isinstance(story, Blocked))
-        others = [str(story) for story in stories if story is not worst]
-        if others and isinstance(worst, Finding):
-            worst.got += "".join(f"\nalso: {other}" for other in others)
-        elif others and isinstance(worst, Blocked):
-            worst.reason += "".join(f"\nalso: {other}" for other in others)
-        raise worst
+        """Raise the worst of the failures, with the others in it; nothing if there are none.
 
-    def _story(self, arguments: bytes) -> Finding | Blocked | None:
-        reply, problem = self._outcomes[arguments]
-        assert problem is not None
-        lines, how = self._confirm(problem, arguments, reply)
-        if how == FLAKY and isinstance(reply.fault, Silence):
-            return None  # it was only slow
-        shown = shorten(arguments.decode("utf-8", "backslashreplace"), 200)
-        got = f"{self.label} {shown}: {reply}{how}{self._keep(lines, problem, shown)}"
-        if isinstance(reply.fault, Closed) or (reply.fault is not None and self.judge is not survival):
-            return Blocked(got, lines, reply.fault.stderr, problem.requirement, self.call.tool.name)
-        return Finding(problem.expected, got, lines, problem.requirement)
+        Raises `Finding`, or `Blocked` where no answer came to what should have been answered.
+        """
+        kinds = sorted(
+            self._failures.values(), key=lambda same: (same[0].reply.fault is None, same[0].is_advice)
+        )
+        told = [self._story(same, proof) for same, proof in self._prover.proofs(kinds[:MOST_TOLD])]
+        if told:
+            raise told[0].with_others(told[1:])
 
-    def _confirm(self, problem: Problem, arguments: bytes, reply: Reply) -> tuple[Sequence[Any], str]:
-        """Whether the call fails on a fresh server too, and if not, which calls before it make it fail."""
-        if self._fails_after([arguments], problem):
-            return reply.lines, ""
-        before = list(self._outcomes)
-        history = [*before[: before.index(arguments)], arguments]
-        if not self._fails_after(history, problem):
-            return reply.lines, FLAKY
-        history = reduced(history, lambda calls: self._fails_after(calls, problem))
-        return self._last_lines, f" (on a fresh server, after {len(history) - 1} other calls)"
+    def _story(self, same: list[Failure], proof: Proof) -> Finding | Blocked:
+        failure = same[0]
+        problem, reply = failure.problem, failure.reply
+        shown = shorten(failure.case.text.decode("utf-8", "backslashreplace"), 200)
+        kept = proof.keep(f"{problem.requirement}: {self.target.name} {shown}", problem)
+        got = f"{self.label} {shown}: {reply}{proof.how}{self._grade(failure)}{_likewise(same)}{kept}"
+        if failure.is_death or (failure.is_silence and not failure.case.hostile):
+            stderr = reply.fault.stderr if reply.fault is not None else ""
+            return Blocked(got, proof.lines, stderr, problem.requirement, self.target.tool)
+        return Finding(problem.expected, got, proof.lines, problem.requirement, advisory=problem.advisory)
 
-    _last_lines: Sequence[Any] = ()
+    def _grade(self, failure: Failure) -> str:
+        """How invalid arguments were taken that were accepted."""
+        if failure.case.wrong is None or not failure.was_accepted:
+            return ""
+        how = grade(self._call, failure.case.wrong, failure.reply)
+        return f" ({how})" if how else ""
 
-    def _fails_after(self, calls: Sequence[bytes], problem: Problem) -> bool:
-        try:
-            with self.server.fresh() as session:
-                reply = None
-                for arguments in calls:
-                    reply = ask(session, self.call.tool, arguments, self._certainty)
-                    if session.closed:
-                        break
-                assert reply is not None
-                again = self.judge(self.call.tool, self.server.revision, reply)
-                self._last_lines = tuple(session.lines[2:])
-        except (NotExercised, Blocked):
-            return False
-        return again is not None and problem.kind.startswith(again.kind)
-
-    def _keep(self, lines: Sequence[Any], problem: Problem, shown: str) -> str:
-        """Write the conversation down for ``mcp-conformance replay``."""
-        settings = self.server.settings
-        name = re.sub(r"\W+", "-", f"{problem.requirement} {self.call.tool.name} {problem.kind}").strip("-")[
-            :80
-        ]
-        path = Path(settings.transcripts, f"{name}.jsonl")
-        about = f"{problem.requirement}: {self.call.tool.name} {shown}"
-        opening = self.server.surface.hello
-        try:
-            Transcript(settings.command, self.server.revision, about, (*opening, INITIALIZED, *lines)).write(
-                path
-            )
-        except OSError as error:
-            return f"; no transcript: {error}"
-        return f"; to see it again: mcp-conformance replay {path}"
+    def _call(self, arguments: Any) -> Reply:
+        return self.target.ask(self.server.fuzz_session, encode(arguments), self._patience)
 
 
-def ask(session: Session, tool: Tool, arguments: bytes, timeout: float) -> Reply:
-    """Call a tool with arguments that are given as JSON text, right or wrong; empty text leaves them out."""
-    member = b',"arguments":' + arguments if arguments else b""
-    sent = session.send_text("tools/call", b'{"name":' + json.dumps(tool.name).encode() + member + b"}")
-    return session.await_reply(sent, timeout, alone=True)
-
-
-INITIALIZED = Session.line_of({"jsonrpc": "2.0", "method": "notifications/initialized"})
+def _likewise(same: Sequence[Failure]) -> str:
+    """The names of other values that failed in the same way."""
+    names = list(dict.fromkeys(one.case.name for one in same if one.case.name))
+    return f" (so did: {', '.join(names[1 : 1 + MOST_NAMES])})" if len(names) > 1 else ""

@@ -19,8 +19,6 @@ from conformance.checks import checked
 if TYPE_CHECKING:
     from conformance.surface import Sample, Settings
 
-EXAMPLES = {"none": 0, "quick": 30, "thorough": 500}
-"""How many valid arguments Hypothesis makes for a tool in each profile; with 0, nothing is fuzzed."""
 SELECTION = re.compile(r"[^,\s\[]+(?:\[[^\]]*\])?")
 TAKEN_BY = ("pytest-mcptest", "mcp-pytest")
 """Distributions whose pytest plugins have an option ``--mcp-server`` of their own."""
@@ -43,7 +41,7 @@ def add_options(parser: pytest.Parser) -> None:
         parser.addini(_dest(name), help_, default=None)
     for name, metavar, help_ in _LISTS:
         group.addoption(f"--mcp-{name}", dest=_dest(name), metavar=metavar, action="append", help=help_)
-        parser.addini(_dest(name), help_, type="linelist", default=[])
+        parser.addini(_ini(name), help_, type="linelist", default=[])
     for name, help_ in _FLAGS:
         group.addoption(f"--mcp-{name}", dest=_dest(name), action="store_true", default=None, help=help_)
         parser.addini(_dest(name), help_, type="bool", default=False)
@@ -66,6 +64,11 @@ _LISTS = (
         "NAME[=VALUE]",
         "an environment variable for the server; without a value, the one of that name here",
     ),
+    (
+        "example",
+        "'NAME JSON'",
+        "a tool and valid arguments for it, to be tried first; does not release the tool (--mcp-call does)",
+    ),
     ("call", "WHICH", "tools that may be called: readonly (the default), all, none, or names with * and ?"),
     ("select", "ID", "only these requirements or families, e.g. tools.def or content.image.base64[my_tool]"),
 )
@@ -78,6 +81,10 @@ _FLAGS = (
 
 def _dest(name: str) -> str:
     return f"mcp_{name.replace('-', '_')}"
+
+
+def _ini(name: str) -> str:
+    return "mcp_examples" if name == "example" else _dest(name)
 
 
 def _is_taken() -> bool:
@@ -103,7 +110,7 @@ def server_named(config: pytest.Config) -> bool:
 def value(config: pytest.Config, name: str) -> Any:
     """An option's value: the flag if given, else the ini value."""
     flag = config.getoption(_dest(name))
-    return flag if flag is not None else config.getini(_dest(name))
+    return flag if flag is not None else config.getini(_ini(name))
 
 
 def validate(config: pytest.Config) -> None:
@@ -134,6 +141,7 @@ def settings(config: pytest.Config) -> Settings:
         call=_callable(_words(value(config, "call"))),
         failing_tool=_sample(config, "failing-tool"),
         changing_tool=_sample(config, "changing-tool"),
+        samples=tuple(_sample_in(text, "example") for text in value(config, "example")),
         transcripts=Path(value(config, "transcripts") or ".mcp-conformance"),
         seed=_seed(config),
         examples=_examples(config),
@@ -201,10 +209,12 @@ def _seed(config: pytest.Config) -> int:
 
 
 def _examples(config: pytest.Config) -> int:
+    from conformance.surface import PROFILES  # noqa: PLC0415
+
     name = value(config, "profile") or "quick"
-    if name not in EXAMPLES:
-        raise pytest.UsageError(f"--mcp-profile: {' or '.join(EXAMPLES)} is expected, not {name!r}")
-    return EXAMPLES[name]
+    if name not in PROFILES:
+        raise pytest.UsageError(f"--mcp-profile: {' or '.join(PROFILES)} is expected, not {name!r}")
+    return PROFILES[name]
 
 
 def _words(texts: list[str]) -> list[str]:
@@ -217,11 +227,13 @@ def _callable(words: list[str]) -> tuple[str, ...]:
 
 
 def _sample(config: pytest.Config, name: str) -> Sample | None:
+    text = value(config, name)
+    return _sample_in(text, name) if text else None
+
+
+def _sample_in(text: str, name: str) -> Sample:
     from conformance.surface import Sample  # noqa: PLC0415
 
-    text = value(config, name)
-    if not text:
-        return None
     tool, _, arguments = text.strip().partition(" ")
     made = _json(arguments or "{}", f"--mcp-{name}")
     if not isinstance(made, dict):

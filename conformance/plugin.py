@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import pytest
 
 from conformance import options
+
+if TYPE_CHECKING:
+    from conformance.testing import McpServer
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -21,3 +26,24 @@ def pytest_configure(config: pytest.Config) -> None:
         options.validate(config)
         for name in ("collection", "reporting"):
             config.pluginmanager.register(import_module(f"conformance.{name}"), f"mcp_conformance.{name}")
+
+
+@pytest.fixture(scope="session")
+def mcp_conformance_server(pytestconfig: pytest.Config) -> Iterator[McpServer]:
+    """What `mcp_server` is, where another plugin or a conftest has taken the shorter name."""
+    if not options.server_named(pytestconfig):
+        pytest.fail(
+            "no server is named: --mcp-server, or mcp_server in pytest's configuration", pytrace=False
+        )
+    from conformance.testing import serving  # noqa: PLC0415  (loads hypothesis: not before a test asks for it)
+
+    with serving(
+        pytestconfig, options.settings(pytestconfig), options.wanted_revisions(pytestconfig)
+    ) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mcp_server(mcp_conformance_server: McpServer) -> McpServer:
+    """The server that ``--mcp-server`` names, running, to be called in tests of your own."""
+    return mcp_conformance_server

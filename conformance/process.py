@@ -21,6 +21,8 @@ MAX_LINE = 64 * 1024 * 1024
 MAX_QUEUED = 64 * 1024 * 1024
 STDERR_KEPT = 64 * 1024
 CHUNK = 64 * 1024
+AT_ONCE = 512
+"""The bytes that a pipe takes whole wherever it takes any: POSIX's least PIPE_BUF."""
 
 
 class CannotStart(Exception):  # noqa: N818
@@ -58,6 +60,8 @@ class Process:
         self.started = time.monotonic()
         self._child = _start(self.command, env, cwd)
         self._lines = _Queue()
+        self._chunk: list[bytes | Overlong] = []
+        self._splitter = Splitter(self._chunk.append)
         self._writes = _Queue()
         self._stderr: deque[bytes] = deque()
         self._stderr_bytes = 0
@@ -71,8 +75,20 @@ class Process:
     # What a conversation needs
 
     def write(self, data: bytes) -> None:
-        """Hand bytes to the child's stdin; they are written in the background, in order."""
-        self._writes.put(data, len(data))
+        """Hand bytes to the child's stdin, in order; what it does not take at once goes in the background."""
+        if not self._written_at_once(data):
+            self._writes.put(data)
+
+    def _written_at_once(self, data: bytes) -> bool:
+        pipe = self._child.stdin
+        assert pipe is not None
+        if len(data) > AT_ONCE or not self._writes.is_awaited or not _has_room(pipe.fileno()):
+            return False
+        try:
+            os.write(pipe.fileno(), data)
+        except OSError:
+            return False
+        return True
 
     def read(self, timeout: float) -> tuple[float, bytes | Overlong | End] | None:
         """The next line of stdout with the second it came, `EOF` at the end, None if nothing came in time."""
@@ -80,7 +96,12 @@ class Process:
 
     def close_stdin(self) -> None:
         """Close the child's stdin once what was handed to `write` is out."""
-        self._writes.put(EOF, 0)
+        self._writes.put(EOF)
+
+    @property
+    def unended(self) -> bytes:
+        """What the child has written since its last line end."""
+        return self._splitter.unended
 
     @property
     def age(self) -> float:
@@ -134,10 +155,14 @@ class Process:
     # The pumps
 
     def _pump_stdout(self) -> None:
-        splitter = Splitter(lambda line: self._lines.put(line, _size(line), self.age))
-        self._drain(self._child.stdout, splitter.feed)
-        splitter.finish()
-        self._lines.put(EOF, 0, self.age)
+        self._drain(self._child.stdout, self._keep_lines)
+        self._splitter.finish()
+        self._lines.put(*self._chunk, EOF, at=self.age)
+
+    def _keep_lines(self, chunk: bytes) -> None:
+        self._splitter.feed(chunk)
+        self._lines.put(*self._chunk, at=self.age)
+        self._chunk.clear()
 
     def _pump_stderr(self) -> None:
         self._drain(self._child.stderr, self._keep_stderr)
@@ -191,8 +216,13 @@ class Splitter:
 
     def finish(self) -> None:
         """The stream has ended: what is left is a last line without its line end."""
-        if self._held or self._cut:
-            self._emit()
+        if self._held:
+            self._take(self.unended)
+
+    @property
+    def unended(self) -> bytes:
+        """The line whose end has not come, or never came."""
+        return b"".join(self._parts)
 
     def _hold(self, part: bytes) -> None:
         if self._cut:
@@ -217,20 +247,29 @@ class _Queue:
         self._items: deque[tuple[float, int, bytes | Overlong | End]] = deque()
         self._bytes = 0
         self._closed = False
+        self._awaited = False
         self._changed = threading.Condition()
 
-    def put(self, item: bytes | Overlong | End, size: int, at: float = 0.0) -> None:
+    @property
+    def is_awaited(self) -> bool:
+        """Whether somebody waits for the next item, and there is none."""
+        return self._awaited and not self._items and not self._closed
+
+    def put(self, *items: bytes | Overlong | End, at: float = 0.0) -> None:
         with self._changed:
             while self._bytes > MAX_QUEUED and not self._closed:
                 self._changed.wait()
             if not self._closed:
-                self._items.append((at, size + 64, item))
-                self._bytes += size + 64
+                sized = [(at, _size(item) + 64, item) for item in items]
+                self._items.extend(sized)
+                self._bytes += sum(size for _, size, _ in sized)
                 self._changed.notify_all()
 
     def get(self, timeout: float | None) -> tuple[float, bytes | Overlong | End] | None:
         with self._changed:
+            self._awaited = True
             self._changed.wait_for(lambda: self._items or self._closed, timeout)
+            self._awaited = False
             if not self._items:
                 return None
             at, size, item = self._items.popleft()
@@ -330,5 +369,16 @@ def _close(pipe: IO[bytes] | None) -> None:
             pipe.close()
 
 
-def _size(line: bytes | Overlong) -> int:
-    return len(line) if isinstance(line, bytes) else len(line.head)
+def _size(item: bytes | Overlong | End) -> int:
+    return len(item) if isinstance(item, bytes) else len(item.head) if isinstance(item, Overlong) else 0
+
+
+def _has_room(fd: int) -> bool:
+    """Whether a pipe takes `AT_ONCE` bytes without blocking; False where pipes cannot be polled."""
+    if sys.platform == "win32":
+        return False
+    import select  # noqa: PLC0415  (absent where pipes cannot be polled)
+
+    poll = select.poll()
+    poll.register(fd, select.POLLOUT)
+    return bool(poll.poll(0))

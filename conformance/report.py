@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import textwrap
 from collections import Counter
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from conformance.catalogue import Requirement, families
 from conformance.checks import checked
 from conformance.sandbox import SECRET
-from conformance.surface import Settings, Subject, Surface
+from conformance.surface import PROFILES, Settings, Subject, Surface
 from conformance.verdict import ORDER, Outcome
 from conformance.wire import Line, shorten
 
@@ -100,6 +101,11 @@ def again(settings: Settings, requirement: str, revision: str, tool: str) -> str
     select = f"{requirement}[{tool}]" if tool else requirement
     words = ["mcp-conformance", "run", *(["--select", select] if requirement in checked() else [])]
     words += ["--revision", revision]
+    words += ["--seed", str(settings.seed)] if settings.seed else []
+    profile = next((name for name, examples in PROFILES.items() if examples == settings.examples), "quick")
+    words += ["--profile", profile] if profile != "quick" else []
+    for sample in settings.samples:
+        words += ["--example", f"{sample.tool} {json.dumps(sample.arguments)}"]
     if settings.cwd is not None:
         words += ["--cwd", str(settings.cwd)]
     words += ["--inherit-home"] if settings.inherit_home else []

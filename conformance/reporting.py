@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -49,29 +50,44 @@ def pytest_runtest_makereport(
     error = call.excinfo.value if call.excinfo is not None else None
     if isinstance(error, KeyboardInterrupt):
         return report
-    row = _judged_row(item, error)
-    outcome = _outcome(item, report, error, row)
-    evidence = _evidence(error)
-    result = Result(
-        node=item.nodeid,
-        requirement=row.id,
-        level=row.level(_revision(item, row)),
-        basis=row.basis(_revision(item, row)),
-        revision=revision_of(item),
-        says=row.says,
-        spec=row.url(_revision(item, row)),
-        outcome=outcome,
-        tool=getattr(error, "tool", "") or tool_name(item),
-        reason=_reason(report, error),
-    )
-    if evidence is not None:
-        repeat = again(item.config.stash[SUBJECT].settings, row.id, result.revision, result.tool)
-        report.longrepr = finding_text(result, evidence, repeat)
-    _store(item, report, result)
-    if outcome in (Outcome.WARNED, Outcome.INFORMED):
+    told = [error, *getattr(error, "others", ())]
+    results = [_judged(item, report, one) for one in told]
+    results.sort(key=lambda result: ORDER.index(result.outcome), reverse=True)
+    worst = results[0]
+    texts = [result.text for result in results if result.text]
+    if texts:
+        report.longrepr = "\n\n".join(texts)
+    _store(item, report, results)
+    if worst.outcome in (Outcome.WARNED, Outcome.INFORMED):
         report.outcome = "passed"
         report.longrepr = None
     return report
+
+
+def _judged(item: pytest.Item, report: pytest.TestReport, error: BaseException | None) -> Result:
+    """What became of a check, by one of the errors it told."""
+    row = _judged_row(item, error)
+    revision = _revision(item, row)
+    result = Result(
+        node=item.nodeid,
+        requirement=row.id,
+        level=row.level(revision),
+        basis=row.basis(revision),
+        revision=revision_of(item),
+        says=row.says,
+        spec=row.url(revision),
+        outcome=_outcome(item, report, error, row),
+        tool=getattr(error, "tool", "") or tool_name(item),
+        reason=_reason(report, error),
+    )
+    evidence = _evidence(error)
+    if evidence is None:
+        silent = result.outcome in (Outcome.PASSED, Outcome.SKIPPED)
+        return result if silent else replace(result, text=str(report.longrepr))
+    repeat = again(
+        item.config.stash[SUBJECT].settings, _repeated(item, error, row), result.revision, result.tool
+    )
+    return replace(result, text=finding_text(result, evidence, repeat))
 
 
 def _judged_row(item: pytest.Item, error: BaseException | None) -> catalogue.Requirement:
@@ -82,6 +98,14 @@ def _judged_row(item: pytest.Item, error: BaseException | None) -> catalogue.Req
     revision = revision_of(item)
     holding = [row for row in rows if row.holds_in(revision)]
     return max(holding, key=lambda row: ORDER.index(loudness(row, revision)), default=rows[0])
+
+
+def _repeated(item: pytest.Item, error: BaseException | None, row: catalogue.Requirement) -> str:
+    """The id by which the check is selected again: one it cites, unless what it met concerns another tool."""
+    if getattr(error, "tool", "") and not tool_name(item):
+        return row.id
+    cited = [id for mark in item.iter_markers("requirement") for id in mark.args]
+    return row.id if row.id in cited else cited[0]
 
 
 def _revision(item: pytest.Item, row: catalogue.Requirement) -> str:
@@ -100,6 +124,8 @@ def _outcome(
     if not isinstance(error, AssertionError):
         return Outcome.BLOCKED
     strict, pedantic = value(item.config, "strict"), value(item.config, "pedantic")
+    if getattr(error, "advisory", False) and not pedantic:
+        return Outcome.INFORMED
     return loudness(row, _revision(item, row), strict=strict, pedantic=pedantic)
 
 
@@ -122,20 +148,20 @@ def _reason(report: pytest.TestReport, error: BaseException | None) -> str:
     return f"a mistake in this tool, please report it: {type(error).__name__}: {shorten(str(error), 500)}"
 
 
-def _store(item: pytest.Item, report: pytest.TestReport, result: Result) -> None:
-    """Put the result where JUnit, xdist and our own summary find it."""
-    item.user_properties += [(name, str(getattr(result, name))) for name in PROPERTIES]
-    if result.outcome not in (Outcome.PASSED, Outcome.SKIPPED):
+def _store(item: pytest.Item, report: pytest.TestReport, results: list[Result]) -> None:
+    """Put the results, worst first, where JUnit, xdist and our own summary find them."""
+    worst = results[0]
+    item.user_properties += [(name, str(getattr(worst, name))) for name in PROPERTIES]
+    if worst.outcome not in (Outcome.PASSED, Outcome.SKIPPED):
         item.user_properties.append(("finding", str(report.longrepr)))
     report.user_properties = list(item.user_properties)
-    report.mcp_result = {name: str(getattr(result, name)) for name in Result.__dataclass_fields__}  # type: ignore[attr-defined]
-    if result.outcome not in (Outcome.PASSED, Outcome.SKIPPED):
-        report.mcp_result["text"] = str(report.longrepr)
+    names = Result.__dataclass_fields__
+    report.mcp_results = [{name: str(getattr(one, name)) for name in names} for one in results]  # type: ignore[attr-defined]
 
 
-def _result(report: Any) -> Result | None:
-    stored = getattr(report, "mcp_result", None)
-    return None if stored is None else Result(**{**stored, "outcome": Outcome(stored["outcome"])})
+def _results(report: Any) -> list[Result]:
+    stored = getattr(report, "mcp_results", [])
+    return [Result(**{**one, "outcome": Outcome(one["outcome"])}) for one in stored]
 
 
 # Showing -----------------------------------------------------------------------------------------
@@ -143,11 +169,11 @@ def _result(report: Any) -> Result | None:
 
 def pytest_report_teststatus(report: Any) -> tuple[str, str, str] | None:
     """Letters and words of our own for warned, informed and blocked checks."""
-    result = _result(report)
-    if result is None or result.outcome not in LETTERS:
+    outcome = next((result.outcome for result in _results(report)), None)
+    if outcome not in LETTERS:
         return None
-    category = "failed" if result.outcome is Outcome.BLOCKED else result.outcome.value
-    return category, LETTERS[result.outcome], result.outcome.upper()
+    category = "failed" if outcome is Outcome.BLOCKED else outcome.value
+    return category, LETTERS[outcome], outcome.upper()
 
 
 @pytest.hookimpl(trylast=True)
@@ -165,10 +191,8 @@ class Recorder:
         self.results = results
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep the result."""
-        result = _result(report)
-        if result is not None:
-            self.results.append(result)
+        """Keep what it told."""
+        self.results += _results(report)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

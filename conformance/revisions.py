@@ -38,3 +38,13 @@ def has_content(revision: str) -> bool:
 def paginates(revision: str) -> bool:
     """Whether lists have cursors (since 2024-11-05)."""
     return revision >= "2024-11-05"
+
+
+def elicits(revision: str) -> bool:
+    """Whether a server may ask the client's user for something (since 2025-06-18)."""
+    return revision >= "2025-06-18"
+
+
+def elicits_by_url(revision: str) -> bool:
+    """Whether it may send the user to a page, and offer tools when it samples (since 2025-11-25)."""
+    return revision >= "2025-11-25"

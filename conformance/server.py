@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, TypeVar
 
-from conformance.arguments import NoExample, Wrong, clearly_wrong, example, wrong_in_2020_12
-from conformance.session import NO_PARAMS, Closed, Reply, Session, Walk
+from conformance.client import DECLINING
+from conformance.generation import Invalid, NoExample, clearly_invalid, example, invalid_since_2020_12
+from conformance.progress import progress_in
+from conformance.session import FEATURES, NO_PARAMS, PING_SECONDS, Answer, Closed, Reply, Session, Walk
 from conformance.surface import LISTS, Settings, Surface, Tool
+from conformance.uris import expand, is_template, matches, variables
 from conformance.value import Value, members
 from conformance.verdict import Blocked, NotExercised, heard, not_exercised
 from conformance.wire import Kind
@@ -18,8 +22,11 @@ from conformance.wire import Kind
 T = TypeVar("T")
 R = TypeVar("R")
 MOST_SILENT_CALLS = 2
+BUSY = 1.0
 MOST_HANGS = 2
 MOST_READS = 10
+MOST_TEMPLATES = 5
+MOST_VALUES = 3
 SLOW = 2.0
 NO_SUCH_NAME = "conformance_no_such_name_8f14e45fceea167a"
 """A name, URI or cursor that no server has."""
@@ -27,11 +34,23 @@ NO_SUCH_NAME = "conformance_no_such_name_8f14e45fceea167a"
 
 @dataclass(frozen=True)
 class Call:
-    """A tool call and what became of it."""
+    """A tool call and what became of it.
+
+    ``asked`` is what the server asked of the client meanwhile, ``progress`` what it told of its progress;
+    ``pong`` is the answer to a ping that was sent while the call took its time.
+    """
 
     tool: Tool
     arguments: dict[str, Any]
     reply: Reply
+    asked: tuple[Value, ...] = ()
+    progress: tuple[Value, ...] = ()
+    pong: Reply | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether it was answered with an error of either kind."""
+        return self.reply.error is not None or self.reply.is_tool_error
 
 
 @dataclass(frozen=True)
@@ -42,16 +61,31 @@ class WrongCall:
     reply: Reply
 
 
+@dataclass(frozen=True)
+class Expansion:
+    """A URI that a template stands for, and what became of reading it.
+
+    ``sure``: the server itself completed the only variable of the template to this URI, so it is there.
+    """
+
+    template: Value
+    uri: str
+    sure: bool
+    reply: Reply
+
+
 class Server:
     """The subject in one revision.
 
     `session` is shared by the checks that leave no trace; `fresh` gives a process of one's own.  Tools are
     called once (`call`), prompts and resources fetched once, and all checks look at the same answers.  A
     process that died is replaced; its death is raised as `Blocked` once, for the check that met it.
+    ``common`` is for what the subject's servers in all revisions share.
     """
 
-    def __init__(self, settings: Settings, surface: Surface):
+    def __init__(self, settings: Settings, surface: Surface, common: dict[str, Any] | None = None):
         self.settings = settings
+        self.common = common if common is not None else {}
         self.surface = surface
         self.revision = surface.revision
         self.sessions: list[Session] = []
@@ -59,18 +93,21 @@ class Server:
         self._kept: dict[str, Any] = {}
         self._charged: set[str] = set()
         self._silent_calls = 0
+        self._silent_fetches = 0
         self._hangs = 0
 
     # Sessions
 
-    def connect(self, capabilities: Mapping[str, Any] | None = None) -> Session:
+    def connect(
+        self, capabilities: Mapping[str, Any] | None = None, client: Mapping[str, Answer] = DECLINING
+    ) -> Session:
         """A new process and a conversation with it, opened in this server's revision.
 
         Raises `Blocked` if it does not open as it did when it was probed.
         """
         for trouble in {"start", "hung"} & self._charged:
             not_exercised(f"the server is blocked ({trouble}): see the blocked check")
-        session = self.launch(capabilities)
+        session = self.launch(capabilities, client)
         hello = session.initialize(self.settings.start_timeout)
         if hello.value is None or session.revision != self.revision:
             session.close()
@@ -78,25 +115,49 @@ class Server:
             self.charge("start", Blocked(f"the server no longer starts: {hello}", hello.lines, stderr))
         return session
 
-    def launch(self, capabilities: Mapping[str, Any] | None = None) -> Session:
+    def launch(
+        self, capabilities: Mapping[str, Any] | None = None, client: Mapping[str, Answer] = DECLINING
+    ) -> Session:
         """A new process to which nothing has been said yet."""
         session = Session(
             self.settings.start(),
             revision=self.revision,
             timeout=self.settings.timeout,
             capabilities=capabilities,
+            client=client,
         )
         self.sessions.append(session)
         return session
 
+    def proposed(self, revision: str) -> Reply:
+        """What a new process answers when it is asked for ``revision``; asked once for all revisions."""
+        key = f"proposed {revision}"
+        if key not in self.common:
+            self.common[key] = self._proposed(revision)
+        reply: Reply = self.common[key]
+        return reply
+
+    def _proposed(self, revision: str) -> Reply:
+        if self.surface.asked == revision:
+            request, line = self.surface.hello
+            return Reply(request, line, line.message)
+        with Session(self.settings.start(), revision=revision, timeout=self.settings.timeout) as session:
+            return session.propose(self.settings.start_timeout)
+
     @contextmanager
-    def fresh(self, capabilities: Mapping[str, Any] | None = None) -> Iterator[Session]:
-        """A process of one's own, ended afterwards."""
-        session = self.connect(capabilities)
+    def fresh(
+        self, capabilities: Mapping[str, Any] | None = None, client: Mapping[str, Answer] = DECLINING
+    ) -> Iterator[Session]:
+        """A process of one's own, ended afterwards; ``client`` answers what the server asks for."""
+        session = self.connect(capabilities, client)
         try:
             yield session
         finally:
             session.close()
+
+    def with_environment(self, **variables: str) -> Server:
+        """The same subject with more environment variables."""
+        return Server(replace(self.settings, env={**self.settings.env, **variables}), self.surface)
 
     @property
     def session(self) -> Session:
@@ -200,21 +261,34 @@ class Server:
 
     def completion_request(self) -> dict[str, Any] | None:
         """Params for ``completion/complete`` of the first thing listed that has an argument."""
+        return next(self.completion_requests(), None)
+
+    def completion_requests(self) -> Iterator[dict[str, Any]]:
+        """Params for ``completion/complete`` of every argument of a prompt and variable of a template."""
         for prompt in self.listed("prompts/list"):
-            for argument in members([*(prompt.get("arguments") or Value([])).each()], "name"):
-                ref = {"type": "ref/prompt", "name": prompt.json["name"]}
-                return {"ref": ref, "argument": {"name": argument.json, "value": ""}}
+            arguments = members([*(prompt.get("arguments") or Value([])).each()], "name")
+            for name, argument in product(members([prompt], "name"), arguments):
+                if name.is_a(str) and argument.is_a(str):
+                    ref = {"type": "ref/prompt", "name": name.json}
+                    yield {"ref": ref, "argument": {"name": argument.json, "value": ""}}
         for template in members(self.listed("resources/templates/list"), "uriTemplate"):
-            if template.is_a(str) and "{" in template.json:
-                variable = template.json.partition("{")[2].partition("}")[0].strip("+#./;?&*").split(",")[0]
+            for variable in variables(template.json) if template.is_a(str) else ():
                 ref = {"type": "ref/resource", "uri": template.json}
-                return {"ref": ref, "argument": {"name": variable, "value": ""}}
-        return None
+                yield {"ref": ref, "argument": {"name": variable, "value": ""}}
 
     # Calling tools
 
+    def examples(self, tool: Tool) -> list[dict[str, Any]]:
+        """The arguments that the user vouches for."""
+        return self.settings.vouched(tool.name)
+
     def arguments(self, tool: Tool) -> dict[str, Any]:
-        """Valid arguments for a tool.  Raises `conformance.arguments.NoExample`."""
+        """Valid arguments for a tool, the user's first if there are any.
+
+        Raises `conformance.generation.NoExample`.
+        """
+        for arguments in self.examples(tool):
+            return arguments
         made: dict[str, Any] = self.once(
             f"arguments {tool.name}", lambda: example(tool.input_schema, self.revision)
         )
@@ -248,13 +322,27 @@ class Server:
     def _call(self, tool: Tool, arguments: dict[str, Any]) -> Call:
         if self._silent_calls >= MOST_SILENT_CALLS:
             not_exercised(f"{MOST_SILENT_CALLS} tools did not answer, so no more are called")
-        session = self.shared("calls")
-        reply = session.request("tools/call", {"name": tool.name, "arguments": arguments})
-        if reply.fault is not None and not isinstance(reply.fault, Closed):
+        call = self.call_in(self.shared("calls"), tool, arguments)
+        if call.reply.fault is not None and not isinstance(call.reply.fault, Closed):
             self._silent_calls += 1
-        elif reply.fault is None:
+        return call
+
+    def call_in(self, session: Session, tool: Tool, arguments: dict[str, Any]) -> Call:
+        """Call a tool in a conversation, if it may be called; it is asked to tell its progress."""
+        before = len(session.lines)
+        meta = {"progressToken": f"progress-{before}"}
+        params = {"name": tool.name, "arguments": arguments, "_meta": meta}
+        request = session.send("tools/call", params)
+        session.wait_for(lambda: session.is_answered(request), BUSY)
+        busy = not session.is_answered(request) and not session.closed
+        ping = session.send("ping") if busy else None
+        reply = session.await_reply(request)
+        pong = session.await_reply(ping, PING_SECONDS if reply.fault is None else 0.0) if ping else None
+        if reply.fault is None:
             session.settle()
-        return Call(tool, arguments, reply)
+        asked = tuple(session.asked(*FEATURES, since=before))
+        progress = tuple(one.notification for one in progress_in(session.lines[before:]) if one.request)
+        return Call(tool, arguments, reply, asked, progress, pong)
 
     def is_slow(self, call: Call) -> bool:
         """Whether a tool takes so long that it is called only once."""
@@ -285,6 +373,65 @@ class Server:
             return []
         items = self.walk("resources/list").items[:MOST_READS]
         return _exercised(self._resource, items)
+
+    def read(self, uri: str) -> Reply:
+        """A resource, read once in a run, listed or not."""
+        return self._fetch("resources/read", uri, {"uri": uri}, "resources.read.not-found-is-error")
+
+    def expansions(self) -> list[Expansion]:
+        """Some URIs that the listed templates stand for, read once: completed by the server, or listed."""
+        found = [item for item in self.listed("resources/templates/list") if _is_expandable(item)]
+        pairs = [
+            (template, uri, sure)
+            for template in found[:MOST_TEMPLATES]
+            for uri, sure in self._uris_of(template.json["uriTemplate"])
+        ]
+        return _exercised(lambda pair: Expansion(*pair, self.read(pair[1])), pairs)
+
+    def _uris_of(self, template: str) -> list[tuple[str, bool]]:
+        known = {name: self.completed(template, name) for name in variables(template)}
+        rows = [
+            {name: values[at % len(values)] for name, values in known.items()}
+            for at in range(max(map(len, known.values())))
+            if all(known.values())
+        ]
+        made = {expand(template, row): len(known) == 1 for row in rows}
+        listed = [uri.json for uri in members(self.listed("resources/list"), "uri") if uri.is_a(str)]
+        fitting = [uri for uri in listed[:MOST_READS] if matches(template, uri)]
+        return [*made.items(), *((uri, False) for uri in fitting[:MOST_VALUES] if uri not in made)]
+
+    def completed(self, template: str, variable: str) -> list[str]:
+        """Some values that the server itself gives for a variable of a template, asked for once."""
+        values: list[str] = self.once(
+            f"completed {template} {variable}", lambda: self._completed(template, variable)
+        )
+        return values
+
+    def _completed(self, template: str, variable: str) -> list[str]:
+        for typed in ("", "1", "a"):
+            if "no completion" in self._kept:
+                break
+            ref, argument = {"type": "ref/resource", "uri": template}, {"name": variable, "value": typed}
+            reply = self.session.request("completion/complete", {"ref": ref, "argument": argument})
+            if reply.fault is not None or reply.code == -32601:
+                self._kept["no completion"] = reply
+            found = members([reply.value or Value({})], "completion", "values")
+            values = [value.json for array in found for value in array.each() if value.is_a(str)]
+            if any(values):
+                return [value for value in values if value][:MOST_VALUES]
+        return []
+
+    def is_templated(self, uri: str) -> bool:
+        """Whether a listed template could stand for a URI."""
+        patterns = members(self.listed("resources/templates/list"), "uriTemplate")
+        return any(pattern.is_a(str) and matches(pattern.json, uri) for pattern in patterns)
+
+    def is_not_found(self, reply: Reply) -> bool:
+        """Whether a read is refused as one of a resource that does not exist."""
+        if reply.error is None or reply.code == -32002:
+            return reply.error is not None
+        uri, unknown, words = reply.request.message["params"]["uri"], self.read(NO_SUCH_URI), _words(reply)
+        return uri in words and words.replace(uri, NO_SUCH_URI) == _words(unknown)
 
     def tool_blocks(self, *types: str) -> list[Value]:
         """Every content block of these types (all if none are named) in the results of tools."""
@@ -347,24 +494,30 @@ class Server:
 
         Meant for a tool that may be called: if the server does not validate, the tool runs.
         """
-        return self._wrong_calls("invalid", call, clearly_wrong)
+        schema = call.tool.input_schema
+        return self._wrong_calls(
+            "invalid", call, lambda: clearly_invalid(schema, self.revision, call.arguments)
+        )
 
     def calls_wrong_in_2020_12(self, call: Call) -> list[WrongCall]:
         """Calls whose arguments only a keyword of the 2020-12 dialect forbids, made once."""
-        return self._wrong_calls("2020-12", call, wrong_in_2020_12)
+        schema = call.tool.input_schema
+        return self._wrong_calls("2020-12", call, lambda: invalid_since_2020_12(schema, self.revision))
 
-    def _wrong_calls(self, key: str, call: Call, make: Callable[..., list[Wrong]]) -> list[WrongCall]:
+    def _wrong_calls(self, key: str, call: Call, make: Callable[[], list[Invalid]]) -> list[WrongCall]:
         def all_calls() -> list[WrongCall]:
-            wrongs = make(call.tool.input_schema, call.arguments, self.revision)
-            return [
-                WrongCall(wrong.what, self.call_again(call, self._params(call, wrong))) for wrong in wrongs
-            ]
+            try:
+                return [self._wrong_call(call, wrong) for wrong in make()]
+            except NoExample as error:
+                not_exercised(f"no invalid arguments for {call.tool.name}: {error}")
 
         found: list[WrongCall] = self.once(f"{key} {call.tool.name}", all_calls)
         return found
 
-    def _params(self, call: Call, wrong: Wrong) -> dict[str, Any]:
-        return {"name": call.tool.name, "arguments": wrong.arguments}
+    def _wrong_call(self, call: Call, wrong: Invalid) -> WrongCall:
+        params = {"name": call.tool.name, "arguments": wrong.arguments}
+        what = f"{wrong.detail!r} is missing" if wrong.kind == "missing" else f"{wrong.pointer} is wrong"
+        return WrongCall(f"{what} ({wrong.keyword})", self.call_again(call, params))
 
     def tool_errors(self) -> list[Reply]:
         """Every tool result so far that reports an error, of valid, invalid and unknown calls alike."""
@@ -427,13 +580,23 @@ class Server:
         uri = item.get("uri")
         if uri is None or not uri.is_a(str):
             not_exercised("a resource without a URI")
-        return self._fetch("resources/read", uri.json, {"uri": uri.json})
+        params = {"uri": uri.json}
+        return self._fetch("resources/read", uri.json, params, "resources.read.listed-is-readable")
 
-    def _fetch(self, method: str, key: str, params: Mapping[str, Any]) -> Reply:
-        reply: Reply = self.once(f"{method} {key}", lambda: self.shared("calls").request(method, params))
+    def _fetch(self, method: str, key: str, params: Mapping[str, Any], requirement: str = "") -> Reply:
+        reply: Reply = self.once(f"{method} {key}", lambda: self._fetched(method, params))
         if reply.fault is not None:
             reason = f"{method} of {key} was not answered: {reply.fault}"
-            self.charge(f"{method} {key}", Blocked(reason, reply.lines, reply.fault.stderr))
+            blocked = Blocked(reason, reply.lines, reply.fault.stderr, requirement)
+            self.charge(f"{method} {key}", blocked)
+        return reply
+
+    def _fetched(self, method: str, params: Mapping[str, Any]) -> Reply:
+        if self._silent_fetches >= MOST_SILENT_CALLS:
+            not_exercised(f"{MOST_SILENT_CALLS} prompts or resources did not come, so no more are fetched")
+        reply = self.shared("calls").request(method, params)
+        if reply.fault is not None and not isinstance(reply.fault, Closed):
+            self._silent_fetches += 1
         return reply
 
     def once(self, key: str, make: Callable[[], Any]) -> Any:
@@ -491,6 +654,11 @@ NOT_FOUND: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("resources", "resources/read", {"uri": NO_SUCH_URI}),
 )
 """For each feature a well-formed request for something that does not exist."""
+
+
+def _is_expandable(template: Value) -> bool:
+    text = template.get("uriTemplate")
+    return text is not None and text.is_a(str) and is_template(text.json) and variables(text.json) != []
 
 
 def same_refusal(one: Reply, other: Reply) -> bool:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from conformance import revisions
 from conformance.process import EOF, Overlong, Process
 from conformance.value import Value, members
-from conformance.wire import ABSENT, Kind, Line, encode, id_key, kind, shorten, show
+from conformance.wire import ABSENT, Kind, Line, encode, id_key, is_message, kind, shorten, show
 
 CLIENT_INFO = {"name": "mcp-conformance", "version": "0.1.0"}
 NO_PARAMS: Any = ABSENT
@@ -24,20 +26,37 @@ NO_ID = (id_key(None), id_key(ABSENT))
 """How answers are filed that name no request."""
 IDENTIFIERS = {"tools": "name", "prompts": "name", "resources": "uri", "resourceTemplates": "uriTemplate"}
 """The member that identifies an item of each list."""
+FEATURES = {
+    "roots/list": "roots",
+    "sampling/createMessage": "sampling",
+    "elicitation/create": "elicitation",
+}
+"""What a server may ask of a client that declared the capability."""
+
+Answer = Callable[[Any, str], Mapping[str, Any] | None]
+"""What a client answers to the params of a request, in a revision: a ``result`` or an ``error``, as members of
+the response, or None to leave the request open."""
+NO_ANSWERS: Mapping[str, Answer] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class Silence:
-    """No answer came in ``seconds``; ``strays`` are the ids of answers that nobody asked for."""
+    """No answer came in ``seconds``.
+
+    ``strays`` are the ids of answers that nobody asked for; ``unended`` says that a message came without its
+    line end.
+    """
 
     seconds: float
     strays: tuple[Any, ...] = ()
     stderr: str = ""
+    unended: bool = False
 
     def __str__(self) -> str:
         ids = ", ".join(show(id, 40) for id in self.strays[:3])
         strays = f", but one came with id {ids} that nobody asked for" if self.strays else ""
-        return f"no answer within {self.seconds:g} s{strays}"
+        unended = ", but a message without its line end" if self.unended else ""
+        return f"no answer within {self.seconds:g} s{strays}{unended}"
 
 
 @dataclass(frozen=True)
@@ -200,9 +219,9 @@ class Walk:
 class Session:
     """A conversation with one process in one revision.
 
-    ``capabilities`` are what the session declares as a client; it answers the requests that belong to them
-    and refuses all others with -32601.  Nothing here raises for what a server does: a request that is not
-    answered gives a `Reply` with a ``fault``.
+    ``capabilities`` are what the session declares as a client; what the server may ask of it then is answered
+    from ``client``, by method, ping is answered always, and everything else is refused.  Nothing here raises
+    for what a server does: a request that is not answered gives a `Reply` with a ``fault``.
     """
 
     def __init__(
@@ -212,12 +231,16 @@ class Session:
         revision: str = revisions.LATEST_HANDSHAKE,
         timeout: float = 30.0,
         capabilities: Mapping[str, Any] | None = None,
+        client: Mapping[str, Answer] = NO_ANSWERS,
     ):
         self.process = process
         self.revision = revision
         self.timeout = timeout
         self.capabilities = dict(capabilities or {})
+        self.client = client
+        self.client_info: dict[str, Any] = dict(CLIENT_INFO)
         self.lines: list[Line] = []
+        self.unended: Line | None = None
         self.hello: Reply | None = None
         self.closed = False
         self.silent = False
@@ -229,17 +252,22 @@ class Session:
 
     def initialize(self, timeout: float | None = None) -> Reply:
         """Ask for ``self.revision``; when the server agrees to one, adopt it and say ``initialized``."""
+        hello = self.propose(timeout)
+        if hello.value is not None:
+            self.notify("notifications/initialized")
+        return hello
+
+    def propose(self, timeout: float | None = None) -> Reply:
+        """Ask for ``self.revision`` and adopt what the server agrees to; ``initialized`` is left to say."""
         params = {
             "protocolVersion": self.revision,
             "capabilities": self.capabilities,
-            "clientInfo": CLIENT_INFO,
+            "clientInfo": self.client_info,
         }
         self.hello = self.request("initialize", params, timeout=timeout)
         offered = self.hello.value.get("protocolVersion") if self.hello.value is not None else None
         if offered is not None and offered.json in revisions.HANDSHAKE:
             self.revision = offered.json
-        if self.hello.value is not None:
-            self.notify("notifications/initialized")
         return self.hello
 
     @property
@@ -279,6 +307,14 @@ class Session:
         """Send any JSON value as one line."""
         return self.send_raw(encode(message), message)
 
+    def send_together(self, *messages: Any) -> list[Line]:
+        """Send each JSON value as a line of its own, all of them in one write."""
+        at = self.process.age
+        lines = [Line(sent=True, raw=encode(one), at=at, message=one) for one in messages]
+        self.lines += lines
+        self.process.write(b"".join(line.raw + b"\n" for line in lines))
+        return lines
+
     def send_text(self, method: str, params: bytes) -> Line:
         """Send a request whose params are given as JSON text, which may be text that is none."""
         id = next(self._ids)
@@ -313,14 +349,19 @@ class Session:
         meanwhile = [line for line in self.lines[before:] if not line.sent]
         return Reply(request, fault=self._fault(seconds), meanwhile=tuple(meanwhile[:MEANWHILE]))
 
+    def is_answered(self, request: Line) -> bool:
+        """Whether the answer to a request that `send` has sent is there, and not yet taken."""
+        return id_key(request.message["id"]) in self._answers
+
     def _fault(self, seconds: float) -> Fault:
         if self.flooded:
             return Flood(len(self.lines), self.process.stderr)
         if self.closed:
             return Closed(self.process.wait(1.0), self.process.stderr)
         self.silent = True
+        self._keep_unended()
         strays = tuple(message.get("id") for _, message in self._answers.values())
-        return Silence(seconds, strays, self.process.stderr)
+        return Silence(seconds, strays, self.process.stderr, self.unended is not None)
 
     def settle(self) -> Reply:
         """Wait until the server has worked off all it was sent: one ping there and back."""
@@ -362,6 +403,24 @@ class Session:
         found = self.received(Kind.NOTIFICATION)
         return [(line, message) for line, message in found if method in ("", message["method"])]
 
+    def asked(self, *methods: str, since: int = 0) -> list[Value]:
+        """What the server has asked of this client by these methods, after so many lines."""
+        said = (line for line in self.lines[since:] if not line.sent)
+        found = (Value(message, "", (line,)) for line in said for message in line.parts())
+        return [one for one in found if kind(one.json) is Kind.REQUEST and one.json["method"] in methods]
+
+    @property
+    def said(self) -> list[Line]:
+        """Every line the server has written so far."""
+        return [line for line in self.lines if not line.sent]
+
+    def said_since(self, sent: Line) -> list[Line]:
+        """What the server has written since a line was sent, but no answers to other pings."""
+        ours = (line.message for line in self.lines if line.sent and line is not sent)
+        pings = [id_key(one["id"]) for one in ours if kind(one) is Kind.REQUEST and one["method"] == "ping"]
+        later = (line for line in self.said if line.at >= sent.at)
+        return [line for line in later if not _answers(line.message, pings)]
+
     def noise(self) -> list[Line]:
         """The lines on stdout that are not JSON."""
         return [line for line in self.lines if line.fault]
@@ -381,6 +440,7 @@ class Session:
             at, data = item
             if data is EOF:
                 self.closed = True
+                self._keep_unended()
                 return
             size -= self._take(data, at)
             if len(self.lines) > lines or size < 0:
@@ -402,16 +462,46 @@ class Session:
                 self._answers.setdefault(id_key(message.get("id", ABSENT)), (line, message))
         return len(line.raw)
 
+    def _keep_unended(self) -> None:
+        line = Line.received(self.process.unended, self.process.age)
+        if is_message(line.message):
+            self.unended = line
+
     def _answer(self, message: Mapping[str, Any]) -> None:
-        answer = ANSWERS.get(message["method"]) if isinstance(message["method"], str) else None
-        reply: dict[str, Any] = {"jsonrpc": "2.0", "id": message["id"]}
-        if answer is None or (answer.capability and answer.capability not in self.capabilities):
-            reply["error"] = {"code": -32601, "message": "This client does not offer that."}
+        method, params = message["method"], message.get("params")
+        if method == "ping":
+            answer: Mapping[str, Any] | None = {"result": {}}
         else:
-            reply["result"] = answer.result
-        self.send_message(reply)
+            answer = self._refusal(method, params) or self.client[method](params, self.revision)
+        if answer is not None:
+            with suppress(ValueError, RecursionError):  # its id is none that could be written
+                self.send_message({"jsonrpc": "2.0", "id": message["id"], **answer})
+
+    def _refusal(self, method: Any, params: Any) -> Mapping[str, Any] | None:
+        """The error for a request that this client does not take; None if it takes it."""
+        feature = FEATURES.get(method) if isinstance(method, str) else None
+        if feature is None or feature not in self.capabilities or method not in self.client:
+            return {"error": {"code": -32601, "message": "This client does not offer that."}}
+        mode = params.get("mode", "form") if isinstance(params, dict) else "form"
+        modes = list(self.capabilities[feature] or ["form"])
+        if feature == "elicitation" and mode not in modes:
+            return {"error": {"code": -32602, "message": "This client does not offer that mode."}}
+        return None
+
+    def forget(self) -> None:
+        """Forget every line so far, and the answers that nobody took; for when no request is open."""
+        self.lines.clear()
+        self._answers.clear()
 
     # The end
+
+    def finish(self, timeout: float) -> int | None:
+        """Close the server's stdin and read what it still writes; its exit status, None if it lives on."""
+        deadline = time.monotonic() + timeout
+        self.process.close_stdin()
+        self._listen(timeout, lambda: False)
+        self.closed = True
+        return self.process.wait(max(0.0, deadline - time.monotonic()))
 
     def close(self) -> None:
         """End the process."""
@@ -428,16 +518,6 @@ class Session:
         return "\n".join(f"{'>' if line.sent else '<'} {shorten(line.text)}" for line in self.lines)
 
 
-@dataclass(frozen=True)
-class Answer:
-    """How the session answers a server's request, if it declared ``capability``."""
-
-    capability: str
-    result: Any
-
-
-ANSWERS = {
-    "ping": Answer("", {}),
-    "roots/list": Answer("roots", {"roots": []}),
-    "elicitation/create": Answer("elicitation", {"action": "decline"}),
-}
+def _answers(message: Any, ids: list[tuple[str, str]]) -> bool:
+    """Whether a message is the answer to a request with one of these ids."""
+    return kind(message) in (Kind.RESULT, Kind.ERROR) and id_key(message.get("id", ABSENT)) in ids

@@ -6,16 +6,18 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from conformance import revisions
+from conformance.dialects import Unjudgeable, instance_errors
 from conformance.process import Process
 from conformance.sandbox import Sandbox, importable, rooted, without_secrets
 from conformance.session import Reply, Session, Walk
 from conformance.value import Value
-from conformance.wire import Line, decode, shorten, show
+from conformance.wire import Line, decode, shorten, show, torn
 
 LISTS = {
     "tools/list": ("tools", "tools"),
@@ -24,6 +26,9 @@ LISTS = {
     "resources/templates/list": ("resources", "resourceTemplates"),
 }
 """Each list method with the capability it belongs to and the member of its result."""
+
+PROFILES = {"none": 0, "quick": 50, "thorough": 500}
+"""How many values Hypothesis makes for whatever is fuzzed, in each profile; with 0, nothing is fuzzed."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +45,9 @@ class Settings:
 
     ``command`` is the program and its words, ``timeout`` and ``start_timeout`` are in seconds.  ``call``
     holds ``readonly``, ``all``, or patterns of tool names that may be called; nothing if it is empty.
+    ``samples`` are arguments the user vouches for; they release no tool.
     Without a ``cwd`` the server works in the ``sandbox``, where its home is too unless ``inherit_home``;
-    without a ``sandbox`` it works here.
+    without a ``sandbox`` it works here.  Paths in the command start from ``here``.
     """
 
     command: tuple[str, ...]
@@ -54,9 +60,11 @@ class Settings:
     call: tuple[str, ...] = ("readonly",)
     failing_tool: Sample | None = None
     changing_tool: Sample | None = None
+    samples: tuple[Sample, ...] = ()
     transcripts: Path = Path(".mcp-conformance")
     seed: int = 0
-    examples: int = 30
+    examples: int = 50
+    here: Path = field(default_factory=Path.cwd)
 
     def may_call(self, tool: Tool) -> bool:
         """Whether the user lets this tool run (``--mcp-call``)."""
@@ -65,6 +73,10 @@ class Settings:
             for pattern in self.call
         )
 
+    def vouched(self, tool: str) -> list[dict[str, Any]]:
+        """The arguments the user vouches for, for the tool of that name (``--mcp-example``)."""
+        return [dict(sample.arguments) for sample in self.samples if sample.tool == tool]
+
     def start(self) -> Process:
         """Start one process of the subject.  Raises `conformance.process.CannotStart`."""
         environment = without_secrets(os.environ)
@@ -72,9 +84,9 @@ class Settings:
         if self.sandbox is not None:
             environment |= {} if self.inherit_home else self.sandbox.variables()
             if cwd is None:
-                here, cwd = Path.cwd(), self.sandbox.work
-                command = rooted(command, here)
-                environment |= importable(command, here, environment)
+                cwd = self.sandbox.work
+                command = rooted(command, self.here)
+                environment |= importable(command, self.here, environment)
         return Process(command, env={**environment, **self.env}, cwd=cwd)
 
 
@@ -141,6 +153,11 @@ class Surface:
         return Value(result if isinstance(result, dict) else {}, "result", self.hello)
 
     @property
+    def asked(self) -> str:
+        """The revision that the server was asked for."""
+        return str(self.hello[0].message["params"]["protocolVersion"]) if self.hello else self.revision
+
+    @property
     def dead(self) -> bool:
         """Whether no conversation came about at all."""
         return any(trouble.name == "start" for trouble in self.troubles)
@@ -194,22 +211,33 @@ def probe(settings: Settings, revision: str, *, exactly: bool) -> Surface:
     With ``exactly``, a server that offers another revision than ``revision`` has refused it; otherwise the
     revision it offers is taken.  Raises `conformance.process.CannotStart`; all else is in the surface.
     """
-    session = Session(settings.start(), revision=revision, timeout=settings.timeout)
-    with session:
-        hello = session.initialize(settings.start_timeout)
-        trouble = _hello_trouble(settings, session, hello)
-        if trouble is not None:
-            return Surface(revision, hello.lines, troubles=(trouble,), noise=len(session.noise()))
-        if exactly and session.revision != revision:
-            return Surface(revision, hello.lines, refused=session.revision)
-        tools, troubles = _probe_tools(session)
-        return Surface(session.revision, hello.lines, tools, troubles, len(session.noise()))
+    with Session(settings.start(), revision=revision, timeout=settings.timeout) as session:
+        return opened(settings, session, exactly=exactly)
+
+
+def opened(settings: Settings, session: Session, *, exactly: bool) -> Surface:
+    """What a server offers in a conversation that is opened with this, as `probe` tells it."""
+    revision = session.revision
+    hello = session.initialize(settings.start_timeout)
+    trouble = _hello_trouble(settings, session, hello)
+    if trouble is not None:
+        return Surface(revision, hello.lines, troubles=(trouble,), noise=len(session.noise()))
+    if exactly and session.revision != revision:
+        return Surface(revision, hello.lines, refused=session.revision)
+    tools, troubles = _probe_tools(session)
+    return Surface(session.revision, hello.lines, tools, troubles, len(session.noise()))
 
 
 def _hello_trouble(settings: Settings, session: Session, hello: Reply) -> Trouble | None:
-    def trouble(reason: str) -> Trouble:
-        return Trouble("start", "lifecycle.initialize.responds", reason, hello.lines, session.process.stderr)
+    def trouble(reason: str, rule: str = "lifecycle.initialize.responds") -> Trouble:
+        return Trouble("start", rule, reason, hello.lines, session.process.stderr)
 
+    if session.unended is not None:
+        reason = f"the server answered initialize without a line end: {shorten(session.unended.text)}"
+        return trouble(reason, "stdio.newline-delimited")
+    if hello.fault is not None and torn(session.said):
+        reason = "the server never answered initialize on one line: it wrote a message of several lines"
+        return trouble(reason, "stdio.no-embedded-newline")
     if hello.fault is not None:
         what = "; what it wrote to stdout is not JSON-RPC" if session.noise() else ""
         where = "" if settings.cwd else " (it ran in a throwaway directory: --cwd . runs it here)"
@@ -281,6 +309,34 @@ class Subject:
     def surface(self, revision: str) -> Surface:
         """The surface in one revision."""
         return next(one for one in self.surfaces if one.revision == revision)
+
+    def mistake(self) -> str:
+        """What is wrong with the arguments that the user vouches for; empty if nothing is."""
+        return next(filter(None, map(self._mistake, self.settings.samples)), "")
+
+    def _mistake(self, sample: Sample) -> str:
+        tools = [(surface.revision, tool) for surface in self.live for tool in surface.tools]
+        names = sorted({tool.name for _, tool in tools})
+        if sample.tool not in names:
+            is_certain = self.live and not any(surface.troubles for surface in self.live)
+            return f"the server has no tool {sample.tool!r}{_near(sample.tool, names)}" if is_certain else ""
+        for revision, tool in tools:
+            errors = _errors(sample, tool, revision) if tool.name == sample.tool else []
+            if errors:
+                return f"these arguments are not valid for {sample.tool} in {revision}: {errors[0]}"
+        return ""
+
+
+def _near(name: str, names: list[str]) -> str:
+    near = get_close_matches(name, names, 1)
+    return f"; did you mean {near[0]}?" if near else f"; it has {shorten(', '.join(names) or 'none', 400)}"
+
+
+def _errors(sample: Sample, tool: Tool, revision: str) -> list[str]:
+    try:
+        return instance_errors(dict(sample.arguments), tool.input_schema, revision)
+    except Unjudgeable:
+        return []
 
 
 def probe_all(settings: Settings, wanted: Sequence[str]) -> Subject:

@@ -122,7 +122,8 @@ def reduced(items: Sequence[T], fails: Callable[[Sequence[T]], bool], most: int 
 
     ``fails`` is asked ``most`` times at most; it holds for all of ``items``.
     """
-    kept, parts = list(items), 2
+    kept, most = _shortest_end(list(items), fails, most)
+    parts = 2
     while len(kept) >= 2 and most > 0:
         size = max(1, len(kept) // parts)
         for start in range(0, len(kept), size):
@@ -138,3 +139,19 @@ def reduced(items: Sequence[T], fails: Callable[[Sequence[T]], bool], most: int 
                 return kept
             parts = min(len(kept), parts * 2)
     return kept
+
+
+def _shortest_end(items: list[T], fails: Callable[[Sequence[T]], bool], most: int) -> tuple[list[T], int]:
+    """The shortest end of ``items`` found by halving that still fails, and how often may be asked yet.
+
+    Most failures that need a history need the last part of it, or a number of requests.
+    """
+    passing, failing = 0, len(items)
+    while failing - passing > 1 and most > 0:
+        middle = (passing + failing) // 2
+        most -= 1
+        if fails(items[-middle:]):
+            failing = middle
+        else:
+            passing = middle
+    return items[-failing:], most

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, Self, TypeVar
 
 from conformance.catalogue import Requirement
 from conformance.session import Reply
@@ -43,22 +43,43 @@ MOST_OFFENDERS = 3
 T = TypeVar("T")
 
 
-class Finding(AssertionError):  # noqa: N818  (a verdict, not an error)
+class Verdict:
+    """What a `Finding` and a `Blocked` have in common: one check may tell several, the worst is raised."""
+
+    others: tuple[Finding | Blocked, ...] = ()
+
+    def with_others(self, others: Iterable[Finding | Blocked]) -> Self:
+        """This verdict, with others that the same check tells."""
+        self.others = tuple(others)
+        return self
+
+
+class Finding(Verdict, AssertionError):  # noqa: N818  (a verdict, not an error)
     """The server broke a rule.
 
     ``expected`` and ``got`` are one sentence or value each; ``lines`` are the wire lines that prove it.
-    ``requirement`` names the rule that was broken, if it is not the one that the check cites.
+    ``requirement`` names the rule that was broken, if it is not the one that the check cites.  What is
+    ``advisory`` informs, whatever the rule's level.
     """
 
-    def __init__(self, expected: str, got: str, lines: Sequence[Line] = (), requirement: str = ""):
+    def __init__(
+        self,
+        expected: str,
+        got: str,
+        lines: Sequence[Line] = (),
+        requirement: str = "",
+        *,
+        advisory: bool = False,
+    ):
         super().__init__(expected, got)
         self.expected, self.got, self.lines, self.requirement = expected, got, tuple(lines), requirement
+        self.advisory = advisory
 
     def __str__(self) -> str:
         return f"expected {self.expected}, got {self.got}"
 
 
-class Blocked(Exception):  # noqa: N818  (a verdict, not an error)
+class Blocked(Verdict, Exception):  # noqa: N818  (a verdict, not an error)
     """A rule that applies could not be exercised, through the server's fault: red, and never a pass.
 
     ``requirement`` and ``tool`` name the rule that was broken, if it is not the one that the check cites.

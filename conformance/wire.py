@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
+
+
+NOT_UTF_8 = "not UTF-8"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Absent(Enum):
@@ -73,7 +77,10 @@ class Line:
 
 def encode(message: Any) -> bytes:
     """One message as a line without its line end: compact, and ASCII so that any reader can take it."""
-    return json.dumps(message, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
+    return _ENCODER.encode(message).encode()
+
+
+_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
 def decode(raw: bytes) -> tuple[Any, str, tuple[str, ...]]:
@@ -82,10 +89,12 @@ def decode(raw: bytes) -> tuple[Any, str, tuple[str, ...]]:
     ``message`` is `ABSENT` exactly when ``fault`` is not empty.
     """
     oddities: list[str] = []
+    if raw.startswith(BYTE_ORDER_MARK):
+        oddities.append("byte order mark")
     try:
-        text = raw.removesuffix(b"\r").decode("utf-8")
+        text = raw.removeprefix(BYTE_ORDER_MARK).removesuffix(b"\r").decode("utf-8")
     except UnicodeDecodeError as error:
-        return ABSENT, f"not UTF-8: {error.reason} at byte {error.start}", ()
+        return ABSENT, f"{NOT_UTF_8}: {error.reason} at byte {error.start}", ()
     try:
         message = json.loads(
             text,
@@ -126,9 +135,57 @@ def kind(message: Any) -> Kind:
     return Kind.ERROR if "error" in message else Kind.OTHER
 
 
+MOST_PIECES = 200
+
+
+def is_message(value: Any) -> bool:
+    """Whether a JSON value says of itself that it is a message of JSON-RPC."""
+    return isinstance(value, dict) and "jsonrpc" in value
+
+
+def glued(line: Line) -> bool:
+    """Whether a line is several messages, one behind the other."""
+    text, messages = line.text.strip(), 0
+    while text:
+        value, end = _leading(text)
+        if not is_message(value):
+            return False
+        text, messages = text[end:].lstrip(), messages + 1
+    return messages > 1
+
+
+def torn(lines: Sequence[Line]) -> list[tuple[Line, ...]]:
+    """Each run of lines that is one message only when it is put together again."""
+    found: list[tuple[Line, ...]] = []
+    start = 0
+    while start < len(lines):
+        pieces = _torn(lines[start : start + MOST_PIECES])
+        found += [pieces] if pieces else []
+        start += max(1, len(pieces))
+    return found
+
+
+def _torn(lines: Sequence[Line]) -> tuple[Line, ...]:
+    if not lines[0].fault or not lines[0].raw.lstrip().startswith(b"{"):
+        return ()
+    text = "\n".join(line.text for line in lines)
+    blank = len(text) - len(text.lstrip())
+    value, end = _leading(text[blank:])
+    breaks = text.count("\n", 0, blank + end)
+    return tuple(lines[: breaks + 1]) if breaks and is_message(value) else ()
+
+
+def _leading(text: str) -> tuple[Any, int]:
+    """The JSON value that a text begins with, and where it ends; `ABSENT` if there is none."""
+    try:
+        return json.JSONDecoder(strict=False).raw_decode(text)
+    except (ValueError, RecursionError):
+        return ABSENT, 0
+
+
 def id_key(id: Any) -> tuple[str, str]:
     """A dictionary key that holds ids apart by type, as JSON does: 1, "1", true and null all differ."""
-    return type(id).__name__, json.dumps(id, sort_keys=True, default=repr)
+    return type(id).__name__, str(id) if type(id) is int else json.dumps(id, sort_keys=True, default=repr)
 
 
 def shorten(text: str, limit: int = 600) -> str:

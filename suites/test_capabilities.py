@@ -16,7 +16,7 @@ def test_a_server_with_tools_declares_them(server):
         raise Finding("a tools capability", f"none, although it lists {served[0]}", served[0].lines)
 
 
-@pytest.mark.requirement("capabilities.prompts.declared")
+@pytest.mark.requirement("capabilities.prompts.declared", "prompts.capabilities-respected")
 def test_a_server_with_prompts_declares_them(server):
     if server.offers.get("prompts") is None:
         served = some(server.undeclared("prompts/list"), "the server has no prompts")
@@ -51,14 +51,14 @@ def test_a_server_that_logs_to_the_client_declares_it(server, traffic):
         raise Finding("a logging capability", f"none, although it sent {logged[0]}", logged[0].lines)
 
 
-@pytest.mark.requirement("capabilities.tools.shape")
+@pytest.mark.requirement("capabilities.tools.shape", "lifecycle.initialize.capabilities-shape")
 def test_the_tools_capability_is_an_object_with_a_boolean_flag(server):
     declared = some(members([server.offers], "tools"), "tools are not declared")
     expect_each(declared, lambda value: isinstance(value, dict), "an object")
     expect_each(members(declared, "listChanged"), lambda value: isinstance(value, bool), "true or false")
 
 
-@pytest.mark.requirement("capabilities.feature-objects.shape")
+@pytest.mark.requirement("capabilities.feature-objects.shape", "lifecycle.initialize.capabilities-shape")
 def test_the_other_capabilities_are_objects_with_boolean_flags(server, revision):
     names = ["prompts", "resources", "logging"]
     names += ["completions"] if revision >= "2025-03-26" else []

@@ -230,21 +230,21 @@ def is_iso_8601(value):
 # Icons
 
 
-@pytest.mark.requirement("content.icons-array")
+@pytest.mark.requirement("content.icons-array", "icons.shape")
 def test_icons_are_an_array(server):
     found = some(members(server.with_icons(), "icons"), "nothing but tools has icons")
     expect_each(found, lambda icons: isinstance(icons, list), "an array")
     expect_each([icon for icons in found for icon in icons.each()], is_object, "an object")
 
 
-@pytest.mark.requirement("content.icon.src")
+@pytest.mark.requirement("content.icon.src", "icons.shape", "icons.src-scheme")
 def test_an_icon_has_a_source(server):
     icons = some(server.icons(), "nothing has icons")
     expect_each(icons, lambda icon: is_string(icon.get("src")), "a string in src")
     expect_each(members(icons, "src"), is_uri, "a URI with a scheme")
 
 
-@pytest.mark.requirement("content.icon.src-scheme")
+@pytest.mark.requirement("content.icon.src-scheme", "icons.src-scheme")
 def test_an_icon_comes_over_https_or_data(server):
     sources = [
         source for source in members(server.icons(), "src") if source.is_a(str) and is_uri(source.json)
@@ -257,7 +257,7 @@ def test_an_icon_comes_over_https_or_data(server):
     )
 
 
-@pytest.mark.requirement("content.icon.optional-members")
+@pytest.mark.requirement("content.icon.optional-members", "icons.shape")
 def test_an_icon_has_typed_members(server):
     icons = some(server.icons(), "nothing has icons")
     expect_each(members(icons, "mimeType"), is_string, "a string")

@@ -2,51 +2,81 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from functools import partial
+
 import pytest
 
-from conformance.fuzzing import Fuzzer, handled, refused, survival
-from conformance.generation import NoExample, boundary, hostile, invalid, valid
+from conformance.dialects import instance_errors
+from conformance.fuzzing import Fuzzer
+from conformance.generation import NoExample, boundary, hostile, invalid, invalid_strategy, valid
+from conformance.judges import Case, handled, refused, survival
+from conformance.targets import Target
 from conformance.verdict import not_exercised, some
 from conformance.wire import encode
 
 MOST_EDGES = 60
-MOST_INVALID = 60
+MOST_INVALID = 150
 
 
 @pytest.mark.requirement("jsonrpc.response-every-request")
 def test_valid_arguments_are_handled(server, call, revision):
-    fuzzer = fuzzer_of(server, call, handled, "valid arguments")
+    judge = partial(handled, call.tool, revision)
+    fuzzer = fuzzer_of(server, call, "valid arguments", known=judge(call.reply))
+
+    def remembered(value):
+        return None if instance_errors(value, schema, revision) else Case(encode(value), judge)
+
+    schema, examples = call.tool.input_schema, server.examples(call.tool)
     try:
-        edges = list(boundary(call.tool.input_schema, revision))
-        fuzzer.try_each(("", encode(value)) for _, value in edges[:MOST_EDGES])
-        fuzzer.search(valid(call.tool.input_schema, revision))
+        edges = list(boundary(schema, revision, examples))[:MOST_EDGES]
+        fuzzer.try_again(remembered)
+        fuzzer.search(valid(schema, revision, examples).map(lambda value: Case(encode(value), judge)))
     except NoExample as reason:
         not_exercised(str(reason))
+    fuzzer.try_each(Case(encode(value), judge) for _, value in edges)
     fuzzer.report()
 
 
 @pytest.mark.requirement("tools.call.inputs-validated")
 def test_invalid_arguments_are_refused(server, call, revision):
-    fuzzer = fuzzer_of(server, call, refused, "invalid arguments")
-    wrong = [one for one in invalid(call.tool.input_schema, revision) if not one.coercible]
-    some(wrong, "nothing in the schema can be violated clearly")
-    fuzzer.try_each(
-        (f"{one.keyword} at {one.pointer or 'the root'}", encode(one.arguments))
-        for one in wrong[:MOST_INVALID]
+    fuzzer = fuzzer_of(server, call, "invalid arguments")
+
+    def case(wrong):
+        judge = partial(refused, wrong, call.reply, revision)
+        return Case(encode(wrong.arguments), judge, wrong=wrong)
+
+    schema = call.tool.input_schema
+    found = [wrong for wrong in invalid(schema, revision) if wrong.kind != "arguments"]
+    some(found, "nothing in the schema can be violated")
+    fuzzer.try_each(case(wrong) for wrong in each_place_first(found)[:MOST_INVALID])
+    fuzzer.search(
+        invalid_strategy(schema, revision).filter(lambda wrong: wrong.kind != "arguments").map(case)
     )
     fuzzer.report()
 
 
+def each_place_first(found):
+    """Invalid arguments, ordered so that each keyword of the schema comes once before any comes again."""
+    counted = Counter()
+    ranked = []
+    for wrong in found:
+        counted[wrong.location] += 1
+        ranked.append((wrong.coercible, counted[wrong.location], wrong))
+    return [wrong for *_, wrong in sorted(ranked, key=lambda entry: entry[:2])]
+
+
 @pytest.mark.requirement("jsonrpc.response-every-request")
 def test_hostile_arguments_are_survived(server, call, revision):
-    fuzzer = fuzzer_of(server, call, survival, "hostile arguments")
-    fuzzer.try_each_once((what, text or b"") for what, text in hostile(call.tool.input_schema, revision))
+    fuzzer = fuzzer_of(server, call, "hostile arguments")
+    named = ((what.partition(" as ")[0], text) for what, text in hostile(call.tool.input_schema, revision))
+    fuzzer.try_hostile(named, survival)
     fuzzer.report()
 
 
-def fuzzer_of(server, call, judge, label):
+def fuzzer_of(server, call, label, *, known=None):
     if not server.settings.examples:
         not_exercised("nothing is fuzzed: --mcp-profile none")
     if server.is_slow(call):
         not_exercised(f"{call.tool.name} takes {call.reply.seconds:.1f} s, so it is not fuzzed")
-    return Fuzzer(server, call, judge, label, server.settings.seed, server.settings.examples)
+    return Fuzzer(server, Target.of_tool(call), label, {known.kind} if known else set())

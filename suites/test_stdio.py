@@ -2,15 +2,156 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from conformance.verdict import Finding
+from conformance.wire import BYTE_ORDER_MARK, NOT_UTF_8, Kind, glued, kind, shorten, torn
+
+GRACE = 2.0
+EXIT = 10.0
+PADDING = "x" * 300_000
+ACCENTS, SEPARATOR, TWO_LINES = "conformance é漢😀", "conformance \u2028\u0085 end", "conformance two\nlines"
+
+
+# What the server writes
 
 
 @pytest.mark.requirement("stdio.stdout-purity")
 def test_nothing_but_messages_is_on_stdout(server, traffic):
-    noise = [line for session in server.sessions for line in session.noise()]
+    ended(server)
+    noise = [line for session in server.sessions for line in noise_in(session)]
+    printed = [line for line in noise if line.raw.strip()]
     if noise:
+        first = (printed or noise)[0]
+        got = f"{len(noise)} other lines, first {shorten(first.text, 200)!r}"
+        raise Finding("JSON-RPC messages only", got, (printed or noise)[:3], advisory=not printed)
+
+
+@pytest.mark.requirement("stdio.newline-delimited")
+def test_each_message_has_a_line_end(server, traffic):
+    ended(server)
+    for session in server.sessions:
+        several = [line for line in session.said if line.fault and glued(line)]
+        if several:
+            raise Finding("one message on each line", shorten(several[0].text), several[:1])
+        if session.unended is not None:
+            raise Finding(
+                "a line end after each message", f"none after {session.unended.text}", [session.unended]
+            )
+
+
+@pytest.mark.requirement("stdio.no-embedded-newline")
+def test_a_message_is_on_one_line(server, traffic):
+    ping_with(server, TWO_LINES)
+    for session in server.sessions:
+        for pieces in torn(session.said):
+            raise Finding("each message on one line", f"one on {len(pieces)} lines", pieces[:3])
+
+
+@pytest.mark.requirement("stdio.utf8-output")
+def test_what_is_written_is_utf_8(server, traffic):
+    ping_with(server, ACCENTS)
+    for line in [line for session in server.sessions for line in session.said]:
+        if line.raw.startswith(BYTE_ORDER_MARK) or is_undecodable(line):
+            raise Finding("UTF-8 without a byte order mark", repr(line.raw[:200]), [line])
+
+
+# What the server reads
+
+
+@pytest.mark.requirement("stdio.utf8-input")
+@pytest.mark.parametrize("text", [ACCENTS, SEPARATOR], ids=["accents", "separator"])
+def test_what_is_read_is_utf_8(server, text):
+    sent, came = ping_with(server, text)
+    if text not in ids_of(came) and not any(map(is_undecodable, came)):
+        got = f"{shorten(came[0].text)}" if came else "none"
+        raise Finding("an answer that has the id of the request", got, (sent, *came[:1]))
+
+
+@pytest.mark.requirement("stdio.framing-on-read")
+def test_two_messages_of_one_write_are_two_messages(server):
+    expect_pongs(server.rough_session, {}, {})
+
+
+@pytest.mark.requirement("stdio.framing-on-read")
+def test_a_message_that_takes_many_reads_is_one_message(server):
+    expect_pongs(server.rough_session, {"_meta": {"org.example/padding": PADDING}})
+
+
+def expect_pongs(session, *params):
+    """Send pings with these params in one write; raise a `Finding` unless each is answered."""
+    count = len(session.lines)
+    pings = [
+        {"jsonrpc": "2.0", "id": f"conformance {count}-{number}", "method": "ping", "params": one}
+        for number, one in enumerate(params)
+    ]
+    lines = session.send_together(*pings)
+    settle(session)
+    session.wait_for(lambda: all(map(session.is_answered, lines)), GRACE)
+    lost = [line for line in lines if not session.is_answered(line)]
+    if lost:
+        got = f"none to {len(lost)} of {len(lines)}, {len(lost[0].raw)} bytes long"
+        raise Finding("an answer to each ping", got, lines)
+
+
+# The end
+
+
+@pytest.mark.requirement("stdio.exit-on-stdin-close")
+def test_the_server_exits_when_its_input_ends(server):
+    session, status = ended(server)
+    if status is None:
         raise Finding(
-            "JSON-RPC messages only", f"{len(noise)} other lines, first {noise[0].text!r}", noise[:3]
+            f"an exit within {seconds_to_exit(server):g} s", "a server that lives on", session.said[-1:]
         )
+
+
+def ended(server):
+    """The conversation in which tools were called, read to its end with stdin closed, and the exit status."""
+
+    def end():
+        server.provoke()
+        session = server.shared("calls")
+        return session, session.finish(seconds_to_exit(server))
+
+    return server.once("ended", end)
+
+
+def seconds_to_exit(server):
+    return min(EXIT, server.settings.timeout)
+
+
+def ping_with(server, text):
+    """The ping that has this id, unescaped, and what came back."""
+
+    def ping():
+        session, message = server.rough_session, {"jsonrpc": "2.0", "id": text, "method": "ping"}
+        sent = session.send_raw(json.dumps(message, ensure_ascii=False).encode(), message)
+        settle(session)
+        session.wait_for(lambda: text in ids_of(session.said_since(sent)), GRACE)
+        return sent, session.said_since(sent)
+
+    return server.once(f"ping with {text!r}", ping)
+
+
+def settle(session):
+    """Answers may overtake one another, but hardly two pings in a row."""
+    session.settle()
+    session.settle()
+
+
+def ids_of(lines):
+    answers = [part for line in lines for part in line.parts() if kind(part) in (Kind.RESULT, Kind.ERROR)]
+    return [answer.get("id") for answer in answers]
+
+
+def noise_in(session):
+    """The lines that are no messages, not even broken ones that other checks tell of."""
+    pieces = [line for run in torn(session.said) for line in run]
+    return [line for line in session.noise() if not glued(line) and not any(line is one for one in pieces)]
+
+
+def is_undecodable(line):
+    return line.fault.startswith(NOT_UTF_8)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -22,6 +23,13 @@ def blocked(name, *options, tool="echo", cwd=None):
     return [case.text for case in run.of("failed", "blocked")]
 
 
+def found_in(name, tool, *options, cwd=None):
+    """What is told of one tool of a mutant."""
+    select = [f"jsonrpc.response-every-request[{tool}]", f"tools.call.inputs-validated[{tool}]"]
+    words = [word for one in select for word in ("--select", one)]
+    return run_suite(mutant(name), *words, *QUICK, *options, cwd=cwd)
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_an_empty_text_is_found_and_shrunk(seed):
     texts = blocked("an_empty_text_is_never_answered", "--seed", str(seed))
@@ -30,17 +38,104 @@ def test_an_empty_text_is_found_and_shrunk(seed):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_a_negative_number_is_found_and_shrunk(seed):
-    select = ("--select", "jsonrpc.response-every-request[add]", "--seed", str(seed))
-    run = run_suite(mutant("a_negative_sum_is_a_text"), *select)
+    run = found_in("a_negative_sum_is_a_text", "add", "--seed", str(seed))
     (failed,) = run.of("failed")
     assert '{"a":-1,"b":0}' in failed.text
     assert failed.requirement == "tools.structured.conforms"
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_a_missing_result_is_found_and_shrunk(seed):
+    run = found_in("a_long_forecast_is_not_structured", "weather", "--seed", str(seed))
+    (failed,) = run.of("failed")
+    assert re.search(r'valid arguments {"city":"(example)?","days":4}:', failed.text), failed.text
+    assert failed.requirement == "tools.structured.present"
+
+
+def test_what_failed_before_is_tried_first(tmp_path):
+    ids = []
+    for seed in "01":
+        (failed,) = found_in("a_negative_sum_is_a_text", "add", "--seed", seed, cwd=tmp_path).of("failed")
+        ids.append(int(re.search(r'> .*"id":(\d+)', failed.text)[1]))
+    assert ids[0] > 2
+    assert ids[1] == 2  # the first request after initialize
+
+
 def test_a_failure_that_needs_other_calls_before_says_how_many():
     texts = blocked("call_of_echo_no_twenty_is_the_end")
-    assert all("(on a fresh server, after 19 other calls)" in text for text in texts), texts
+    assert all("(on a fresh server, after 19 other requests)" in text for text in texts), texts
     assert texts
+
+
+def test_a_failure_that_never_comes_again_is_flaky_and_both_conversations_are_kept(tmp_path):
+    server = tmp_path / "server"
+    server.mkdir()
+    found = found_in("a_long_text_is_the_end_once", "echo", "--cwd", str(server), cwd=tmp_path)
+    (text,) = [case.text for case in found.of("failed", "blocked")]
+    assert "it happened once" in text
+    assert "flaky" in text
+    first, again = sorted((tmp_path / ".mcp-conformance").glob("*.jsonl"))
+    assert f"replay {first.relative_to(tmp_path)} or {again.relative_to(tmp_path)}" in text
+    assert Transcript.read(first).lines[-1].sent
+    assert not Transcript.read(again).lines[-1].sent
+
+
+def test_an_error_in_the_wrong_channel_is_told_once():
+    (informed,) = found_in("too_many_days_are_an_internal_error", "weather").findings
+    assert informed.requirement == "tools.call.invalid-arguments-channel"
+    assert '"days":6' in informed.text
+
+
+PLACES = {
+    "type": "/id /name /count /price /tags /place",
+    "pattern": "/id",
+    "minLength": "/name",
+    "maxLength": "/name /labels",
+    "minimum": "/count",
+    "maximum": "/count",
+    "exclusiveMinimum": "/price",
+    "exclusiveMaximum": "/price",
+    "multipleOf": "/price",
+    "enum": "/unit",
+    "const": "/version",
+    "items": "/tags /place",
+    "minItems": "/tags",
+    "maxItems": "/tags",
+    "uniqueItems": "/tags",
+    "prefixItems": "/place",
+    "contains": "/marks",
+    "oneOf": "/payment",
+    "anyOf": "/contact",
+    "not": "/colour",
+    "propertyNames": "/labels",
+    "maxProperties": "/labels",
+    "minProperties": "/labels",
+    "patternProperties": "/sizes",
+    "required": "the-root /contact",
+    "additionalProperties": "the-root",
+    "dependentRequired": "the-root",
+}
+"""Where a server that does not check a keyword is caught."""
+
+
+@pytest.mark.parametrize("keyword", PLACES)
+def test_a_server_that_does_not_check_a_keyword_is_caught(keyword):
+    server = (sys.executable, "-m", "conformance.fixtures.validating", keyword)
+    run = run_suite(server, "--select", "tools.call.inputs-validated[order]", *QUICK)
+    failed = run.of("failed")
+    assert {case.requirement for case in failed} == {"tools.call.inputs-validated"}, run.output
+    places = re.findall(
+        r"a refusal \(\S+(?: '[^']*')? at (?:(/\w+)|the (root))", "\n".join(c.text for c in failed)
+    )
+    assert {place or f"the-{root}" for place, root in places} <= set(PLACES[keyword].split()), run.output
+    assert places
+
+
+def test_a_server_that_checks_every_keyword_is_not_accused():
+    server = (sys.executable, "-m", "conformance.fixtures.validating")
+    run = run_suite(server, "--select", "tools.call.inputs-validated[order]", *QUICK)
+    assert run.findings == []
+    assert run.of("passed")
 
 
 def test_a_failure_is_replayed(tmp_path):

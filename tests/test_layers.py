@@ -11,12 +11,14 @@ from conformance.checks import suites_directory
 
 ROOT = Path(conformance.__file__).parent
 LAYERS = [
-    {"wire", "revisions", "catalogue", "checks", "sandbox"},
+    {"wire", "revisions", "catalogue", "checks", "sandbox", "uris"},
     {"value", "process", "dialects"},
-    {"session", "arguments", "generation"},
-    {"transcript"},
+    {"session", "generation"},
+    {"transcript", "client", "progress"},
     {"verdict", "surface"},
-    {"server", "report", "replaying"},
+    {"server", "report", "replaying", "testing"},
+    {"judges", "targets", "meeting"},
+    {"proving", "cancelling", "tasks"},
     {"fuzzing"},
     {"options"},
     {"collection"},

@@ -17,6 +17,15 @@ FUZZED = {
     for name in re.findall(r"^def (\w+)", module.read_text(), re.MULTILINE)
 }
 """The mutants that only some arguments, or some order of requests, bring out."""
+LEAN = (
+    "--capture=no",
+    *(
+        word
+        for name in ("logging", "warnings", "threadexception", "unraisableexception")
+        for word in ("-p", f"no:{name}")
+    ),
+)
+"""Without what pytest does around each of a thousand checks that no verdict depends on."""
 CITED = {check.name: set(check.requirements) for check in checks()}
 
 
@@ -30,9 +39,8 @@ def revision_of(one):
 @pytest.mark.parametrize("one", all_mutants(), ids=lambda one: one.name)
 def test_a_mutant_is_found(one):
     profile = "quick" if one.name in FUZZED else "none"
-    run = run_suite(
-        mutant(one.name), "--revision", revision_of(one), "--profile", profile, "--timeout", "5", *EVERYTHING
-    )
+    options = ("--revision", revision_of(one), "--profile", profile, "--timeout", "5", *EVERYTHING, *LEAN)
+    run = run_suite(mutant(one.name), *options)
     found = [cited(case) for case in run.findings]
     told = "\n".join(case.text for case in run.findings) or run.output
     missed = [id for id in one.breaks if not any(id in ids for ids in found)]

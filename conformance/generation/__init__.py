@@ -14,9 +14,11 @@ from hypothesis import reject
 from hypothesis import strategies as st
 
 from conformance.generation.boundary import Edges
+from conformance.generation.clear import clear, since_2020_12
 from conformance.generation.errors import NoExample, Rejected, Unsatisfiable
 from conformance.generation.generator import Generator, generator_of
 from conformance.generation.hostile import Hostility
+from conformance.generation.hostile import texts as hostile_texts
 from conformance.generation.invalid import Invalid, Violator
 from conformance.generation.source import HypothesisSource, PlainSource, RandomSource, Source, seeded
 
@@ -29,11 +31,14 @@ __all__ = [
     "Source",
     "Unsatisfiable",
     "boundary",
+    "clearly_invalid",
     "draw_invalid",
     "draw_valid",
     "example",
     "hostile",
+    "hostile_texts",
     "invalid",
+    "invalid_since_2020_12",
     "invalid_strategy",
     "seeded",
     "valid",
@@ -51,31 +56,35 @@ def valid(schema: Any, revision: str, examples: Iterable[Any] = ()) -> st.Search
     """Arguments that are valid under a tool's input schema.
 
     They shrink to the fewest members with the plainest contents.  ``examples`` are the user's own arguments,
-    mixed in.  Raises `ValueError` if one of them is not valid, `Unsatisfiable` if no object is valid,
-    `NoExample` if none was found or the schema is broken.
+    mixed in, and all there is where none can be made.  Raises `ValueError` if one of them is not valid,
+    `Unsatisfiable` if no object is valid, `NoExample` if none was found or the schema is broken.
     """
-    return _strategy(generator_of(schema, revision, objects=True), examples)
+    own = list(examples)
+    try:
+        return _strategy(generator_of(schema, revision, objects=True), own)
+    except NoExample:
+        if not own:
+            raise
+        return st.sampled_from(own)
 
 
 def values(schema: Any, revision: str) -> st.SearchStrategy[Any]:
     """Values of any type that are valid under ``schema``; raises as `valid` does."""
-    return _strategy(generator_of(schema, revision, objects=False), ())
+    return _strategy(generator_of(schema, revision, objects=False), [])
 
 
-def _strategy(generator: Generator, examples: Iterable[Any]) -> st.SearchStrategy[Any]:
-    proven = _proven(generator, examples)
+def _strategy(generator: Generator, examples: list[Any]) -> st.SearchStrategy[Any]:
+    _prove(generator, examples)
     generator.example()
     walked = _walked(generator)
-    return st.one_of(walked, st.sampled_from(proven)) if proven else walked
+    return st.one_of(walked, st.sampled_from(examples)) if examples else walked
 
 
-def _proven(generator: Generator, examples: Iterable[Any]) -> list[Any]:
-    """The examples, each shown to be valid; raises `ValueError` for one that is not."""
-    proven = list(examples)
-    for one in proven:
-        if not generator.oracle.is_valid(one):
+def _prove(generator: Generator, examples: list[Any]) -> None:
+    """Raise `ValueError` for an example that is not valid however the schema is read."""
+    for one in examples:
+        if generator.oracle.is_invalid(one):
             raise ValueError(f"the example {one!r} is not valid under the schema")
-    return proven
 
 
 @st.composite
@@ -119,9 +128,19 @@ def boundary(
     example and default, branch, and optional member present and absent, at least once.  Raises as `valid`
     does.
     """
-    generator = generator_of(schema, revision, objects=True)
-    yield from (("the user's example", one) for one in _proven(generator, examples))
-    yield "the plainest arguments", generator.example()
+    own = list(examples)
+    first = [("the user's example", one) for one in own]
+    try:
+        generator = generator_of(schema, revision, objects=True)
+        _prove(generator, own)
+        plain = generator.example()
+    except NoExample:
+        if not own:
+            raise
+        yield from first
+        return
+    yield from first
+    yield "the plainest arguments", plain
     yield from Edges(generator).all()
 
 
@@ -134,32 +153,50 @@ def invalid(schema: Any, revision: str) -> list[Invalid]:
     return list(_violator(generator_of(schema, revision, objects=True)).entries)
 
 
-def invalid_strategy(schema: Any, revision: str) -> st.SearchStrategy[Invalid]:
+def clearly_invalid(schema: Any, revision: str, arguments: dict[str, Any]) -> list[Invalid]:
+    """Valid ``arguments`` made invalid in ways that no leniency repairs, one of each way that there is.
+
+    A required member is left out; an object stands for a scalar.  Raises `NoExample` as `invalid` does.
+    """
+    return clear(invalid(schema, revision), arguments, generator_of(schema, revision, objects=True))
+
+
+def invalid_since_2020_12(schema: Any, revision: str) -> list[Invalid]:
+    """Arguments that only a ``dependentRequired`` or ``prefixItems`` forbids, one for each of them.
+
+    Raises `NoExample` as `invalid` does.
+    """
+    return since_2020_12(invalid(schema, revision), schema, revision)
+
+
+def invalid_strategy(schema: Any, revision: str, *, clear: bool = False) -> st.SearchStrategy[Invalid]:
     """Invalid arguments as `invalid` gives them, and the same faults in other valid arguments.
 
-    Raises `NoExample` if the schema is broken or forbids nothing.
+    With ``clear``, only objects that no leniency repairs.  Raises `NoExample` if the schema is broken or
+    forbids nothing.
     """
-    return _violated(_able_violator(schema, revision))
+    violator = _violator(generator_of(schema, revision, objects=True))
+    return _violated(violator, _some(violator.clear if clear else violator.entries))
 
 
 @st.composite
-def _violated(draw: st.DrawFn, violator: Violator) -> Invalid:
-    return violator.drawn(HypothesisSource(draw))
+def _violated(draw: st.DrawFn, violator: Violator, entries: list[Invalid]) -> Invalid:
+    return violator.drawn(HypothesisSource(draw), entries)
 
 
-def draw_invalid(schema: Any, revision: str, source: Source) -> Invalid:
+def draw_invalid(schema: Any, revision: str, source: Source, *, clear: bool = False) -> Invalid:
     """One of what `invalid_strategy` gives, made from the choices of ``source``; raises `NoExample`."""
-    return _able_violator(schema, revision).drawn(source)
-
-
-def _able_violator(schema: Any, revision: str) -> Violator:
     violator = _violator(generator_of(schema, revision, objects=True))
-    if not violator.entries:
+    return violator.drawn(source, _some(violator.clear if clear else violator.entries))
+
+
+def _some(entries: list[Invalid]) -> list[Invalid]:
+    if not entries:
         raise NoExample("the schema forbids no arguments")
-    return violator
+    return entries
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def _violator(generator: Generator) -> Violator:
     return Violator(generator)
 

@@ -39,10 +39,14 @@ class Conjunction:
 
     @cached_property
     def ways(self) -> list[tuple[int, Conjunction]]:
-        """The alternatives of the first open choice that are not impossible, and where each leads."""
+        """The alternatives of the first open choice that are not impossible, and where each leads.
+
+        One that leaves only null comes last: it is valid, but says the least.
+        """
         first, rest = self.open[0], self.open[1:]
         found = (self._space.joined(self.demand, one, rest) for one in first.alternatives)
-        return [(index, one) for index, one in enumerate(found) if one.contradiction is None]
+        possible = [(index, one) for index, one in enumerate(found) if one.contradiction is None]
+        return sorted(possible, key=lambda way: way[1].shape.is_null)
 
     @property
     def is_stuck(self) -> bool:

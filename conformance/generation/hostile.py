@@ -56,6 +56,16 @@ ARGUMENTS = {
 """What stands where the object of arguments should."""
 
 
+WRONG_TYPES = {"null": b"null", "a number": b"0", "true": b"true", "an array": b"[]", "an object": b"{}"}
+
+
+def texts() -> Iterator[tuple[str, bytes]]:
+    """What to send where a text is due: (what, its JSON text)."""
+    yield from TEXTS.items()
+    yield from WRONG_TYPES.items()
+    yield "arrays 5000 deep", b"[" * 5000 + b"]" * 5000
+
+
 def nested(depth: int) -> dict[str, bytes]:
     """Arrays and objects inside each other."""
     return {

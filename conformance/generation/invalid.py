@@ -154,9 +154,14 @@ class Violator:
         except Rejected:
             return Walk(self._generator.space, seeded(0)).array(items, least=index + 1)
 
-    def drawn(self, source: Source) -> Invalid:
-        """One of the entries, mostly in another valid value and with other contents of the same fault."""
-        entry = self.entries[source.index(len(self.entries))]
+    @cached_property
+    def clear(self) -> list[Invalid]:
+        """The entries that are objects and that no leniency repairs."""
+        return [one for one in self.entries if not one.coercible and isinstance(one.arguments, dict)]
+
+    def drawn(self, source: Source, entries: list[Invalid]) -> Invalid:
+        """One of ``entries``, mostly in another valid value and with other contents of the same fault."""
+        entry = entries[source.index(len(entries))]
         if not source.boolean():
             return entry
         with suppress(Rejected):

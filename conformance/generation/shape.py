@@ -52,14 +52,19 @@ class Shape:
     def types(self) -> list[str]:
         """The types a value may have, without those of which no value meets the demand."""
         types = [name for name in self.allowed if self._obstacle(name) is None]
-        if any("type" in said for said in self.said):
-            return types
+        first = [name for name in dict.fromkeys(self._meant(types)) if name in types and name != "null"]
+        others = [name for name in types if name not in first]
+        return [*first, *sorted(others, key="null".__eq__)]
+
+    def _meant(self, types: list[str]) -> list[str]:
+        """The types in the order in which the schema names them, or those its keywords speak of."""
+        named = [name for said in self.said for name in _listed(said.get("type", []))]
+        if named:
+            return named
+        if (self.demand.present or self.demand.absent) and "object" in types:
+            return ["object"]
         words = {word for said in self.said for word in said}
-        object_first = self.demand.present or self.demand.absent
-        meant = [name for name in types if OF_TYPE.get(name, frozenset()) & words]
-        if object_first and "object" in types:
-            meant = ["object"]
-        return [*meant, *(name for name in types if name not in meant)]
+        return [*(name for name in types if OF_TYPE.get(name, frozenset()) & words), "string"]
 
     @cached_property
     def contradiction(self) -> str | None:
@@ -113,22 +118,34 @@ class Shape:
 
     @cached_property
     def values(self) -> list[Any] | None:
-        """The listed values that meet the demand; None if the schema lists none."""
+        """The listed values that meet the demand, the named ones first; None if the schema lists none."""
         lists = [said["enum"] if "enum" in said else [said["const"]] for said in self.said if _lists(said)]
         if not lists:
             return None
-        return [value for value in min(lists, key=len) if _is_writable(value) and self.accepts(value)]
+        listed = [value for value in min(lists, key=len) if _is_writable(value) and self.accepts(value)]
+        first = [value for value in self._candidates if _among(value, listed)]
+        others = [value for value in listed if not _among(value, first)]
+        return sorted([*first, *others], key=lambda value: value is None)
 
     @cached_property
     def named(self) -> list[Any]:
-        """The values that ``examples`` and ``default`` name and that meet the demand."""
+        """The values but null that ``examples`` and ``default`` name and that meet the demand."""
+        return [one for one in self._candidates if one is not None and self.accepts(one)]
+
+    @cached_property
+    def _candidates(self) -> list[Any]:
         found: list[Any] = []
         for said in self.said:
             candidates = said.get("examples", [])
             candidates = [*candidates] if isinstance(candidates, list) else []
             candidates += [said["default"]] if "default" in said else []
             found += [one for one in candidates if not _among(one, found) and _is_writable(one)]
-        return [one for one in found if self.accepts(one)]
+        return found
+
+    @property
+    def is_null(self) -> bool:
+        """Whether null is the only value there can be."""
+        return self.values == [None] if self.values is not None else self.allowed == ["null"]
 
     def accepts(self, value: Any) -> bool:
         """Whether a value meets the whole demand, as far as can be told without the oracle."""

@@ -1,0 +1,120 @@
+"""Calls that are cancelled while they are under way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from conformance.client import ACCEPTING, WAITING
+from conformance.meeting import ABLE, everything, meet
+from conformance.progress import progress_in, token_of
+from conformance.server import Call, Server
+from conformance.session import FEATURES, Session
+from conformance.value import Value
+from conformance.verdict import Blocked
+from conformance.wire import ABSENT, Kind, Line, id_key, kind
+
+STEPS = 3
+"""How often a tool has to tell its progress to be cancelled in the midst of it."""
+LONGEST = 15.0
+"""How many seconds a tool may take that is waited for."""
+
+
+@dataclass(frozen=True)
+class Cancelled:
+    """A call that was cancelled; ``read`` counts the lines until the server had read that, None if unknown.
+
+    ``held``: it was waiting for the client's answer, which was given only after that.  ``tells``: the tool
+    tells its progress several times.
+    """
+
+    session: Session
+    request: Line
+    held: bool
+    tells: bool
+    read: int | None
+
+    @property
+    def answers(self) -> list[Value]:
+        """The answers to the request, but for one that may have crossed the cancellation."""
+        start, wanted = 0 if self.held else self.read, id_key(self.request.message["id"])
+        return [
+            Value(message, "", (self.request, line))
+            for line in self.session.lines[start:]
+            for message in line.parts()
+            if not line.sent
+            and kind(message) in (Kind.RESULT, Kind.ERROR)
+            and id_key(message.get("id", ABSENT)) == wanted
+        ]
+
+    @property
+    def progress(self) -> list[Value]:
+        """The progress told after the server had read the cancellation."""
+        token, later = id_key(token_of(self.request.message)), self.session.lines[self.read :]
+        return [one.notification for one in progress_in(later) if one.token == token]
+
+
+def cancelled_calls(server: Server) -> Iterator[Cancelled]:
+    """Some tools, called and cancelled once each, and only those that could be cancelled under way.
+
+    One is taken that asks the client, one that tells its progress, else one that is slow.  Raises `Blocked`
+    for the check that first meets a server that did not survive.
+    """
+    for call, patience in _cancellable(server):
+        one = _cancelled_once(server, call, patience)
+        if one is not None and one.session.closed:
+            lines, stderr = one.session.lines[-6:], one.session.process.stderr
+            reason = f"the server ended when a call of {call.tool.name} was cancelled"
+            server.charge("cancelled", Blocked(reason, lines, stderr))
+        elif one is not None:
+            yield one
+
+
+def _cancellable(server: Server) -> Iterator[tuple[Call, float]]:
+    """Calls, and how long to wait for a sign that they are under way."""
+    timeout = server.settings.timeout
+    yield from [(call, timeout) for call in meet(server, ABLE).calls if call.asked][:1]
+    calls = [call for call in server.calls() if call.reply.seconds <= LONGEST]
+    telling = [(call, timeout) for call in calls if len(call.progress) >= STEPS]
+    slow = [(call, call.reply.seconds / 4) for call in calls if server.is_slow(call)]
+    yield from (telling or sorted(slow, key=lambda one: one[1]))[:1]
+
+
+def _cancelled_once(server: Server, call: Call, patience: float) -> Cancelled | None:
+    key = f"cancelled {call.tool.name}"
+    one: Cancelled | None = server.once(key, lambda: _cancelled(server, call, patience))
+    return one
+
+
+def _cancelled(server: Server, call: Call, patience: float) -> Cancelled | None:
+    """Call a tool, and cancel the call when there is a sign of it, or in the midst of its time."""
+    with server.fresh(everything(server.revision), WAITING) as session:
+        meta = {"progressToken": "progress-of-cancelled"}
+        params = {"name": call.tool.name, "arguments": call.arguments, "_meta": meta}
+        request = session.send("tools/call", params)
+        session.wait_for(lambda: _is_under_way(session) or session.is_answered(request), patience)
+        if session.is_answered(request) or session.closed:
+            return None
+        held = bool(session.asked(*FEATURES))
+        id, reason = request.message["id"], "The user does not want it any more."
+        session.notify("notifications/cancelled", {"requestId": id, "reason": reason})
+        read = len(session.lines) if session.settle().fault is None else None
+        _answer_what_is_open(session)
+        session.settle()
+        one = Cancelled(session, request, held, len(call.progress) >= STEPS, read)
+        session.wait_for(lambda: session.closed or one.answers, call.reply.seconds)
+        return one
+
+
+def _is_under_way(session: Session) -> bool:
+    return bool(session.asked(*FEATURES) or session.notifications("notifications/progress"))
+
+
+def _answer_what_is_open(session: Session) -> None:
+    """Accept all that the server has asked for and not taken back."""
+    cancelled = [Value(message) for _, message in session.notifications("notifications/cancelled")]
+    taken_back = [one.get("params", "requestId") for one in cancelled]
+    for asked in session.asked(*FEATURES):
+        if not any(id is not None and id_key(id.json) == id_key(asked.json["id"]) for id in taken_back):
+            answer = ACCEPTING[asked.json["method"]](asked.json.get("params"), session.revision)
+            session.send_message({"jsonrpc": "2.0", "id": asked.json["id"], **(answer or {})})

@@ -1,0 +1,266 @@
+"""Conversations in bursts: held and judged; what was seen is confirmed and reduced before it is told."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from pathlib import Path
+
+from conformance.invariants import Judge, Seen, tokens_in
+from conformance.server import Server
+from conformance.session import Session
+from conformance.transcript import Transcript, reduced
+from conformance.verdict import Blocked, Finding, NotExercised, not_exercised
+from conformance.window import GRACE, PATIENCE, Window
+from conformance.wire import Line
+
+Burst = tuple[Line, ...]
+"""Lines that are sent in one write; what they ask is waited for before the next burst."""
+
+FIRST_ID = 1_000_000
+MOST_BURSTS = 200
+MOST_FAILURES = 3
+MOST_SEEN = 10
+MOST_LINES = 6
+MOST_REPEATS = 20
+MOST_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A rule that was seen broken in a stage: how often, after which bursts, and the whole conversation."""
+
+    seen: list[Seen]
+    bursts: list[Burst]
+    lines: list[Line]
+    judge: Judge
+    certainty: float
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """What came of the same lines on a fresh server: what was seen again, and the conversation.
+
+    ``opening`` is the number of lines before the first burst.
+    """
+
+    seen: list[Seen]
+    lines: list[Line]
+    opening: int
+
+
+class Talk:
+    """A conversation in stages; a process that died is replaced before the next stage, a few times.
+
+    Each stage has a judge; of each rule and stage the first things seen are kept, and `tell` raises them.
+    ``has_progress`` says whether a call told its progress.
+    """
+
+    def __init__(self, server: Server):
+        self.server = server
+        self.problems: dict[tuple[str, str], Problem] = {}
+        self.left_out: dict[str, str] = {}
+        self.has_progress = False
+        self._told: dict[tuple[str, str], Finding | Blocked | None] = {}
+        self._ids = itertools.count(FIRST_ID)
+        self._window: Window | None = None
+        self._bursts: list[Burst] = []
+        self._failures: list[str] = []
+
+    def next_id(self) -> int:
+        """A number that no request has had as its id."""
+        return next(self._ids)
+
+    # Holding
+
+    def begin(
+        self, stage: str, judge: Judge, *, slack: float = GRACE, certainty: float = 0.0, seconds: float = 1e9
+    ) -> None:
+        """Begin a stage, which takes at most so many ``seconds``.
+
+        Answers that others have overtaken are waited for ``slack`` seconds, or until ``certainty`` when they
+        are missed (the user's timeout if it is 0).
+        """
+        self._stage, self._judge, self._slack = stage, judge, slack
+        self._certainty = certainty or self.server.settings.timeout
+        self._end = time.monotonic() + seconds
+        self._wasted = 0.0
+        self._over = False
+
+    def say(self, *burst: Line) -> Window | None:
+        """Send a burst and judge what comes back; None if the stage is over."""
+        window = self._usable()
+        if window is None:
+            return None
+        self._bursts.append(burst)
+        window.exchange(burst, self._slack)
+        self.has_progress |= bool(tokens_in(window.lines))
+        for seen in self._judge(window):
+            self._note(window, seen)
+        self._wasted += self._slack if window.open else 0.0
+        if window.session.closed or window.mute:
+            self._failures.append("ended" if window.session.closed else "fell silent")
+            self._over = True
+        return window
+
+    def _usable(self) -> Window | None:
+        """The window of a process that lives, unless the stage is over."""
+        if self._over or self._wasted >= PATIENCE or time.monotonic() > self._end:
+            return None
+        if len(self._failures) >= MOST_FAILURES or "fell silent" in self._failures:
+            self.left_out[self._stage] = f"the server {self._failures[-1]} before, and was not started again"
+            self._over = True
+            return None
+        window = self._window
+        if window is None or window.session.closed or len(self._bursts) >= MOST_BURSTS:
+            self.close()
+            window = self._window = Window(_apart(self.server))
+            self._bursts = []
+        return window
+
+    def _note(self, window: Window, seen: Seen) -> None:
+        key = seen.trouble.requirement, self._stage
+        if key not in self.problems:
+            lines = list(window.session.lines)
+            self.problems[key] = Problem([], list(self._bursts), lines, self._judge, self._certainty)
+        known = self.problems[key].seen
+        if len(known) < MOST_SEEN and str(seen.trouble) not in {str(one.trouble) for one in known}:
+            known.append(seen)
+
+    def close(self) -> None:
+        """End the process."""
+        if self._window is not None:
+            self._window.session.close()
+
+    # Telling
+
+    def tell(self, requirement: str, stage: str = "") -> None:
+        """Raise what was seen of a rule, in one stage or in any, if it is true.
+
+        Skips the check when the stage was left out.
+        """
+        for key, problem in self.problems.items():
+            if key in ((requirement, stage), (requirement, stage or key[1])):
+                if key not in self._told:
+                    self._told[key] = Confirmation(self.server, problem, " ".join(key)).trouble()
+                if (trouble := self._told[key]) is not None:
+                    raise trouble
+        if stage in self.left_out:
+            not_exercised(self.left_out[stage])
+
+
+def _apart(server: Server) -> Session:
+    """A process of our own, apart from the conversations that other checks judge."""
+    session = server.connect()
+    server.sessions.remove(session)
+    return session
+
+
+# Confirming --------------------------------------------------------------------------------------
+
+
+class Confirmation:
+    """A problem put to fresh servers: does it happen again, and what is the least that makes it happen."""
+
+    def __init__(self, server: Server, problem: Problem, name: str):
+        self.server, self.problem = server, problem
+        self.requirement = problem.seen[0].trouble.requirement
+        self.name = f"{name} {server.revision}"
+
+    def trouble(self) -> Finding | Blocked | None:
+        """What is to be told; None if the server was only slow."""
+        repeat = self._repeat(self._proof(), self.problem.certainty)
+        if repeat.seen:
+            return self._story(repeat)
+        for bursts in (self.problem.bursts[-1:], self.problem.bursts):
+            repeat = self._repeat(bursts, self.problem.certainty)
+            if repeat.seen:
+                return self._story(self._least(bursts, repeat))
+        return None if self.problem.seen[0].late else self._flaky(repeat)
+
+    def _proof(self) -> list[Burst]:
+        """The lines of ours that prove it."""
+        ours = {line.raw for burst in self.problem.bursts for line in burst}
+        proofs = [seen.trouble.lines for seen in self.problem.seen]
+        return [tuple(line for line in proof if line.raw in ours) for proof in proofs]
+
+    def _repeat(self, bursts: Sequence[Burst], certainty: float) -> Repeat:
+        """Hold a conversation again, on a fresh server that has ``certainty`` seconds to answer."""
+        try:
+            session = _apart(self.server)
+        except (NotExercised, Blocked):
+            return Repeat([], [], 0)
+        with session:
+            window, opening, seen = Window(session), len(session.lines), list[Seen]()
+            end = session.process.age + certainty
+            for burst in bursts:
+                window.exchange(burst, max(GRACE, end - session.process.age))
+                found = self.problem.judge(window)
+                seen += [one for one in found if one.trouble.requirement == self.requirement]
+                if session.closed or window.mute:
+                    break
+            return Repeat(seen, session.lines, opening)
+
+    def _least(self, bursts: list[Burst], whole: Repeat) -> Repeat:
+        """The same, with the fewest lines found that make it happen."""
+        repeats, end = [whole], time.monotonic() + MOST_SECONDS
+
+        def fails(lines: Sequence[tuple[int, Line]]) -> bool:
+            if time.monotonic() > end:
+                return False
+            repeat = self._repeat(_in_bursts(lines), GRACE)
+            repeats.extend([repeat] if repeat.seen else [])
+            return bool(repeat.seen)
+
+        numbered = [(number, line) for number, burst in enumerate(bursts) for line in burst]
+        least = reduced(numbered, fails, MOST_REPEATS)
+        if not repeats[-1].seen[0].late:
+            return repeats[-1]
+        sure = self._repeat(_in_bursts(least), self.problem.certainty)
+        return sure if sure.seen else whole
+
+    # The words
+
+    def _story(self, repeat: Repeat) -> Finding | Blocked:
+        trouble, lines = repeat.seen[0].trouble, repeat.lines[repeat.opening :]
+        if len(lines) <= MOST_LINES:
+            trouble.lines = tuple(lines)
+        _, *others = dict.fromkeys(_what(one.trouble) for one in repeat.seen)
+        also = "".join(f"; {other}" for other in others)
+        return _with(trouble, f"{also}; to see it again: mcp-conformance replay {self._keep(repeat.lines)}")
+
+    def _flaky(self, repeat: Repeat) -> Finding | Blocked:
+        files = f"{self._keep(self.problem.lines)} and {self._keep(repeat.lines, ' again')}"
+        how = "it happened once, and not when the same lines were sent to a fresh server: flaky"
+        return _with(self.problem.seen[0].trouble, f" ({how}; both conversations: {files})")
+
+    def _keep(self, lines: Sequence[Line], which: str = "") -> str:
+        """Write a conversation down for ``mcp-conformance replay``: the file, or why there is none."""
+        settings = self.server.settings
+        path = Path(settings.transcripts, re.sub(r"\W+", "-", f"{self.name}{which}") + ".jsonl")
+        transcript = Transcript(settings.command, self.server.revision, self.name, tuple(lines))
+        try:
+            transcript.write(path)
+        except OSError as error:
+            return f"(not written: {error})"
+        return str(path)
+
+
+def _in_bursts(numbered: Sequence[tuple[int, Line]]) -> list[Burst]:
+    return [tuple(line for _, line in group) for _, group in itertools.groupby(numbered, itemgetter(0))]
+
+
+def _what(trouble: Finding | Blocked) -> str:
+    return trouble.got if isinstance(trouble, Finding) else trouble.reason
+
+
+def _with(trouble: Finding | Blocked, more: str) -> Finding | Blocked:
+    if isinstance(trouble, Finding):
+        trouble.got += more
+    else:
+        trouble.reason += more
+    return trouble

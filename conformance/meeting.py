@@ -1,0 +1,164 @@
+"""What a server does with a client that has something to offer: one conversation for each kind of client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from conformance import client, revisions
+from conformance.generation import NoExample
+from conformance.server import Call, Server
+from conformance.session import FEATURES, Answer, Closed, Reply, Session
+from conformance.surface import Tool
+from conformance.value import Value
+from conformance.verdict import Blocked, Finding
+from conformance.wire import Kind, id_key, kind
+
+
+@dataclass(frozen=True)
+class Client:
+    """A client to meet a server with: what it declares in a revision, and what it answers.
+
+    ``has_root``: it opens the throwaway folder to the server, if there is one.
+    """
+
+    name: str
+    declares: Callable[[str], dict[str, Any]]
+    answers: Mapping[str, Answer]
+    has_root: bool = False
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """A conversation with a client, the tools called in it, and the answer to a ping at its end."""
+
+    session: Session
+    calls: tuple[Call, ...]
+    end: Reply
+
+    def asked(self, *methods: str) -> list[Value]:
+        """What the server asked for by these methods (all if none are named)."""
+        return self.session.asked(*(methods or FEATURES))
+
+    def asking(self, method: str) -> list[Call]:
+        """The calls during which the server asked for this."""
+        return [call for call in self.calls if any(each.json["method"] == method for each in call.asked)]
+
+    def answer(self, asked: Value) -> Value:
+        """What the client answered when it was asked; null if it left that open."""
+        sent = [line for line in self.session.lines if line.sent and kind(line.message) is Kind.RESULT]
+        given = (line for line in sent if id_key(line.message["id"]) == id_key(asked.json["id"]))
+        line = next(given, None)
+        return Value(None) if line is None else Value(line.message["result"], "result", (line,))
+
+    def unanswered(self, method: str) -> Iterator[Reply]:
+        """The requests that were left without an answer after the server had asked for this.
+
+        The last one is the ping, if the server ended after an answer.
+        """
+        yield from (call.reply for call in self.asking(method) if call.reply.fault is not None)
+        last = self.calls[-1].asked if self.calls else self.asked()
+        if isinstance(self.end.fault, Closed) and any(each.json["method"] == method for each in last):
+            yield self.end
+
+
+def everything(revision: str) -> dict[str, Any]:
+    """All a client can declare in a revision."""
+    declared: dict[str, Any] = {"roots": {}, "sampling": {}}
+    if revisions.elicits(revision):
+        declared["elicitation"] = {}
+    if revisions.elicits_by_url(revision):
+        declared |= {"sampling": {"tools": {}, "context": {}}, "elicitation": {"form": {}, "url": {}}}
+    return declared
+
+
+def features_alone(revision: str) -> dict[str, Any]:
+    """Every feature, and no part of one that has to be declared by itself."""
+    return {feature: {} for feature in everything(revision)}
+
+
+def forms_alone(revision: str) -> dict[str, Any]:
+    """The same, with elicitation by form declared as such."""
+    declared = features_alone(revision)
+    return {**declared, "elicitation": {"form": {}}} if revisions.elicits_by_url(revision) else declared
+
+
+def pages_alone(revision: str) -> dict[str, Any]:  # noqa: ARG001
+    """Elicitation by URL, and no forms."""
+    return {"elicitation": {"url": {}}}
+
+
+ABLE = Client("able", everything, client.ACCEPTING, has_root=True)
+PLAIN = Client("plain", features_alone, client.ACCEPTING, has_root=True)
+PAGES = Client("pages", pages_alone, client.ACCEPTING, has_root=True)
+TOOLS = Client("tools", everything, client.TOOL_USING, has_root=True)
+DECLINING = Client("declining", everything, client.DECLINING)
+CANCELLING = Client("cancelling", everything, client.CANCELLING)
+CARELESS = Client("careless", forms_alone, client.CARELESS)
+
+
+def meet(server: Server, met: Client) -> Meeting:
+    """The conversation with a client, held once.
+
+    An able client finds out which tools ask for something: those that are listed for it alone, that failed
+    without it, or that asked although there was nothing to ask for.  The other clients call these tools.
+    Raises `Blocked` for the check that first meets a call of the able client's without an answer.
+    """
+    tools = _asking(server) if met is not ABLE else _failed(server)
+    meeting: Meeting = server.once(f"meeting {met.name}", lambda: _held(server, met, tools))
+    if met is ABLE:
+        replies = [call.reply for call in meeting.calls]
+        for reply in [*replies, meeting.end] if meeting.session.closed else replies:
+            if reply.fault is not None:
+                reason = f"{reply.method} was not answered to a client with every capability: {reply.fault}"
+                server.charge("meeting", Blocked(reason, reply.lines, reply.fault.stderr))
+    return meeting
+
+
+def _asking(server: Server) -> list[Tool]:
+    return [call.tool for call in meet(server, ABLE).calls if call.asked]
+
+
+def _failed(server: Server) -> list[Tool]:
+    calls = [call for call in server.calls() if not server.is_slow(call)]
+    return [call.tool for call in calls if call.failed or call.asked]
+
+
+def _held(server: Server, met: Client, tools: Sequence[Tool]) -> Meeting:
+    answers = dict(met.answers)
+    if met.has_root and server.settings.sandbox is not None:
+        answers["roots/list"] = client.opens_folder(server.settings.sandbox.work)
+    with server.fresh(met.declares(server.revision), answers) as session:
+        session.settle()
+        new = _new_tools(server, session) if met is ABLE else []
+        calls = tuple(_calls(server, session, [*tools, *new]))
+        return Meeting(session, calls, session.settle())
+
+
+def _new_tools(server: Server, session: Session) -> list[Tool]:
+    """The tools that are listed here alone, and that may be called."""
+    if not session.declares("tools"):
+        return []
+    known = {tool.name for tool in server.tools}
+    listed = [Tool(item) for item in session.walk("tools/list", "tools").items]
+    return [
+        tool for tool in listed if tool.name and tool.name not in known and server.settings.may_call(tool)
+    ]
+
+
+def _calls(server: Server, session: Session, tools: Sequence[Tool]) -> Iterator[Call]:
+    for tool in tools:
+        with suppress(NoExample):
+            call = server.call_in(session, tool, server.arguments(tool))
+            yield call
+            if call.reply.fault is not None or session.closed:
+                return
+
+
+def expect_answers(meeting: Meeting, method: str, client_said: str) -> None:
+    """Raise a `Finding` if the server left something unanswered after the client had said this."""
+    for reply in meeting.unanswered(method):
+        asked = meeting.asked(method)[-1]
+        raise Finding(f"an answer, although {client_said}", str(reply), (*asked.lines, *reply.lines))

@@ -1,0 +1,217 @@
+"""Seeing a failure again on fresh servers, and finding which requests it needs."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.judges import VALIDATED, Case, Problem
+from conformance.server import Server
+from conformance.session import Closed, Reply, Session
+from conformance.targets import Target
+from conformance.transcript import Transcript, reduced
+from conformance.verdict import Blocked, NotExercised
+from conformance.wire import Kind, Line, kind
+
+LINES_SHOWN = 6
+HOSTILE_DOUBT = 3
+"""How many times longer than usual the answer to something hostile may take before it counts as lost."""
+REDUCING = 20.0
+"""How many seconds of starting servers go into finding which requests a failure needs."""
+INITIALIZED = Session.line_of({"jsonrpc": "2.0", "method": "notifications/initialized"})
+OPENING = ("initialize", "notifications/initialized")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A case that failed, and the conversation that it failed in, up to there."""
+
+    case: Case
+    problem: Problem
+    reply: Reply
+    conversation: tuple[Line, ...]
+
+    @property
+    def is_death(self) -> bool:
+        """Whether the process ended instead of answering."""
+        return isinstance(self.reply.fault, Closed)
+
+    @property
+    def is_silence(self) -> bool:
+        """Whether no answer came although the process lives."""
+        return self.reply.fault is not None and not self.is_death
+
+    @property
+    def is_advice(self) -> bool:
+        """Whether it informs only."""
+        return self.problem.advisory
+
+    @property
+    def was_accepted(self) -> bool:
+        """Whether invalid arguments were accepted."""
+        return self.problem.requirement == VALIDATED
+
+    def is_seen_in(self, reply: Reply) -> bool:
+        """Whether an answer shows the same problem."""
+        problem = self.case.judge(reply)
+        return problem is not None and problem.kind == self.problem.kind
+
+
+@dataclass(frozen=True)
+class Proof:
+    """How a failure was seen again, in words, and the lines that show it.
+
+    ``keep`` writes the conversations to files and says where, given what they are about.
+    """
+
+    how: str
+    lines: Sequence[Line]
+    keep: Callable[[str, Problem], str]
+
+
+class Prover:
+    """Sends what failed again.
+
+    The answer to what failed may take as long as the user allows, and `HOSTILE_DOUBT` times ``patience`` if
+    it was hostile; other answers may take ``patience`` seconds.
+    """
+
+    def __init__(self, server: Server, target: Target, patience: float):
+        self.server, self.target, self.patience = server, target, patience
+
+    def _certainty(self, failure: Failure) -> float:
+        timeout = self.server.settings.timeout
+        return min(timeout, HOSTILE_DOUBT * self.patience) if failure.case.hostile else timeout
+
+    def fails_alone(self, failure: Failure) -> bool:
+        """Whether a failure's request fails on a fresh server too, with nothing sent before."""
+        return self._fails_after([failure.reply.request], failure)[0]
+
+    def proofs(self, kinds: Sequence[list[Failure]]) -> Iterator[tuple[list[Failure], Proof]]:
+        """The failures of each kind, with proof of the first; a server that was only slow has not failed."""
+        repeated = self._repeated([same[0] for same in kinds if same[0].reply.fault is None])
+        for same in kinds:
+            failures = self._still_silent(same) if same[0].is_silence else same
+            if failures:
+                proven = failures[0].is_silence or failures[0] in repeated
+                yield failures, self._alone(failures[0]) if proven else self._proof(failures[0])
+
+    def _still_silent(self, failures: Sequence[Failure]) -> list[Failure]:
+        """The failures that get no answer again.  They share processes, and a wait for each of these."""
+        silent: list[Failure] = []
+        waiting = list(failures)
+        while waiting:
+            found, waiting = self._unanswered(waiting)
+            silent += found
+        return silent
+
+    def _unanswered(self, waiting: list[Failure]) -> tuple[list[Failure], list[Failure]]:
+        """Send all of it to one process: what is not answered, and what to send again.
+
+        The latter is what was sent before a request of which the process fell silent altogether.
+        """
+        sent: list[tuple[Failure, Line]] = []
+        try:
+            with self.server.fresh() as session:
+                for failure in waiting:
+                    sent.append((failure, self.target.send(session, failure.case.text)))
+                    ping = session.request("ping", timeout=self._certainty(failure))
+                    if ping.fault is not None and not session.closed:
+                        return [failure], [one for one in waiting if one is not failure]
+                until = time.monotonic() + max(map(self._certainty, waiting))
+                replies = [(one, session.await_reply(line, _left(until))) for one, line in sent]
+                return [one for one, reply in replies if one.is_seen_in(reply)], []
+        except (NotExercised, Blocked):
+            return [], []
+
+    def _repeated(self, failures: Sequence[Failure]) -> list[Failure]:
+        """The wrong answers that come again, all from one process."""
+        if not failures:
+            return []
+        try:
+            with self.server.fresh() as session:
+                asked = [(one, self.target.ask(session, one.case.text, self.patience)) for one in failures]
+        except (NotExercised, Blocked):
+            return []
+        return [one for one, reply in asked if one.is_seen_in(reply)]
+
+    def _proof(self, failure: Failure) -> Proof:
+        """A failure alone, else with the fewest requests before it, else as seen once."""
+        if self.fails_alone(failure):
+            return self._alone(failure)
+        history = [line for line in failure.conversation if line.sent and _is_asked(line)]
+        failed, again = self._fails_after(history, failure)
+        if not failed:
+            how = " (it happened once, and not again when the same was sent to a fresh server: flaky)"
+            return Proof(how, failure.reply.lines, self.keeper(failure.conversation, again))
+        alike = [line for line in history if self.target.is_asked_in(line)]
+        if self._fails_after(alike, failure)[0]:
+            history = alike
+        fewest = reduced(history, lambda some: self._fails_after(some, failure)[0], self._tries())
+        lines = self._fails_after(fewest, failure)[1] or again
+        how = f" (on a fresh server, after {len(fewest) - 1} other requests)"
+        return Proof(how, lines[-LINES_SHOWN:], self.keeper(lines))
+
+    def _alone(self, failure: Failure) -> Proof:
+        lines = failure.reply.lines
+        return Proof("", lines, self.keeper((*self._opening(), *lines)))
+
+    def _opening(self) -> tuple[Line, ...]:
+        return (*self.server.surface.hello, INITIALIZED)
+
+    def _tries(self) -> int:
+        """How often a server may be started to reduce a history."""
+        start = self.server.session.hello
+        seconds = start.line.at if start is not None and start.line is not None else 1.0
+        return max(8, min(40, int(REDUCING / max(seconds, 0.1))))
+
+    def _fails_after(self, asked: Sequence[Line], failure: Failure) -> tuple[bool, list[Line]]:
+        """Send lines to a fresh server: whether the last fails in the same way, and the conversation."""
+        try:
+            with self.server.fresh() as session:
+                reply = self._last_reply(session, asked, self._certainty(failure))
+                return failure.is_seen_in(reply), session.lines
+        except (NotExercised, Blocked):
+            return False, []
+
+    def _last_reply(self, session: Session, asked: Sequence[Line], certainty: float) -> Reply:
+        for line in asked[:-1]:
+            reply = session.await_reply(session.send_raw(line.raw, line.message), self.patience, alone=True)
+            if session.closed:
+                return reply
+        last = session.send_raw(asked[-1].raw, asked[-1].message)
+        return session.await_reply(last, certainty, alone=True)
+
+    def keeper(self, *conversations: Sequence[Line]) -> Callable[[str, Problem], str]:
+        """What writes the conversations down for ``mcp-conformance replay``."""
+
+        def keep(about: str, problem: Problem) -> str:
+            name = re.sub(r"\W+", "-", f"{problem.requirement} {self.target.name} {problem.kind}").strip("-")[
+                :80
+            ]
+            paths = []
+            for number, lines in enumerate(conversations, 1):
+                ending = f"-{number}" if len(conversations) > 1 else ""
+                path = Path(self.server.settings.transcripts, f"{name}{ending}.jsonl")
+                transcript = Transcript(
+                    self.server.settings.command, self.server.revision, about, tuple(lines)
+                )
+                try:
+                    transcript.write(path)
+                except OSError as error:
+                    return f"; no transcript: {error}"
+                paths.append(str(path))
+            return f"; to see it again: mcp-conformance replay {' or '.join(paths)}"
+
+        return keep
+
+
+def _is_asked(line: Line) -> bool:
+    return kind(line.message) is Kind.REQUEST and line.message["method"] not in OPENING
+
+
+def _left(until: float) -> float:
+    return max(0.0, until - time.monotonic())

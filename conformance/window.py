@@ -1,0 +1,181 @@
+"""Many requests in flight: what was asked on a session, and which answers came, in whatever order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from conformance.progress import token_of
+from conformance.session import Closed, Flood, Session
+from conformance.wire import ABSENT, Line, id_key
+
+Key = tuple[str, str]
+PATIENCE = 10.0
+GRACE = 1.0
+"""Seconds for an answer that a later one has overtaken."""
+
+
+@dataclass(frozen=True)
+class Response:
+    """An answer, the line it came in, and the request that has its id (None if there is none)."""
+
+    line: Line
+    message: Mapping[str, Any]
+    request: Line | None
+
+    @property
+    def id(self) -> Any:
+        """The id it names; None if it names none."""
+        return self.message.get("id")
+
+
+class Window:
+    """The requests in flight on a session.
+
+    From the beginning: the ``requests`` by id, the first line that ``answered`` each, the request that gave
+    each progress token in ``tokens``, and the ``notification`` sent last.  Since the last `turn`: the
+    requests ``asked``, whether a notification was sent (``told``), the first ``answers`` to any request, the
+    ``repeats`` of such answers, and the ``strays``, whose ids no request had.
+    """
+
+    def __init__(self, session: Session):
+        self.session = session
+        self.requests: dict[Key, Line] = {}
+        self.answered: dict[Key, Line] = {}
+        self.tokens: dict[Key, Line] = {}
+        self.notification: Line | None = None
+        self._cancelled: set[Key] = set()
+        self._known = 0
+        self.turn()
+        self.look()  # at the opening
+        self.turn()
+
+    def turn(self) -> None:
+        """Begin anew with what is sent and comes from now on."""
+        self._start = len(self.session.lines)
+        self.asked: list[Line] = []
+        self.told = False
+        self.answers: list[Response] = []
+        self.repeats: list[Response] = []
+        self.strays: list[Response] = []
+
+    @property
+    def lines(self) -> list[Line]:
+        """All lines since the last turn, sent and received."""
+        return self.session.lines[self._start :]
+
+    @property
+    def open(self) -> list[Line]:
+        """The requests since the last turn that were neither answered nor cancelled."""
+        self.look()
+        done = self.answered.keys() | self._cancelled
+        return [line for line in self.asked if key_of(line.message["id"]) not in done]
+
+    @property
+    def mute(self) -> bool:
+        """Whether even the last ping was not answered."""
+        return bool(self.asked) and self.asked[-1] in self.open
+
+    @property
+    def misnamed(self) -> list[Response]:
+        """What may be answers to open requests, under a wrong id."""
+        return [*self.strays, *self.repeats] if self.open else []
+
+    def is_answered(self, request: Line) -> bool:
+        """Whether a request was answered."""
+        self.look()
+        return key_of(request.message["id"]) in self.answered
+
+    @property
+    def end(self) -> Closed | Flood | None:
+        """How the conversation ended; None if it goes on."""
+        process = self.session.process
+        if self.session.flooded:
+            return Flood(len(self.lines), process.stderr)
+        return Closed(process.wait(1.0), process.stderr) if self.session.closed else None
+
+    # Sending and waiting
+
+    def exchange(self, burst: Sequence[Line], slack: float) -> None:
+        """Send lines in one write and a ping, wait for the answers, and ping once more.
+
+        When the first ping is answered, the other answers are waited for ``slack`` seconds.
+        """
+        self.turn()
+        self._send(burst)
+        patience = max(slack, min(PATIENCE, self.session.timeout))
+        if self._pings(patience):
+            self._wait_for_the_rest(slack)
+            self._pings(patience)
+
+    def _send(self, burst: Sequence[Line]) -> None:
+        at = self.session.process.age
+        self.session.lines += [replace(line, at=at) for line in burst]
+        self.session.process.write(b"".join(line.raw + b"\n" for line in burst))
+
+    def _pings(self, seconds: float) -> bool:
+        ping = self.session.send("ping")
+        return self.session.wait_for(lambda: self.is_answered(ping), seconds)
+
+    def _wait_for_the_rest(self, slack: float) -> None:
+        """Wait until nothing is open, or only what was clearly answered under a wrong id."""
+        self.session.wait_for(lambda: len(self._misnamed_clearly()) >= len(self.open), slack)
+        self.session.wait_for(lambda: not self.open, min(slack, GRACE))
+
+    def _misnamed_clearly(self) -> list[Response]:
+        """Those that are not just as well a second answer, or one to a notification."""
+        self.look()
+        return [stray for stray in self.strays if stray.id is not None or not self.told]
+
+    # Looking
+
+    def look(self) -> None:
+        """Take notice of the lines that are new."""
+        while self._known < len(self.session.lines):
+            line = self.session.lines[self._known]
+            self._known += 1
+            if line.sent:
+                self._take_sent(line)
+            else:
+                self._take_received(line)
+
+    def _take_sent(self, line: Line) -> None:
+        message = line.message
+        if not isinstance(message, dict) or "method" not in message:
+            return
+        if "id" in message:
+            self.asked.append(line)
+            self.requests[key_of(message["id"])] = line
+            token = token_of(message)
+            self.tokens |= {} if token is ABSENT else {key_of(token): line}
+            return
+        self.told, self.notification = True, line
+        if message["method"] == "notifications/cancelled" and "params" in message:
+            self._cancelled.add(key_of(message["params"].get("requestId")))
+
+    def _take_received(self, line: Line) -> None:
+        for part in line.parts():
+            if not is_answer(part):
+                continue
+            key = key_of(part.get("id"))
+            answer = Response(line, part, self.requests.get(key))
+            if answer.request is None:
+                self.strays.append(answer)
+            elif key in self.answered:
+                self.repeats.append(answer)
+            else:
+                self.answered[key] = line
+                self.answers.append(answer)
+
+
+def key_of(id: Any) -> Key:
+    """A key that holds "1" and 1 apart, but not 1 and 1.0, which JSON does not tell apart either."""
+    return id_key(int(id) if isinstance(id, float) and id.is_integer() else id)
+
+
+def is_answer(part: Any) -> bool:
+    """Whether a message can be nothing but an answer, right or wrong."""
+    if not isinstance(part, dict) or "method" in part:
+        return False
+    return not part.keys().isdisjoint({"id", "result", "error"})

@@ -1,0 +1,132 @@
+"""Cancelling requests (spec: basic/utilities/cancellation)."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.cancelling import cancelled_calls
+from conformance.session import NO_PARAMS, Silence
+from conformance.value import Value
+from conformance.verdict import Finding, expect, heard, not_exercised, some
+from conformance.wire import ABSENT, Kind, id_key, kind
+
+CANCELLED = "notifications/cancelled"
+CROSSINGS = 50
+
+
+@pytest.mark.requirement("cancel.no-response")
+def test_a_cancelled_request_is_not_answered(server):
+    calls = [one for one in cancelled_calls(server) if one.held or one.read is not None]
+    for one in some(calls, "no tool that may be called could be cancelled while it was under way"):
+        for answer in one.answers:
+            raise Finding("no answer to a cancelled request", str(answer), answer.lines)
+
+
+@pytest.mark.requirement("cancel.stops-work")
+def test_work_on_a_cancelled_request_stops(server):
+    calls = [one for one in cancelled_calls(server) if one.tells and one.read is not None]
+    for one in some(calls, "no tool that tells its progress could be cancelled while it was under way"):
+        if len(one.progress) > 1:
+            got = f"{len(one.progress)} more of them"
+            raise Finding("no progress of a cancelled request", got, (one.request, *one.progress[-1].lines))
+
+
+@pytest.mark.requirement("cancel.unknown-ignored")
+@pytest.mark.parametrize("id", [999999, "conformance-no-such-request"], ids=["number", "text"])
+def test_a_cancellation_of_an_unknown_request_is_ignored(server, id):
+    expect_ignored(server.shared("cancel"), {"requestId": id, "reason": "It was never sent."})
+
+
+@pytest.mark.requirement("cancel.completed-ignored")
+def test_a_cancellation_that_comes_too_late_is_ignored(server):
+    session, method = server.shared("cancel"), harmless(server)
+    done = heard(session.request(method))
+    expect_ignored(session, {"requestId": done.request.message["id"], "reason": "Too late."})
+    again = session.request(method)
+    expect(Value(str(again), method, again.lines), same_kind(done, again), f"an answer as before: {done}")
+
+
+@pytest.mark.requirement("cancel.malformed-ignored")
+@pytest.mark.parametrize(
+    "params",
+    [NO_PARAMS, {}, {"requestId": {"a": 1}}, {"requestId": None}, []],
+    ids=["no-params", "empty", "object", "null", "array"],
+)
+def test_a_malformed_cancellation_is_ignored(server, params):
+    if params == {} and server.revision >= "2025-11-25":
+        not_exercised("a cancellation without requestId is well-formed in this revision")
+    expect_ignored(server.shared("cancel"), params)
+
+
+@pytest.mark.requirement("cancel.race-graceful")
+def test_a_cancellation_that_crosses_the_answer_does_no_harm(server):
+    with server.fresh() as session:
+        method = harmless(server)
+        requests = [send_and_cancel(session, method) for _ in range(CROSSINGS)]
+        after = session.settle()
+        if after.fault is not None:
+            raise Finding("a server that goes on", str(after.fault), (requests[-1], *after.lines))
+        heard(session.request(method))
+        for request in requests:
+            answers = answers_to(session, request)
+            expect(
+                Value(len(answers), "answers", (request, *answers)), len(answers) < 2, "at most one answer"
+            )
+
+
+@pytest.mark.requirement("cancel.server-only-own")
+def test_the_server_cancels_only_what_it_asked_for(server):
+    list(cancelled_calls(server))
+    told = [one for session in server.sessions for one in cancellations(session)]
+    for id, known in some(told, "the server cancels nothing"):
+        expect(id, id_key(id.json) in known, "the requestId of a request that the server sent")
+
+
+def harmless(server):
+    """A method whose request can be sent any number of times."""
+    return (server.listing() or ["ping"])[0]
+
+
+def expect_ignored(session, params):
+    """Send a cancellation that is to be ignored: no answer to it may come, and the server goes on."""
+    ready = session.settle()
+    if isinstance(ready.fault, Silence):
+        not_exercised("the server does not answer pings, so what it ignores cannot be told")
+    heard(ready)
+    before = len(session.lines)
+    line = session.notify(CANCELLED, params)
+    pings = [session.settle(), session.settle()]  # answers may overtake one another, but hardly two in a row
+    if pings[1].fault is not None:
+        raise Finding("a server that ignores this and goes on", str(pings[1].fault), (line, *pings[0].lines))
+    known = [ping.line for ping in pings]
+    for answer in answers_in(session.lines[before:]):
+        expect(Value(answer.message, "", (line, answer)), answer in known, "no answer to a notification")
+
+
+def answers_in(lines):
+    return [line for line in lines if not line.sent and kind(line.message) in (Kind.RESULT, Kind.ERROR)]
+
+
+def answers_to(session, request):
+    wanted = id_key(request.message["id"])
+    return [line for line in answers_in(session.lines) if id_key(line.message.get("id", ABSENT)) == wanted]
+
+
+def same_kind(one, other):
+    return other.fault is None and (one.error is None) == (other.error is None)
+
+
+def send_and_cancel(session, method):
+    request = session.send(method)
+    session.notify(CANCELLED, {"requestId": request.message["id"], "reason": "It crosses the answer."})
+    return request
+
+
+def cancellations(session):
+    """The id of each request that the server cancels, and the ids of all it had asked for by then."""
+    known = set()
+    for line, message in session.received(Kind.REQUEST, Kind.NOTIFICATION):
+        known |= {id_key(message["id"])} if "id" in message else set()
+        id = Value(message, "", (line,)).get("params", "requestId")
+        if message["method"] == CANCELLED and id is not None:
+            yield id, frozenset(known)

@@ -1,0 +1,104 @@
+"""Prompts, resources, completion and cursors under made-up values: an answer comes, in the right shape."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.fuzzing import Fuzzer
+from conformance.generation import hostile, hostile_texts, valid, values
+from conformance.judges import Case, shape
+from conformance.targets import Target
+from conformance.value import Value, members
+from conformance.verdict import not_exercised, some
+from conformance.wire import encode, shorten
+
+MOST_FUZZED = 5
+"""How many prompts, resources or templates are fuzzed; the others are much the same."""
+TEXT = {"type": "string"}
+LISTED = {
+    "tools/list": "tools.list",
+    "prompts/list": "prompts.list",
+    "resources/list": "resources.list",
+    "resources/templates/list": "resources.templates",
+}
+"""The requirements that say what shape each list has."""
+ENDINGS = ("/", "/..", "?", "#", "%00", "%2e%2e", "\u0000", " ", "\u00e9", "x" * 5000)
+
+
+@pytest.mark.requirement("jsonrpc.response-every-request")
+def test_arguments_of_prompts_are_answered(server, revision):
+    judge = shape("prompts.get.result-shape", "messages")
+    for prompt in some(server.listed("prompts/list"), "no prompts are listed")[:MOST_FUZZED]:
+        name = prompt.json.get("name") if prompt.is_a(dict) else None
+        if isinstance(name, str):
+            target = Target(f"prompts/get {name}", "prompts/get", "arguments", {"name": name})
+            schema = schema_of(prompt)
+            fuzz(server, target, valid(schema, revision), hostile(schema, revision), judge)
+
+
+def schema_of(prompt):
+    """The JSON schema of a prompt's arguments, which are texts."""
+    arguments = [one for one in (prompt.get("arguments") or Value([])).each() if one.is_a(dict)]
+    names = [name.json for name in members(arguments, "name") if name.is_a(str)]
+    required = [
+        one.json["name"] for one in arguments if one.json.get("required") is True and "name" in one.json
+    ]
+    return {"type": "object", "properties": dict.fromkeys(names, TEXT), "required": required}
+
+
+@pytest.mark.requirement("jsonrpc.response-every-request")
+def test_uris_of_resources_are_answered(server, revision):
+    if not server.declares("resources"):
+        not_exercised("resources are not declared")
+    target = Target("resources/read", "resources/read", "uri")
+    judge = shape("resources.read.result-shape", "contents")
+    fuzz(server, target, values(TEXT, revision), [*hostile_texts(), *changed_uris(server)], judge)
+
+
+def changed_uris(server):
+    """URIs near the listed ones, but none of the network."""
+    uris = [uri.json for uri in members(server.listed("resources/list"), "uri") if uri.is_a(str)]
+    local = [uri for uri in uris if not uri.lower().startswith(("http:", "https:", "ftp:"))]
+    return [
+        (f"a listed URI and {shorten(ending, 8)!r}", encode(uri + ending))
+        for uri in local[:MOST_FUZZED]
+        for ending in ENDINGS
+    ]
+
+
+@pytest.mark.requirement("jsonrpc.response-every-request")
+def test_values_to_complete_are_answered(server, revision):
+    params = server.completion_request() if server.declares("completions") else None
+    params = params or not_exercised("nothing is offered that could be completed")
+    target = Target(
+        "completion/complete",
+        "completion/complete",
+        "value",
+        {"ref": params["ref"]},
+        inside="argument",
+        beside={"name": params["argument"]["name"]},
+    )
+    judge = shape("completion.result-shape", "completion", "values")
+    fuzz(server, target, values(TEXT, revision), hostile_texts(), judge)
+
+
+@pytest.mark.requirement("jsonrpc.response-every-request")
+def test_cursors_are_answered(server, revision):
+    for walk in some(list(server.lists()), "nothing is listed"):
+        cursors = [cursor.json for cursor in walk.cursors if cursor.is_a(str)]
+        changed = [("a changed cursor", encode(cursor + "x")) for cursor in cursors[:3]]
+        changed += [("a shortened cursor", encode(cursor[:-1])) for cursor in cursors[:3]]
+        target = Target(walk.method, walk.method, "cursor")
+        judge = shape(f"{LISTED[walk.method]}.result-shape", walk.member)
+        fuzz(server, target, values(TEXT, revision), [*hostile_texts(), *changed], judge)
+
+
+def fuzz(server, target, made, named, judge):
+    """Try values made by a strategy, then hostile ones that have a name."""
+    if not server.settings.examples:
+        not_exercised("nothing is fuzzed: --mcp-profile none")
+    fuzzer = Fuzzer(server, target, "made-up value")
+    fuzzer.try_again(lambda value: Case(encode(value), judge))
+    fuzzer.search(made.map(lambda value: Case(encode(value), judge)))
+    fuzzer.try_hostile(named, judge)
+    fuzzer.report()

@@ -1,0 +1,146 @@
+"""Listing prompts, what a listed prompt looks like, and news of the list (spec: server/prompts)."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.session import NO_PARAMS
+from conformance.surface import LISTS
+from conformance.value import members
+from conformance.verdict import Finding, expect, expect_each, expect_result, heard, not_exercised, some
+from conformance.wire import Kind
+
+CHANGED = "notifications/prompts/list_changed"
+GRACE = 2.0
+
+
+def is_string(value):
+    return isinstance(value, str)
+
+
+def is_object(value):
+    return isinstance(value, dict)
+
+
+def needs_prompts(server):
+    if not server.declares("prompts"):
+        not_exercised("prompts are not declared")
+
+
+# The list
+
+
+@pytest.mark.requirement("prompts.list.answered")
+def test_declared_prompts_are_listed(server, session):
+    needs_prompts(server)
+    reply = session.request("prompts/list")
+    if reply.code == -32603:
+        reply = session.request("prompts/list")
+    expect_result(reply)
+
+
+@pytest.mark.requirement("prompts.list.result-shape")
+def test_a_page_has_an_array_of_prompts(server):
+    needs_prompts(server)
+    pages = [reply.value for reply in server.walk("prompts/list").replies if reply.value is not None]
+    for page in some(pages, "prompts/list gave no result"):
+        prompts = page.get("prompts")
+        expect(prompts or page, prompts is not None and prompts.is_a(list), "an array in prompts")
+        expect_each(prompts.each(), is_object, "an object")
+
+
+@pytest.mark.requirement("prompts.list.params-optional")
+@pytest.mark.parametrize("form", ["absent", "empty", "meta"])
+def test_the_list_of_prompts_needs_no_params(server, session, form):
+    needs_prompts(server)
+    forms = {"absent": NO_PARAMS, "empty": {}, "meta": {"_meta": {}}}
+    replies = {name: session.request("prompts/list", params) for name, params in forms.items()}
+    if all(reply.value is None for reply in replies.values()):
+        not_exercised("prompts/list gives no result in any form")
+    expect_result(replies[form])
+
+
+# A prompt
+
+
+@pytest.mark.requirement("prompts.def.name-string")
+def test_a_prompt_has_a_name(server):
+    expect_each(listed(server), lambda prompt: is_string(prompt.get("name")), "a string in name")
+
+
+@pytest.mark.requirement("prompts.def.name-unique")
+def test_no_two_prompts_share_a_name(server, session):
+    names = some(
+        [name for name in members(listed(server), "name") if name.is_a(str)], "no listed prompt has a name"
+    )
+    again = session.walk("prompts/list", LISTS["prompts/list"][1]).names()
+    on_two_pages = server.walk("prompts/list").repeated()
+    for name in names:
+        namesakes = [prompt for prompt in listed(server) if prompt.json.get("name") == name.json]
+        differ = any(prompt.json != namesakes[0].json for prompt in namesakes)
+        if len(namesakes) > 1 and again.count(name.json) > 1 and (differ or name.json not in on_two_pages):
+            raise Finding("each name once", f"{len(namesakes)} prompts named {name.json!r}", name.lines)
+
+
+@pytest.mark.requirement("prompts.def.optional-members")
+def test_a_prompt_describes_itself_in_strings(server, revision):
+    for member in ("description", "title") if revision >= "2025-06-18" else ("description",):
+        expect_each(members(listed(server), member), is_string, f"a string, or no {member}")
+
+
+@pytest.mark.requirement("prompts.def.arguments-shape")
+def test_the_arguments_of_a_prompt_are_described_in_full(server, revision):
+    found = some(members(listed(server), "arguments"), "no prompt declares arguments")
+    expect_each(found, lambda arguments: isinstance(arguments, list), "an array, or no arguments")
+    arguments = [argument for array in found for argument in array.each()]
+    expect_each(arguments, is_object, "an object")
+    expect_each(arguments, lambda argument: is_string(argument.get("name")), "a string in name")
+    expect_each(members(arguments, "required"), lambda value: isinstance(value, bool), "true or false")
+    for member in ("description", "title") if revision >= "2025-06-18" else ("description",):
+        expect_each(members(arguments, member), is_string, f"a string, or no {member}")
+
+
+def listed(server):
+    found = [prompt for prompt in server.listed("prompts/list") if prompt.is_a(dict)]
+    return some(found, "no prompt is listed")
+
+
+# News of the list
+
+
+@pytest.mark.requirement("prompts.list-changed.sent")
+def test_a_changed_list_of_prompts_is_announced(server):
+    sample = server.settings.changing_tool or not_exercised(
+        "--mcp-changing-tool names a tool that changes the list"
+    )
+    if not server.declares("prompts", "listChanged"):
+        not_exercised("prompts.listChanged is not declared")
+    with server.fresh() as session:
+        before = session.walk("prompts/list", "prompts")
+        reply = heard(
+            session.request("tools/call", {"name": sample.tool, "arguments": dict(sample.arguments)})
+        )
+        after = session.walk("prompts/list", "prompts")
+        if before.trouble or after.trouble or set(before.names()) == set(after.names()):
+            not_exercised(f"calling {sample.tool} did not change the list of prompts: {reply}")
+        if not session.wait_for(lambda: session.notifications(CHANGED), GRACE):
+            raise Finding(CHANGED, f"nothing, although the list changed, within {GRACE:g} s", reply.lines)
+
+
+@pytest.mark.requirement("prompts.list-changed.negotiated", "prompts.capabilities-respected")
+def test_only_a_declared_change_of_the_prompts_is_announced(server, traffic):
+    announced = [each for each in traffic(Kind.NOTIFICATION) if each.json["method"] == CHANGED]
+    some(announced, "no change of the list of prompts was announced")
+    if not server.declares("prompts", "listChanged"):
+        got = f"{server.offers}, and yet {announced[0]}"
+        raise Finding("prompts.listChanged declared as true", got, announced[0].lines)
+
+
+@pytest.mark.requirement("prompts.list-changed.shape")
+def test_the_announcement_of_changed_prompts_is_a_notification(traffic):
+    named = (CHANGED, CHANGED.removeprefix("notifications/"))
+    announced = [each for each in traffic(Kind.NOTIFICATION, Kind.REQUEST) if each.json["method"] in named]
+    some(announced, "no change of the list of prompts was announced")
+    expect_each(members(announced, "method"), lambda method: method == CHANGED, f"the method {CHANGED}")
+    expect_each(announced, lambda message: "id" not in message, "no id")
+    expect_each(members(announced, "params"), is_object, "an object")

@@ -1,0 +1,283 @@
+"""News of resources: of their list, and of what was subscribed to (spec: server/resources)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+
+from conformance.server import NO_SUCH_URI
+from conformance.session import Reply, Session, Walk
+from conformance.value import Value, members
+from conformance.verdict import (
+    Blocked,
+    Finding,
+    expect_each,
+    expect_error,
+    expect_result,
+    heard,
+    not_exercised,
+    some,
+)
+from conformance.wire import Kind
+
+CHANGED = "notifications/resources/list_changed"
+UPDATED = "notifications/resources/updated"
+GRACE = 2.0
+MOST = 10
+
+
+# News of the list
+
+
+@pytest.mark.requirement("resources.list-changed.sent")
+def test_a_changed_list_of_resources_is_announced(server):
+    if not server.declares("resources", "listChanged"):
+        not_exercised("resources.listChanged is not declared")
+    done = trial(server)
+    if not has_changed(done.before, done.after):
+        not_exercised(f"calling {done.tool} did not change the list of resources: {done.call}")
+    if not done.session.notifications(CHANGED):
+        raise Finding(CHANGED, f"nothing, although the list changed, within {GRACE:g} s", done.call.lines)
+
+
+@pytest.mark.requirement("resources.list-changed.negotiated")
+def test_only_a_declared_change_of_the_resources_is_announced(server):
+    announced = some(news(server, CHANGED), "no change of the list of resources was announced")
+    if not server.declares("resources", "listChanged"):
+        got = f"{server.offers}, and yet {announced[0]}"
+        raise Finding("resources.listChanged declared as true", got, announced[0].lines)
+
+
+@pytest.mark.requirement("resources.list-changed.shape")
+def test_the_announcement_of_changed_resources_is_a_notification(server):
+    announced = some(news(server, CHANGED, "resources/list_changed"), "no changed list was announced")
+    expect_notifications(announced, CHANGED)
+
+
+# Subscribing
+
+
+@pytest.mark.requirement("resources.subscribe.accepted")
+def test_a_listed_resource_can_be_subscribed_to(server):
+    asked = some(subscriptions(server), "no resource is listed")
+    if all(heard(reply).value is None for reply, _ in asked):
+        reply = asked[0][0]
+        raise Finding("a result for one listed resource at least", str(reply), reply.lines)
+
+
+@pytest.mark.requirement("resources.unsubscribe.accepted")
+def test_a_subscription_can_be_given_up(server):
+    answers = [answer for _, answer in subscriptions(server) if answer is not None]
+    for answer in some(answers, "no subscription was accepted"):
+        expect_result(answer)
+
+
+@pytest.mark.requirement("resources.subscribe.unknown-uri")
+def test_what_does_not_exist_cannot_be_subscribed_to(server):
+    if is_mute(server) or server.is_templated(NO_SUCH_URI):
+        not_exercised("subscriptions are not answered, or a template stands for any URI")
+    session = server.shared("subscriptions")
+    reply = session.request("resources/subscribe", {"uri": NO_SUCH_URI})
+    if reply.value is not None:
+        session.request("resources/unsubscribe", {"uri": NO_SUCH_URI})
+    expect_error(reply, -32002)
+
+
+def needs_subscriptions(server):
+    if not server.declares("resources", "subscribe"):
+        not_exercised("resources.subscribe is not declared")
+
+
+def subscriptions(server):
+    """The answers to subscribing to each of the first resources, and to giving that up if it was accepted."""
+    needs_subscriptions(server)
+    uris = server.walk("resources/list").names()[:MOST]
+    return server.once("subscribed", lambda: list(subscribe(server.shared("subscriptions"), uris)))
+
+
+def subscribe(session, uris):
+    for uri, reply in answers(session, "resources/subscribe", uris):
+        is_accepted = reply.value is not None
+        yield reply, session.request("resources/unsubscribe", {"uri": uri}) if is_accepted else None
+
+
+def is_mute(server):
+    """Whether a request to subscribe or to give it up was not answered."""
+    pairs = subscriptions(server)
+    return any(reply.fault is not None for pair in pairs for reply in pair if reply is not None)
+
+
+# Updates
+
+
+@pytest.mark.requirement("resources.subscribe.updated-sent")
+def test_a_change_of_what_was_subscribed_to_is_told(server):
+    needs_subscriptions(server)
+    done = trial(server)
+    changed = some(done.changed, f"calling {done.tool} changed nothing that was subscribed to")
+    untold = [uri for uri in changed if not told(done.session, uri)]
+    if untold:
+        raise Finding(f"{UPDATED} for {untold[0]}", f"nothing within {GRACE:g} s", done.call.lines)
+
+
+@pytest.mark.requirement("resources.unsubscribe.stops")
+def test_what_was_given_up_is_told_no_more(server):
+    needs_subscriptions(server)
+    done = trial(server)
+    late = [
+        uri for update in done.late for uri in members([update], "params", "uri") if uri.json in done.left
+    ]
+    if late:
+        raise Finding("no update of what was unsubscribed from", str(late[0]), late[0].lines)
+    some(done.changed_again, f"calling {done.tool} again changed nothing that was unsubscribed from")
+
+
+@pytest.mark.requirement("resources.subscribe.updated-shape")
+def test_an_update_is_a_notification_that_names_a_resource(server):
+    updates = some(news(server, UPDATED, "resources/updated"), "no update of a resource came")
+    expect_notifications(updates, UPDATED)
+    expect_each(updates, names_a_resource, "an object params with a string in uri")
+
+
+@pytest.mark.requirement("resources.subscribe.updated-only-subscribed")
+def test_only_a_subscriber_is_told_of_updates(server):
+    some(news(server, UPDATED), "no update of a resource came")
+    for session in server.sessions:
+        for update in unasked(session):
+            raise Finding("no update before anything is subscribed to", str(update), update.lines)
+
+
+@pytest.mark.requirement("resources.subscribe.updated-negotiated")
+def test_only_declared_updates_are_sent(server):
+    updates = some(news(server, UPDATED), "no update of a resource came")
+    if not server.declares("resources", "subscribe"):
+        got = f"{server.offers}, and yet {updates[0]}"
+        raise Finding("resources.subscribe declared as true", got, updates[0].lines)
+
+
+def names_a_resource(message):
+    params = message.get("params")
+    return isinstance(params, dict) and isinstance(params.get("uri"), str)
+
+
+def unasked(session):
+    """The updates that came before the session subscribed to anything."""
+    for line in session.lines:
+        method = line.message.get("method") if line.sent and isinstance(line.message, dict) else None
+        if method == "resources/subscribe":
+            return
+        if not line.sent:
+            yield from (Value(each, "", (line,)) for each in line.parts() if is_update(each))
+
+
+def is_update(message):
+    return isinstance(message, dict) and message.get("method") == UPDATED
+
+
+def told(session, uri):
+    """Whether an update of a resource, or of a part of it, has come."""
+    named = members([Value(message) for _, message in session.notifications(UPDATED)], "params", "uri")
+    return any(name.is_a(str) and name.json.startswith(uri.rstrip("/")) for name in named)
+
+
+# What both are about
+
+
+class Trial(NamedTuple):
+    """A conversation in which the tool that changes things was called twice: subscribed, and no longer."""
+
+    tool: str
+    session: Session
+    call: Reply
+    before: Walk
+    after: Walk
+    changed: list[str]
+    left: list[str]
+    changed_again: list[str]
+    late: list[Value]
+
+
+def trial(server):
+    """The one trial that all these checks look at."""
+    sample = server.settings.changing_tool or not_exercised(
+        "--mcp-changing-tool names a tool that changes the list, or a resource"
+    )
+    if server.walk("resources/list").trouble:
+        not_exercised("resources/list cannot be walked to its end")
+    done = server.once("resources changed", lambda: run_trial(server, sample))
+    if done.call.fault is not None:
+        reason = f"calling {sample.tool} was not answered: {done.call.fault}"
+        server.charge("changing tool", Blocked(reason, done.call.lines, done.call.fault.stderr))
+    return done
+
+
+def run_trial(server, sample):
+    subscribes = server.declares("resources", "subscribe") and not is_mute(server)
+    with server.fresh() as session:
+        before = session.walk("resources/list", "resources")
+        held = accepted(session, "resources/subscribe", before.names()[:MOST] if subscribes else [])
+        call, changed = change(session, sample, held)
+        if call.fault is not None:
+            return Trial(sample.tool, session, call, before, before, [], [], [], [])
+        after = session.walk("resources/list", "resources")
+        session.wait_for(lambda: all(told(session, uri) for uri in changed), GRACE)
+        if has_changed(before, after):
+            session.wait_for(lambda: session.notifications(CHANGED), GRACE)
+        left = accepted(session, "resources/unsubscribe", held)
+        session.settle()
+        known = len(session.notifications(UPDATED))
+        changed_again = change(session, sample, left)[1] if left else []
+        session.settle()
+    late = [Value(message, "", (line,)) for line, message in session.notifications(UPDATED)[known:]]
+    return Trial(sample.tool, session, call, before, after, changed, left, changed_again, late)
+
+
+def change(session, sample, uris):
+    """Call the tool; its answer, and the resources that stayed the same until then and did not after."""
+    first, second = contents(session, uris), contents(session, uris)
+    call = session.request("tools/call", {"name": sample.tool, "arguments": dict(sample.arguments)})
+    third = contents(session, uris) if call.fault is None else {}
+    steady = [uri for uri in second if first.get(uri) == second[uri]]
+    return call, [uri for uri in steady if uri in third and third[uri] != second[uri]]
+
+
+def contents(session, uris):
+    """What each of the URIs is read as; those that cannot be read are left out."""
+    return {
+        uri: reply.result
+        for uri, reply in answers(session, "resources/read", uris)
+        if reply.value is not None
+    }
+
+
+def accepted(session, method, uris):
+    """Those of the URIs to which a request gives a result."""
+    return [uri for uri, reply in answers(session, method, uris) if reply.value is not None]
+
+
+def answers(session, method, uris):
+    """The answer for each of the URIs; after one that does not come, nothing more is asked."""
+    for uri in uris:
+        if session.silent or session.closed:
+            return
+        yield uri, session.request(method, {"uri": uri})
+
+
+def has_changed(before, after):
+    return not (before.trouble or after.trouble) and set(before.names()) != set(after.names())
+
+
+def news(server, *methods):
+    """The messages of these methods that the server sent, once it was made to send some."""
+    server.provoke()
+    if server.settings.changing_tool is not None and server.listed("resources/list"):
+        trial(server)
+    found = server.received(Kind.NOTIFICATION, Kind.REQUEST)
+    return [each for each in found if each.json["method"] in methods]
+
+
+def expect_notifications(messages, method):
+    expect_each(members(messages, "method"), lambda each: each == method, f"the method {method}")
+    expect_each(messages, lambda message: "id" not in message, "no id")
+    expect_each(members(messages, "params"), lambda params: isinstance(params, dict), "an object")

@@ -1,0 +1,149 @@
+"""Listing resources, and what a listed resource looks like (spec: server/resources, "Listing Resources")."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.session import NO_PARAMS
+from conformance.surface import LISTS
+from conformance.uris import is_uri, scheme
+from conformance.value import members
+from conformance.verdict import Finding, expect, expect_each, expect_result, heard, not_exercised, some
+
+REGISTERED = (
+    *(
+        "https",
+        "http",
+        "file",
+        "git",
+        "ftp",
+        "sftp",
+        "ssh",
+        "ws",
+        "wss",
+        "data",
+        "urn",
+        "tag",
+        "mailto",
+        "tel",
+    ),
+    *(
+        "about",
+        "blob",
+        "cid",
+        "mid",
+        "dav",
+        "imap",
+        "ldap",
+        "nfs",
+        "smb",
+        "svn",
+        "rsync",
+        "jar",
+        "view-source",
+    ),
+)
+"""Schemes that are no server's own: those of the specification, and the common ones of IANA's registry."""
+
+
+def is_string(value):
+    return isinstance(value, str)
+
+
+def is_number(value):
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+# The list
+
+
+@pytest.mark.requirement("resources.list.answered")
+def test_declared_resources_are_listed(server, session):
+    if heard(listing(server).replies[0]).value is None:
+        expect_result(session.request("resources/list", {}))
+
+
+@pytest.mark.requirement("resources.list.result-shape")
+def test_a_page_has_an_array_of_resources(server):
+    pages = [reply.value for reply in listing(server).replies if reply.value is not None]
+    for page in some(pages, "resources/list gave no result"):
+        resources = page.get("resources")
+        expect(resources or page, resources is not None and resources.is_a(list), "an array in resources")
+        expect_each(resources.each(), lambda each: isinstance(each, dict), "an object")
+
+
+@pytest.mark.requirement("resources.list.params-optional")
+@pytest.mark.parametrize("form", ["absent", "empty", "meta"])
+def test_the_list_of_resources_needs_no_params(server, session, form):
+    if listing(server).replies[0].fault is not None:
+        not_exercised("resources/list is not answered")
+    forms = {"absent": NO_PARAMS, "empty": {}, "meta": {"_meta": {}}}
+    replies = {name: session.request("resources/list", params) for name, params in forms.items()}
+    if all(reply.value is None for reply in replies.values()):
+        not_exercised("resources/list gives no result in any form")
+    expect_result(replies[form])
+
+
+def listing(server):
+    if not server.declares("resources"):
+        not_exercised("resources are not declared")
+    return server.walk("resources/list")
+
+
+# A resource
+
+
+@pytest.mark.requirement("resources.def.uri-string")
+def test_a_resource_has_a_uri(server):
+    expect_each(listed(server), lambda resource: is_string(resource.get("uri")), "a string in uri")
+
+
+@pytest.mark.requirement("resources.def.uri-syntax")
+def test_the_uri_of_a_resource_is_one(server):
+    expect_each(uris(server), is_uri, "a URI by RFC 3986")
+
+
+@pytest.mark.requirement("resources.scheme.custom-rfc3986")
+def test_a_uri_of_a_scheme_of_its_own_is_well_formed(server):
+    own = [uri for uri in uris(server) if is_own(scheme(uri.json))]
+    some(own, "no listed resource has a scheme of the server's own")
+    expect_each(own, is_uri, "a URI by RFC 3986, since its scheme is the server's own")
+
+
+@pytest.mark.requirement("resources.def.uri-unique")
+def test_no_two_resources_share_a_uri(server, session):
+    again = session.walk("resources/list", LISTS["resources/list"][1]).names()
+    on_two_pages = server.walk("resources/list").repeated()
+    for uri in uris(server):
+        namesakes = [item for item in listed(server) if item.json.get("uri") == uri.json]
+        differ = any(item.json != namesakes[0].json for item in namesakes)
+        if len(namesakes) > 1 and again.count(uri.json) > 1 and (differ or uri.json not in on_two_pages):
+            raise Finding("each URI once", f"{len(namesakes)} resources with {uri}", uri.lines)
+
+
+@pytest.mark.requirement("resources.def.name-string")
+def test_a_resource_has_a_name(server):
+    expect_each(listed(server), lambda resource: is_string(resource.get("name")), "a string in name")
+
+
+@pytest.mark.requirement("resources.def.optional-members")
+def test_a_resource_describes_itself_in_strings_and_its_size_in_a_number(server, revision):
+    for member in (
+        ("description", "mimeType", "title") if revision >= "2025-06-18" else ("description", "mimeType")
+    ):
+        expect_each(members(listed(server), member), is_string, f"a string, or no {member}")
+    expect_each(members(listed(server), "size"), is_number, "a number, or no size")
+
+
+def listed(server):
+    found = [resource for resource in server.listed("resources/list") if resource.is_a(dict)]
+    return some(found, "no resource is listed")
+
+
+def uris(server):
+    found = [uri for uri in members(listed(server), "uri") if uri.is_a(str)]
+    return some(found, "no listed resource has a URI")
+
+
+def is_own(name):
+    return len(name) > 1 and name not in REGISTERED

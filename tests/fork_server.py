@@ -1,0 +1,60 @@
+"""Runs ``mcp-conformance`` in children of one process that has imported all of it already.
+
+Each line of stdin is a run: its words, directory and environment, and the file its output goes to. A child is
+forked for it, and nothing of one run is seen by the next; the answer is a line with the exit status.
+"""
+
+import gc
+import json
+import os
+import sys
+from importlib import import_module
+from importlib.metadata import entry_points
+
+from hypothesis.configuration import set_hypothesis_home_dir
+
+from conformance import catalogue, collection, reporting  # noqa: F401  (loaded for the children)
+from conformance.checks import PACKAGE, suites_directory
+from conformance.cli import main
+
+
+def load():
+    """Import and read what every run needs, and keep the children from looking through it for garbage."""
+    for plugin in entry_points(group="pytest11"):
+        plugin.load()
+    for path in sorted(suites_directory().glob("test_*.py")):
+        import_module(f"{PACKAGE}.{path.stem}")
+    catalogue.all_requirements()
+    gc.collect()
+    gc.freeze()
+
+
+def serve(runs):
+    """Answer every line; in a child, return the exit status of its run."""
+    for line in runs:
+        child = os.fork()
+        if child == 0:
+            return run(**json.loads(line))
+        _, status = os.waitpid(child, 0)
+        os.write(1, f"{os.waitstatus_to_exitcode(status)}\n".encode())
+    return 0
+
+
+def run(words, cwd, env, output):
+    """Become a process that was started with these."""
+    for number, path, flags in ((0, os.devnull, os.O_RDONLY), (1, output, os.O_WRONLY | os.O_CREAT)):
+        opened = os.open(path, flags)
+        os.dup2(opened, number)
+        os.close(opened)
+    os.dup2(1, 2)
+    os.environ.clear()
+    os.environ.update(env)
+    os.chdir(cwd)
+    set_hypothesis_home_dir(os.path.join(cwd, ".hypothesis"))  # noqa: PTH118
+    sys.argv = ["mcp-conformance", *words]
+    return main(words)
+
+
+if __name__ == "__main__":
+    load()
+    sys.exit(serve(sys.stdin))

@@ -1,0 +1,481 @@
+"""Tests of a user's own, in a repository with a server of its own: called, shrunk, shown with the lines."""
+
+import ast
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support import REFERENCE, run_suite
+from test_bad_input import is_alive
+from test_stranger import PYTEST, alone_environment, on, run_pytest, write
+
+import conformance
+
+SERVER = """
+import json, os, sys, time
+
+INTEGER = {"type": "integer"}
+TWO = {"type": "object", "properties": {"a": INTEGER, "b": INTEGER}, "required": ["a", "b"]}
+TWO["additionalProperties"] = False
+RIDDLE = {"type": "string", "pattern": "^(?=[a-z]{9}$)(?=.*zqx)(?=qyj)"}
+NEVER = {"type": "object", "properties": {"x": RIDDLE}, "required": ["x"]}
+HINT = {"annotations": {"readOnlyHint": True}}
+TOOLS = [
+    {"name": "add", "inputSchema": TWO, **HINT},
+    {"name": "get-sum", "inputSchema": TWO},
+    {"name": "slow", "inputSchema": {"type": "object"}},
+    {"name": "crash", "inputSchema": {"type": "object"}},
+    {"name": "fragile", "inputSchema": TWO},
+    {"name": "hang", "inputSchema": TWO},
+    {"name": "unmakeable", "inputSchema": NEVER, **HINT},
+]
+WRONG = int(os.environ.get("WRONG_FROM", 10**400))
+
+
+class Refused(Exception):
+    pass
+
+
+def result(method, params):
+    if method == "initialize":
+        info = {"name": "calculator", "version": "1"}
+        revision = os.environ.get("ONLY", params["protocolVersion"])
+        return {"protocolVersion": revision, "capabilities": {"tools": {}}, "serverInfo": info}
+    if method == "tools/list":
+        return {"tools": TOOLS}
+    if method != "tools/call":
+        return {}
+    name, arguments = params["name"], params["arguments"]
+    if "LOG" in os.environ:
+        with open(os.environ["LOG"], "a") as log:
+            log.write(json.dumps([name, arguments]) + "\\n")
+    if name == "crash" or (name == "fragile" and arguments["b"] > 1000):
+        sys.exit("it was too much")
+    if name == "hang" and arguments["b"] > 1000:
+        if "PID" in os.environ:
+            open(os.environ["PID"], "w").write(str(os.getpid()))
+        sys.stdin.read()
+    if name == "slow":
+        time.sleep(0.3)
+    if name not in ("add", "get-sum"):
+        return {"content": []}
+    if set(arguments) != {"a", "b"} or any(type(number) is not int for number in arguments.values()):
+        return {"content": [{"type": "text", "text": "two integers, please"}], "isError": True}
+    number = sum(arguments.values())
+    number += number > WRONG
+    return {"content": [{"type": "text", "text": str(number)}], "structuredContent": {"sum": number}}
+
+
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" in message:
+        answer = {"jsonrpc": "2.0", "id": message["id"]}
+        try:
+            answer["result"] = result(message["method"], message.get("params", {}))
+        except KeyError as error:
+            answer["error"] = {"code": -32602, "message": f"missing: {error}", "data": [1]}
+        print(json.dumps(answer), flush=True)
+"""
+START = on((sys.executable, "calculator.py"))
+README = Path(__file__).parents[1] / "README.md"
+
+
+def documented():
+    """The examples in the README, as one module."""
+    section = README.read_text("utf-8").partition("\n## Tests of your own\n")[2].partition("\n## ")[0]
+    return "\n".join(re.findall(r"```python\n(.*?)```", section, re.DOTALL))
+
+
+def repository(folder, **tests):
+    return write(folder, {"calculator.py": SERVER, **{f"{name}.py": text for name, text in tests.items()}})
+
+
+# Tests that pass ---------------------------------------------------------------------------------
+
+VARIANTS = """
+import json
+import unittest
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from conformance import McpServer, McpTool, for_valid_arguments, valid_arguments
+
+
+@for_valid_arguments("get-sum")
+def test_underscores(get_sum, arguments):
+    assert get_sum(**arguments).ok
+
+
+@pytest.mark.parametrize("factor", [1, 2])
+@for_valid_arguments("get-sum", more=st.integers(0, 3))
+def test_everything(tool, arguments, more, factor, tmp_path_factory):
+    assert isinstance(tool, McpTool)
+    assert tmp_path_factory
+    assert factor in (1, 2)
+    assert 0 <= more <= 3
+    assert tool(**arguments).is_error is False
+
+
+SEEN = []
+
+@for_valid_arguments("add")
+@settings(max_examples=5)
+@example(arguments={"a": 8, "b": 9})
+def test_settings_below(add, arguments):
+    SEEN.append(arguments)
+    arguments.clear()  # what a test does to its arguments is nobody else's affair
+
+
+@example(arguments={"a": 8, "b": 9})
+@settings(max_examples=5)
+@for_valid_arguments("add")
+def test_settings_above(arguments):
+    SEEN.append(arguments)
+
+
+def test_the_examples_and_the_settings_were_used():
+    assert len(SEEN) == 12
+    assert SEEN[6] == {"a": 8, "b": 9}
+
+
+class TestMethods:
+    @for_valid_arguments("add")
+    def test_method(self, add, arguments):
+        assert add(**arguments).ok
+
+
+class TestUnittest(unittest.TestCase):
+    @for_valid_arguments("add")
+    def test_case(self, add, arguments):
+        self.assertTrue(add(**arguments).ok)
+
+
+@settings(max_examples=3)
+@for_valid_arguments("slow")
+def test_slow(slow, arguments):
+    assert slow(**arguments).content == []
+
+
+@given(data=st.data())
+@settings(max_examples=3)
+def test_slow_too(mcp_server, data):
+    assert mcp_server.tool("slow")(**data.draw(valid_arguments(mcp_server.tool("slow")))).ok
+
+
+def test_the_server(mcp_server, mcp_conformance_server):
+    assert mcp_server is mcp_conformance_server
+    assert isinstance(mcp_server, McpServer)
+    assert mcp_server.revision == "2025-11-25"
+    assert [tool.name for tool in mcp_server.tools][:2] == ["add", "get-sum"]
+    assert mcp_server.request("tools/list").json["tools"][0]["name"] == "add"
+    mcp_server.restart()
+    assert mcp_server.request("ping").json == {}
+
+
+def test_refusals(mcp_server):
+    failed = mcp_server.call("add", {"a": 1})
+    assert (failed.ok, failed.is_error, failed.error) == (False, True, None)
+    assert failed.text == "two integers, please"
+    with pytest.raises(AssertionError, match="no structuredContent.*two integers"):
+        failed.structured
+    refused = mcp_server.request("tools/call", {"name": "add"})
+    assert (refused.ok, refused.is_error) == (False, False)
+    assert (refused.error.code, refused.error.data) == (-32602, [1])
+    assert refused.error.message == "missing: 'arguments'"
+    with pytest.raises(AssertionError, match="there is no result.*-32602"):
+        refused.text
+"""
+PASSING = [
+    *("test_the_sum_is_right", "test_a_sum_in_words", "test_a_refusal_changes_nothing"),
+    *("test_it_is_back_after_a_crash", "test_underscores", "test_everything[1]", "test_everything[2]"),
+    *("test_settings_below", "test_settings_above", "test_the_examples_and_the_settings_were_used"),
+    *("test_method", "test_case", "test_slow", "test_slow_too", "test_the_server", "test_refusals"),
+]
+
+
+@pytest.mark.parametrize("options", [[], ["-n", "2", "--dist", "loadfile"]], ids=["alone", "two workers"])
+def test_what_is_documented_works(tmp_path, options):
+    repo = repository(tmp_path / "repo", test_readme=documented(), test_variants=VARIANTS)
+    run = run_pytest(repo, START, "-W", "error", "--mcp-call=none", *options, ".")
+    assert run.is_clean([], PASSING)
+
+
+def test_they_run_beside_the_suites(tmp_path):
+    echoes = "assert echo(**arguments).text == arguments['text']"
+    decorated = "@for_valid_arguments('echo')\ndef test_echo(echo, arguments):"
+    text = f"from conformance import for_valid_arguments\n{decorated}\n    {echoes}\n"
+    repo = repository(tmp_path / "repo", test_mine=text)
+    run = run_pytest(repo, on(REFERENCE), "-W", "error", "--mcp-select=capabilities")
+    assert run.exit == 0, run.output
+    assert run.own == ["test_echo"]
+    assert run.cases
+
+
+def test_their_own_fixture_of_that_name_is_theirs(tmp_path):
+    conftest = "import pytest\n@pytest.fixture\ndef mcp_server():\n    return 'mine'\n"
+    test = "def test_mine(mcp_server, mcp_conformance_server):\n    assert mcp_server == 'mine'\n"
+    first = documented().split("import pytest")[0]
+    repo = repository(tmp_path / "repo", conftest=conftest, test_readme=first + test)
+    assert run_pytest(repo, START, ".").is_clean([], ["test_the_sum_is_right", "test_mine"])
+
+
+def test_the_same_seed_tries_the_same_arguments(tmp_path):
+    repo = repository(tmp_path / "repo", test_readme=documented())
+    logs = [tmp_path / name for name in ("one", "two", "other")]
+    for log, seed in zip(logs, (1, 1, 2), strict=True):
+        run = run_pytest(
+            repo, START, ".", f"--hypothesis-seed={seed}", "-k", "sum_is", f"--mcp-env=LOG={log}"
+        )
+        assert run.exit == 0, run.output
+    assert logs[0].read_text() == logs[1].read_text() != logs[2].read_text()
+
+
+# Tests that fail ---------------------------------------------------------------------------------
+
+FAILING = """
+import pytest
+from hypothesis import settings
+from conformance import for_valid_arguments
+
+def test_plain(mcp_server):
+    mcp_server.call("add", {"a": 1, "b": 2})
+    assert mcp_server.call("add", {"a": 1, "b": 100}).structured == {"sum": 101}
+
+def test_after(mcp_server):
+    assert 1 == 2
+
+@for_valid_arguments("fragile")
+def test_dies(fragile, arguments):
+    fragile(**arguments)
+
+@for_valid_arguments("hang")
+def test_hangs(hang, arguments):
+    hang(**arguments)
+
+def test_runs_again(mcp_server):
+    assert mcp_server.call("add", {"a": 1, "b": 1}).text == "2"
+
+@for_valid_arguments("ad")
+def test_unlisted(arguments):
+    pass
+
+@for_valid_arguments("unmakeable")
+def test_unmakeable(arguments):
+    pass
+
+@settings(deadline=100, max_examples=2)
+@for_valid_arguments("slow")
+def test_deadline(slow, arguments):
+    slow(**arguments)
+"""
+
+
+@pytest.fixture(scope="module")
+def failures(tmp_path_factory):
+    """What a run prints about each test that fails, on a server whose sums above 100 are wrong."""
+    folder = tmp_path_factory.mktemp("failures")
+    repo = repository(folder / "repo", test_readme=documented(), test_failing=FAILING)
+    run = run_pytest(repo, START, "--mcp-env=WRONG_FROM=100", "--mcp-timeout=2", ".")
+    assert run.exit == 1
+    names = [f"test_{name}" for name in ("a_sum_in_words", "runs_again", "it_is_back_after_a_crash")]
+    assert set(names) <= set(run.own), run.output
+    parts = re.split(r"\n_{3,} (\w+) _{3,}\n", run.output.partition("short test summary")[0])
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def test_a_failure_shows_the_shrunk_arguments_and_the_lines(failures):
+    text = failures["test_the_sum_is_right"]
+    assert re.search(r"arguments=\{'a': 0, 'b': 101\}", text), text
+    (asked,) = re.findall(r"> (\{.*\})", text)
+    (told,) = re.findall(r"< (\{.*\})", text)
+    assert json.loads(asked)["params"] == {"name": "add", "arguments": {"a": 0, "b": 101}}
+    assert json.loads(told)["result"]["structuredContent"] == {"sum": 102}
+
+
+def test_a_failure_of_a_plain_test_shows_its_lines_only(failures):
+    text = failures["test_plain"]
+    assert re.findall(r'^[<>] .*("b":2|"3"|"b":100|"102")', text, re.MULTILINE) == [
+        *('"b":2', '"3"', '"b":100', '"102"')
+    ]
+    assert "jsonrpc" not in failures["test_after"]
+
+
+def test_a_death_is_shown_and_shrunk(failures):
+    text = failures["test_dies"]
+    assert "was not answered: the server process ended (exit status 1)" in text
+    assert "stderr: it was too much" in text
+    assert re.search(r'> .*"name":"fragile","arguments":\{"a":0,"b":1001\}', text), text
+
+
+def test_a_hang_costs_no_more_than_it_must(failures):
+    text = failures["test_hangs"]
+    assert "was not answered: no answer within 2 s" in text
+    assert re.search(r'> .*"name":"hang"', text), text
+
+
+def test_what_cannot_be_tested_says_why(failures):
+    assert (
+        failures["test_unlisted"].strip().splitlines()[0]
+        == "the server has no tool 'ad'; did you mean 'add'?"
+    )
+    assert failures["test_unmakeable"].startswith("no valid arguments are known for unmakeable: ")
+    assert "--mcp-example 'unmakeable {...}' gives some" in failures["test_unmakeable"]
+
+
+def test_a_deadline_that_was_chosen_is_kept(failures):
+    assert "DeadlineExceeded" in failures["test_deadline"]
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ([], "no server is named: --mcp-server, or mcp_server in pytest's configuration"),
+        ([on((sys.executable, "-c", "import sys; sys.exit('no config')"))], "stderr: no config"),
+        (
+            [START, "--mcp-revision=2025-11-25", "--mcp-env=ONLY=2025-06-18"],
+            "offers 2025-06-18, not 2025-11-25",
+        ),
+        ([START, "--mcp-example=ad {}"], "--mcp-example: the server has no tool 'ad'; did you mean add?"),
+    ],
+    ids=["no server", "dead server", "revision", "example"],
+)
+def test_without_a_usable_server_they_fail(tmp_path, option, said):
+    repo = repository(tmp_path / "repo", test_readme=documented())
+    run = run_pytest(repo, *option, ".")
+    assert run.exit == 1
+    assert run.own == []
+    assert said in run.output
+    assert "Traceback" not in run.output
+
+
+@pytest.mark.parametrize("head", ["def test_bad(add)", "async def test_bad(add, arguments)"])
+def test_a_function_that_cannot_be_one_is_refused(tmp_path, head):
+    text = f"from conformance import for_valid_arguments\n@for_valid_arguments('add')\n{head}:\n    pass\n"
+    run = run_pytest(repository(tmp_path / "repo", test_bad=text), START, ".")
+    assert "test_bad must be a plain function with a parameter 'arguments'" in run.output
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_ctrl_c_ends_the_server(tmp_path):
+    called = tmp_path / "called"
+    os.mkfifo(called)
+    test = "def test_long(mcp_server):\n    mcp_server.call('hang', {'a': 0, 'b': 2000})\n"
+    repo = repository(tmp_path / "repo", test_long=test)
+    command = [*PYTEST, START, f"--mcp-env=PID={called}", "."]
+    ours = subprocess.Popen(command, cwd=repo, env=alone_environment(), stdout=subprocess.PIPE)
+    pid = int(called.read_text())
+    assert is_alive(pid)
+    ours.send_signal(signal.SIGINT)
+    output, _ = ours.communicate(timeout=30)
+    assert ours.returncode == 2, output.decode()
+    assert not is_alive(pid)
+
+
+# The names ---------------------------------------------------------------------------------------
+
+
+def test_every_name_is_there_and_typed():
+    tree = ast.parse(Path(conformance.__file__).read_text("utf-8"))
+    typed = [
+        alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names
+    ]
+    assert set(conformance.__all__) == {*typed} - {"annotations", "import_module", "TYPE_CHECKING", "Any"}
+    assert all(getattr(conformance, name).__name__ == name for name in conformance.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        getattr(conformance, "nonsense")  # noqa: B009
+
+
+def test_nothing_heavy_is_imported_until_it_is_used():
+    heavy = "print(sorted({'hypothesis', 'jsonschema', 'conformance.testing'} & {*sys.modules}))"
+    code = f"import sys, conformance, conformance.plugin; dir(conformance); {heavy}"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=alone_environment(), capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"
+
+
+# Arguments the user vouches for ------------------------------------------------------------------
+
+
+def logged(log):
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+FIRST, SECOND = {"a": 70, "b": 8}, {"a": 90, "b": 4}
+TWO = ("--example", f"add {json.dumps(FIRST)}", "--example", f"add {json.dumps(SECOND)}")
+
+
+def calls(folder, *options):
+    """The calls that a run of the suites makes."""
+    log, repo = folder / "log", repository(folder / "repo")
+    run = run_suite((sys.executable, "calculator.py"), "--env", f"LOG={log}", *options, cwd=repo)
+    assert run.cases, run.output
+    return logged(log)
+
+
+def test_own_tests_try_them_first(tmp_path):
+    repo = repository(tmp_path / "repo", test_readme=documented())
+    lines = "".join(f"  add {json.dumps(one)}\n" for one in (FIRST, SECOND))
+    write(repo, {"pytest.ini": f"[pytest]\nmcp_examples =\n{lines}"})
+    log = tmp_path / "log"
+    run = run_pytest(repo, START, f"--mcp-env=LOG={log}", "-k", "sum_is", ".")
+    assert run.is_clean([], ["test_the_sum_is_right"])
+    assert [arguments for _, arguments in logged(log)[:2]] == [FIRST, SECOND]
+
+
+def test_every_check_calls_with_the_first_of_them(tmp_path):
+    made = [arguments for name, arguments in calls(tmp_path, *TWO, "--profile=none") if name == "add"]
+    numbers = {(name, number) for one in made for name, number in dict(one).items() if type(number) is int}
+    assert numbers == {*FIRST.items()}
+
+
+def test_the_fuzzer_tries_them(tmp_path):
+    select = ("--select", "jsonrpc.response-every-request[add]")
+    assert ["add", SECOND] in calls(tmp_path, *TWO, *select)
+
+
+def test_they_serve_a_tool_for_which_none_can_be_made(tmp_path):
+    options = ("--select", "tools.call,jsonrpc.response-every-request[unmakeable]")
+    assert "unmakeable" not in {name for name, _ in calls(tmp_path / "without", *options)}
+    made = calls(tmp_path / "with", *options, "--example", 'unmakeable {"x": "qyjaaazqx"}')
+    assert ["unmakeable", {"x": "qyjaaazqx"}] in made
+
+
+def test_they_release_no_tool(tmp_path):
+    made = calls(tmp_path, "--example", 'slow {"a": 1}', "--profile=none")
+    assert "add" in {name for name, _ in made}
+    assert "slow" not in {name for name, _ in made}
+
+
+@pytest.mark.parametrize(
+    ("example", "said"),
+    [
+        ("add {", "--mcp-example: not JSON"),
+        ("add [1]", "--mcp-example: arguments are a JSON object, not '[1]'"),
+        ("ad {}", "--mcp-example: the server has no tool 'ad'; did you mean add?"),
+        ("multiply {}", "--mcp-example: the server has no tool 'multiply'; it has add, "),
+        (
+            'add {"a": 1}',
+            "--mcp-example: these arguments are not valid for add in 2025-11-25: 'b' is a required",
+        ),
+    ],
+)
+def test_a_mistaken_one_is_one_clear_line(example, said):
+    run = run_suite(REFERENCE, "--example", example)
+    assert run.exit == 4
+    (line,) = [line for line in run.output.splitlines() if line.strip()]
+    assert line.startswith(f"ERROR: {said}")
+
+
+def test_a_mistaken_one_stops_two_workers_too():
+    run = run_suite(REFERENCE, "--example", "ad {}", "-n", "2")
+    assert run.exit == 4
+    assert "--mcp-example: the server has no tool 'ad'; did you mean add?" in run.output
