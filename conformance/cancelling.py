@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from conformance.client import ACCEPTING, WAITING
@@ -73,11 +73,16 @@ def cancelled_calls(server: Server) -> Iterator[Cancelled]:
 def _cancellable(server: Server) -> Iterator[tuple[Call, float]]:
     """Calls, and how long to wait for a sign that they are under way."""
     timeout = server.settings.timeout
-    yield from [(call, timeout) for call in meet(server, ABLE).calls if call.asked][:1]
+    yield from [(call, timeout) for call in meet(server, ABLE).calls if _questions(call)][:1]
     calls = [call for call in server.calls() if call.reply.seconds <= LONGEST]
     telling = [(call, timeout) for call in calls if len(call.progress) >= STEPS]
     slow = [(call, call.reply.seconds / 4) for call in calls if server.is_slow(call)]
     yield from (telling or sorted(slow, key=lambda one: one[1]))[:1]
+
+
+def _questions(call: Call) -> set[str]:
+    """What a call asks for.  Roots do not count: a server may ask for them at any time."""
+    return {asked.json["method"] for asked in call.asked} - {"roots/list"}
 
 
 def _cancelled_once(server: Server, call: Call, patience: float) -> Cancelled | None:
@@ -92,29 +97,34 @@ def _cancelled(server: Server, call: Call, patience: float) -> Cancelled | None:
         meta = {"progressToken": "progress-of-cancelled"}
         params = {"name": call.tool.name, "arguments": call.arguments, "_meta": meta}
         request = session.send("tools/call", params)
-        session.wait_for(lambda: _is_under_way(session) or session.is_answered(request), patience)
+
+        def is_under_way() -> object:
+            return _open(session, _questions(call)) or session.notifications("notifications/progress")
+
+        session.wait_for(lambda: is_under_way() or session.is_answered(request), patience)
         if session.is_answered(request) or session.closed:
             return None
-        held = bool(session.asked(*FEATURES))
-        id, reason = request.message["id"], "The user does not want it any more."
-        session.notify("notifications/cancelled", {"requestId": id, "reason": reason})
+        held = bool(_open(session, _questions(call)))
+        reason = {"requestId": request.message["id"], "reason": "The user does not want it any more."}
+        session.notify("notifications/cancelled", reason)
         read = len(session.lines) if session.settle().fault is None else None
-        _answer_what_is_open(session)
+        for asked in _open(session, FEATURES):
+            answer = ACCEPTING[asked.json["method"]](asked.json.get("params"), session.revision)
+            session.send_message({"jsonrpc": "2.0", "id": asked.json["id"], **(answer or {})})
         session.settle()
         one = Cancelled(session, request, held, len(call.progress) >= STEPS, read)
         session.wait_for(lambda: session.closed or one.answers, call.reply.seconds)
         return one
 
 
-def _is_under_way(session: Session) -> bool:
-    return bool(session.asked(*FEATURES) or session.notifications("notifications/progress"))
+def _open(session: Session, methods: Collection[str]) -> list[Value]:
+    """What the server has asked for by these methods, has not taken back, and got no answer to."""
+    taken_back = [message for _, message in session.notifications("notifications/cancelled")]
+    ids = [Value(message).get("params", "requestId") for message in taken_back]
+    ids += [Value(line.message).get("id") for line in session.lines if line.sent and _is_answer(line)]
+    done = {id_key(id.json) for id in ids if id is not None}
+    return [asked for asked in session.asked(*methods) if id_key(asked.json["id"]) not in done]
 
 
-def _answer_what_is_open(session: Session) -> None:
-    """Accept all that the server has asked for and not taken back."""
-    cancelled = [Value(message) for _, message in session.notifications("notifications/cancelled")]
-    taken_back = [one.get("params", "requestId") for one in cancelled]
-    for asked in session.asked(*FEATURES):
-        if not any(id is not None and id_key(id.json) == id_key(asked.json["id"]) for id in taken_back):
-            answer = ACCEPTING[asked.json["method"]](asked.json.get("params"), session.revision)
-            session.send_message({"jsonrpc": "2.0", "id": asked.json["id"], **(answer or {})})
+def _is_answer(line: Line) -> bool:
+    return kind(line.message) in (Kind.RESULT, Kind.ERROR)

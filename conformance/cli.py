@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,6 +31,15 @@ ISOLATED = (
     *("-p", "no:cacheprovider", "-rN", "--no-header", "--tb=short", "--assert=plain"),
 )
 """Pytest's options for a run that no project's configuration touches; no check has an assert to rewrite."""
+SOAKED = (
+    *("revision", "timeout", "start-timeout", "cwd", "seed", "transcripts"),
+    *("env", "call", "example"),
+    *FLAGS,
+)
+"""The options of a run that a soak has too."""
+DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?")
+SOAKING = ("--capture=no", "-p", "no:hypothesispytest")
+"""Pytest's options for a soak, in which it runs no tests."""
 QUIET = ("-W", "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning")
 """Behind the user's options, so that it wins over ``-W error``: the command loads us before pytest can."""
 
@@ -66,20 +76,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> Parser:
     parser = Parser(prog="mcp-conformance", description="Conformance tests for MCP servers over stdio.")
-    actions = parser.add_subparsers(metavar="run|list|explain|replay", required=True)
+    actions = parser.add_subparsers(metavar="run|soak|list|explain|replay", required=True)
     run = actions.add_parser(
         "run",
         help="put a server under the suites",
         usage="%(prog)s [options] [pytest's options] -- COMMAND [ARGUMENTS ...]",
         allow_abbrev=False,
     )
-    for name in PASSED_ON:
-        run.add_argument(f"--{name}", help=f"see pytest --help, --mcp-{name}")
-    for name in REPEATED:
-        run.add_argument(f"--{name}", action="append", default=[], help=f"see pytest --help, --mcp-{name}")
-    for name in FLAGS:
-        run.add_argument(f"--{name}", action="store_true", help=f"see pytest --help, --mcp-{name}")
+    for name in (*PASSED_ON, *REPEATED, *FLAGS):
+        _add_option(run, name)
     run.set_defaults(action=_run)
+    soak = actions.add_parser(
+        "soak",
+        help="call a server's tools at full speed for a while",
+        usage="%(prog)s --for 30s|10m|1h [options] -- COMMAND [ARGUMENTS ...]",
+        allow_abbrev=False,
+    )
+    soak.add_argument("--for", dest="duration", metavar="DURATION", help="such as 30s, 10m or 1h30m")
+    for name in SOAKED:
+        _add_option(soak, name)
+    soak.set_defaults(action=_soak)
     list_ = actions.add_parser("list", help="list the requirements")
     list_.add_argument("pattern", nargs="?", help="a family or the beginning of an id")
     list_.add_argument("--level", choices=("MUST", "SHOULD", "MAY"), type=str.upper)
@@ -106,20 +122,56 @@ def _parser() -> Parser:
     return parser
 
 
+def _add_option(parser: argparse.ArgumentParser, name: str) -> None:
+    help_ = f"see pytest --help, --mcp-{name}"
+    if name in REPEATED:
+        parser.add_argument(f"--{name}", action="append", default=[], help=help_)
+    elif name in FLAGS:
+        parser.add_argument(f"--{name}", action="store_true", help=help_)
+    else:
+        parser.add_argument(f"--{name}", help=help_)
+
+
 def _run(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
     if not command:
         raise Mistake("run: which server? mcp-conformance run [options] -- COMMAND [ARGUMENTS ...]")
     stray = next((word for word in rest if not word.startswith("-") and Path(word).exists()), None)
     if stray is not None:
         raise Mistake(f"run: {stray!r} stands before --; the server's command goes behind it")
+    return int(pytest.main([*_words(options, command), *rest, *QUIET]))
+
+
+def _words(options: argparse.Namespace, command: list[str]) -> list[str]:
+    """Pytest's words for a server and its options."""
     words = [str(suites_directory()), *ISOLATED, f"--mcp-conformance-server={json.dumps(command)}"]
-    for name in PASSED_ON:
-        given = getattr(options, name.replace("-", "_"))
-        words += [f"--mcp-{name}={given}"] if given is not None else []
-    for name in REPEATED:
-        words += [f"--mcp-{name}={given}" for given in getattr(options, name)]
-    words += [f"--mcp-{name}" for name in FLAGS if getattr(options, name.replace("-", "_"))]
-    return int(pytest.main([*words, *rest, *QUIET]))
+    for name in (*PASSED_ON, *REPEATED, *FLAGS):
+        given = getattr(options, name.replace("-", "_"), None)
+        if given is True:
+            words.append(f"--mcp-{name}")
+        elif given:
+            words += [f"--mcp-{name}={one}" for one in (given if name in REPEATED else [given])]
+    return words
+
+
+def _soak(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
+    from conformance.soaking import Soaking  # noqa: PLC0415
+
+    _no_more(rest, None)
+    if not command:
+        raise Mistake(
+            "soak: which server? mcp-conformance soak --for 10m [options] -- COMMAND [ARGUMENTS ...]"
+        )
+    plugin = Soaking(_seconds(options.duration))
+    return int(pytest.main([*_words(options, command), *SOAKING, *QUIET], plugins=[plugin]))
+
+
+def _seconds(text: str | None) -> float:
+    found = DURATION.fullmatch(text or "")
+    hours, minutes, seconds = (float(part or 0) for part in found.groups()) if found else (0.0, 0.0, 0.0)
+    total = 3600 * hours + 60 * minutes + seconds
+    if total <= 0:
+        raise Mistake(f"soak: --for takes a duration such as 30s, 10m or 1h, not {text!r}")
+    return total
 
 
 def _list(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:

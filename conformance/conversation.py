@@ -21,36 +21,44 @@ from conformance.wire import Line
 Burst = tuple[Line, ...]
 """Lines that are sent in one write; what they ask is waited for before the next burst."""
 
+DIED, SILENT = "the server ended", "a request was not answered"
 FIRST_ID = 1_000_000
 MOST_BURSTS = 200
-MOST_FAILURES = 3
+MOST_FAILURES = 4
 MOST_SEEN = 10
 MOST_LINES = 6
-MOST_REPEATS = 20
-MOST_SECONDS = 20.0
+MOST_REPEATS = 24
+MOST_SECONDS = 40.0
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A rule that was seen broken in a stage: how often, after which bursts, and the whole conversation."""
+    """A rule that was seen broken in a stage.
+
+    What was ``seen``, each with the lines of ours that are its proof; the ``bursts`` up to the first, and all
+    ``lines`` of the conversation up to there.
+    """
 
     seen: list[Seen]
+    proofs: list[Burst]
     bursts: list[Burst]
     lines: list[Line]
     judge: Judge
     certainty: float
 
+    @property
+    def troubles(self) -> list[Finding | Blocked]:
+        """What was seen, without how."""
+        return [seen.trouble for seen in self.seen]
+
 
 @dataclass(frozen=True)
 class Repeat:
-    """What came of the same lines on a fresh server: what was seen again, and the conversation.
+    """What came of lines that were ``said`` on a fresh server: what was ``seen`` again, and all ``lines``."""
 
-    ``opening`` is the number of lines before the first burst.
-    """
-
+    said: list[Line]
     seen: list[Seen]
     lines: list[Line]
-    opening: int
 
 
 class Talk:
@@ -101,18 +109,20 @@ class Talk:
         self.has_progress |= bool(tokens_in(window.lines))
         for seen in self._judge(window):
             self._note(window, seen)
+        if window.session.closed:
+            self._failures.append(DIED)
+        elif window.mute or (window.open and self._slack >= PATIENCE):
+            self._failures.append(SILENT)
+        self._over = window.session.closed or SILENT in self._failures
         self._wasted += self._slack if window.open else 0.0
-        if window.session.closed or window.mute:
-            self._failures.append("ended" if window.session.closed else "fell silent")
-            self._over = True
         return window
 
     def _usable(self) -> Window | None:
         """The window of a process that lives, unless the stage is over."""
         if self._over or self._wasted >= PATIENCE or time.monotonic() > self._end:
             return None
-        if len(self._failures) >= MOST_FAILURES or "fell silent" in self._failures:
-            self.left_out[self._stage] = f"the server {self._failures[-1]} before, and was not started again"
+        if len(self._failures) >= MOST_FAILURES or SILENT in self._failures:
+            self.left_out[self._stage] = f"{self._failures[-1]} before, so no more is sent"
             self._over = True
             return None
         window = self._window
@@ -126,10 +136,12 @@ class Talk:
         key = seen.trouble.requirement, self._stage
         if key not in self.problems:
             lines = list(window.session.lines)
-            self.problems[key] = Problem([], list(self._bursts), lines, self._judge, self._certainty)
-        known = self.problems[key].seen
-        if len(known) < MOST_SEEN and str(seen.trouble) not in {str(one.trouble) for one in known}:
-            known.append(seen)
+            self.problems[key] = Problem([], [], list(self._bursts), lines, self._judge, self._certainty)
+        problem = self.problems[key]
+        if len(problem.seen) < MOST_SEEN and str(seen.trouble) not in map(str, problem.troubles):
+            said = {line.raw for burst in self._bursts for line in burst}
+            problem.seen.append(seen)
+            problem.proofs.append(tuple(line for line in seen.trouble.lines if line.raw in said))
 
     def close(self) -> None:
         """End the process."""
@@ -157,6 +169,7 @@ def _apart(server: Server) -> Session:
     """A process of our own, apart from the conversations that other checks judge."""
     session = server.connect()
     server.sessions.remove(session)
+    session.settle()  # so that what the opening brings is not taken for an answer to what follows
     return session
 
 
@@ -173,29 +186,25 @@ class Confirmation:
 
     def trouble(self) -> Finding | Blocked | None:
         """What is to be told; None if the server was only slow."""
-        repeat = self._repeat(self._proof(), self.problem.certainty)
-        if repeat.seen:
-            return self._story(repeat)
+        proof = self._repeat(self.problem.proofs, self.problem.certainty)
+        if proof.seen:
+            return self._story(proof)
         for bursts in (self.problem.bursts[-1:], self.problem.bursts):
             repeat = self._repeat(bursts, self.problem.certainty)
             if repeat.seen:
-                return self._story(self._least(bursts, repeat))
+                least = self._least(bursts, repeat)
+                return self._story(least, f" (on a fresh server, and it takes {len(least.said)} lines)")
         return None if self.problem.seen[0].late else self._flaky(repeat)
-
-    def _proof(self) -> list[Burst]:
-        """The lines of ours that prove it."""
-        ours = {line.raw for burst in self.problem.bursts for line in burst}
-        proofs = [seen.trouble.lines for seen in self.problem.seen]
-        return [tuple(line for line in proof if line.raw in ours) for proof in proofs]
 
     def _repeat(self, bursts: Sequence[Burst], certainty: float) -> Repeat:
         """Hold a conversation again, on a fresh server that has ``certainty`` seconds to answer."""
+        said = [line for burst in bursts for line in burst]
         try:
             session = _apart(self.server)
         except (NotExercised, Blocked):
-            return Repeat([], [], 0)
+            return Repeat(said, [], [])
         with session:
-            window, opening, seen = Window(session), len(session.lines), list[Seen]()
+            window, seen = Window(session), list[Seen]()
             end = session.process.age + certainty
             for burst in bursts:
                 window.exchange(burst, max(GRACE, end - session.process.age))
@@ -203,7 +212,7 @@ class Confirmation:
                 seen += [one for one in found if one.trouble.requirement == self.requirement]
                 if session.closed or window.mute:
                     break
-            return Repeat(seen, session.lines, opening)
+            return Repeat(said, seen, session.lines)
 
     def _least(self, bursts: list[Burst], whole: Repeat) -> Repeat:
         """The same, with the fewest lines found that make it happen."""
@@ -220,18 +229,20 @@ class Confirmation:
         least = reduced(numbered, fails, MOST_REPEATS)
         if not repeats[-1].seen[0].late:
             return repeats[-1]
-        sure = self._repeat(_in_bursts(least), self.problem.certainty)
+        sure = self._repeat(_in_bursts(least), PATIENCE)
         return sure if sure.seen else whole
 
     # The words
 
-    def _story(self, repeat: Repeat) -> Finding | Blocked:
-        trouble, lines = repeat.seen[0].trouble, repeat.lines[repeat.opening :]
+    def _story(self, repeat: Repeat, how: str = "") -> Finding | Blocked:
+        trouble, said = repeat.seen[0].trouble, {line.raw for line in repeat.said}
+        lines = [line for line in repeat.lines if line.raw in said or line in trouble.lines]
         if len(lines) <= MOST_LINES:
             trouble.lines = tuple(lines)
         _, *others = dict.fromkeys(_what(one.trouble) for one in repeat.seen)
         also = "".join(f"; {other}" for other in others)
-        return _with(trouble, f"{also}; to see it again: mcp-conformance replay {self._keep(repeat.lines)}")
+        kept = f"; to see it again: mcp-conformance replay {self._keep(repeat.lines)}"
+        return _with(trouble, f"{also}{how}{kept}")
 
     def _flaky(self, repeat: Repeat) -> Finding | Blocked:
         files = f"{self._keep(self.problem.lines)} and {self._keep(repeat.lines, ' again')}"

@@ -1,4 +1,4 @@
-"""The calls of a soak: each is made from its number alone, so any of them can be made again."""
+"""The calls of a soak: each is made from a seed and a number alone, so any of them can be made again."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from conformance.generation import (
     HypothesisSource,
+    Invalid,
     NoExample,
     Source,
     draw_invalid,
@@ -20,7 +21,6 @@ from conformance.generation import (
     seeded,
     valid,
 )
-from conformance.generation import Invalid
 from conformance.judges import Case, handled, refused
 from conformance.server import Call, Server
 from conformance.targets import Target
@@ -28,24 +28,48 @@ from conformance.wire import encode
 
 INVALID_OF = 10
 """One call of so many has invalid arguments, if the tool's schema forbids any."""
+PATIENCE = 1.0
 RUN = 10**12
 """More calls than are made with one seed."""
 
 
+@dataclass(frozen=True)
+class Shot:
+    """One call: its number, the seed its arguments were made from, its tool, and the arguments."""
+
+    number: int
+    seed: int
+    drill: Drill
+    case: Case
+
+    @property
+    def label(self) -> str:
+        """What its arguments are."""
+        return "valid arguments" if self.case.wrong is None else "invalid arguments"
+
+
 class Drill:
-    """A tool under soak, known from a call of it that was answered."""
+    """The calls of one tool; it was called once before, and answered.
+
+    ``patience`` is how long an answer may take before it is doubted.
+    """
 
     def __init__(self, server: Server, call: Call):
-        self.target = Target.of_tool(call)
         self.name = call.tool.name
-        self.patience = min(server.settings.timeout, max(1.0, 20 * call.reply.seconds))
+        self.target = Target.of_tool(call)
+        self.patience = min(server.settings.timeout, max(PATIENCE, 20 * call.reply.seconds))
+        self._judge = partial(handled, call.tool, server.revision)
+        self._usual = call.reply
         self._schema, self._revision = call.tool.input_schema, server.revision
         self._examples = server.examples(call.tool)
-        self._usual = call.reply
-        self.judge = partial(handled, call.tool, server.revision)
+        self.first = Shot(0, 0, self, self._valid(call.arguments))
 
-    def case(self, source: Source) -> Case:
-        """Arguments from the choices of ``source``; raises `NoExample`."""
+    def shot(self, seed: int, number: int) -> Shot:
+        """The call of a number; raises `NoExample` if no arguments are found."""
+        own = seed * RUN + number
+        return Shot(number, own, self, self._case(seeded(own)))
+
+    def _case(self, source: Source) -> Case:
         if source.index(INVALID_OF) == INVALID_OF - 1:
             try:
                 return self._invalid(draw_invalid(self._schema, self._revision, source, clear=True))
@@ -62,35 +86,38 @@ class Drill:
             return self._examples[source.index(len(self._examples))]
 
     def _valid(self, arguments: Any) -> Case:
-        return Case(encode(arguments), self.judge)
+        return Case(encode(arguments), self._judge)
 
     def _invalid(self, wrong: Invalid) -> Case:
-        judge = partial(refused, wrong, self._usual, self._revision)
-        return Case(encode(wrong.arguments), judge, wrong=wrong)
+        return Case(
+            encode(wrong.arguments), partial(refused, wrong, self._usual, self._revision), wrong=wrong
+        )
 
-    def cases(self, like: Case) -> st.SearchStrategy[Case]:
-        """Cases that Hypothesis makes, valid or invalid as ``like`` is."""
-        if like.wrong is None:
+    # For Hypothesis
+
+    def cases_like(self, case: Case) -> st.SearchStrategy[Case]:
+        """Cases that Hypothesis makes, valid or invalid as ``case`` is."""
+        if case.wrong is None:
             return valid(self._schema, self._revision, self._examples).map(self._valid)
         return invalid_strategy(self._schema, self._revision, clear=True).map(self._invalid)
 
-    def variations(self, seed: int) -> st.SearchStrategy[Case]:
-        """The case of a seed, of whose choices Hypothesis may take back as many as it likes."""
-        tape = Tape(seeded(seed))
-        self.case(cast(Source, tape))
-        return _varied(self, tape)
+    def variations(self, shot: Shot) -> st.SearchStrategy[Case]:
+        """The case that the seed of a shot makes, with as many choices as Hypothesis likes made plainer."""
+        tape = Tape(seeded(shot.seed))
+        self._case(cast("Source", tape))
+        return _drawn(lambda draw: self._case(cast("Source", Variation(draw, tape))))
 
 
 @st.composite
-def _varied(draw: st.DrawFn, drill: Drill, tape: Tape) -> Case:
+def _drawn(draw: st.DrawFn, make: Callable[[st.DrawFn], Case]) -> Case:
     try:
-        return drill.case(cast(Source, Variation(draw, tape)))
+        return make(draw)
     except NoExample:
         reject()
 
 
 class Tape:
-    """A source that remembers its choices, by what was asked for."""
+    """A source of choices that remembers them, by what was asked for."""
 
     def __init__(self, source: Source):
         self._source = source
@@ -109,11 +136,11 @@ KEPT = st.integers(0, 100).map(bool)
 
 
 class Variation:
-    """A source that repeats a tape, but for the choices that Hypothesis makes anew."""
+    """A source of choices that repeats a tape, but for those that Hypothesis makes anew."""
 
     def __init__(self, draw: st.DrawFn, tape: Tape):
         self._draw, self._source = draw, HypothesisSource(draw)
-        self._left = {asked: iter(choices) for asked, choices in tape.choices.items()}
+        self._left = {asked: iter(chosen) for asked, chosen in tape.choices.items()}
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         def choose(*asked: Any) -> Any:
@@ -122,24 +149,3 @@ class Variation:
             return taped if self._draw(KEPT) else anew
 
         return choose
-
-
-@dataclass(frozen=True)
-class Shot:
-    """One call: its number, the seed that its arguments are made from, and what is sent."""
-
-    number: int
-    seed: int
-    drill: Drill
-    case: Case
-
-    @classmethod
-    def of(cls, drill: Drill, seed: int, number: int) -> Shot:
-        """The call of a number; raises `NoExample`."""
-        own = seed * RUN + number
-        return cls(number, own, drill, drill.case(seeded(own)))
-
-    @property
-    def label(self) -> str:
-        """What its arguments are."""
-        return "valid arguments" if self.case.wrong is None else "invalid arguments"

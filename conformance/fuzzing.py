@@ -25,7 +25,7 @@ from conformance.verdict import Blocked, Finding
 from conformance.wire import encode, shorten
 
 PATIENCE = 1.0
-MOST_DEATHS = 12
+MOST_DEATHS_SHRINKING = 40
 MOST_SILENCES = 6
 MOST_KINDS = 3
 MOST_TOLD = 8
@@ -33,6 +33,8 @@ MOST_NAMES = 8
 SECONDS = 60.0
 """How long the fuzzing of all tools of a slow server takes, roughly; more examples get more time."""
 LEAST_SECONDS = 3.0
+SHRINKING = 15.0
+"""How long, at the least, what was found is shrunk."""
 
 
 @dataclass
@@ -50,6 +52,7 @@ class Fuzzer:
     _outcomes: dict[bytes, Failure | None] = field(default_factory=dict)
     _failures: dict[str, list[Failure]] = field(default_factory=dict)
     _deaths: int = 0
+    _most_deaths: int = 12
     _silences: int = 0
 
     def __post_init__(self) -> None:
@@ -111,7 +114,10 @@ class Fuzzer:
             if not target and not self._repeats(failure):
                 sought.add(failure.problem.kind)
                 return False
-            target = target or failure.problem.kind
+            if not target:
+                target = failure.problem.kind
+                self._until = max(self._until, time.monotonic() + SHRINKING)
+                self._most_deaths = self._deaths + MOST_DEATHS_SHRINKING
             return failure.problem.kind == target
 
         with suppress(NoSuchExample, Unsatisfiable):
@@ -179,7 +185,7 @@ class Fuzzer:
     @property
     def _spent(self) -> bool:
         over = time.monotonic() > self._until
-        return over or self._deaths > MOST_DEATHS or self._silences > MOST_SILENCES
+        return over or self._deaths > self._most_deaths or self._silences > MOST_SILENCES
 
     # Telling
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.dialects import Unjudgeable, instance_errors
@@ -48,9 +48,9 @@ class Case:
     """
 
     text: bytes
-    judge: Judge
+    judge: Judge = field(repr=False)
     name: str = ""
-    wrong: Invalid | None = None
+    wrong: Invalid | None = field(default=None, repr=False)
     hostile: bool = False
 
 

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from conformance.challenges import NOTIFICATIONS, UNKNOWN, notification_line, request_line
 from conformance.conversation import Talk
 from conformance.server import Call
 from conformance.wire import Line
 
+MOST_IN_FLIGHT = 8
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 
@@ -88,6 +89,11 @@ def machine_for(talk: Talk, offer: Offer) -> type[RuleBasedStateMachine]:
         def wait(self) -> None:
             talk.say(*self.burst)
             self.burst = []
+
+        @invariant()
+        def few_are_in_flight(self) -> None:
+            if len(self.burst) >= MOST_IN_FLIGHT:
+                self.wait()
 
         def teardown(self) -> None:
             talk.say(*self.burst)

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 SELECTION = re.compile(r"[^,\s\[]+(?:\[[^\]]*\])?")
 TAKEN_BY = ("pytest-mcptest", "mcp-pytest")
-"""Distributions whose pytest plugins have an option ``--mcp-server`` of their own."""
+"""Distributions whose pytest plugins have an option ``--mcp-server`` and a fixture ``mcp_server``."""
 
 
 def add_options(parser: pytest.Parser) -> None:
     """Register every flag and ini value."""
     group = parser.getgroup("mcp conformance", "MCP conformance")
-    names = ["--mcp-conformance-server"] if _is_taken() else ["--mcp-conformance-server", "--mcp-server"]
+    names = ["--mcp-conformance-server"] if is_taken() else ["--mcp-conformance-server", "--mcp-server"]
     help_ = "run the conformance suites against this stdio server"
     try:
         group.addoption(*names, dest="mcp_conformance_server", metavar="COMMAND", help=help_)
@@ -56,7 +56,7 @@ _VALUES = (
     ("seed", "NUMBER", "where the fuzzer's choices start", "0"),
     ("transcripts", "DIR", "where a fuzzed failure's conversation is written", ".mcp-conformance"),
     ("failing-tool", "'NAME JSON'", "a tool call that fails inside the tool", "none"),
-    ("changing-tool", "'NAME JSON'", "a tool call that changes the list of tools", "none"),
+    ("changing-tool", "'NAME JSON'", "a tool call that changes what is listed, or a resource", "none"),
 )
 _LISTS = (
     (
@@ -87,7 +87,8 @@ def _ini(name: str) -> str:
     return "mcp_examples" if name == "example" else _dest(name)
 
 
-def _is_taken() -> bool:
+def is_taken() -> bool:
+    """Whether a plugin is installed that has taken our shorter names."""
     return any(_is_installed(name) for name in TAKEN_BY)
 
 

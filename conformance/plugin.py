@@ -30,7 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def mcp_conformance_server(pytestconfig: pytest.Config) -> Iterator[McpServer]:
-    """What `mcp_server` is, where another plugin or a conftest has taken the shorter name."""
+    """What `mcp_server` is, under a name that no other plugin and no conftest has."""
     if not options.server_named(pytestconfig):
         pytest.fail(
             "no server is named: --mcp-server, or mcp_server in pytest's configuration", pytrace=False
@@ -43,7 +43,9 @@ def mcp_conformance_server(pytestconfig: pytest.Config) -> Iterator[McpServer]:
         yield server
 
 
-@pytest.fixture(scope="session")
-def mcp_server(mcp_conformance_server: McpServer) -> McpServer:
-    """The server that ``--mcp-server`` names, running, to be called in tests of your own."""
-    return mcp_conformance_server
+if not options.is_taken():
+
+    @pytest.fixture(scope="session")
+    def mcp_server(mcp_conformance_server: McpServer) -> McpServer:
+        """The server that ``--mcp-server`` names, running, to be called in tests of your own."""
+        return mcp_conformance_server

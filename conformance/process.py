@@ -19,6 +19,8 @@ from typing import IO, Final
 POSIX = os.name == "posix"
 MAX_LINE = 64 * 1024 * 1024
 MAX_QUEUED = 64 * 1024 * 1024
+STDERR = 1
+"""Which of the threads reads stderr."""
 STDERR_KEPT = 64 * 1024
 CHUNK = 64 * 1024
 AT_ONCE = 512
@@ -114,11 +116,13 @@ class Process:
         return self._child.poll()
 
     def wait(self, timeout: float) -> int | None:
-        """Wait for the child to exit; its exit status, or None if it still runs."""
+        """Wait for the child to exit and its last words to arrive; its exit status, None if it still runs."""
         try:
-            return self._child.wait(timeout)
+            status = self._child.wait(timeout)
         except subprocess.TimeoutExpired:
             return None
+        self._threads[STDERR].join(timeout)
+        return status
 
     @property
     def stderr(self) -> str:

@@ -45,7 +45,7 @@ from conformance.wire import Line, shorten, show
 GARBAGE = "jsonrpc.garbage-not-fatal"
 ID_TYPES = "jsonrpc.id-types-accepted"
 UNREADABLE = "jsonrpc.error-id-unreadable"
-CERTAINTY = 5.0
+CERTAINTY = 3.0
 QUICK = 0.5
 MOST_SECONDS = 5.0
 AT_ONCE = 16
@@ -98,7 +98,7 @@ QUIET = settings(
 
 def _hold_broken_lines(talk: Talk) -> None:
     chosen = talk.server.settings
-    talk.begin("hard to read", judge_odd)
+    talk.begin("hard to read", judge_odd, certainty=CERTAINTY)
     for name in ODD_REQUESTS:
         talk.say(odd_request(name, talk.next_id()))
     for what, lines in BROKEN_LINES.items():
@@ -124,8 +124,8 @@ def judge_random(window: Window) -> Iterator[Seen]:
     broken = window.lines[0]
     if window.open:
         how, (request,), stderr = missing(window)
-        last = f": {shorten(stderr.strip().splitlines()[-1], 200)}" if stderr.strip() else ""
-        got = f"after {show(shorten(broken.text, 100))}, {how}{last}"
+        words = "".join(f": {shorten(' '.join(line.split()), 200)}" for line in stderr.strip().splitlines()[-1:])
+        got = f"after {show(shorten(broken.text, 100))}, {how}{words}"
         finding = Finding("an answer to the next request", got, (broken, request), GARBAGE)
         yield Seen(finding, late=window.end is None)
     for line in window.lines:
@@ -167,7 +167,7 @@ def _hold_right_messages(talk: Talk) -> None:
     talk.begin("ids", partial(judge_id, large=False))
     for id in IDS:
         talk.say(request_line(id, "ping"))
-    talk.begin("large ids", partial(judge_id, large=True))
+    talk.begin("large ids", partial(judge_id, large=True), certainty=CERTAINTY)
     for id in LARGE_IDS:
         talk.say(request_line(id, "ping"))
     talk.begin("notifications", broken_rules)
@@ -224,18 +224,18 @@ def _in_any_order(talk: Talk, lists: list[str], calls: list[Call]) -> None:
 
 def judge_id(window: Window, *, large: bool) -> Iterator[Seen]:
     """A ping is answered under its id, whatever that is; a large one may at least be lost or changed."""
-    request = window.asked[0]
-    wanted = f"the answer that any ping has, with id {show(request.message['id'], 60)}"
+    request, wanted = window.asked[0], "the answer that any ping has"
+    id = f"for the id {show(request.message['id'], 60)}"
     if request not in window.open:
         answers = {answer.request: answer for answer in window.answers}
-        refused = [one for one in answers if "error" in answers[one].message]
+        refused = [one for one in answers if answers[one].message.get("error") is not None]
         if request in refused and window.asked[-1] not in refused:
-            yield Seen(Finding(wanted, "an error", (request, answers[request].line), ID_TYPES))
+            yield Seen(Finding(wanted, f"an error {id}", (request, answers[request].line), ID_TYPES))
     elif window.end is None and not window.mute:
         names = ["no id" if stray.id is None else f"id {show(stray.id)}" for stray in window.misnamed]
         lines = (request, *(stray.line for stray in window.misnamed[:1]))
         if large or names[:1] == ["no id"]:
-            got = f"one with {names[0]}" if names else "none"
+            got = f"one with {names[0]} {id}" if names else f"none {id}"
             yield Seen(Finding(wanted, got, lines, ID_TYPES), late=not names)
             return
         if not names:

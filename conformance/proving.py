@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from conformance.judges import VALIDATED, Case, Problem
 from conformance.server import Server
-from conformance.session import Closed, Reply, Session
+from conformance.session import Closed, Reply, Session, Silence
 from conformance.targets import Target
 from conformance.transcript import Transcript, reduced
 from conformance.verdict import Blocked, NotExercised
@@ -55,7 +55,9 @@ class Failure:
         return self.problem.requirement == VALIDATED
 
     def is_seen_in(self, reply: Reply) -> bool:
-        """Whether an answer shows the same problem."""
+        """Whether an answer shows the same problem; one death is like another."""
+        if self.is_death:
+            return isinstance(reply.fault, Closed)
         problem = self.case.judge(reply)
         return problem is not None and problem.kind == self.problem.kind
 
@@ -120,12 +122,19 @@ class Prover:
                     sent.append((failure, self.target.send(session, failure.case.text)))
                     ping = session.request("ping", timeout=self._certainty(failure))
                     if ping.fault is not None and not session.closed:
-                        return [failure], [one for one in waiting if one is not failure]
+                        return [self._proven(failure)], [one for one in waiting if one is not failure]
                 until = time.monotonic() + max(map(self._certainty, waiting))
                 replies = [(one, session.await_reply(line, _left(until))) for one, line in sent]
-                return [one for one, reply in replies if one.is_seen_in(reply)], []
+                return [self._proven(one) for one, reply in replies if one.is_seen_in(reply)], []
         except (NotExercised, Blocked):
             return [], []
+
+    def _proven(self, failure: Failure) -> Failure:
+        """A silence that lasted as long as it takes to be sure."""
+        fault = failure.reply.fault
+        if isinstance(fault, Silence):
+            fault = replace(fault, seconds=self._certainty(failure))
+        return replace(failure, reply=replace(failure.reply, fault=fault))
 
     def _repeated(self, failures: Sequence[Failure]) -> list[Failure]:
         """The wrong answers that come again, all from one process."""

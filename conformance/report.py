@@ -35,7 +35,10 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Result:
-    """One check's result: which rule, in which revision, for which tool, and what became of it."""
+    """One check's result: which rule, in which revision, for which tool, and what became of it.
+
+    ``known`` names the SDK that breaks the rule in every server built on it.
+    """
 
     node: str
     requirement: str
@@ -48,6 +51,7 @@ class Result:
     tool: str = ""
     reason: str = ""
     text: str = ""
+    known: str = ""
 
     @property
     def family(self) -> str:
@@ -65,6 +69,7 @@ def finding_text(result: Result, evidence: Evidence, again: str) -> str:
         ("got", evidence.got),
         ("wire", "\n".join(_wire(evidence.lines))),
         ("stderr", shorten(evidence.stderr[-STDERR_SHOWN:].strip(), STDERR_SHOWN)),
+        ("known", f"every server built on the {result.known} does this" if result.known else ""),
         ("spec", result.spec),
         ("again", again),
     ]
@@ -180,6 +185,17 @@ def finding_lines(group: Sequence[Result]) -> Iterator[str]:
         yield from _wrap(f"- {_names(names)}: {reason}", "  ", "    ")
     if len(cases) > NAMES_SHOWN:
         yield f"  - and {len(cases) - NAMES_SHOWN} more"
+
+
+def known_lines(results: Iterable[Result]) -> Iterator[list[str]]:
+    """The rules that an SDK breaks in every server built on it, the lines of a paragraph for each SDK."""
+    found: dict[str, dict[str, None]] = {}
+    for result in results:
+        if result.known:
+            found.setdefault(result.known, {}).setdefault(f"{result.requirement} ({result.outcome})")
+    for sdk, rules in found.items():
+        text = f"Not yours alone: every server built on the {sdk} breaks {', '.join(rules)}."
+        yield _wrap(text, "", "  ")
 
 
 def _names(names: Sequence[str]) -> str:

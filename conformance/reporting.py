@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from conformance import catalogue
-from conformance.collection import SUBJECT, is_ours, revision_of, tool_name
+from conformance.collection import SUBJECT, is_ours, revision_of, server_for, tool_name
+from conformance.ecosystem import known_deviation
 from conformance.options import value
 from conformance.report import (
     Evidence,
@@ -19,6 +20,7 @@ from conformance.report import (
     finding_text,
     grouped,
     held_back_line,
+    known_lines,
     subject_lines,
     table,
     verdict_line,
@@ -79,6 +81,7 @@ def _judged(item: pytest.Item, report: pytest.TestReport, error: BaseException |
         outcome=_outcome(item, report, error, row),
         tool=getattr(error, "tool", "") or tool_name(item),
         reason=_reason(report, error),
+        known=_known(item, row, error),
     )
     evidence = _evidence(error)
     if evidence is None:
@@ -98,6 +101,13 @@ def _judged_row(item: pytest.Item, error: BaseException | None) -> catalogue.Req
     revision = revision_of(item)
     holding = [row for row in rows if row.holds_in(revision)]
     return max(holding, key=lambda row: ORDER.index(loudness(row, revision)), default=rows[0])
+
+
+def _known(item: pytest.Item, row: catalogue.Requirement, error: BaseException | None) -> str:
+    """The SDK that breaks this rule in every server built on it."""
+    if not isinstance(error, Blocked | Finding):
+        return ""
+    return known_deviation(server_for(item.config, revision_of(item)), row.id, error)
 
 
 def _repeated(item: pytest.Item, error: BaseException | None, row: catalogue.Requirement) -> str:
@@ -233,6 +243,9 @@ def _summary(config: pytest.Config, results: list[Result]) -> Generator[str]:
     for group in grouped(results, *listed):
         yield ""
         yield from finding_lines(group)
+    for paragraph in known_lines(results):
+        yield ""
+        yield from paragraph
     yield ""
     names = sorted(
         {tool.name for one in subject.live for tool in one.tools if not subject.settings.may_call(tool)}

@@ -105,8 +105,6 @@ class Server:
 
         Raises `Blocked` if it does not open as it did when it was probed.
         """
-        for trouble in {"start", "hung"} & self._charged:
-            not_exercised(f"the server is blocked ({trouble}): see the blocked check")
         session = self.launch(capabilities, client)
         hello = session.initialize(self.settings.start_timeout)
         if hello.value is None or session.revision != self.revision:
@@ -118,7 +116,8 @@ class Server:
     def launch(
         self, capabilities: Mapping[str, Any] | None = None, client: Mapping[str, Answer] = DECLINING
     ) -> Session:
-        """A new process to which nothing has been said yet."""
+        """A new process to which nothing has been said yet; skips the check when starting them is no use."""
+        self._expect_use()
         session = Session(
             self.settings.start(),
             revision=self.revision,
@@ -128,6 +127,10 @@ class Server:
         )
         self.sessions.append(session)
         return session
+
+    def _expect_use(self) -> None:
+        for trouble in {"start", "hung"} & self._charged:
+            not_exercised(f"the server is blocked ({trouble}): see the blocked check")
 
     def proposed(self, revision: str) -> Reply:
         """What a new process answers when it is asked for ``revision``; asked once for all revisions."""
@@ -141,6 +144,7 @@ class Server:
         if self.surface.asked == revision:
             request, line = self.surface.hello
             return Reply(request, line, line.message)
+        self._expect_use()
         with Session(self.settings.start(), revision=revision, timeout=self.settings.timeout) as session:
             return session.propose(self.settings.start_timeout)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -309,11 +309,15 @@ class Session:
 
     def send_together(self, *messages: Any) -> list[Line]:
         """Send each JSON value as a line of its own, all of them in one write."""
+        return self.send_lines(map(self.line_of, messages))
+
+    def send_lines(self, lines: Iterable[Line]) -> list[Line]:
+        """Send lines in one write."""
         at = self.process.age
-        lines = [Line(sent=True, raw=encode(one), at=at, message=one) for one in messages]
-        self.lines += lines
-        self.process.write(b"".join(line.raw + b"\n" for line in lines))
-        return lines
+        sent = [replace(line, at=at) for line in lines]
+        self.lines += sent
+        self.process.write(b"".join(line.raw + b"\n" for line in sent))
+        return sent
 
     def send_text(self, method: str, params: bytes) -> Line:
         """Send a request whose params are given as JSON text, which may be text that is none."""
@@ -360,7 +364,8 @@ class Session:
             return Closed(self.process.wait(1.0), self.process.stderr)
         self.silent = True
         self._keep_unended()
-        strays = tuple(message.get("id") for _, message in self._answers.values())
+        asked = {id_key(one.message.get("id")) for one in self.lines if one.sent and isinstance(one.message, dict)}
+        strays = tuple(message.get("id") for key, (_, message) in self._answers.items() if key not in asked)
         return Silence(seconds, strays, self.process.stderr, self.unended is not None)
 
     def settle(self) -> Reply:

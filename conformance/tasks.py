@@ -26,6 +26,8 @@ OWN_ID = "conformance-8f14e45fceea167a"
 """A task id that a client wants and cannot have."""
 TTL = 60_000
 MOST_TOOLS = 5
+RULES = {"tools/call": "tasks.create-result", "tasks/result": "tasks.result-terminal"}
+"""The rule that is broken when a request is not answered."""
 ASKING = tuple(method for method in FEATURES if method != "roots/list")
 """What a server asks of a client only while a tool of its runs."""
 
@@ -52,6 +54,20 @@ class Seen:
     def status(self) -> Any:
         """The status of the task, `ABSENT` if it has none."""
         return status_of(self.task)
+
+
+@dataclass(frozen=True)
+class History:
+    """All that was shown of one task in a conversation, from the ``request`` that made it on."""
+
+    request: Any
+    created: Seen
+    shown: list[Seen]
+
+    @property
+    def end(self) -> float:
+        """The place of the first line that shows the task ended."""
+        return min((one.told for one in self.shown if one.status in ENDED), default=float("inf"))
 
 
 @dataclass(frozen=True)
@@ -171,7 +187,7 @@ def runs(server: Server) -> list[Run]:
     Raises `Blocked` for the check that first meets a request without an answer.
     """
     tools = capable(server)
-    made: list[Run] = server.once("tasks", lambda: list(_runs(server, tools)))
+    made: list[Run] = server.once("task runs", lambda: list(_runs(server, tools)))
     for run in made:
         _charge(
             server, run.tool, [reply for reply in run.replies if reply is not run.result or not run.lasts]
@@ -184,7 +200,8 @@ def _charge(server: Server, tool: Tool, replies: list[Reply]) -> None:
     for reply in replies:
         if reply.fault is not None:
             reason = f"{reply.method} for a task of {tool.name} was not answered: {reply.fault}"
-            server.charge("tasks", Blocked(reason, reply.lines, reply.fault.stderr))
+            rule = RULES.get(reply.method, "")
+            server.charge("tasks", Blocked(reason, reply.lines, reply.fault.stderr, rule, tool.name))
 
 
 def accepted(server: Server) -> list[Run]:
@@ -196,18 +213,27 @@ def accepted(server: Server) -> list[Run]:
 def ended(server: Server, *statuses: str) -> list[Run]:
     """The tasks that came to an end."""
     wanted = statuses or ENDED
-    found = [run for run in accepted(server) if run.status in wanted and run.result is not None]
+    found = [run for run in accepted(server) if run.status in wanted and run.again is not None]
     return some(found, f"no task was seen to end as {' or '.join(wanted)}")
 
 
 def _runs(server: Server, tools: list[Tool]) -> Iterator[Run]:
-    failing = server.settings.failing_tool
+    for tool, arguments in _arguments(server, tools):
+        run = _run(server.shared("tasks"), tool, arguments)
+        yield run
+        if any(reply.fault is not None for reply in run.replies):
+            return
+
+
+def _arguments(server: Server, tools: list[Tool]) -> Iterator[tuple[Tool, dict[str, Any]]]:
+    """Some tools with valid arguments, and the one that the user knows to fail with those that make it."""
     for tool in tools[:MOST_TOOLS]:
         with suppress(NoExample):
-            yield _run(server.shared("tasks"), tool, server.arguments(tool))
+            yield tool, server.arguments(tool)
+    failing = server.settings.failing_tool
     for tool in tools:
         if failing is not None and tool.name == failing.tool:
-            yield _run(server.shared("tasks"), tool, dict(failing.arguments))
+            yield tool, dict(failing.arguments)
 
 
 def _run(session: Session, tool: Tool, arguments: dict[str, Any]) -> Run:
@@ -273,6 +299,22 @@ def cancelled(server: Server) -> Cancelled:
     return made
 
 
+def cancelled_late(server: Server) -> Reply:
+    """The answer to the cancellation of a task that has ended, whose state is asked for once more."""
+    if not server.declares("tasks", "cancel"):
+        not_exercised("tasks.cancel is not declared")
+    run = ended(server, "completed", "failed")[0]
+    reply: Reply = server.once("cancelled late", lambda: _cancelled_late(server.shared("tasks"), run))
+    _charge(server, run.tool, [reply])
+    return reply
+
+
+def _cancelled_late(session: Session, run: Run) -> Reply:
+    reply = session.request("tasks/cancel", {"taskId": run.id})
+    session.request("tasks/get", {"taskId": run.id})
+    return reply
+
+
 def _cancelled(server: Server) -> Cancelled | None:
     """Cancel a task that tells its progress, or takes long; its twin tells when it would have ended."""
     session = server.shared("tasks")
@@ -304,11 +346,12 @@ def asking(server: Server) -> Asking:
     made: Asking | None = server.once("asking task", lambda: _asking(server))
     if made is None:
         not_exercised("no task asked the client for something")
+    _charge(server, made.run.tool, [made.open, made.closed])
     return made
 
 
 def _asking(server: Server) -> Asking | None:
-    tools = capable(server)
+    tools = [tool for tool in capable(server) if accepted(server)]
     asked = {call.tool.name for call in meet(server, ABLE).calls if call.asked}
     likely = [tool for tool in tools if tool.name in asked or support(tool) == "required"]
     for tool in likely[:MOST_TOOLS]:
@@ -346,7 +389,7 @@ def _asked(session: Session, tool: Tool, arguments: dict[str, Any]) -> Asking | 
 def conversations(server: Server) -> list[Session]:
     """Every conversation with tasks in it, once all that can be done with tasks is done."""
     accepted(server)
-    for look in (chosen, listed, cancelled, asking):
+    for look in (chosen, listed, cancelled, cancelled_late, asking):
         with suppress(NotExercised):
             look(server)
     return [session for session in server.sessions if any(_requests(session.lines))]
@@ -355,6 +398,52 @@ def conversations(server: Server) -> list[Session]:
 def seen(server: Server) -> list[Seen]:
     """Every task that the server showed, in every conversation; skips the check if there is none."""
     return [one for session in conversations(server) for one in seen_in(session.lines)]
+
+
+def histories(session: Session) -> list[History]:
+    """The tasks that were made in a conversation; an id that comes again is another task's from then on."""
+    shown = list(seen_in(session.lines))
+    created = [one for one in shown if one.method == "tools/call"]
+    return [History(session.lines[one.asked].message, one, _shown_of(one, created, shown)) for one in created]
+
+
+def _shown_of(task: Seen, created: list[Seen], shown: list[Seen]) -> list[Seen]:
+    next_ones = (other.asked for other in created if other.id == task.id and other.asked > task.asked)
+    end = min(next_ones, default=float("inf"))
+    return [one for one in shown if one.id == task.id and task.asked < one.told < end]
+
+
+def signs_of_an_end(session: Session) -> Iterator[tuple[Seen, int, Value]]:
+    """For each task, the places where its work is told to be done other than by an answer, and by what."""
+    for task in histories(session):
+        for one in task.shown:
+            if one.method == STATUS and one.status in ENDED:
+                yield task.created, one.told, one.task
+        for progress in progress_in(session.lines):
+            told = progress.notification
+            done, total = (told.get("params", name) for name in ("progress", "total"))
+            if progress.request is task.request and done and total and done.json == total.json:
+                yield task.created, session.lines.index(told.lines[0]), told
+
+
+def logs(server: Server, run: Run) -> list[Value]:
+    """The log messages of a task that a plain call of its tool writes too."""
+    if support(run.tool) == "required":
+        return []
+    call = server.call(run.tool)
+    plain = [log.get("params", "data") for log in _logged(server.shared("calls"), call.reply, call.reply)]
+    known = [data.json for data in plain if data is not None]
+    found = _logged(server.shared("tasks"), run.created, run.result or run.created)
+    return [log for log in found if getattr(log.get("params", "data"), "json", ABSENT) in known]
+
+
+def _logged(session: Session, first: Reply, last: Reply) -> list[Value]:
+    """The log messages between a request and an answer."""
+    if last.line is None or first.request not in session.lines:
+        return []
+    between = session.lines[session.lines.index(first.request) : session.lines.index(last.line)]
+    found = (Value(message, "", (line,)) for line in between if not line.sent for message in line.parts())
+    return [one for one in found if getattr(one.get("method"), "json", "") == "notifications/message"]
 
 
 def seen_in(lines: list[Line]) -> Iterator[Seen]:
@@ -371,7 +460,7 @@ def seen_in(lines: list[Line]) -> Iterator[Seen]:
                 for task in _tasks_in(method, result):
                     yield Seen(method, task, at, told)
             elif kind(message) is Kind.NOTIFICATION and message["method"] == STATUS:
-                yield Seen(STATUS, Value(message.get("params"), "params", (line,)), -1, told)
+                yield Seen(STATUS, Value(message.get("params", {}), "params", (line,)), -1, told)
 
 
 def _requests(lines: list[Line]) -> Iterator[tuple[tuple[str, str], str]]:
@@ -387,6 +476,6 @@ def _tasks_in(method: str, result: Value) -> list[Value]:
     """The tasks that the answer to a request shows."""
     if method == "tasks/list":
         found = result.get("tasks")
-        return list(found.each()) if found is not None and found.is_a(list) else []
+        return [task for task in found.each() if task.is_a(dict)] if found is not None else []
     task = result.get("task") if method == "tools/call" else result
-    return [task] if method and task is not None else []
+    return [task] if method and task is not None and task.is_a(dict) else []

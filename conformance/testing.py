@@ -14,6 +14,7 @@ from __future__ import annotations
 import inspect
 import re
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import deepcopy
@@ -157,10 +158,10 @@ class McpTool:
 
 @dataclass
 class Trial:
-    """What a test has asked the server so far, what was said, and the seconds lost without an answer."""
+    """What a test has asked the server so far, what was said last, and the seconds lost without an answer."""
 
     asked: set[bytes] = field(default_factory=set)
-    said: list[str] = field(default_factory=list)
+    said: deque[str] = field(default_factory=lambda: deque(maxlen=EXCHANGES_SHOWN))
     lost: float = 0.0
 
 
@@ -174,6 +175,7 @@ class McpServer:
         self.settings = settings
         self.trial = Trial()
         self._answered = 0
+        self._last: tuple[Line, ...] = ()
         self._session: Session | None = self._launched(revision)
         try:
             self._surface = opened(settings, self._session, exactly=exactly)
@@ -243,8 +245,9 @@ class McpServer:
             self.restart()
             self.trial.lost += time.monotonic() - start
             reason = f"request no. {self._answered + 1} to this process was not answered: {reply.fault}"
-            raise NoAnswer(_told(reason, reply.lines, session.process.stderr))
+            raise NoAnswer(_told(reason, (*self._last, *reply.lines), session.process.stderr))
         self._answered += 1
+        self._last = reply.lines
         self._show(reply.lines)
         return McpResult(reply)
 
@@ -257,7 +260,7 @@ class McpServer:
                 session.close()
                 stderr = session.process.stderr
                 raise NoAnswer(_told(f"the server no longer starts: {hello}", hello.lines, stderr))
-            self._session, self._answered = session, 0
+            self._session, self._answered, self._last = session, 0, ()
         return self._session
 
     def _show(self, lines: Sequence[Line]) -> None:
@@ -312,15 +315,15 @@ def for_valid_arguments(tool: str, /, **strategies: st.SearchStrategy[Any]) -> C
     The test gets them as ``arguments``, and the tool under its own name (``get_sum`` for ``get-sum``) or, if
     it asks for that instead, as ``tool``.  All else it asks for are fixtures, or drawn from ``strategies`` as
     in `hypothesis.given`.  It is a Hypothesis test like any other, but without a deadline unless one is set;
-    the arguments given with ``--mcp-example`` come first.
+    the arguments given with ``--mcp-example`` come first or, where there are ``strategies``, now and then.
     """
 
     def decorate(test: Test) -> Test:
         asked = inspect.signature(test)
         if "arguments" not in asked.parameters or inspect.iscoroutinefunction(test):
             raise TypeError(f"{test.__name__} must be a plain function with a parameter 'arguments'")
-        names = (re.sub(r"\W", "_", tool), "tool")
-        handed = next((name for name in names if name in asked.parameters), None)
+        others = {*asked.parameters} - {"arguments"}
+        handed = next((name for name in (re.sub(r"\W", "_", tool), "tool") if name in others), None)
         own = _OwnTest(tool, has_examples=not strategies)
         kept = asked.replace(parameters=[one for one in asked.parameters.values() if one.name != handed])
 
@@ -411,22 +414,30 @@ class _Watch:
         if own is not None:
             own.prepare(function, self._server)
         if "mcp_conformance_server" in getattr(item, "fixturenames", ()):
-            _without_deadline(function)
+            _made_patient(function)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Show the last lines of a test that failed."""
         report = yield
         if report.failed and self._server.trial.said:
-            report.sections.append(("MCP", "\n".join(self._server.trial.said[-EXCHANGES_SHOWN:])))
+            report.sections.append(("MCP", "\n".join(self._server.trial.said)))
         return report
 
 
-def _without_deadline(function: Any) -> None:
-    """Take Hypothesis's usual deadline from one of its tests; one that was chosen is kept."""
+def _made_patient(function: Any) -> None:
+    """Take from a Hypothesis test its usual deadline, and the explanations that look into our code.
+
+    They would restart a server that dies a hundred times.  A deadline and phases that were chosen are kept.
+    """
     chosen = getattr(function, SETTINGS, None)
     if chosen is not None and chosen.deadline == USUAL_DEADLINE:
-        setattr(function, SETTINGS, hypothesis.settings(chosen, deadline=None))
+        chosen = hypothesis.settings(chosen, deadline=None)
+    if chosen is not None and set(chosen.phases) == set(hypothesis.Phase):
+        phases = [phase for phase in chosen.phases if phase is not hypothesis.Phase.explain]
+        chosen = hypothesis.settings(chosen, phases=phases)
+    if chosen is not None:
+        setattr(function, SETTINGS, chosen)
 
 
 def _wire(lines: Sequence[Line]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -88,21 +89,27 @@ class Step:
 
 
 def replay(transcript: Transcript, process: Process, timeout: float) -> Iterator[Step]:
-    """Send the lines of a transcript again, byte for byte, each request when the one before is answered."""
+    """Send the lines of a transcript again, byte for byte, and wait for an answer where it has one."""
     session = Session(process, revision=transcript.revision, timeout=timeout)
     answers = {_id(line): line for line in transcript.lines if not line.sent and _is_answer(line)}
+    waiting: dict[str, Line] = {}
+
+    def step(line: Line) -> Step:
+        reply = session.await_reply(line, timeout)
+        return Step(line, answers.get(_id(line)), reply.line, str(reply.fault or ""))
+
     with session:
-        for line in transcript.lines:
-            if not line.sent:
-                continue
-            sent = session.send_raw(line.raw, line.message)
-            if kind(line.message) is not Kind.REQUEST:
-                continue
-            then = answers.get(_id(line))
-            reply = session.await_reply(sent, timeout)
-            yield Step(line, then, reply.line, str(reply.fault or ""))
+        for sent, lines in groupby(transcript.lines, lambda line: line.sent):
             if session.closed:
-                return
+                break
+            if sent:
+                said = session.send_lines(lines)
+                waiting |= {_id(line): line for line in said if kind(line.message) is Kind.REQUEST}
+                continue
+            for line in filter(_is_answer, lines):
+                if _id(line) in waiting:
+                    yield step(waiting.pop(_id(line)))
+        yield from map(step, waiting.values())
 
 
 def _is_answer(line: Line) -> bool:

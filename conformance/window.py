@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from conformance.progress import token_of
@@ -12,7 +12,7 @@ from conformance.wire import ABSENT, Line, id_key
 
 Key = tuple[str, str]
 PATIENCE = 10.0
-GRACE = 1.0
+GRACE = 0.5
 """Seconds for an answer that a later one has overtaken."""
 
 
@@ -80,7 +80,10 @@ class Window:
     @property
     def misnamed(self) -> list[Response]:
         """What may be answers to open requests, under a wrong id."""
-        return [*self.strays, *self.repeats] if self.open else []
+        if not self.open or self.session.closed:
+            return []
+        repeats = [one for one in self.repeats if key_of(one.id) not in self._cancelled]
+        return [*self.strays, *repeats]
 
     def is_answered(self, request: Line) -> bool:
         """Whether a request was answered."""
@@ -103,16 +106,11 @@ class Window:
         When the first ping is answered, the other answers are waited for ``slack`` seconds.
         """
         self.turn()
-        self._send(burst)
+        self.session.send_lines(burst)
         patience = max(slack, min(PATIENCE, self.session.timeout))
         if self._pings(patience):
             self._wait_for_the_rest(slack)
             self._pings(patience)
-
-    def _send(self, burst: Sequence[Line]) -> None:
-        at = self.session.process.age
-        self.session.lines += [replace(line, at=at) for line in burst]
-        self.session.process.write(b"".join(line.raw + b"\n" for line in burst))
 
     def _pings(self, seconds: float) -> bool:
         ping = self.session.send("ping")
@@ -120,8 +118,8 @@ class Window:
 
     def _wait_for_the_rest(self, slack: float) -> None:
         """Wait until nothing is open, or only what was clearly answered under a wrong id."""
-        self.session.wait_for(lambda: len(self._misnamed_clearly()) >= len(self.open), slack)
-        self.session.wait_for(lambda: not self.open, min(slack, GRACE))
+        if self.session.wait_for(lambda: len(self._misnamed_clearly()) >= len(self.open), slack):
+            self.session.wait_for(lambda: not self.open, GRACE)
 
     def _misnamed_clearly(self) -> list[Response]:
         """Those that are not just as well a second answer, or one to a notification."""

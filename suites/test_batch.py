@@ -8,32 +8,36 @@ from conformance.verdict import Finding, not_exercised
 from conformance.wire import Kind, kind, shorten
 
 GRACE = 2.0
-NOTICE = {"jsonrpc": "2.0", "method": "notifications/conformance"}
-IDS = ("conformance batch 1", "conformance batch 2")
 ANSWERS = (Kind.RESULT, Kind.ERROR)
-BATCH = [*({"jsonrpc": "2.0", "id": id, "method": "ping"} for id in IDS), NOTICE]
+NOTICE = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "requests 1"}}
+IDS = {what: [f"{what} {number}" for number in (1, 2)] for what in ("requests", "mixed")}
+PINGS = {what: [{"jsonrpc": "2.0", "id": id, "method": "ping"} for id in ids] for what, ids in IDS.items()}
+BATCHES = {"requests": PINGS["requests"], "mixed": [PINGS["mixed"][0], NOTICE, PINGS["mixed"][1]]}
 
 
 @pytest.mark.requirement("batch.receive")
-def test_each_request_of_a_batch_is_answered(server):
-    sent, replies, fault = batch_talk(server)
-    missing = [id for id in IDS if id not in answered(replies)]
+@pytest.mark.parametrize("batch", BATCHES)
+def test_each_request_of_a_batch_is_answered(server, batch):
+    sent, replies, fault = batch_talk(server, batch)
+    missing = [id for id in IDS[batch] if id not in answered(replies)]
     if missing:
         got = f"none to {' and '.join(missing)}" + (f": {fault}" if fault else "")
         raise Finding("an answer to each request in the array", got, (sent, *replies))
 
 
 @pytest.mark.requirement("batch.reply-array")
-def test_a_batch_is_answered_with_one_array(server):
-    sent, replies, _ = received_batch(server)
-    if [kind(reply.message) for reply in replies] != [Kind.BATCH] or len(replies[0].message) != len(IDS):
+@pytest.mark.parametrize("batch", BATCHES)
+def test_a_batch_is_answered_with_one_array(server, batch):
+    sent, replies, _ = received_batch(server, batch)
+    arrays = [reply.message for reply in replies if kind(reply.message) is Kind.BATCH]
+    if len(replies) > 1 or [len(array) for array in arrays] != [len(IDS[batch])]:
         got = " and ".join(shorten(reply.text, 200) for reply in replies)
         raise Finding("one array with an answer for each request and nothing else", got, (sent, *replies))
 
 
 @pytest.mark.requirement("batch.notifications-only-silent")
 def test_a_batch_of_notifications_is_not_answered(server):
-    received_batch(server)
+    received_batch(server, "requests")
     sent, replies, fault = replies_to(server.shared("batch"), [NOTICE])
     if replies or fault:
         got = str(fault) if fault else shorten(replies[0].text)
@@ -56,15 +60,16 @@ def test_a_line_is_never_an_array(server, traffic):
         raise Finding("one message on each line", f"an array: {shorten(arrays[0].text)}", arrays[:1])
 
 
-def batch_talk(server):
+def batch_talk(server, batch):
     """The line with the array, the lines that answer it, and what became of the server if it is gone."""
-    return server.once("batch talk", lambda: replies_to(server.shared("batch"), BATCH, len(IDS)))
+    key = f"batch of {batch}"
+    return server.once(key, lambda: replies_to(server.shared("batch"), BATCHES[batch], len(IDS[batch])))
 
 
-def received_batch(server):
+def received_batch(server, batch):
     """The same, if the server answers such an array at all."""
-    talk = batch_talk(server)
-    if not set(IDS) <= set(answered(talk[1])):
+    talk = batch_talk(server, batch)
+    if not set(IDS[batch]) <= set(answered(talk[1])):
         not_exercised("the server does not answer the requests in an array: see batch.receive")
     return talk
 

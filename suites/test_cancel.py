@@ -6,7 +6,8 @@ import pytest
 
 from conformance.cancelling import cancelled_calls
 from conformance.session import NO_PARAMS, Silence
-from conformance.value import Value
+from conformance.tasks import accepted, task_id
+from conformance.value import Value, members
 from conformance.verdict import Finding, expect, heard, not_exercised, some
 from conformance.wire import ABSENT, Kind, id_key, kind
 
@@ -60,18 +61,29 @@ def test_a_malformed_cancellation_is_ignored(server, params):
 
 @pytest.mark.requirement("cancel.race-graceful")
 def test_a_cancellation_that_crosses_the_answer_does_no_harm(server):
+    method = harmless(server)
     with server.fresh() as session:
-        method = harmless(server)
-        requests = [send_and_cancel(session, method) for _ in range(CROSSINGS)]
-        after = session.settle()
-        if after.fault is not None:
-            raise Finding("a server that goes on", str(after.fault), (requests[-1], *after.lines))
-        heard(session.request(method))
-        for request in requests:
+        crossed = [send_and_cancel(session, method) for _ in range(CROSSINGS)]
+        after = session.request(method)
+        for request, cancellation in crossed:
             answers = answers_to(session, request)
-            expect(
-                Value(len(answers), "answers", (request, *answers)), len(answers) < 2, "at most one answer"
-            )
+            got = Value(len(answers), "the number of answers", (request, cancellation, *answers))
+            expect(got, len(answers) < 2, "one answer or none")
+        open = [lines for lines in crossed if not answers_to(session, lines[0])]
+        if after.fault is not None:
+            raise Finding("a server that goes on", str(after.fault), (open or crossed)[0])
+
+
+@pytest.mark.requirement("cancel.tasks-own-mechanism")
+def test_a_task_is_not_cancelled_with_the_request_that_made_it(server):
+    run = accepted(server)[0]
+    with server.fresh() as session:
+        created = heard(session.request("tools/call", run.params))
+        session.notify(CANCELLED, {"requestId": created.request.message["id"], "reason": "It is a task."})
+        name = {"taskId": task_id(created.value.get("task") if created.value is not None else None)}
+        state = heard(session.request("tasks/get", name))
+    for status in some(members([state.value or state.error_value], "status"), "the task is not there again"):
+        expect(status, status.json != "cancelled", "another status, as only tasks/cancel cancels a task")
 
 
 @pytest.mark.requirement("cancel.server-only-own")
@@ -118,8 +130,8 @@ def same_kind(one, other):
 
 def send_and_cancel(session, method):
     request = session.send(method)
-    session.notify(CANCELLED, {"requestId": request.message["id"], "reason": "It crosses the answer."})
-    return request
+    reason = {"requestId": request.message["id"], "reason": "It crosses the answer."}
+    return request, session.notify(CANCELLED, reason)
 
 
 def cancellations(session):

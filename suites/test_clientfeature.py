@@ -27,7 +27,7 @@ from conformance.session import FEATURES
 from conformance.uris import is_uri
 from conformance.value import Value, members
 from conformance.verdict import Finding, expect, expect_each, heard, not_exercised, some
-from conformance.wire import show
+from conformance.wire import ABSENT, show
 
 ROOTS, SAMPLING, ELICITATION = FEATURES
 COMPLETE = "notifications/elicitation/complete"
@@ -168,12 +168,10 @@ def test_an_elicitation_has_a_message_and_a_known_mode(server):
 @pytest.mark.requirement("clientfeature.elicitation.mode-supported")
 def test_only_the_modes_are_used_that_the_client_declared(server):
     asked(server, ELICITATION)
-    forms = [*meet(server, PLAIN).asked(ELICITATION), *meet(server, CARELESS).asked(ELICITATION)]
-    pages = [each.get("params", "mode") or each for each in meet(server, PAGES).asked(ELICITATION)]
-    expect_each(
-        members(forms, "params", "mode"), lambda mode: mode != "url", "no url for a client with forms only"
-    )
-    expect_each(pages, lambda mode: mode == "url", "no form for a client that declared elicitation.url alone")
+    forms = modes([*meet(server, PLAIN).asked(ELICITATION), *meet(server, CARELESS).asked(ELICITATION)])
+    expect_each(forms, lambda mode: mode != "url", "no url for a client that shows forms only")
+    pages = modes(meet(server, PAGES).asked(ELICITATION))
+    expect_each(pages, lambda mode: mode == "url", "url for a client that declared elicitation.url alone")
 
 
 @pytest.mark.requirement("clientfeature.elicitation.url-params")
@@ -232,6 +230,11 @@ def test_what_a_user_fills_in_is_checked(server):
     some(
         [name for name in both if wrong[name][0].failed], "what the tools answer does not tell if they check"
     )
+
+
+def modes(asked):
+    """The mode of each elicitation, also where there is none."""
+    return [each.get("params", "mode") or Value(ABSENT, "params.mode", each.lines) for each in asked]
 
 
 def asks_for_a_page(params):

@@ -84,10 +84,10 @@ def metas(server, traffic):
     meet(server, ABLE)
     messages = traffic()
     bodies = [*members(messages, "params"), *members(messages, "result")]
-    lists = [name for _, name in LISTS.values()]
-    things = each(bodies, *lists, "contents", "content", "messages")
-    inner = [*each(bodies, "messages"), *things]
-    found = members([*bodies, *things, *members(inner, "content"), *members(inner, "resource")], "_meta")
+    listed = each(bodies, *(member for _, member in LISTS.values()), "contents")
+    speeches = each(bodies, "messages")
+    blocks = [*each([*bodies, *speeches], "content"), *members(speeches, "content")]
+    found = members([*bodies, *listed, *speeches, *blocks, *members(blocks, "resource")], "_meta")
     return [meta for meta in found if meta.is_a(dict)]
 
 

@@ -16,7 +16,7 @@ MOST_A_SECOND = 1000
 
 
 @pytest.mark.requirement("progress.token-known")
-def test_progress_names_a_token_that_was_given(server):
+def test_progress_has_the_token_of_a_request(server):
     for one in told(server):
         expect(one.notification, one.request is not None, "a progressToken that a request gave, of its type")
 
@@ -39,7 +39,7 @@ def test_a_token_comes_back_as_it_was_given(server, token):
 
 
 @pytest.mark.requirement("progress.increasing")
-def test_progress_grows(server):
+def test_progress_grows_with_every_notification(server):
     last = {}
     for one in told(server):
         value = one.notification.get("params", "progress")

@@ -271,7 +271,8 @@ def has_changed(before, after):
 def news(server, *methods):
     """The messages of these methods that the server sent, once it was made to send some."""
     server.provoke()
-    if server.settings.changing_tool is not None and server.listed("resources/list"):
+    named = server.settings.changing_tool is not None and server.declares("resources")
+    if named and not server.walk("resources/list").trouble:
         trial(server)
     found = server.received(Kind.NOTIFICATION, Kind.REQUEST)
     return [each for each in found if each.json["method"] in methods]

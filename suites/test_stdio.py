@@ -37,9 +37,8 @@ def test_each_message_has_a_line_end(server, traffic):
         if several:
             raise Finding("one message on each line", shorten(several[0].text), several[:1])
         if session.unended is not None:
-            raise Finding(
-                "a line end after each message", f"none after {session.unended.text}", [session.unended]
-            )
+            got = f"none after {shorten(session.unended.text)}"
+            raise Finding("a line end after each message", got, [session.unended])
 
 
 @pytest.mark.requirement("stdio.no-embedded-newline")
@@ -89,8 +88,7 @@ def expect_pongs(session, *params):
     ]
     lines = session.send_together(*pings)
     settle(session)
-    session.wait_for(lambda: all(map(session.is_answered, lines)), GRACE)
-    lost = [line for line in lines if not session.is_answered(line)]
+    lost = [line for line in lines if session.await_reply(line, GRACE).fault is not None]
     if lost:
         got = f"none to {len(lost)} of {len(lines)}, {len(lost[0].raw)} bytes long"
         raise Finding("an answer to each ping", got, lines)
@@ -103,9 +101,7 @@ def expect_pongs(session, *params):
 def test_the_server_exits_when_its_input_ends(server):
     session, status = ended(server)
     if status is None:
-        raise Finding(
-            f"an exit within {seconds_to_exit(server):g} s", "a server that lives on", session.said[-1:]
-        )
+        raise Finding(f"an exit within {EXIT:g} s", "a server that lives on", session.said[-1:])
 
 
 def ended(server):
@@ -114,13 +110,9 @@ def ended(server):
     def end():
         server.provoke()
         session = server.shared("calls")
-        return session, session.finish(seconds_to_exit(server))
+        return session, session.finish(EXIT)
 
     return server.once("ended", end)
-
-
-def seconds_to_exit(server):
-    return min(EXIT, server.settings.timeout)
 
 
 def ping_with(server, text):
@@ -130,7 +122,7 @@ def ping_with(server, text):
         session, message = server.rough_session, {"jsonrpc": "2.0", "id": text, "method": "ping"}
         sent = session.send_raw(json.dumps(message, ensure_ascii=False).encode(), message)
         settle(session)
-        session.wait_for(lambda: text in ids_of(session.said_since(sent)), GRACE)
+        session.await_reply(sent, GRACE)
         return sent, session.said_since(sent)
 
     return server.once(f"ping with {text!r}", ping)

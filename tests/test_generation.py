@@ -14,6 +14,7 @@ from conformance.generation import (
     NoExample,
     PlainSource,
     Unsatisfiable,
+    boundary,
     draw_valid,
     example,
     seeded,
@@ -342,6 +343,30 @@ def test_an_example_is_plain():
     assert draw_valid(schema, REVISION, PlainSource()) == {"a": "example", "b": 1, "c": False, "d": []}
 
 
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"type": ["null", "string"]}, "example"),
+        ({"anyOf": [{"type": "null"}, {"type": "integer"}]}, 1),
+        ({"oneOf": [{"const": None}, {"const": 3}]}, 3),
+        ({"enum": [None, "x"]}, "x"),
+        ({"type": ["string", "null"], "default": None}, "example"),
+        ({"type": ["string", "integer"]}, "example"),
+        ({"type": ["integer", "boolean"]}, 1),
+        ({}, "example"),
+        ({"enum": ["a", "b", "c"], "default": "b"}, "b"),
+        ({"enum": ["a", "b", "c"], "default": "b", "examples": ["d", "c"]}, "c"),
+        ({"type": "null"}, None),
+        ({"type": "string", "format": "ipv4"}, "127.0.0.1"),
+        ({"type": "string", "format": "duration"}, "PT1S"),
+        ({"type": "string", "format": "iri"}, "https://example.org"),
+    ],
+    ids=str,
+)
+def test_an_example_is_what_a_tool_is_meant_for(schema, value):
+    assert example(of(a=schema), REVISION) == {"a": value}
+
+
 def test_the_users_examples_are_drawn():
     own = {"text": "mine", "count": -12345}
     assert find(valid(WANTED, REVISION, [own]), lambda found: found == own, settings=SHRINKING) == own
@@ -350,6 +375,18 @@ def test_the_users_examples_are_drawn():
 def test_an_invalid_example_of_the_user_is_refused():
     with pytest.raises(ValueError, match="not valid"):
         valid(WANTED, REVISION, [{"text": 5}])
+
+
+RIDDLE = of(a={"type": "string", "pattern": "^(?=[a-z]{9}$)(?=.*zqx)(?=qyj)"})
+
+
+@pytest.mark.parametrize("schema", [RIDDLE, {"type": "sometimes"}])
+def test_the_users_examples_serve_where_none_can_be_made(schema):
+    own = {"a": "qyjaaazqx"}
+    with pytest.raises(NoExample):
+        valid(schema, REVISION)
+    assert find(valid(schema, REVISION, [own]), lambda _: True, settings=SHRINKING) == own
+    assert list(boundary(schema, REVISION, [own])) == [("the user's example", own)]
 
 
 @pytest.mark.parametrize("reference", ["https://example.org/other", "other.json", "#/nowhere", "#nowhere"])

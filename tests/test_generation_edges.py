@@ -11,9 +11,11 @@ from conformance.dialects import instance_errors
 from conformance.generation import (
     NoExample,
     boundary,
+    clearly_invalid,
     draw_invalid,
     hostile,
     invalid,
+    invalid_since_2020_12,
     invalid_strategy,
     seeded,
 )
@@ -213,6 +215,32 @@ def test_random_faults_are_proven_too(name):
         one = draw_invalid(schema, REVISION, first)
         assert instance_errors(one.arguments, schema, REVISION)
         assert one == draw_invalid(schema, REVISION, second)
+
+
+def test_clear_faults_are_objects_that_nobody_repairs():
+    @settings(QUIET, max_examples=60)
+    @given(invalid_strategy(WANTED, REVISION, clear=True))
+    def check(one):
+        assert isinstance(one.arguments, dict)
+        assert not one.coercible
+
+    check()
+
+
+def test_a_clear_fault_is_put_into_the_arguments_given():
+    schema = of(n={"type": "integer"}, t={"type": "string", "default": "x"}, o={"type": "object"})
+    schema |= {"dependentRequired": {"o": ["t"]}}
+    own = {"o": {"mine": 1}, "n": 5, "t": "mine"}
+    found = [one.arguments for one in clearly_invalid(schema, REVISION, own)]
+    assert found == [{"o": {"mine": 1}, "t": "mine"}, {**own, "n": {"unexpected": {}}}]
+
+
+def test_what_only_the_newest_dialect_forbids():
+    pair = {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "items": False}
+    schema = of(at={"type": "object", "properties": {"x": {}, "y": {}}, "dependentRequired": {"x": ["y"]}})
+    schema["properties"] |= {"pair": pair, "prefixItems": {"type": "string", "maxLength": 3}}
+    found = {one.location for one in invalid_since_2020_12(schema, REVISION)}
+    assert found == {"/properties/at/dependentRequired", "/properties/pair/prefixItems/0/type"}
 
 
 def test_random_faults_vary():

@@ -17,7 +17,7 @@ LAYERS = [
     {"transcript", "client", "progress"},
     {"verdict", "surface"},
     {"server", "report", "replaying", "testing"},
-    {"judges", "targets", "meeting"},
+    {"judges", "targets", "meeting", "ecosystem"},
     {"proving", "cancelling", "tasks"},
     {"fuzzing"},
     {"options"},

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
@@ -225,6 +226,23 @@ def test_their_own_fixture_of_that_name_is_theirs(tmp_path):
     first = documented().split("import pytest")[0]
     repo = repository(tmp_path / "repo", conftest=conftest, test_readme=first + test)
     assert run_pytest(repo, START, ".").is_clean([], ["test_the_sum_is_right", "test_mine"])
+
+
+@pytest.mark.parametrize("place", ["first", "last"])
+def test_another_plugins_fixture_of_that_name_is_theirs(tmp_path, place):
+    metadata = "Metadata-Version: 2.1\nName: pytest-mcptest\nVersion: 7.0\n"
+    other = {
+        "mcptest_plugin.py": "import pytest\n@pytest.fixture\ndef mcp_server():\n    return 'theirs'\n",
+        "pytest_mcptest-7.0.dist-info/METADATA": metadata,
+        "pytest_mcptest-7.0.dist-info/entry_points.txt": "[pytest11]\nmcptest = mcptest_plugin\n",
+    }
+    paths = [str(write(tmp_path / "other", other)), str(distribution("hypothesis").locate_file(""))]
+    test = "def test_theirs(mcp_server):\n    assert mcp_server == 'theirs'\n"
+    repo = repository(tmp_path / "repo", test_readme=documented().split("import pytest")[0] + test)
+    option = START.replace("--mcp-server", "--mcp-conformance-server")
+    path = os.pathsep.join(paths if place == "first" else reversed(paths))
+    run = run_pytest(repo, option, ".", env={"PYTHONPATH": path})
+    assert run.is_clean([], ["test_the_sum_is_right", "test_theirs"])
 
 
 def test_the_same_seed_tries_the_same_arguments(tmp_path):

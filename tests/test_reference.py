@@ -437,6 +437,110 @@ def test_authorize_asks_for_a_page_only_of_a_client_that_can_show_one():
             assert wire.call("authorize")["isError"] is True
 
 
+# --- tools that ask the client ------------------------------------------------------------------
+
+
+def call_without_waiting(wire, id, tool, **arguments):
+    """Call a tool, and return the next message, which is what it asks the client."""
+    params = {"name": tool, "arguments": arguments}
+    wire.send({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+    return wire.read()
+
+
+def respond(wire, asked, result):
+    """Answer what the server asked, and return the next message."""
+    wire.send({"jsonrpc": "2.0", "id": asked["id"], "result": result})
+    return wire.read()
+
+
+@every(TITLES, ICONS)
+def test_a_tool_asks_the_user_and_checks_the_answer(revision):
+    with Wire(revision, capabilities={"elicitation": {}}) as wire:
+        for content, failed in (({"name": "Ada", "age": 36}, None), ({"name": 5, "age": 36}, True)):
+            asked = call_without_waiting(wire, "a", "ask")
+            assert asked["method"] == "elicitation/create"
+            assert ("mode" in asked["params"]) == (revision == ICONS)
+            answer = respond(wire, asked, {"action": "accept", "content": content})
+            assert (answer["id"], answer["result"].get("isError")) == ("a", failed)
+        asked = call_without_waiting(wire, "b", "ask")
+        assert not respond(wire, asked, {"action": "cancel"})["result"].get("isError")
+
+
+def test_calls_under_way_do_not_wait_for_each_other():
+    with Wire(FIRST, capabilities={"sampling": {}, "roots": {}}) as wire:
+        first = call_without_waiting(wire, "a", "summarize", text="x")
+        second = call_without_waiting(wire, "b", "folders")
+        assert wire.result("ping") == {}
+        assert respond(wire, second, {"roots": [{"uri": "file:///x"}]})["id"] == "b"
+        assert first["params"]["_meta"]["progressToken"] != second["id"]
+        answer = respond(
+            wire, first, {"role": "assistant", "model": "m", "content": {"type": "text", "text": "y"}}
+        )
+        assert answer == {"jsonrpc": "2.0", "id": "a", "result": {"content": [{"type": "text", "text": "y"}]}}
+
+
+def test_a_call_that_is_cancelled_is_never_answered():
+    with Wire(FIRST, capabilities={"roots": {}}) as wire:
+        asked = call_without_waiting(wire, "a", "folders")
+        cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
+        for params in (None, {}, {"requestId": "b"}, {"requestId": True}, {"requestId": []}):
+            wire.send(cancelled | ({} if params is None else {"params": params}))
+        wire.send(cancelled | {"params": {"requestId": "a"}})
+        taken_back = wire.read()
+        assert taken_back["method"] == "notifications/cancelled"
+        assert taken_back["params"]["requestId"] == asked["id"]
+        wire.send({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": []}})
+        assert wire.result("ping") == {}
+        assert wire.heard == []
+
+
+@every(FIRST, ICONS)
+def test_counting_tells_its_progress_and_pings_the_client(wire):
+    params = {"name": "count", "arguments": {"to": 2}, "_meta": {"progressToken": ""}}
+    wire.send({"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": params})
+    for step in (1, 2):
+        told, ping = wire.read(), wire.read()
+        assert (told["params"]["progressToken"], told["params"]["progress"]) == ("", step)
+        assert ping["method"] == "ping"
+        wire.send({"jsonrpc": "2.0", "id": ping["id"], "result": {}})
+    assert wire.read()["id"] == "a"
+
+
+def test_a_tool_that_asks_is_not_run_in_a_batch():
+    with Wire(BATCHES) as wire:
+        call = {"name": "count", "arguments": {}}
+        wire.send([{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}])
+        (answer,) = wire.read()
+    assert answer["result"]["isError"] is True
+
+
+@every(FIRST, BATCHES, TITLES, ICONS)
+def test_tools_ask_only_a_client_that_offers_it(wire, revision):
+    asking = {"summarize", "folders"} | ({"ask"} if revision >= TITLES else set())
+    listed = {tool["name"] for tool in wire.all("tools/list")}
+    assert asking <= listed
+    assert "plan" not in listed
+    for tool in asking:
+        assert (
+            wire.call(tool, text="x")["isError"] is True
+            if tool == "summarize"
+            else wire.call(tool)["isError"]
+        )
+
+
+def test_the_model_gets_the_results_of_the_tools_it_uses():
+    with Wire(ICONS, capabilities={"sampling": {"tools": {}}}) as wire:
+        asked = call_without_waiting(wire, "a", "plan")
+        use = {"type": "tool_use", "id": "u", "name": "forecast", "input": {}}
+        for rounds in range(1, 5):
+            asked = respond(wire, asked, {"role": "assistant", "model": "m", "content": [use]})
+            last = asked["params"]["messages"][-1]
+            assert (last["role"], [block["toolUseId"] for block in last["content"]]) == ("user", ["u"])
+            assert len(asked["params"]["messages"]) == 1 + 2 * rounds
+        answer = respond(wire, asked, {"role": "assistant", "model": "m", "content": [use]})
+    assert answer["result"]["isError"] is True
+
+
 # --- prompts, resources, completion -----------------------------------------------------------
 
 

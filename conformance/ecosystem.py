@@ -1,0 +1,111 @@
+"""What official SDKs do in every server built on them: recognised by behaviour, so that authors see what is theirs.
+
+Nothing here excuses a server: a known deviation counts like any other, but is told once and with its origin.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+from conformance.server import Server
+from conformance.session import Reply
+from conformance.verdict import Blocked, Finding, NotExercised
+
+PYTHON_1, PYTHON_2 = "Python SDK 1.x", "Python SDK 2.x"
+TYPESCRIPT_1, TYPESCRIPT_2 = "TypeScript SDK 1.x", "TypeScript SDK 2.x"
+GO, RUST = "Go SDK", "Rust SDK"
+PYTHON, TYPESCRIPT = (PYTHON_1, PYTHON_2), (TYPESCRIPT_1, TYPESCRIPT_2)
+UNKNOWN_METHOD = "conformance/no-such-method"
+ZOD = re.compile(r'"path"|"code": "(invalid|unrecognized|too)_')
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """A rule that every server built on one of ``sdks`` breaks, if the evidence holds the text ``seen``."""
+
+    requirement: str
+    sdks: tuple[str, ...]
+    seen: str
+
+
+DEVIATIONS = (
+    Deviation("cancel.race-graceful", (PYTHON_1,), r"Request cancelled"),
+    Deviation("capabilities.logging.declared", PYTHON, r"notifications/message"),
+    Deviation("completion.missing-arguments-code", TYPESCRIPT, r"-32603"),
+    Deviation("completion.unknown-prompt-code", PYTHON, r'"values"'),
+    Deviation("errors.internal-error-code", PYTHON, r"error 0\b"),
+    Deviation("errors.invalid-params-code", TYPESCRIPT, r"-32603"),
+    Deviation("errors.message-concise", TYPESCRIPT, r"path"),
+    Deviation("errors.method-not-found-code", (PYTHON_1,), r"-32602"),
+    Deviation("jsonrpc.method-not-found", (PYTHON_1,), r"-32602"),
+    Deviation("jsonrpc.invalid-params", TYPESCRIPT, r"-32603"),
+    Deviation("lifecycle.operation.server-features", PYTHON, r"notifications/message"),
+    Deviation("logging.set-level.invalid-code", TYPESCRIPT, r"-32603"),
+    Deviation("pagination.cursor-type", TYPESCRIPT, r"-32603"),
+    Deviation("pagination.invalid-cursor-code", (*PYTHON, *TYPESCRIPT), r"result"),
+    Deviation("prompts.get.missing-argument-code", PYTHON, r"error 0\b"),
+    Deviation("prompts.get.unknown-name-code", PYTHON, r"error 0\b"),
+    Deviation("resources.read.internal-error-code", (PYTHON_1,), r"error 0\b"),
+    Deviation("resources.read.not-found-code", (PYTHON_1,), r"error 0\b"),
+    Deviation("resources.read.not-found-code", (PYTHON_2, *TYPESCRIPT), r"-32602"),
+    Deviation("tools.call.malformed-request-code", (TYPESCRIPT_1,), r"-32603"),
+    Deviation("tools.call.unknown-tool-is-error", (*PYTHON, TYPESCRIPT_1), r"isError"),
+)
+"""What was seen in every server of an SDK that was tried; the catalogue's ``sdk`` notes say more."""
+
+
+def known_deviation(server: Server, requirement: str, error: Finding | Blocked) -> str:
+    """The SDK that breaks this rule in every server built on it; empty if this is the server's own doing."""
+    evidence = f"{error} {' '.join(line.text for line in error.lines)}"
+    fitting = [one for one in DEVIATIONS if one.requirement == requirement and re.search(one.seen, evidence)]
+    sdk = sdk_of(server) if fitting else ""
+    return sdk if any(sdk in one.sdks for one in fitting) else ""
+
+
+def sdk_of(server: Server) -> str:
+    """The official SDK that answers like this server, in the words of its errors; empty if none does."""
+    found: str = server.once("sdk", lambda: _recognised(server))
+    return found
+
+
+def _recognised(server: Server) -> str:
+    try:
+        unknown = server.session.request(UNKNOWN_METHOD, {})
+        wrong = [server.session.request(method, params) for method, params in server.misshapen_requests()[:1]]
+    except (Blocked, NotExercised):
+        return ""
+    return _by_unknown_method(unknown) or _by_wrong_params(unknown, wrong)
+
+
+def _by_unknown_method(unknown: Reply) -> str:
+    error = unknown.error if isinstance(unknown.error, dict) else {}
+    words = (error.get("code"), error.get("message"), error.get("data"))
+    if words == (-32602, "Invalid request parameters", ""):
+        return PYTHON_1
+    if words == (-32601, "Method not found", UNKNOWN_METHOD):
+        return PYTHON_2
+    if words == (-32601, f'method not found: "{UNKNOWN_METHOD}"', None):
+        return GO
+    return RUST if words == (-32601, UNKNOWN_METHOD, None) else ""
+
+
+def _by_wrong_params(unknown: Reply, wrong: list[Reply]) -> str:
+    """The TypeScript SDK reports what its validator said; 2.x does so with the right code for calls."""
+    if unknown.error != {"code": -32601, "message": "Method not found"}:
+        return ""
+    for reply in wrong:
+        message = reply.error_message if isinstance(reply.error_message, str) else ""
+        if reply.code == -32603 and ZOD.search(message) and _is_array(message):
+            return TYPESCRIPT_1
+        if reply.code == -32602 and message.startswith("Invalid tools/call request: ["):
+            return TYPESCRIPT_2
+    return ""
+
+
+def _is_array(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), list)
+    except ValueError:
+        return False
