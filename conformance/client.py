@@ -62,9 +62,7 @@ def uses_tools(params: Any, revision: str) -> Mapping[str, Any]:
     rounds = sum(message.get("role") == "assistant" for message in _listed(params, "messages"))
     if not tools or _member(params, "toolChoice", "mode") == "none" or rounds >= LONGEST_LOOP:
         return says_something(params, revision)
-    arguments: Mapping[str, Any] = {}
-    with suppress(NoExample):
-        arguments = example(tools[0].get("inputSchema"), revision)
+    arguments = _example(tools[0].get("inputSchema"), revision) or {}
     use = {"type": "tool_use", "name": tools[0].get("name"), "input": arguments}
     return _said([{**use, "id": f"use-{rounds}-{number}"} for number in (1, 2)], "toolUse")
 
@@ -106,12 +104,8 @@ def _filled(params: Any, revision: str) -> dict[str, Any] | None:
     """What a form may be filled in with: every field if that can be, else those that have to be."""
     form, fields = _member(params, "requestedSchema"), _member(params, "requestedSchema", "properties")
     every = {**form, "required": list(fields)} if isinstance(fields, dict) else form
-    for schema in (every, form):
-        with suppress(NoExample, ValueError, RecursionError):
-            content = example(schema, revision)
-            encode(content)
-            return content
-    return None
+    filled = _example(every, revision)
+    return filled if filled is not None else _example(form, revision)
 
 
 def declines(params: Any, revision: str) -> Mapping[str, Any]:  # noqa: ARG001
@@ -125,6 +119,15 @@ def cancels(params: Any, revision: str) -> Mapping[str, Any]:  # noqa: ARG001
 
 
 # What a server sent may have any form
+
+
+def _example(schema: Any, revision: str) -> dict[str, Any] | None:
+    """What is valid under a schema and can be written; None if nothing is found."""
+    with suppress(NoExample, ValueError, RecursionError):
+        made = example(schema, revision)
+        encode(made)
+        return made
+    return None
 
 
 def _member(value: Any, *names: str) -> Any:

@@ -35,6 +35,8 @@ from conformance.wire import shorten
 
 pytest.register_assert_rewrite(PACKAGE)
 SUITES = suites_directory()
+LAST = "test_messages.py"
+"""The suite that looks at all that was said in the others."""
 SUBJECT = pytest.StashKey[Subject]()
 SANDBOX = pytest.StashKey[Sandbox]()
 SERVERS = pytest.StashKey[dict[str, Server]]()
@@ -146,7 +148,7 @@ class SuiteDirectory(pytest.Directory):
                     revision=surface.revision,
                 )
         if subject.live:
-            for path in sorted(self.path.glob("test_*.py")):
+            for path in sorted(self.path.glob("test_*.py"), key=lambda path: (path.name == LAST, path)):
                 yield SuiteModule.from_parent(self, path=path, nodeid=f"conformance/suites/{path.name}")
 
 

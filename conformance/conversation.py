@@ -14,7 +14,7 @@ from conformance.invariants import Judge, Seen, tokens_in
 from conformance.server import Server
 from conformance.session import Session
 from conformance.transcript import Transcript, reduced
-from conformance.verdict import Blocked, Finding, NotExercised, not_exercised
+from conformance.verdict import Blocked, Finding, not_exercised
 from conformance.window import GRACE, PATIENCE, Window
 from conformance.wire import Line
 
@@ -86,15 +86,17 @@ class Talk:
     # Holding
 
     def begin(
-        self, stage: str, judge: Judge, *, slack: float = GRACE, certainty: float = 0.0, seconds: float = 1e9
+        self, stage: str, judge: Judge, *, patient: bool = False, certainty: float = 0.0, seconds: float = 1e9
     ) -> None:
         """Begin a stage, which takes at most so many ``seconds``.
 
-        Answers that others have overtaken are waited for ``slack`` seconds, or until ``certainty`` when they
-        are missed (the user's timeout if it is 0).
+        If ``patient``, answers that others have overtaken are waited for as long as tools may take.  What is
+        missed is believed to be lost after ``certainty`` seconds, or the user's timeout if that is 0.
         """
-        self._stage, self._judge, self._slack = stage, judge, slack
-        self._certainty = certainty or self.server.settings.timeout
+        timeout = self.server.settings.timeout
+        self._stage, self._judge, self._patient = stage, judge, patient
+        self._slack = min(timeout, PATIENCE) if patient else GRACE
+        self._certainty = min(timeout, certainty) or timeout
         self._end = time.monotonic() + seconds
         self._wasted = 0.0
         self._over = False
@@ -111,7 +113,7 @@ class Talk:
             self._note(window, seen)
         if window.session.closed:
             self._failures.append(DIED)
-        elif window.mute or (window.open and self._slack >= PATIENCE):
+        elif window.mute or (window.open and self._patient):
             self._failures.append(SILENT)
         self._over = window.session.closed or SILENT in self._failures
         self._wasted += self._slack if window.open else 0.0
@@ -156,7 +158,7 @@ class Talk:
         Skips the check when the stage was left out.
         """
         for key, problem in self.problems.items():
-            if key in ((requirement, stage), (requirement, stage or key[1])):
+            if key[0] == requirement and stage in ("", key[1]):
                 if key not in self._told:
                     self._told[key] = Confirmation(self.server, problem, " ".join(key)).trouble()
                 if (trouble := self._told[key]) is not None:
@@ -168,8 +170,8 @@ class Talk:
 def _apart(server: Server) -> Session:
     """A process of our own, apart from the conversations that other checks judge."""
     session = server.connect()
-    server.sessions.remove(session)
     session.settle()  # so that what the opening brings is not taken for an answer to what follows
+    server.sessions.remove(session)
     return session
 
 
@@ -192,18 +194,13 @@ class Confirmation:
         for bursts in (self.problem.bursts[-1:], self.problem.bursts):
             repeat = self._repeat(bursts, self.problem.certainty)
             if repeat.seen:
-                least = self._least(bursts, repeat)
-                return self._story(least, f" (on a fresh server, and it takes {len(least.said)} lines)")
+                return self._story(self._least(bursts, repeat))
         return None if self.problem.seen[0].late else self._flaky(repeat)
 
     def _repeat(self, bursts: Sequence[Burst], certainty: float) -> Repeat:
         """Hold a conversation again, on a fresh server that has ``certainty`` seconds to answer."""
         said = [line for burst in bursts for line in burst]
-        try:
-            session = _apart(self.server)
-        except (NotExercised, Blocked):
-            return Repeat(said, [], [])
-        with session:
+        with _apart(self.server) as session:
             window, seen = Window(session), list[Seen]()
             end = session.process.age + certainty
             for burst in bursts:
@@ -229,25 +226,26 @@ class Confirmation:
         least = reduced(numbered, fails, MOST_REPEATS)
         if not repeats[-1].seen[0].late:
             return repeats[-1]
-        sure = self._repeat(_in_bursts(least), PATIENCE)
+        sure = self._repeat(_in_bursts(least), min(PATIENCE, self.problem.certainty))
         return sure if sure.seen else whole
 
     # The words
 
-    def _story(self, repeat: Repeat, how: str = "") -> Finding | Blocked:
+    def _story(self, repeat: Repeat) -> Finding | Blocked:
         trouble, said = repeat.seen[0].trouble, {line.raw for line in repeat.said}
         lines = [line for line in repeat.lines if line.raw in said or line in trouble.lines]
-        if len(lines) <= MOST_LINES:
-            trouble.lines = tuple(lines)
+        is_short = len(lines) <= MOST_LINES
+        trouble.lines = tuple(lines) if is_short else trouble.lines
         _, *others = dict.fromkeys(_what(one.trouble) for one in repeat.seen)
         also = "".join(f"; {other}" for other in others)
+        size = "" if is_short or others else f" (it takes {len(repeat.said)} lines)"
         kept = f"; to see it again: mcp-conformance replay {self._keep(repeat.lines)}"
-        return _with(trouble, f"{also}{how}{kept}")
+        return _add(trouble, f"{also}{size}{kept}")
 
     def _flaky(self, repeat: Repeat) -> Finding | Blocked:
         files = f"{self._keep(self.problem.lines)} and {self._keep(repeat.lines, ' again')}"
         how = "it happened once, and not when the same lines were sent to a fresh server: flaky"
-        return _with(self.problem.seen[0].trouble, f" ({how}; both conversations: {files})")
+        return _add(self.problem.seen[0].trouble, f" ({how}; both conversations: {files})")
 
     def _keep(self, lines: Sequence[Line], which: str = "") -> str:
         """Write a conversation down for ``mcp-conformance replay``: the file, or why there is none."""
@@ -269,7 +267,7 @@ def _what(trouble: Finding | Blocked) -> str:
     return trouble.got if isinstance(trouble, Finding) else trouble.reason
 
 
-def _with(trouble: Finding | Blocked, more: str) -> Finding | Blocked:
+def _add(trouble: Finding | Blocked, more: str) -> Finding | Blocked:
     if isinstance(trouble, Finding):
         trouble.got += more
     else:

@@ -1,4 +1,4 @@
-"""What official SDKs do in every server built on them: recognised by behaviour, so that authors see what is theirs.
+"""What official SDKs do in every server built on them, so that authors see what is theirs.
 
 Nothing here excuses a server: a known deviation counts like any other, but is told once and with its origin.
 """

@@ -91,7 +91,7 @@ class Fuzzer:
         failed |= {one.case.name for same in self._failures.values() for one in same if one.case.name}
 
     def search(self, cases: SearchStrategy[Case]) -> set[str]:
-        """Try cases that Hypothesis makes, and shrink what fails: the kinds of problems met, a few at most."""
+        """Try cases that Hypothesis makes and shrink what fails, a few kinds; the kinds are returned."""
         sought: set[str] = set()
         for _ in range(MOST_KINDS):
             kind = self._find(cases, sought)

@@ -11,7 +11,7 @@ from conformance.surface import LISTS
 from conformance.value import Value
 from conformance.verdict import Blocked, Finding
 from conformance.window import Key, Response, Window, is_answer, key_of
-from conformance.wire import ABSENT, Line, shorten, show
+from conformance.wire import ABSENT, NOT_UTF_8, Line, glued, shorten, show, torn
 
 ANSWERED = "jsonrpc.response-every-request"
 ECHO = "jsonrpc.response-id-echo"
@@ -122,22 +122,24 @@ def wrong_answers(window: Window) -> Iterator[Finding]:
 
 def wrong_lines(window: Window) -> Iterator[Finding]:
     """Lines that are no JSON, or no message."""
+    yield from noise(window)
     for line in window.lines:
-        if line.sent:
-            continue
-        yield from noise(line)
-        if isinstance(line.message, list) and window.session.revision != BATCHES:
+        if not line.sent and isinstance(line.message, list) and window.session.revision != BATCHES:
             got = "an array, though none was sent"
             yield Finding("a message", got, (line,), "jsonrpc.message-shape")
-        for part in line.parts():
+        for part in line.parts() if not line.sent else ():
             yield from _wrong_part(window, line, part)
 
 
-def noise(line: Line) -> Iterator[Finding]:
-    """A line that is no JSON."""
-    if line.fault.startswith(("not JSON", "not UTF-8")):
-        got = f"a line that is {line.fault}: {shorten(line.text, 100)!r}"
-        yield Finding("JSON-RPC messages only", got, (line,), "stdio.stdout-purity")
+def noise(window: Window) -> Iterator[Finding]:
+    """What was printed, and is no message that was merely glued to another, or torn."""
+    said = [line for line in window.lines if not line.sent]
+    pieces = [line for run in torn(said) for line in run]
+    printed = [line for line in said if line.fault.startswith(("not JSON", NOT_UTF_8)) and line.raw.strip()]
+    for line in printed:
+        if line not in pieces and not glued(line):
+            got = f"a line that is {line.fault}: {shorten(line.text, 100)!r}"
+            yield Finding("JSON-RPC messages only", got, (line,), "stdio.stdout-purity")
 
 
 def _wrong_part(window: Window, line: Line, part: Any) -> Iterator[Finding]:

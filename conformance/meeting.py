@@ -85,9 +85,9 @@ def forms_alone(revision: str) -> dict[str, Any]:
     return {**declared, "elicitation": {"form": {}}} if revisions.elicits_by_url(revision) else declared
 
 
-def pages_alone(revision: str) -> dict[str, Any]:  # noqa: ARG001
+def pages_alone(revision: str) -> dict[str, Any]:
     """Elicitation by URL, and no forms."""
-    return {"elicitation": {"url": {}}}
+    return {"elicitation": {"url": {}}} if revisions.elicits_by_url(revision) else {}
 
 
 ABLE = Client("able", everything, client.ACCEPTING, has_root=True)

@@ -39,7 +39,7 @@ from conformance.machine import Offer, call_line, machine_for
 from conformance.server import Call, Server
 from conformance.value import members
 from conformance.verdict import Blocked, Finding, not_exercised
-from conformance.window import PATIENCE, Window, key_of
+from conformance.window import Window, key_of
 from conformance.wire import Line, shorten, show
 
 GARBAGE = "jsonrpc.garbage-not-fatal"
@@ -124,23 +124,21 @@ def judge_random(window: Window) -> Iterator[Seen]:
     broken = window.lines[0]
     if window.open:
         how, (request,), stderr = missing(window)
-        words = "".join(f": {shorten(' '.join(line.split()), 200)}" for line in stderr.strip().splitlines()[-1:])
-        got = f"after {show(shorten(broken.text, 100))}, {how}{words}"
+        last = " ".join(stderr.strip().rpartition("\n")[2].split())
+        got = f"after {show(shorten(broken.text, 100))}, {how}{shorten(f': {last}' if last else '', 200)}"
         finding = Finding("an answer to the next request", got, (broken, request), GARBAGE)
         yield Seen(finding, late=window.end is None)
-    for line in window.lines:
-        yield from map(Seen, noise(line))
+    yield from map(Seen, noise(window))
 
 
 def judge_broken(window: Window) -> Iterator[Seen]:
     """The same, and an answer to the line names no id that is not in it."""
     yield from judge_random(window)
-    known = {key_of(id) for id in READABLE}
-    for stray in window.strays:
-        read = isinstance(stray.id, str) and stray.id.startswith("conformance")
-        if not read and key_of(stray.id) not in known:
-            wanted, lines = "the id of the line, null or none", (window.lines[0], stray.line)
-            yield Seen(Finding(wanted, f"id {show(stray.id)}", lines, UNREADABLE))
+    wanted, known = "the id of the line, null or none", {key_of(id) for id in READABLE}
+    for one in [*window.strays, *window.repeats]:
+        read = isinstance(one.id, str) and one.id.startswith("conformance")
+        if not read and key_of(one.id) not in known and "error" in one.message:
+            yield Seen(Finding(wanted, f"id {show(one.id)}", (window.lines[0], one.line), UNREADABLE))
 
 
 def judge_odd(window: Window) -> Iterator[Seen]:
@@ -153,8 +151,7 @@ def judge_odd(window: Window) -> Iterator[Seen]:
         name = next(name for name, form in ODD_REQUESTS.items() if form % id == request.raw)
         finding = Finding("an answer to each ping", f"none to one with {name}", (request,), ANSWERED)
         yield Seen(finding, late=True)
-    for line in window.lines:
-        yield from map(Seen, noise(line))
+    yield from map(Seen, noise(window))
 
 
 # Right messages ----------------------------------------------------------------------------------
@@ -173,9 +170,9 @@ def _hold_right_messages(talk: Talk) -> None:
     talk.begin("notifications", broken_rules)
     for line in NOTIFICATIONS:
         talk.say(line)
-    talk.begin("many requests", broken_rules, slack=PATIENCE)
+    talk.begin("many requests", broken_rules, patient=True)
     talk.say(*_many(talk, ["ping", UNKNOWN, *lists[:1]]))
-    talk.begin("calls", broken_rules, slack=PATIENCE)
+    talk.begin("calls", broken_rules, patient=True)
     telling = _telling(talk, calls)
     _in_any_order(talk, lists, telling + [call for call in calls if call not in telling])
 
@@ -215,7 +212,7 @@ def _in_any_order(talk: Talk, lists: list[str], calls: list[Call]) -> None:
     uris = members(server.listed("resources/list"), "uri") if subscribes else []
     names = [uri.json for uri in uris if uri.is_a(str)]
     machine = machine_for(talk, Offer(lists, calls, names, server.declares("logging")))
-    talk.begin("any order", broken_rules, slack=PATIENCE, seconds=chosen.examples * SECONDS_PER_EXAMPLE)
+    talk.begin("any order", broken_rules, patient=True, seconds=chosen.examples * SECONDS_PER_EXAMPLE)
     run_state_machine_as_test(
         seed(chosen.seed)(machine),
         settings=settings(QUIET, max_examples=chosen.examples, stateful_step_count=STEPS),

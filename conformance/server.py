@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from conformance.client import DECLINING
 from conformance.generation import Invalid, NoExample, clearly_invalid, example, invalid_since_2020_12
+from conformance.process import CannotStart, Process
 from conformance.progress import progress_in
 from conformance.session import FEATURES, NO_PARAMS, PING_SECONDS, Answer, Closed, Reply, Session, Walk
 from conformance.surface import LISTS, Settings, Surface, Tool
@@ -91,7 +92,10 @@ class Server:
         self.sessions: list[Session] = []
         self.failed_cases: set[str] = set()
         self._kept: dict[str, Any] = {}
+        self._shared: dict[str, Session] = {}
         self._charged: set[str] = set()
+        self._ahead: Process | None = None
+        self._others: list[Server] = []
         self._silent_calls = 0
         self._silent_fetches = 0
         self._hangs = 0
@@ -119,7 +123,7 @@ class Server:
         """A new process to which nothing has been said yet; skips the check when starting them is no use."""
         self._expect_use()
         session = Session(
-            self.settings.start(),
+            self._process(),
             revision=self.revision,
             timeout=self.settings.timeout,
             capabilities=capabilities,
@@ -127,6 +131,17 @@ class Server:
         )
         self.sessions.append(session)
         return session
+
+    def _process(self) -> Process:
+        """The process that was started ahead, if it still runs, else a new one; another is started ahead."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead.exit_code is not None:
+            ahead.stop()
+            ahead = None
+        process = ahead or self.settings.start()
+        with suppress(CannotStart):
+            self._ahead = self.settings.start()
+        return process
 
     def _expect_use(self) -> None:
         for trouble in {"start", "hung"} & self._charged:
@@ -145,7 +160,7 @@ class Server:
             request, line = self.surface.hello
             return Reply(request, line, line.message)
         self._expect_use()
-        with Session(self.settings.start(), revision=revision, timeout=self.settings.timeout) as session:
+        with Session(self._process(), revision=revision, timeout=self.settings.timeout) as session:
             return session.propose(self.settings.start_timeout)
 
     @contextmanager
@@ -161,7 +176,9 @@ class Server:
 
     def with_environment(self, **variables: str) -> Server:
         """The same subject with more environment variables."""
-        return Server(replace(self.settings, env={**self.settings.env, **variables}), self.surface)
+        other = Server(replace(self.settings, env={**self.settings.env, **variables}), self.surface)
+        self._others.append(other)
+        return other
 
     @property
     def session(self) -> Session:
@@ -180,7 +197,7 @@ class Server:
 
     def shared(self, name: str) -> Session:
         """A conversation that checks share under a name; a process that died or fell silent is replaced."""
-        session: Session | None = self._kept.get(name)
+        session = self._shared.get(name)
         if session is not None and session.silent and not session.closed:
             session.silent = False
             if session.settle().fault is not None:
@@ -188,8 +205,8 @@ class Server:
         if session is None or session.closed or session.silent:
             if session is not None:
                 session.close()
-            self._kept.pop(name, None)
-            session = self._kept[name] = self.connect()
+            self._shared.pop(name, None)
+            session = self._shared[name] = self.connect()
         return session
 
     def _hung(self, session: Session) -> None:
@@ -210,6 +227,11 @@ class Server:
 
     def close(self) -> None:
         """End every process."""
+        for other in self._others:
+            other.close()
+        if self._ahead is not None:
+            self._ahead.stop()
+            self._ahead = None
         for session in self.sessions:
             session.close()
 

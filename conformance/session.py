@@ -34,8 +34,8 @@ FEATURES = {
 """What a server may ask of a client that declared the capability."""
 
 Answer = Callable[[Any, str], Mapping[str, Any] | None]
-"""What a client answers to the params of a request, in a revision: a ``result`` or an ``error``, as members of
-the response, or None to leave the request open."""
+"""What a client answers to the params of a request, in a revision: the member ``result`` or ``error`` of the
+response, or None to leave the request open."""
 NO_ANSWERS: Mapping[str, Answer] = MappingProxyType({})
 
 
@@ -364,7 +364,9 @@ class Session:
             return Closed(self.process.wait(1.0), self.process.stderr)
         self.silent = True
         self._keep_unended()
-        asked = {id_key(one.message.get("id")) for one in self.lines if one.sent and isinstance(one.message, dict)}
+        asked = {
+            id_key(one.message.get("id")) for one in self.lines if one.sent and isinstance(one.message, dict)
+        }
         strays = tuple(message.get("id") for key, (_, message) in self._answers.items() if key not in asked)
         return Silence(seconds, strays, self.process.stderr, self.unended is not None)
 

@@ -36,6 +36,8 @@ PASTS = (10, 100, 1_000, 10_000)
 LOOKING = 30.0
 """For how many seconds ever more of them are made again, and for how many then ever fewer."""
 TRIES = 20
+MOST_PROCESSES = 50
+"""How many times a process may end before no more calls are tried one by one to find out which ended it."""
 PING = 2.0
 UNANSWERED, ENDS = "it leaves calls unanswered", "its calls end the server"
 
@@ -81,6 +83,7 @@ class Soak:
         self.left_out: dict[str, tuple[int, str]] = {}
         self.calls = self.processes = self.repeats = 0
         self._next = self._first = 0
+        self._is_over = False
         self._under_way: deque[tuple[Shot, Line]] = deque()
         self._session: Session | None = None
         self._known: set[tuple[str, str]] = set()
@@ -91,12 +94,11 @@ class Soak:
     def run(self, until: float) -> Iterator[Told | None]:
         """Call the tools until it is ``until`` (in monotonic seconds): what is found, None for each call."""
         try:
-            yield from self._begin()
+            yield from self._begin(until)
             self._end()  # what was called first belongs to no number
-            while self._fill(until):
+            while (session := self._filled(until)) is not None:
                 shot, line = self._under_way.popleft()
-                reply = self._conversation.await_reply(line, shot.drill.patience)
-                yield from self._judged(shot, line, reply)
+                yield from self._judged(shot, line, session.await_reply(line, shot.drill.patience))
         except Blocked as error:
             yield Told(self._next, "", error)
         except NotExercised:
@@ -113,7 +115,7 @@ class Soak:
     @property
     def _conversation(self) -> Session:
         """The conversation, in a new process when there is none."""
-        if self._session is not None and self._session.closed and not self._under_way:
+        if self._session is not None and self._session.closed:
             self._end()
         if self._session is None:
             self._session = self.server.connect()
@@ -127,9 +129,12 @@ class Soak:
             self.server.sessions.remove(self._session)
             self._session = None
 
-    def _begin(self) -> Iterator[Told | None]:
+    def _begin(self, until: float) -> Iterator[Told | None]:
         """Call each tool once, with nothing else under way."""
         for tool in self.callable_tools:
+            if time.monotonic() > until:
+                self._leave_out(tool.name, "there was no time for it")
+                continue
             support = tool.definition.get("execution", "taskSupport")
             if support is not None and support.json == "required":
                 self._leave_out(tool.name, "it can only be called as a task")
@@ -157,6 +162,7 @@ class Soak:
 
     def _leave_out(self, name: str, reason: str) -> None:
         self.left_out.setdefault(name, (self._next, reason))
+        self._is_over = all(drill.name in self.left_out for drill in self.drills)
         self._under_way = deque(one for one in self._under_way if one[0].drill.name != name)
 
     def _lives(self) -> bool:
@@ -166,21 +172,23 @@ class Soak:
             session is not None and not session.closed and session.request("ping", timeout=PING).fault is None
         )
 
-    def _fill(self, until: float) -> bool:
-        """Have as many calls under way as there may be; whether there are any."""
-        if self.left_out.keys() >= {drill.name for drill in self.drills}:
-            return False
-        session = self._conversation
-        if not self._under_way and len(session.lines) > MOST_LINES:
-            session.forget()
+    def _filled(self, until: float) -> Session | None:
+        """The conversation with as many calls under way as there may be; None if there are none."""
+        if not self._under_way:
+            if self._is_over or not self.drills:
+                return None
+            if len(self._conversation.lines) > MOST_LINES:
+                self._conversation.forget()
+        session = self._session
+        assert session is not None
         while len(self._under_way) < WINDOW and len(session.lines) <= MOST_LINES:
-            if session.closed or time.monotonic() > until:
+            if session.closed or self._is_over or time.monotonic() > until:
                 break
             shot = self._shot(self._next)
             self._next += 1
             if shot is not None:
                 self._under_way.append((shot, shot.drill.target.send(session, shot.case.text)))
-        return bool(self._under_way)
+        return session if self._under_way else None
 
     def _shot(self, number: int) -> Shot | None:
         """The call of a number; None if its tool was left out by then, or no arguments were found."""
@@ -237,7 +245,7 @@ class Soak:
     def _explained(
         self, failed: Failed, suspects: Sequence[Failed], session: Session
     ) -> Iterator[Told | None]:
-        culprit = self._culprit(suspects)
+        culprit = self._culprit(suspects) if self.processes <= MOST_PROCESSES else None
         told = self._told_alone(culprit) if culprit is not None else []
         if culprit is not None and told:
             self._leave_out(culprit.shot.drill.name, ENDS if died(culprit) else UNANSWERED)
@@ -297,9 +305,8 @@ class Soak:
         shots, again = self._fewest(past, failed)
         if again is not None:
             shown, lines = again.failed, again.lines
-            how = (
-                f" (on a fresh server, after {len(shots) - 1} other calls, up to {WINDOW} under way at once)"
-            )
+            others = f"after {len(shots) - 1} other calls, up to {WINDOW} under way at once"
+            how = f" (on a fresh server, {others})" if len(shots) > 1 else ""
         else:
             shown, lines = failed, [*self.server.surface.hello, INITIALIZED, *failed.reply.lines]
             made = min(len(past), PASTS[-1])
@@ -313,7 +320,9 @@ class Soak:
         prover = Prover(self.server, shot.drill.target, shot.drill.patience)
         kept = prover.keeper(lines)(f"{problem.requirement}: {shot.drill.name} {arguments}", problem)
         got = f"{shot.label} {arguments}: {reply}{how}{kept}"
-        what: Finding | Blocked = Finding(problem.expected, got, reply.lines, problem.requirement)
+        what: Finding | Blocked = Finding(
+            problem.expected, got, reply.lines, problem.requirement, advisory=problem.advisory
+        )
         if reply.fault is not None:
             what = Blocked(got, reply.lines, reply.fault.stderr, problem.requirement, shot.drill.name)
         return Told(shot.number, shot.drill.name, what)
@@ -370,8 +379,8 @@ class Soak:
                 seconds = self.server.settings.timeout if is_same else shot.drill.patience
                 reply = session.await_reply(line, seconds)
                 problem = shot.case.judge(reply)
-                same_kind = problem is not None and problem.kind == failed.problem.kind
-                if problem is not None and same_kind and (is_same or session.closed):
+                is_like = problem is not None and problem.kind == failed.problem.kind
+                if problem is not None and is_like and (is_same or session.closed):
                     return Again(Failed(shot, line, reply, problem), session.lines)
                 if reply.fault is not None:
                     return None

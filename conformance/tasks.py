@@ -392,7 +392,12 @@ def conversations(server: Server) -> list[Session]:
     for look in (chosen, listed, cancelled, cancelled_late, asking):
         with suppress(NotExercised):
             look(server)
-    return [session for session in server.sessions if any(_requests(session.lines))]
+    found: list[Session] = server.once("task conversations", lambda: _with_tasks(server.sessions))
+    return found
+
+
+def _with_tasks(sessions: list[Session]) -> list[Session]:
+    return [session for session in sessions if any(_requests(session.lines))]
 
 
 def seen(server: Server) -> list[Seen]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
 
-
 NOT_UTF_8 = "not UTF-8"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -21,24 +20,39 @@ from conformance.meeting import (
     expect_answers,
     meet,
 )
-from conformance.revisions import DEFAULT_DIALECT
+from conformance.revisions import DEFAULT_DIALECT, elicits_by_url
 from conformance.server import NO_SUCH_NAME
 from conformance.session import FEATURES
 from conformance.uris import is_uri
 from conformance.value import Value, members
 from conformance.verdict import Finding, expect, expect_each, heard, not_exercised, some
-from conformance.wire import ABSENT, show
+from conformance.wire import ABSENT, Kind, kind, show
 
 ROOTS, SAMPLING, ELICITATION = FEATURES
 COMPLETE = "notifications/elicitation/complete"
 REQUIRED = -32042
+LOCAL = re.compile(
+    r"[^.]*|.*\.(localhost|local|test|internal|lan)|(127|10|192\.168|169\.254|172\.(1[6-9]|2\d|3[01]))\..*"
+)
+"""Hosts that are not for everybody; an address in brackets is taken for one."""
 
 
 def asked(server, method):
     """The params of everything the server asks for by a method, whatever the client."""
     first = some(meet(server, ABLE).asked(method), f"no permitted tool asked for {method}")
-    others = [each for met in (PLAIN, PAGES, TOOLS) for each in meet(server, met).asked(method)]
+    clients = (PLAIN, TOOLS if method == SAMPLING else PAGES) if elicits_by_url(server.revision) else ()
+    others = [each for met in clients for each in meet(server, met).asked(method)]
     return [each.get("params") or Value(None, "params", each.lines) for each in [*first, *others]]
+
+
+def asked_by(server, client, method):
+    """What the server asks of a client, each with the line that told what the client offers."""
+    session = meet(server, client).session
+    return declared_and(session, session.asked(method))
+
+
+def declared_and(session, asked):
+    return [Value(each.json, each.path, (session.hello.request, *each.lines)) for each in asked]
 
 
 def expect_shape(values, schema, revision, expected):
@@ -62,7 +76,7 @@ def is_string(value):
 def test_roots_are_asked_for_only_of_a_client_that_has_some(server):
     met = meet(server, ABLE).asked(ROOTS)
     plain = [session for session in server.sessions if session.hello is not None and not session.capabilities]
-    undeclared = [each for session in plain for each in session.asked(ROOTS)]
+    undeclared = [each for session in plain for each in declared_and(session, session.asked(ROOTS))]
     some([*met, *undeclared], "the server never asks for roots")
     expect_each(undeclared, lambda _: False, "no roots/list to a client that did not declare roots")
 
@@ -87,7 +101,7 @@ def test_a_request_for_sampling_is_well_formed(server, revision):
 @pytest.mark.requirement("clientfeature.sampling.tools-capability")
 def test_tools_are_offered_only_to_a_model_that_can_use_them(server):
     asked(server, SAMPLING)
-    params = members(meet(server, PLAIN).asked(SAMPLING), "params")
+    params = members(asked_by(server, PLAIN, SAMPLING), "params")
     offered = [*members(params, "tools"), *members(params, "toolChoice")]
     expect_each(offered, lambda _: False, "no tools for a client that did not declare sampling.tools")
 
@@ -112,7 +126,7 @@ def test_the_use_of_a_tool_is_followed_by_its_result(server):
 @pytest.mark.requirement("clientfeature.sampling.include-context")
 def test_context_is_wanted_only_of_a_client_that_gives_it(server):
     asked(server, SAMPLING)
-    wanted = members(meet(server, PLAIN).asked(SAMPLING), "params", "includeContext")
+    wanted = members(asked_by(server, PLAIN, SAMPLING), "params", "includeContext")
     expected = "none, or no includeContext, as the client did not declare sampling.context"
     expect_each(wanted, lambda context: context not in ("thisServer", "allServers"), expected)
 
@@ -168,9 +182,9 @@ def test_an_elicitation_has_a_message_and_a_known_mode(server):
 @pytest.mark.requirement("clientfeature.elicitation.mode-supported")
 def test_only_the_modes_are_used_that_the_client_declared(server):
     asked(server, ELICITATION)
-    forms = modes([*meet(server, PLAIN).asked(ELICITATION), *meet(server, CARELESS).asked(ELICITATION)])
+    forms = modes([*asked_by(server, PLAIN, ELICITATION), *asked_by(server, CARELESS, ELICITATION)])
     expect_each(forms, lambda mode: mode != "url", "no url for a client that shows forms only")
-    pages = modes(meet(server, PAGES).asked(ELICITATION))
+    pages = modes(asked_by(server, PAGES, ELICITATION))
     expect_each(pages, lambda mode: mode == "url", "url for a client that declared elicitation.url alone")
 
 
@@ -238,7 +252,8 @@ def modes(asked):
 
 
 def asks_for_a_page(params):
-    return members([params], "mode") == [Value("url", f"{params.path}.mode", params.lines)]
+    mode = params.get("mode")
+    return mode is not None and mode.json == "url"
 
 
 def asked_pages(server):
@@ -247,42 +262,42 @@ def asked_pages(server):
 
 
 def is_https_or_local(url):
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    local = host.endswith((".localhost", ".local", ".test", ".internal")) or "." not in host
-    return parts.scheme != "http" or local or re.fullmatch(r"127\..*|10\..*|192\.168\..*", host) is not None
+    http = re.match(r"http://(?:[^/?#]*@)?([^/?#:]*)", url, re.IGNORECASE)
+    return http is None or LOCAL.fullmatch(http[1].lower()) is not None
 
 
 def completions(session):
     """The id of each elicitation that is called complete, and the ids that were asked for before."""
     known = set()
-    for _, message in session.received():
-        params = Value(message).get("params") or Value(None)
-        if message.get("method") == COMPLETE:
-            yield params.get("elicitationId") or Value(None, "params.elicitationId"), frozenset(known)
-        entries = Value(message).get("error", "data", "elicitations") or Value([])
+    for line, message in session.received():
+        value = Value(message, "", (line,))
+        params = value.get("params") or Value(None, "params", (line,))
+        if kind(message) is Kind.NOTIFICATION and message["method"] == COMPLETE:
+            yield params.get("elicitationId") or params, frozenset(known)
+        entries = value.get("error", "data", "elicitations") or Value([])
         known |= {id.json for id in members([params, *entries.each()], "elicitationId") if id.is_a(str)}
 
 
 def filled_in(meeting):
-    """For each tool whose first question was a form: the call, and what the form was filled in with."""
+    """For each tool that showed a form: the call, and what its first form was filled in with."""
     contents = {}
     for call in meeting.asking(ELICITATION):
-        content = meeting.answer(call.asked[0]).get("content")
+        first = next(each for each in call.asked if each.json["method"] == ELICITATION)
+        content = meeting.answer(first).get("content")
         if content is not None and call.reply.fault is None:
             contents[call.tool.name] = (call, content.json)
     return contents
 
 
 def is_taken_as_valid(call, content, other, wrong):
-    """Whether the other call went as the first did, but for the value that is wrong."""
-    if other.failed:
-        return False
-    words = spoken(other)
-    for name in wrong:
-        if name in content and content[name] != wrong[name]:
-            words = words.replace(str(wrong[name]).lower(), str(content[name]).lower())
-    return words == spoken(call)
+    """Whether the other call shows the wrong value, and otherwise went as the first did."""
+    said, shown = spoken(other), []
+    for name in content:
+        value, instead = str(content[name]).lower(), str(wrong.get(name)).lower()
+        if value != instead and instead in said:
+            shown.append(name)
+            said = said.replace(instead, value)
+    return shown != [] and not other.failed and said == spoken(call)
 
 
 def spoken(call):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
 
 import pytest
 
@@ -21,7 +20,9 @@ MOST_INVALID = 150
 
 @pytest.mark.requirement("jsonrpc.response-every-request")
 def test_valid_arguments_are_handled(server, call, revision):
-    judge = partial(handled, call.tool, revision)
+    def judge(reply):
+        return handled(call.tool, revision, reply)
+
     fuzzer = fuzzer_of(server, call, "valid arguments", known=judge(call.reply))
 
     def remembered(value):
@@ -43,8 +44,9 @@ def test_invalid_arguments_are_refused(server, call, revision):
     fuzzer = fuzzer_of(server, call, "invalid arguments")
 
     def case(wrong):
-        judge = partial(refused, wrong, call.reply, revision)
-        return Case(encode(wrong.arguments), judge, wrong=wrong)
+        return Case(
+            encode(wrong.arguments), lambda reply: refused(wrong, call.reply, revision, reply), wrong=wrong
+        )
 
     schema = call.tool.input_schema
     found = [wrong for wrong in invalid(schema, revision) if wrong.kind != "arguments"]

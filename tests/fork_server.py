@@ -14,7 +14,7 @@ from importlib.metadata import entry_points
 from hypothesis.configuration import set_hypothesis_home_dir
 
 from conformance import catalogue, collection, reporting  # noqa: F401  (loaded for the children)
-from conformance.checks import PACKAGE, suites_directory
+from conformance.checks import PACKAGE, checked, suites_directory
 from conformance.cli import main
 
 
@@ -25,6 +25,7 @@ def load():
     for path in sorted(suites_directory().glob("test_*.py")):
         import_module(f"{PACKAGE}.{path.stem}")
     catalogue.all_requirements()
+    checked()
     gc.collect()
     gc.freeze()
 

@@ -8,7 +8,7 @@ from conformance.fixtures.reference import main
 ISSUE = {"expected": "string", "code": "invalid_type", "path": ["params"], "message": "Invalid input"}
 
 
-def spoil(server, request, reply):  # noqa: ARG001
+def spoil(server, request, reply):
     """Report unfit params as that SDK does."""
     error = reply.get("error", {}) if isinstance(reply, dict) else {}
     if error.get("code") == -32601:

@@ -11,18 +11,18 @@ from conformance.checks import suites_directory
 
 ROOT = Path(conformance.__file__).parent
 LAYERS = [
-    {"wire", "revisions", "catalogue", "checks", "sandbox", "uris"},
-    {"value", "process", "dialects"},
+    {"wire", "revisions", "catalogue", "checks", "sandbox", "schema", "uris"},
+    {"value", "process", "dialects", "challenges", "messages"},
     {"session", "generation"},
     {"transcript", "client", "progress"},
-    {"verdict", "surface"},
-    {"server", "report", "replaying", "testing"},
-    {"judges", "targets", "meeting", "ecosystem"},
-    {"proving", "cancelling", "tasks"},
-    {"fuzzing"},
-    {"options"},
+    {"verdict", "surface", "window"},
+    {"server", "report", "replaying", "testing", "invariants"},
+    {"judges", "targets", "meeting", "ecosystem", "conversation"},
+    {"proving", "cancelling", "tasks", "machine", "drills"},
+    {"fuzzing", "protocol"},
+    {"options", "soak"},
     {"collection"},
-    {"reporting"},
+    {"reporting", "soaking"},
     {"plugin", "cli"},
     {"__main__"},
 ]

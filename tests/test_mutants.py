@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from conformance.fixtures import mutants
 from conformance.fixtures.mutants import all_mutants
-from support import EVERYTHING, mutant, run_suite
+from support import EVERYTHING, quick_mutant, run_suite
 
 from conformance import catalogue, revisions
 from conformance.checks import checks
@@ -40,7 +40,7 @@ def revision_of(one):
 def test_a_mutant_is_found(one):
     profile = "quick" if one.name in FUZZED else "none"
     options = ("--revision", revision_of(one), "--profile", profile, "--timeout", "5", *EVERYTHING, *LEAN)
-    run = run_suite(mutant(one.name), *options)
+    run = run_suite(quick_mutant(one.name), *options)
     found = [cited(case) for case in run.findings]
     told = "\n".join(case.text for case in run.findings) or run.output
     missed = [id for id in one.breaks if not any(id in ids for ids in found)]

@@ -115,10 +115,12 @@ def every(*revisions):
 
 @every()
 def test_a_known_revision_is_echoed_and_decides_what_is_declared(revision):
+    later = {"tools", "prompts", "resources", "logging", "completions"}
     declared = {
         DRAFT: {"tools"},
         FIRST: {"tools", "prompts", "resources", "logging"},
-    }.get(revision, {"tools", "prompts", "resources", "logging", "completions"})
+        ICONS: {*later, "tasks"},
+    }.get(revision, later)
     members = {TITLES: {"title"}, ICONS: {"title", "description", "websiteUrl", "icons"}}
     with Wire() as wire:
         result = wire.start(revision)

@@ -14,7 +14,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from support import REFERENCE, Case, environment, mutant, read_junit, run_suite
+from support import REFERENCE, Case, awkward, environment, mutant, read_junit, run_suite
 
 CONFTEST = """
 import pytest
@@ -116,14 +116,18 @@ def run_pytest(repo, *options, pytest_=PYTEST, cwd=None, env=None):
     return Run(done.returncode, done.stdout + done.stderr, sorted(passed), cases)
 
 
-def on(server=REFERENCE):
+SMALL = awkward("extra_members")
+"""A server on which every suite has something to do, and is done soon."""
+
+
+def on(server=SMALL):
     return f"--mcp-server={json.dumps(server)}"
 
 
 @pytest.fixture(scope="module")
 def alone():
     """The suites' cases when the command runs them."""
-    return run_suite(REFERENCE).cases
+    return run_suite(SMALL).cases
 
 
 @pytest.fixture
@@ -153,14 +157,14 @@ def test_without_a_server_there_are_no_suites(repo):
 )
 def test_the_server_can_be_an_ini_value(repo, alone, name, text):
     (repo / "pytest.ini").unlink()
-    write(repo, {name: text.format(json.dumps(REFERENCE))})
+    write(repo, {name: text.format(json.dumps(SMALL))})
     assert run_pytest(repo).is_clean(alone)
 
 
 @pytest.mark.skipif(pytest.version_tuple < (9,), reason="pytest 9 brought the native table")
 def test_the_server_can_be_a_value_of_the_native_table(repo, alone):
     (repo / "pytest.ini").unlink()
-    options = f"mcp_server = '{json.dumps(REFERENCE)}'\nmcp_call = ['readonly']\nmcp_strict = false\n"
+    options = f"mcp_server = '{json.dumps(SMALL)}'\nmcp_call = ['readonly']\nmcp_strict = false\n"
     write(repo, {"pyproject.toml": f"[tool.pytest]\n{options}"})
     assert run_pytest(repo).is_clean(alone)
 

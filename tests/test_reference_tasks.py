@@ -1,0 +1,130 @@
+"""The tasks of the reference server, driven over real pipes."""
+
+import pytest
+from conformance.fixtures.reference_tasks import RELATED, STATUS, WAIT
+from test_reference import ICONS, REVISIONS, Wire
+
+MEMBERS = {"taskId", "status", "statusMessage", "createdAt", "lastUpdatedAt", "ttl", "pollInterval"}
+ELICITING = {"elicitation": {"form": {}}}
+
+
+@pytest.fixture
+def wire():
+    with Wire(ICONS) as opened:
+        yield opened
+
+
+def create(wire, name="report", arguments=None, **task):
+    created = wire.result("tools/call", name=name, arguments=arguments or {}, task=task)
+    assert created["_meta"][RELATED]["taskId"] == created["task"]["taskId"]
+    return created["task"]
+
+
+def named(wire, method, task, **more):
+    return wire.ask(method, taskId=task["taskId"], **more)
+
+
+def test_a_task_works_until_its_result_is_asked_for(wire):
+    task = create(wire, ttl=60000)
+    assert set(task) == MEMBERS
+    assert (task["status"], task["ttl"]) == ("working", 60000)
+    assert named(wire, "tasks/get", task)["result"]["status"] == "working"
+    result = named(wire, "tasks/result", task)["result"]
+    assert result["content"] == wire.call("report")["content"]
+    assert result["_meta"][RELATED]["taskId"] == task["taskId"]
+    assert named(wire, "tasks/get", task)["result"]["status"] == "completed"
+    assert named(wire, "tasks/result", task)["result"] == result
+
+
+def test_a_task_ends_when_it_is_only_polled(wire):
+    task = create(wire)
+    statuses = [named(wire, "tasks/get", task)["result"]["status"] for _ in range(WAIT)]
+    assert statuses == ["working"] * (WAIT - 1) + ["completed"]
+    tagged = [told["method"] for told in wire.heard if RELATED in told["params"].get("_meta", {})]
+    assert tagged == ["notifications/message"]
+    assert [told["params"]["status"] for told in wire.heard if told["method"] == STATUS] == ["completed"]
+
+
+def test_a_tool_that_fails_fails_its_task(wire):
+    task = create(wire, "fail", {"reason": "disk full"})
+    assert named(wire, "tasks/result", task)["result"]["isError"] is True
+    assert named(wire, "tasks/get", task)["result"]["status"] == "failed"
+
+
+def test_a_task_is_kept_as_long_as_is_wished_and_bearable(wire):
+    assert create(wire, ttl=10**12)["ttl"] == 3_600_000
+    assert create(wire)["ttl"] is None
+    for wrong in (5, {"ttl": "1"}, {"ttl": -1}, {"ttl": True}):
+        assert wire.code("tools/call", name="report", task=wrong) == -32602
+
+
+def test_tools_say_whether_they_may_be_tasks_and_keep_to_it(wire):
+    assert wire.code("tools/call", name="ponder", arguments={}) == -32601
+    assert wire.code("tools/call", name="nothing", arguments={}, task={}) == -32601
+    assert wire.code("tools/call", name="add", arguments={"a": 1, "b": 2}, task={}) == -32601
+    assert create(wire, "ponder")["status"] == "working"
+
+
+def test_a_cancelled_task_stays_cancelled(wire):
+    task = create(wire)
+    assert named(wire, "tasks/cancel", task)["result"]["status"] == "cancelled"
+    assert named(wire, "tasks/cancel", task)["error"]["code"] == -32602
+    assert named(wire, "tasks/result", task)["error"]["code"] == -32603
+    for _ in range(WAIT):
+        assert named(wire, "tasks/get", task)["result"]["status"] == "cancelled"
+        assert wire.heard == []
+
+
+def test_tasks_are_listed_page_by_page(wire):
+    made = [create(wire)["taskId"] for _ in range(4)]
+    first = wire.result("tasks/list")
+    second = wire.result("tasks/list", cursor=first["nextCursor"])
+    assert [task["taskId"] for page in (first, second) for task in page["tasks"]] == made
+    assert "nextCursor" not in second
+    assert wire.code("tasks/list", cursor="zork") == -32602
+
+
+@pytest.mark.parametrize("method", ["tasks/get", "tasks/result", "tasks/cancel"])
+def test_an_unknown_task_is_refused(wire, method):
+    assert wire.code(method, taskId="zork") == wire.code(method) == wire.code(method, taskId=5) == -32602
+
+
+def ask_for_result(wire, task):
+    """Ask for the result of a task that asks the client; return what the client is asked."""
+    wire.send({"jsonrpc": "2.0", "id": 77, "method": "tasks/result", "params": {"taskId": task["taskId"]}})
+    told = [wire.read(), wire.read()]
+    assert (told[0]["method"], told[0]["params"]["status"]) == (STATUS, "input_required")
+    assert told[1]["params"]["_meta"][RELATED]["taskId"] == task["taskId"]
+    return told[1]
+
+
+def test_a_task_that_asks_the_client_waits_for_the_answer():
+    with Wire(ICONS, capabilities=ELICITING) as wire:
+        task = create(wire, "ask")
+        asked = ask_for_result(wire, task)
+        assert named(wire, "tasks/get", task)["result"]["status"] == "input_required"
+        wire.send({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "decline"}})
+        assert wire.read()["params"]["status"] == "completed"
+        answer = wire.read()
+        assert (answer["id"], answer["result"]["content"][0]["type"]) == (77, "text")
+
+
+def test_what_a_cancelled_task_asked_is_taken_back():
+    with Wire(ICONS, capabilities=ELICITING) as wire:
+        task = create(wire, "ask")
+        asked = ask_for_result(wire, task)
+        wire.send(
+            {"jsonrpc": "2.0", "id": 78, "method": "tasks/cancel", "params": {"taskId": task["taskId"]}}
+        )
+        told = [wire.read() for _ in range(4)]
+        assert told[0]["params"]["requestId"] == asked["id"]
+        assert told[1]["params"]["status"] == "cancelled"
+        assert [(answer["id"], "error" in answer) for answer in told[2:]] == [(77, True), (78, False)]
+
+
+@pytest.mark.parametrize("revision", REVISIONS[:-1])
+def test_older_revisions_have_no_tasks(revision):
+    with Wire(revision) as wire:
+        assert wire.code("tasks/list") == -32601
+        assert "task" not in wire.result("tools/call", name="report", arguments={}, task={})
+        assert "ponder" not in [tool["name"] for tool in wire.all("tools/list")]
