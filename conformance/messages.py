@@ -124,8 +124,7 @@ def _wrongs(error: ValidationError, root: Mapping[str, Any]) -> Iterator[Wrong]:
         (wanted, described), members = _of(error), cast("dict[str, Any]", error.instance)
         for name in sorted(set(wanted) - set(members)):
             member = described.get("properties", {}).get(name, {})
-            absent = {**member, "rule": member["ruleMissing"]} if "ruleMissing" in member else member
-            yield Wrong(f"{path}.{name}" if path else name, "is missing", _rule([*rules, absent]))
+            yield Wrong(f"{path}.{name}" if path else name, "is missing", _rule_missing(rules, member))
     else:
         yield Wrong(path, _words(error), _rule(rules))
 
@@ -164,6 +163,11 @@ def _rules(root: Any, way: list[Any]) -> list[Mapping[str, Any]]:
         if step != "$ref":
             node = node[step]
     return [*met, node] if isinstance(node, dict) else met
+
+
+def _rule_missing(met: list[Mapping[str, Any]], member: Mapping[str, Any]) -> str:
+    below = [one["ruleMissingBelow"] for one in met if "ruleMissingBelow" in one]
+    return str(below[-1] if below else member.get("ruleMissing") or _rule([*met, member]))
 
 
 def _rule(met: list[Mapping[str, Any]]) -> str:

@@ -304,7 +304,10 @@ def cancelled_late(server: Server) -> Reply:
     if not server.declares("tasks", "cancel"):
         not_exercised("tasks.cancel is not declared")
     run = ended(server, "completed", "failed")[0]
-    reply: Reply = server.once("cancelled late", lambda: _cancelled_late(server.shared("tasks"), run))
+    session = held_in(server, run.created)
+    if session is None or session.closed:
+        not_exercised("the process with the task has ended")
+    reply: Reply = server.once("cancelled late", lambda: _cancelled_late(session, run))
     _charge(server, run.tool, [reply])
     return reply
 
@@ -320,7 +323,7 @@ def _cancelled(server: Server) -> Cancelled | None:
     session = server.shared("tasks")
     run = max(
         ended(server, "completed", "failed"),
-        key=lambda run: (len(progress_of(run, session)), run.result.seconds if run.result else 0.0),
+        key=lambda run: (len(progress_of(server, run)), run.result.seconds if run.result else 0.0),
     )
     short = _create(session, run.tool, run.params["arguments"], {})
     if not short.id:
@@ -332,10 +335,16 @@ def _cancelled(server: Server) -> Cancelled | None:
     return Cancelled(short, reply, state, twin, later, again)
 
 
-def progress_of(run: Run, session: Session) -> list[Progress]:
+def progress_of(server: Server, run: Run) -> list[Progress]:
     """The progress that was told of a task."""
-    token = id_key(token_of(run.created.request.message))
-    return [one for one in progress_in(session.lines) if one.token == token]
+    session, token = held_in(server, run.created), id_key(token_of(run.created.request.message))
+    return [one for one in progress_in(session.lines if session is not None else []) if one.token == token]
+
+
+def held_in(server: Server, reply: Reply) -> Session | None:
+    """The conversation in which something was asked; no other process knows of the tasks that it made."""
+    held = (session for session in server.sessions if any(line is reply.request for line in session.lines))
+    return next(held, None)
 
 
 # Asking
@@ -369,7 +378,7 @@ def _asked(session: Session, tool: Tool, arguments: dict[str, Any]) -> Asking | 
     name = {"taskId": run.id}
     result = session.send("tasks/result", name)
     session.wait_for(lambda: session.asked(*ASKING) or session.is_answered(result), session.timeout)
-    asked = session.asked(*ASKING)
+    asked = [one for one in session.asked(*ASKING) if not _is_refused(session, one)]
     if not asked:
         return None
     open = session.request("tasks/get", name)
@@ -381,6 +390,13 @@ def _asked(session: Session, tool: Tool, arguments: dict[str, Any]) -> Asking | 
     closed = session.request("tasks/get", name)
     run = replace(run, result=reply, state=closed)
     return Asking(run, session.asked(*ASKING), open, closed)
+
+
+def _is_refused(session: Session, asked: Value) -> bool:
+    """Whether the client has refused a request of the server's, which it could not take."""
+    wanted = id_key(asked.json["id"])
+    answers = (line.message for line in session.lines if line.sent and kind(line.message) is Kind.ERROR)
+    return any(id_key(answer["id"]) == wanted for answer in answers)
 
 
 # What was seen
@@ -436,15 +452,16 @@ def logs(server: Server, run: Run) -> list[Value]:
     if support(run.tool) == "required":
         return []
     call = server.call(run.tool)
-    plain = [log.get("params", "data") for log in _logged(server.shared("calls"), call.reply, call.reply)]
+    plain = [log.get("params", "data") for log in _logged(server, call.reply, call.reply)]
     known = [data.json for data in plain if data is not None]
-    found = _logged(server.shared("tasks"), run.created, run.result or run.created)
+    found = _logged(server, run.created, run.result or run.created)
     return [log for log in found if getattr(log.get("params", "data"), "json", ABSENT) in known]
 
 
-def _logged(session: Session, first: Reply, last: Reply) -> list[Value]:
+def _logged(server: Server, first: Reply, last: Reply) -> list[Value]:
     """The log messages between a request and an answer."""
-    if last.line is None or first.request not in session.lines:
+    session = held_in(server, first)
+    if session is None or last.line is None:
         return []
     between = session.lines[session.lines.index(first.request) : session.lines.index(last.line)]
     found = (Value(message, "", (line,)) for line in between if not line.sent for message in line.parts())
@@ -465,7 +482,8 @@ def seen_in(lines: list[Line]) -> Iterator[Seen]:
                 for task in _tasks_in(method, result):
                     yield Seen(method, task, at, told)
             elif kind(message) is Kind.NOTIFICATION and message["method"] == STATUS:
-                yield Seen(STATUS, Value(message.get("params", {}), "params", (line,)), -1, told)
+                task = Value(message.get("params", {}), "params", (line,))
+                yield from [Seen(STATUS, task, -1, told)] if task.is_a(dict) else []
 
 
 def _requests(lines: list[Line]) -> Iterator[tuple[tuple[str, str], str]]:

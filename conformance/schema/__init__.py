@@ -7,7 +7,8 @@ to. It names the file that it comes ``after`` and says only what differs from th
 
 ``rule`` is the requirement that a value breaks if it is wrong there: the innermost on the way to the wrong
 member counts, unless a ``ruleBelow`` further out covers all that lies below it. ``ruleMissing`` is the one
-that is broken if the member is absent, where that is another.
+that is broken if the member is absent, where that is another, and ``ruleMissingBelow`` the one for all
+members that are absent further in.
 """
 
 from __future__ import annotations
