@@ -217,7 +217,7 @@ def _put(value: Any, place: Place, content: Any) -> Any:
 def _other(source: Source, value: Any, entry: Invalid) -> Any:
     """A value that is likely to be wrong as ``value`` is."""
     if entry.kind == "type" and not entry.coercible:
-        return violations.HARD[source.index(len(violations.HARD))]
+        return violations.CERTAIN[source.index(len(violations.CERTAIN))]
     if entry.kind == "bound":
         further = source.integer(0, 10_000)
         return value - further if entry.keyword.lower().endswith("minimum") else value + further

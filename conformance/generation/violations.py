@@ -53,6 +53,9 @@ def of(shape: Shape) -> Iterator[Violation]:
 HARD: tuple[Any, ...] = ({"unexpected": {}}, [[]], "not of this type", -7.25, False, None)
 """A value of each type that nothing makes another type of."""
 
+CERTAIN = HARD[:-2]
+"""Those that nobody takes for a number or for an absent value, whatever the type should be."""
+
 SOFT: dict[str, tuple[Any, ...]] = {
     "integer": ("5", "5.0", None),
     "number": ("1.5", None),
