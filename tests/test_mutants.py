@@ -16,12 +16,17 @@ from support import EVERYTHING, quick_mutant, run_suite
 from conformance import catalogue, revisions
 from conformance.checks import checks
 
-FUZZED = {
-    name
-    for module in Path(mutants.__file__).parent.glob("fuzz_*.py")
-    for name in re.findall(r"^def (\w+)", module.read_text(), re.MULTILINE)
-}
+
+def names_in(pattern):
+    """The names of the mutants in some modules."""
+    modules = Path(mutants.__file__).parent.glob(pattern)
+    return {name for path in modules for name in re.findall(r"^def (\w+)", path.read_text(), re.MULTILINE)}
+
+
+FUZZED = names_in("fuzz_*.py")
 """The mutants that only some arguments, or some order of requests, bring out."""
+IN_PASSING = names_in("messages.py")
+"""The mutants whose messages no chapter asks for; they are seen in what other chapters evoke."""
 LEAN = (
     "--capture=no",
     *(
@@ -31,6 +36,8 @@ LEAN = (
     ),
 )
 """Without what pytest does around each of a thousand checks that no verdict depends on."""
+SEES_ALL = "jsonrpc.message-shape"
+"""A rule in the chapter of the fuzzing and of the look at every message, which speak of other chapters."""
 CITED = {check.name: set(check.requirements) for check in checks()}
 
 
@@ -43,9 +50,9 @@ def revision_of(one):
 
 def chapters(one):
     """The options that select the chapters of what a mutant breaks; none for the whole suite."""
-    if os.environ.get("MUTANTS") == "whole":
+    if os.environ.get("MUTANTS") == "whole" or one.name in IN_PASSING:
         return []
-    families = {id.partition(".")[0] for id in (*one.breaks, *one.also)}
+    families = {id.partition(".")[0] for id in (*one.breaks, *one.also, SEES_ALL)}
     return [word for family in sorted(families) for word in ("--select", family)]
 
 
