@@ -36,7 +36,7 @@ REVISION = "2025-11-25"
 REFERENCE = (sys.executable, "-m", "conformance.fixtures.reference")
 SDK = Path(__file__).with_name("sdk_server.py")
 FUZZED = ("add", "weather", "echo", "search", "area")
-EXAMPLES = 400
+EXAMPLES = 1000
 """How many arguments Hypothesis makes for each tool in a round."""
 MOST_LINES = 20_000
 WAYS = ("bare client, one at a time", "fuzzer, under Hypothesis", f"bare client, {WINDOW} under way", "soak")
@@ -85,18 +85,19 @@ class Bare:
         self._child.wait()
 
 
-def fuzzed(server: Server) -> list[bytes]:
-    """Fuzz some tools with valid arguments; the calls made."""
+def fuzzed(server: Server) -> tuple[float, list[bytes]]:
+    """Fuzz some tools with valid arguments: how many calls a second were made, and those calls."""
+    calls = [server.call(tool) for tool in server.tools if tool.name in FUZZED]
     session = server.fuzz_session
-    before = len(session.lines)
-    for tool in server.tools:
-        if tool.name in FUZZED:
-            judge = partial(handled, tool, server.revision)
-            fuzzer = Fuzzer(server, Target.of_tool(server.call(tool)), "valid arguments")
-            values = valid(tool.input_schema, server.revision)
-            fuzzer.search(values.map(lambda value, judge=judge: Case(encode(value), judge)))
-            fuzzer.report()
-    return [line.raw for line in session.lines[before:] if line.sent]
+    before, start = len(session.lines), time.perf_counter()
+    for call in calls:
+        judge = partial(handled, call.tool, server.revision)
+        fuzzer = Fuzzer(server, Target.of_tool(call), "valid arguments")
+        values = valid(call.tool.input_schema, server.revision)
+        fuzzer.search(values.map(lambda value, judge=judge: Case(encode(value), judge)))
+        fuzzer.report()
+    lines = [line.raw for line in session.lines[before:] if line.sent]
+    return len(lines) / (time.perf_counter() - start), lines
 
 
 def soaked(server: Server, seconds: float) -> tuple[float, list[bytes]]:
@@ -126,9 +127,7 @@ def round_of(settings: Settings, surface: Surface, seconds: float) -> list[float
     server = Server(settings, surface)
     bare = Bare(settings, opening)
     try:
-        start = time.perf_counter()
-        lines = fuzzed(server)
-        by_fuzzer = len(lines) / (time.perf_counter() - start)
+        by_fuzzer, lines = fuzzed(server)
         alone = bare.rate(lines, 1)
         by_soak, lines = soaked(server, seconds)
         return [alone, by_fuzzer, bare.rate(lines, WINDOW), by_soak]

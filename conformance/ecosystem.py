@@ -35,6 +35,7 @@ DEVIATIONS = (
     Deviation("capabilities.logging.declared", PYTHON, r"notifications/message"),
     Deviation("completion.missing-arguments-code", TYPESCRIPT, r"-32603"),
     Deviation("completion.unknown-prompt-code", PYTHON, r'"values"'),
+    Deviation("completion.unknown-ref-type", TYPESCRIPT, r"-32603"),
     Deviation("errors.internal-error-code", PYTHON, r"error 0\b"),
     Deviation("errors.invalid-params-code", TYPESCRIPT, r"-32603"),
     Deviation("errors.message-concise", TYPESCRIPT, r"path"),
@@ -50,6 +51,8 @@ DEVIATIONS = (
     Deviation("resources.read.internal-error-code", (PYTHON_1,), r"error 0\b"),
     Deviation("resources.read.not-found-code", (PYTHON_1,), r"error 0\b"),
     Deviation("resources.read.not-found-code", (PYTHON_2, *TYPESCRIPT), r"-32602"),
+    Deviation("tasks.tool-forbidden", (TYPESCRIPT_1,), r"Invalid task creation result"),
+    Deviation("tasks.undeclared-ignored", (TYPESCRIPT_1,), r"does not support task creation"),
     Deviation("tools.call.malformed-request-code", (TYPESCRIPT_1,), r"-32603"),
     Deviation("tools.call.unknown-tool-is-error", (*PYTHON, TYPESCRIPT_1), r"isError"),
 )
