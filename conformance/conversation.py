@@ -77,6 +77,7 @@ class Talk:
         self._ids = itertools.count(FIRST_ID)
         self._window: Window | None = None
         self._bursts: list[Burst] = []
+        self._unanswered: list[Burst] = []
         self._failures: list[str] = []
 
     def next_id(self) -> int:
@@ -98,6 +99,7 @@ class Talk:
         self._slack = min(timeout, PATIENCE) if patient else GRACE
         self._certainty = min(timeout, certainty) or timeout
         self._end = time.monotonic() + seconds
+        self._bursts = [burst for burst in self._bursts if burst not in self._unanswered]
         self._wasted = 0.0
         self._over = False
 
@@ -115,6 +117,8 @@ class Talk:
             self._failures.append(DIED)
         elif window.mute or (window.open and self._patient):
             self._failures.append(SILENT)
+        if window.open:
+            self._unanswered.append(burst)  # not to be said again when a later stage is looked into
         self._over = window.session.closed or SILENT in self._failures
         self._wasted += self._slack if window.open else 0.0
         return window
@@ -198,16 +202,15 @@ class Confirmation:
         return None if self.problem.seen[0].late else self._flaky(repeat)
 
     def _repeat(self, bursts: Sequence[Burst], certainty: float) -> Repeat:
-        """Hold a conversation again, on a fresh server that has ``certainty`` seconds to answer."""
+        """Hold a conversation again up to the problem, on a fresh server: ``certainty`` seconds a burst."""
         said = [line for burst in bursts for line in burst]
         with _apart(self.server) as session:
             window, seen = Window(session), list[Seen]()
-            end = session.process.age + certainty
             for burst in bursts:
-                window.exchange(burst, max(GRACE, end - session.process.age))
+                window.exchange(burst, max(GRACE, certainty))
                 found = self.problem.judge(window)
                 seen += [one for one in found if one.trouble.requirement == self.requirement]
-                if session.closed or window.mute:
+                if seen or session.closed or window.mute:
                     break
             return Repeat(said, seen, session.lines)
 
