@@ -253,13 +253,11 @@ class Confirmation:
     def _keep(self, lines: Sequence[Line], which: str = "") -> str:
         """Write a conversation down for ``mcp-conformance replay``: the file, or why there is none."""
         settings = self.server.settings
-        path = Path(settings.transcripts, re.sub(r"\W+", "-", f"{self.name}{which}") + ".jsonl")
         transcript = Transcript(settings.command, self.server.revision, self.name, tuple(lines))
         try:
-            transcript.write(path)
+            return str(transcript.keep(settings.transcripts, f"{self.name}{which}"))
         except OSError as error:
             return f"(not written: {error})"
-        return str(path)
 
 
 def _in_bursts(numbered: Sequence[tuple[int, Line]]) -> list[Burst]:

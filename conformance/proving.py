@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from conformance.judges import VALIDATED, Case, Problem
 from conformance.server import Server
@@ -161,8 +159,10 @@ class Prover:
             history = alike
         fewest = reduced(history, lambda some: self._fails_after(some, failure)[0], self._tries())
         lines = self._fails_after(fewest, failure)[1] or again
-        how = f" (on a fresh server, after {len(fewest) - 1} other requests)"
-        return Proof(how, lines[-LINES_SHOWN:], self.keeper(lines))
+        others = len(fewest) - 1
+        how = f" (on a fresh server, after {others} other requests)" if others else ""
+        said = lines[len(self._opening()) :]
+        return Proof(how, said[-LINES_SHOWN:], self.keeper(lines))
 
     def _alone(self, failure: Failure) -> Proof:
         lines = failure.reply.lines
@@ -198,21 +198,16 @@ class Prover:
         """What writes the conversations down for ``mcp-conformance replay``."""
 
         def keep(about: str, problem: Problem) -> str:
-            name = re.sub(r"\W+", "-", f"{problem.requirement} {self.target.name} {problem.kind}").strip("-")[
-                :80
-            ]
+            settings = self.server.settings
+            name = f"{problem.requirement} {self.target.name} {problem.kind}"[:80]
             paths = []
             for number, lines in enumerate(conversations, 1):
                 ending = f"-{number}" if len(conversations) > 1 else ""
-                path = Path(self.server.settings.transcripts, f"{name}{ending}.jsonl")
-                transcript = Transcript(
-                    self.server.settings.command, self.server.revision, about, tuple(lines)
-                )
+                transcript = Transcript(settings.command, self.server.revision, about, tuple(lines))
                 try:
-                    transcript.write(path)
+                    paths.append(str(transcript.keep(settings.transcripts, name + ending)))
                 except OSError as error:
                     return f"; no transcript: {error}"
-                paths.append(str(path))
             return f"; to see it again: mcp-conformance replay {' or '.join(paths)}"
 
         return keep

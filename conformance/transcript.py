@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -39,6 +40,12 @@ class Transcript:
         ]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(json.dumps(row) + "\n" for row in [header, *rows]), encoding="ascii")
+
+    def keep(self, folder: Path, name: str) -> Path:
+        """Write it to a file of that name, made fit for one, in a folder; raises `OSError`."""
+        path = Path(folder, re.sub(r"\W+", "-", name).strip("-") + ".jsonl")
+        self.write(path)
+        return path
 
     @classmethod
     def read(cls, path: Path) -> Transcript:
