@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from pathlib import Path
 
 from conformance.invariants import Judge, Seen, tokens_in
 from conformance.server import Server

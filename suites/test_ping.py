@@ -67,11 +67,15 @@ def pong_while_waiting(server):
 
 
 def idle_pings(session):
-    """The pings of the server that came while no request of ours was open, in order."""
+    """The pings of the server in the first stretch of excess, or since we last asked or told it something."""
     waiting, pings = set(), []
     for line in sorted(session.lines, key=lambda line: line.at):
         for message in line.parts():
             what = kind(message)
+            if line.sent and what in (Kind.REQUEST, Kind.NOTIFICATION):
+                if is_excessive(pings):
+                    return pings
+                pings = []
             if line.sent and what is Kind.REQUEST:
                 waiting.add(id_key(message["id"]))
             elif what in (Kind.RESULT, Kind.ERROR) and not line.sent:
