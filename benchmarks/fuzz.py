@@ -25,7 +25,6 @@ from statistics import median
 from conformance.fuzzing import Fuzzer
 from conformance.generation import valid
 from conformance.judges import Case, handled
-from conformance.proving import INITIALIZED
 from conformance.server import Server
 from conformance.soak import WINDOW, Soak
 from conformance.surface import Settings, Surface, probe
@@ -123,7 +122,7 @@ def line_of(id: int, tool: str, arguments: object) -> bytes:
 
 def round_of(settings: Settings, surface: Surface, seconds: float) -> list[float]:
     """The calls a second of each way."""
-    opening = [surface.hello[0].raw, INITIALIZED.raw]
+    opening = [surface.hello[0].raw, surface.opening[-1].raw]
     server = Server(settings, surface)
     bare = Bare(settings, opening)
     try:

@@ -178,7 +178,7 @@ class Fuzzer:
 
     def _end_if_dumb(self, session: Session) -> None:
         """End a process that has stopped answering, pings included."""
-        if session.request("ping", timeout=self._patience).fault is not None:
+        if session.request(session.pulse, timeout=self._patience).fault is not None:
             session.close()
         session.silent = False
 

@@ -246,12 +246,12 @@ def wanted_revisions(config: pytest.Config) -> tuple[str, ...]:
     """The revisions to test in, or ``("latest",)``.  Raises `pytest.UsageError`."""
     words = tuple(_words([value(config, "revision") or "latest"]))
     if words == ("all",):
-        return revisions.HANDSHAKE
+        return revisions.KNOWN
     if words == ("latest",):
         return words
     for word in words:
-        if word not in revisions.HANDSHAKE:
-            known = ", ".join(("latest", "all", *revisions.HANDSHAKE))
+        if word not in revisions.KNOWN:
+            known = ", ".join(("latest", "all", *revisions.KNOWN))
             raise pytest.UsageError(f"--mcp-revision: unknown revision {word!r}; known are {known}")
     return tuple(dict.fromkeys(words))
 

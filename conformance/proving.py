@@ -19,8 +19,7 @@ HOSTILE_DOUBT = 3
 """How many times longer than usual the answer to something hostile may take before it counts as lost."""
 REDUCING = 20.0
 """How many seconds of starting servers go into finding which requests a failure needs."""
-INITIALIZED = Session.line_of({"jsonrpc": "2.0", "method": "notifications/initialized"})
-OPENING = ("initialize", "notifications/initialized")
+OPENING = ("initialize", "notifications/initialized", "server/discover")
 
 
 @dataclass(frozen=True)
@@ -118,7 +117,7 @@ class Prover:
             with self.server.fresh() as session:
                 for failure in waiting:
                     sent.append((failure, self.target.send(session, failure.case.text)))
-                    ping = session.request("ping", timeout=self._certainty(failure))
+                    ping = session.request(session.pulse, timeout=self._certainty(failure))
                     if ping.fault is not None and not session.closed:
                         return [self._proven(failure)], [one for one in waiting if one is not failure]
                 until = time.monotonic() + max(map(self._certainty, waiting))
@@ -169,7 +168,7 @@ class Prover:
         return Proof("", lines, self.keeper((*self._opening(), *lines)))
 
     def _opening(self) -> tuple[Line, ...]:
-        return (*self.server.surface.hello, INITIALIZED)
+        return self.server.surface.opening
 
     def _tries(self) -> int:
         """How often a server may be started to reduce a history."""

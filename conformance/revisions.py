@@ -10,6 +10,27 @@ MODERN = ("2026-07-28",)
 
 KNOWN = HANDSHAKE + MODERN
 LATEST_HANDSHAKE = HANDSHAKE[-1]
+LATEST_MODERN = MODERN[-1]
+
+REMOVED = frozenset(
+    {"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "tasks/list"}
+)
+"""Methods of handshake revisions that the modern ones lack."""
+
+PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion"
+CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
+LOG_LEVEL = "io.modelcontextprotocol/logLevel"
+SERVER_INFO = "io.modelcontextprotocol/serverInfo"
+SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
+UNSUPPORTED_VERSION = -32022
+"""What a modern server answers to a version it does not speak."""
+
+
+def is_modern(revision: str) -> bool:
+    """Whether every request of the revision carries its version, and no handshake opens a conversation."""
+    return revision in MODERN
+
 
 CONTENT_TYPES = {
     "2024-10-07": frozenset[str](),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, TypeVar
 
+from conformance import revisions
 from conformance.client import DECLINING
 from conformance.generation import Invalid, NoExample, clearly_invalid, example, invalid_since_2020_12
 from conformance.process import CannotStart, Process
@@ -110,7 +111,7 @@ class Server:
         Raises `Blocked` if it does not open as it did when it was probed.
         """
         session = self.launch(capabilities, client)
-        hello = session.initialize(self.settings.start_timeout)
+        hello = session.open(self.settings.start_timeout)
         if hello.value is None or session.revision != self.revision:
             session.close()
             stderr = session.process.stderr
@@ -361,7 +362,7 @@ class Server:
         request = session.send("tools/call", params)
         session.wait_for(lambda: session.is_answered(request), BUSY)
         busy = not session.is_answered(request) and not session.closed
-        ping = session.send("ping") if busy else None
+        ping = session.send(session.pulse) if busy else None
         reply = session.await_reply(request)
         pong = session.await_reply(ping, PING_SECONDS if reply.fault is None else 0.0) if ping else None
         if reply.fault is None:
@@ -493,7 +494,7 @@ class Server:
 
     def with_icons(self) -> list[Value]:
         """Everything that may have icons but tools: what is listed, resource links, and the server itself."""
-        info = self.surface.result.get("serverInfo")
+        info = self.surface.server_info
         return [*self.listed(), *self.blocks("resource_link"), *([info] if info is not None else [])]
 
     def icons(self) -> list[Value]:
@@ -559,12 +560,19 @@ class Server:
         return [
             (method, params)
             for path, since, method, params in FEATURE_REQUESTS
-            if since <= self.revision and not self.declares(*path)
+            if since <= self.revision and not self.declares(*path) and self._has(method)
         ]
 
     def misshapen_requests(self) -> list[tuple[str, Any]]:
         """Requests for declared features whose params have the wrong shape."""
-        return [(method, params) for path, method, params in MISSHAPEN if self.declares(*path.split("."))]
+        return [
+            (method, params)
+            for path, method, params in MISSHAPEN
+            if self.declares(*path.split(".")) and self._has(method)
+        ]
+
+    def _has(self, method: str) -> bool:
+        return not revisions.is_modern(self.revision) or method not in revisions.REMOVED
 
     def not_found_requests(self) -> list[tuple[str, dict[str, Any]]]:
         """Well-formed requests for things that do not exist."""

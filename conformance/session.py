@@ -219,6 +219,9 @@ class Walk:
 class Session:
     """A conversation with one process in one revision.
 
+    In a modern revision every request that `request` and `send` make says in ``_meta`` what it has to
+    (`envelope`); what the caller puts there counts.
+
     ``capabilities`` are what the session declares as a client; what the server may ask of it then is answered
     from ``client``, by method, ping is answered always, and everything else is refused.  Nothing here raises
     for what a server does: a request that is not answered gives a `Reply` with a ``fault``.
@@ -249,6 +252,34 @@ class Session:
         self._answers: dict[tuple[str, str], tuple[Line, Mapping[str, Any]]] = {}
 
     # The opening
+
+    @property
+    def is_modern(self) -> bool:
+        """Whether it is held in a modern revision."""
+        return revisions.is_modern(self.revision)
+
+    @property
+    def envelope(self) -> dict[str, Any]:
+        """What a modern request says of itself in ``_meta``."""
+        return {
+            revisions.PROTOCOL_VERSION: self.revision,
+            revisions.CLIENT_CAPABILITIES: self.capabilities,
+            revisions.CLIENT_INFO: self.client_info,
+        }
+
+    @property
+    def pulse(self) -> str:
+        """A method that every server answers at once, and that changes nothing."""
+        return "server/discover" if self.is_modern else "ping"
+
+    def open(self, timeout: float | None = None) -> Reply:
+        """Open the conversation as its revision has it: what the server said of itself."""
+        return self.discover(timeout) if self.is_modern else self.initialize(timeout)
+
+    def discover(self, timeout: float | None = None) -> Reply:
+        """Ask a modern server what it offers."""
+        self.hello = self.request("server/discover", timeout=timeout)
+        return self.hello
 
     def initialize(self, timeout: float | None = None) -> Reply:
         """Ask for ``self.revision``; when the server agrees to one, adopt it and say ``initialized``."""
@@ -296,7 +327,14 @@ class Session:
     def send(self, method: str, params: Any = NO_PARAMS, *, id: Any = ABSENT) -> Line:
         """Send a request without waiting; give the line to `await_reply` later."""
         message = {"jsonrpc": "2.0", "id": next(self._ids) if id is ABSENT else id, "method": method}
+        params = self._enveloped(params) if self.is_modern else params
         return self.send_message(message if params is NO_PARAMS else {**message, "params": params})
+
+    def _enveloped(self, params: Any) -> Any:
+        """The params with the envelope; as they are if they, or their ``_meta``, are no object."""
+        given = {} if params is NO_PARAMS else params
+        meta = given.get("_meta", {}) if isinstance(given, Mapping) else None
+        return {**given, "_meta": {**self.envelope, **meta}} if isinstance(meta, Mapping) else params
 
     def notify(self, method: str, params: Any = NO_PARAMS) -> Line:
         """Send a notification."""
@@ -323,6 +361,9 @@ class Session:
         """Send a request whose params are given as JSON text, which may be text that is none."""
         id = next(self._ids)
         head = {"jsonrpc": "2.0", "id": id, "method": method}
+        if self.is_modern and params.startswith(b"{"):
+            comma = b"" if params[1:].lstrip().startswith(b"}") else b","
+            params = b'{"_meta":' + encode(self.envelope) + comma + params[1:]
         return self.send_raw(encode(head)[:-1] + b',"params":' + params + b"}", head)
 
     @staticmethod
@@ -371,8 +412,8 @@ class Session:
         return Silence(seconds, strays, self.process.stderr, self.unended is not None)
 
     def settle(self) -> Reply:
-        """Wait until the server has worked off all it was sent: one ping there and back."""
-        return self.request("ping", timeout=min(self.timeout, PING_SECONDS))
+        """Wait until the server has worked off all it was sent: one `pulse` there and back."""
+        return self.request(self.pulse, timeout=min(self.timeout, PING_SECONDS))
 
     def walk(self, method: str, member: str) -> Walk:
         """Fetch a list to its end, following each ``nextCursor`` (spec: utilities/pagination)."""
@@ -422,11 +463,12 @@ class Session:
         return [line for line in self.lines if not line.sent]
 
     def said_since(self, sent: Line) -> list[Line]:
-        """What the server has written since a line was sent, but no answers to other pings."""
+        """What the server has written since a line was sent, but no answers to a `pulse`."""
         ours = (line.message for line in self.lines if line.sent and line is not sent)
-        pings = [id_key(one["id"]) for one in ours if kind(one) is Kind.REQUEST and one["method"] == "ping"]
+        asked = (one for one in ours if kind(one) is Kind.REQUEST)
+        pulses = [id_key(one["id"]) for one in asked if one["method"] == self.pulse]
         later = (line for line in self.said if line.at >= sent.at)
-        return [line for line in later if not _answers(line.message, pings)]
+        return [line for line in later if not _answers(line.message, pulses)]
 
     def noise(self) -> list[Line]:
         """The lines on stdout that are not JSON."""

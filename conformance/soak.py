@@ -13,7 +13,7 @@ from conformance.drills import Drill, Shot
 from conformance.fuzzing import Fuzzer
 from conformance.generation import NoExample
 from conformance.judges import Problem
-from conformance.proving import INITIALIZED, Prover
+from conformance.proving import Prover
 from conformance.server import Server
 from conformance.session import Closed, Reply, Session
 from conformance.surface import Tool
@@ -169,7 +169,9 @@ class Soak:
         """Whether the process still answers."""
         session = self._session
         return (
-            session is not None and not session.closed and session.request("ping", timeout=PING).fault is None
+            session is not None
+            and not session.closed
+            and session.request(session.pulse, timeout=PING).fault is None
         )
 
     def _filled(self, until: float) -> Session | None:
@@ -308,7 +310,7 @@ class Soak:
             others = f"after {len(shots) - 1} other calls, up to {WINDOW} under way at once"
             how = f" (on a fresh server, {others})" if len(shots) > 1 else ""
         else:
-            shown, lines = failed, [*self.server.surface.hello, INITIALIZED, *failed.reply.lines]
+            shown, lines = failed, [*self.server.surface.opening, *failed.reply.lines]
             made = min(len(past), PASTS[-1])
             how = f" (it happened once, and not again when the last {made} calls were made again: flaky)"
         self._remember(shown)

@@ -27,6 +27,11 @@ LISTS = {
 }
 """Each list method with the capability it belongs to and the member of its result."""
 
+INITIALIZED = Session.line_of({"jsonrpc": "2.0", "method": "notifications/initialized"})
+NOT_MODERN = "no modern revision"
+PROBE_PATIENCE = 3.0
+"""How many seconds, at the least, a server that speaks a handshake revision has for ``server/discover``."""
+
 PROFILES = {"none": 0, "quick": 50, "thorough": 500}
 """How many values Hypothesis makes for whatever is fuzzed, in each profile; with 0, nothing is fuzzed."""
 
@@ -135,7 +140,7 @@ class Trouble:
 class Surface:
     """What the server offers in one revision, as probed once before the run.
 
-    ``refused`` is the revision it offered instead, when it does not speak the one asked for.
+    ``refused`` is what it offered instead, when it does not speak the one asked for.
     """
 
     revision: str
@@ -147,15 +152,26 @@ class Surface:
 
     @property
     def result(self) -> Value:
-        """The result of ``initialize``; an empty object if there was none."""
+        """The result of ``initialize`` or ``server/discover``; an empty object if there was none."""
         message = self.hello[1].message if len(self.hello) > 1 else None
         result = message.get("result") if isinstance(message, dict) else None
         return Value(result if isinstance(result, dict) else {}, "result", self.hello)
 
     @property
+    def is_modern(self) -> bool:
+        """Whether it was probed in a modern revision."""
+        return revisions.is_modern(self.revision)
+
+    @property
+    def opening(self) -> tuple[Line, ...]:
+        """The lines that opened the conversation."""
+        return self.hello if self.is_modern else (*self.hello, INITIALIZED)
+
+    @property
     def asked(self) -> str:
         """The revision that the server was asked for."""
-        return str(self.hello[0].message["params"]["protocolVersion"]) if self.hello else self.revision
+        params = self.hello[0].message["params"] if self.hello else {}
+        return str(params.get("protocolVersion", self.revision))
 
     @property
     def dead(self) -> bool:
@@ -163,9 +179,16 @@ class Surface:
         return any(trouble.name == "start" for trouble in self.troubles)
 
     @property
+    def server_info(self) -> Value | None:
+        """What the server says of itself, None if it says nothing."""
+        where = ("_meta", revisions.SERVER_INFO) if self.is_modern else ("serverInfo",)
+        return self.result.get(*where)
+
+    @property
     def server_name(self) -> str:
         """Name and version the server gives itself."""
-        parts = [self.result.get("serverInfo", member) for member in ("name", "version")]
+        info = self.server_info or Value({})
+        parts = [info.get(member) for member in ("name", "version")]
         return shorten(" ".join(str(part.json) for part in parts if part is not None), 80) or "(no name)"
 
     def to_json(self) -> str:
@@ -205,20 +228,24 @@ def _value(data: dict[str, Any]) -> Value:
 # Probing -----------------------------------------------------------------------------------------
 
 
-def probe(settings: Settings, revision: str, *, exactly: bool) -> Surface:
+def probe(settings: Settings, revision: str, *, exactly: bool, timeout: float | None = None) -> Surface:
     """Open one conversation and see what the server offers.
 
     With ``exactly``, a server that offers another revision than ``revision`` has refused it; otherwise the
-    revision it offers is taken.  Raises `conformance.process.CannotStart`; all else is in the surface.
+    revision it offers is taken.  The opening takes ``timeout`` seconds at most, else the settings' own.
+    Raises `conformance.process.CannotStart`; all else is in the surface.
     """
     with Session(settings.start(), revision=revision, timeout=settings.timeout) as session:
-        return opened(settings, session, exactly=exactly)
+        return opened(settings, session, exactly=exactly, timeout=timeout)
 
 
-def opened(settings: Settings, session: Session, *, exactly: bool) -> Surface:
+def opened(settings: Settings, session: Session, *, exactly: bool, timeout: float | None = None) -> Surface:
     """What a server offers in a conversation that is opened with this, as `probe` tells it."""
     revision = session.revision
-    hello = session.initialize(settings.start_timeout)
+    hello = session.open(timeout or settings.start_timeout)
+    refused = _refused(session, hello)
+    if refused:
+        return Surface(revision, hello.lines, refused=refused)
     trouble = _hello_trouble(settings, session, hello)
     if trouble is not None:
         return Surface(revision, hello.lines, troubles=(trouble,), noise=len(session.noise()))
@@ -228,24 +255,48 @@ def opened(settings: Settings, session: Session, *, exactly: bool) -> Surface:
     return Surface(session.revision, hello.lines, tools, troubles, len(session.noise()))
 
 
+def _refused(session: Session, hello: Reply) -> str:
+    """What a server offers that does not speak the era of this conversation; empty if it speaks it."""
+    if hello.code == revisions.UNSUPPORTED_VERSION:
+        supported = hello.error_value.get("data", "supported")
+        return show(supported.json, 80) if supported is not None else "other versions"
+    is_known = hello.fault is not None or is_discovered(hello) or _serves_lists(session, hello)
+    return NOT_MODERN if session.is_modern and not is_known else ""
+
+
+def is_discovered(hello: Reply) -> bool:
+    """Whether the answer to ``server/discover`` is that of a server which knows what it was asked."""
+    result = hello.value
+    return result is not None and any(result.get(name) for name in ("supportedVersions", "resultType"))
+
+
+def _serves_lists(session: Session, hello: Reply) -> bool:
+    """Whether a server that did not tell what it offers answers other requests in the modern way."""
+    listed = session.request("tools/list", timeout=max(1.0, 4 * hello.seconds)).value
+    return listed is not None and listed.get("resultType") is not None
+
+
 def _hello_trouble(settings: Settings, session: Session, hello: Reply) -> Trouble | None:
-    def trouble(reason: str, rule: str = "lifecycle.initialize.responds") -> Trouble:
+    asked = hello.method
+    opening = "discover.implemented" if session.is_modern else "lifecycle.initialize.responds"
+
+    def trouble(reason: str, rule: str = opening) -> Trouble:
         return Trouble("start", rule, reason, hello.lines, session.process.stderr)
 
     if session.unended is not None:
-        reason = f"the server answered initialize without a line end: {shorten(session.unended.text)}"
+        reason = f"the server answered {asked} without a line end: {shorten(session.unended.text)}"
         return trouble(reason, "stdio.newline-delimited")
     if hello.fault is not None and torn(session.said):
-        reason = "the server never answered initialize on one line: it wrote a message of several lines"
+        reason = f"the server never answered {asked} on one line: it wrote a message of several lines"
         return trouble(reason, "stdio.no-embedded-newline")
     if hello.fault is not None:
         what = "; what it wrote to stdout is not JSON-RPC" if session.noise() else ""
         where = "" if settings.cwd else " (it ran in a throwaway directory: --cwd . runs it here)"
-        return trouble(f"the server never answered initialize: {hello.fault}{what}{where}")
+        return trouble(f"the server never answered {asked}: {hello.fault}{what}{where}")
     if hello.value is None:
-        return trouble(f"the server refused initialize: {hello}")
+        return trouble(f"the server refused {asked}: {hello}")
     offered = hello.value.get("protocolVersion")
-    if offered is None or offered.json not in revisions.HANDSHAKE:
+    if not session.is_modern and (offered is None or offered.json not in revisions.HANDSHAKE):
         known = ", ".join(revisions.HANDSHAKE)
         got = "no protocolVersion" if offered is None else f"revision {show(offered.json)}"
         return trouble(f"the server answered initialize with {got}; known revisions are {known}")
@@ -304,7 +355,7 @@ class Subject:
     @property
     def live(self) -> tuple[Surface, ...]:
         """The surfaces of revisions in which a conversation came about."""
-        return tuple(one for one in self.surfaces if not one.refused and not one.dead)
+        return tuple(filter(_is_live, self.surfaces))
 
     def surface(self, revision: str) -> Surface:
         """The surface in one revision."""
@@ -340,10 +391,38 @@ def _errors(sample: Sample, tool: Tool, revision: str) -> list[str]:
 
 
 def probe_all(settings: Settings, wanted: Sequence[str]) -> Subject:
-    """Probe the server in each revision of ``wanted``; ``("latest",)`` takes what the server agrees to.
+    """Probe the server in each revision of ``wanted``.
 
+    ``("latest",)`` takes the handshake revision that it agrees to, and the newest modern one if it speaks it.
     Raises `conformance.process.CannotStart`.
     """
-    if tuple(wanted) == ("latest",):
-        return Subject(settings, (probe(settings, revisions.LATEST_HANDSHAKE, exactly=False),))
-    return Subject(settings, tuple(probe(settings, revision, exactly=True) for revision in wanted))
+    latest = tuple(wanted) == ("latest",)
+    found: list[Surface] = []
+    for revision in (revisions.LATEST_HANDSHAKE, revisions.LATEST_MODERN) if latest else wanted:
+        patience = _patience(settings, found) if revisions.is_modern(revision) else None
+        found.append(probe(settings, revision, exactly=not latest, timeout=patience))
+    found = [_reconciled(one, found) for one in found]
+    if latest:
+        found = [one for one in found if _is_live(one)] or found[:1]
+    return Subject(settings, tuple(found))
+
+
+def _patience(settings: Settings, found: Sequence[Surface]) -> float:
+    """How long the answer to ``server/discover`` may take, by how long those to ``initialize`` took."""
+    taken = [one.hello[-1].at for one in found if _is_live(one)]
+    return (
+        min(settings.start_timeout, max(PROBE_PATIENCE, 4 * max(taken))) if taken else settings.start_timeout
+    )
+
+
+def _reconciled(surface: Surface, found: Sequence[Surface]) -> Surface:
+    """A surface; one without a conversation is one of an era that is not spoken, if only the other is."""
+    alive = {one.is_modern for one in found if _is_live(one)}
+    if not surface.dead or alive != {not surface.is_modern}:
+        return surface
+    refused = NOT_MODERN if surface.is_modern else ", ".join(revisions.MODERN)
+    return Surface(surface.revision, surface.hello, refused=refused)
+
+
+def _is_live(surface: Surface) -> bool:
+    return not surface.refused and not surface.dead

@@ -255,7 +255,7 @@ class McpServer:
         __tracebackhide__ = True
         if self._session is None:
             session = self._launched(self.revision)
-            hello = session.initialize(self.settings.start_timeout)
+            hello = session.open(self.settings.start_timeout)
             if hello.value is None:
                 session.close()
                 stderr = session.process.stderr

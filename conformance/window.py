@@ -113,7 +113,7 @@ class Window:
             self._pings(patience)
 
     def _pings(self, seconds: float) -> bool:
-        ping = self.session.send("ping")
+        ping = self.session.send(self.session.pulse)
         return self.session.wait_for(lambda: self.is_answered(ping), seconds)
 
     def _wait_for_the_rest(self, slack: float) -> None:
