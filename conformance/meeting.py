@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from conformance import client, revisions
 from conformance.generation import NoExample
+from conformance.rounds import input_requests
 from conformance.server import Call, Server
 from conformance.session import FEATURES, Answer, Closed, Reply, Session
 from conformance.surface import Tool
@@ -48,10 +50,22 @@ class Meeting:
 
     def answer(self, asked: Value) -> Value:
         """What the client answered when it was asked; null if it left that open."""
+        if "id" not in asked.json:
+            return self._input(asked)
         sent = [line for line in self.session.lines if line.sent and kind(line.message) is Kind.RESULT]
         given = (line for line in sent if id_key(line.message["id"]) == id_key(asked.json["id"]))
         line = next(given, None)
         return Value(None) if line is None else Value(line.message["result"], "result", (line,))
+
+    def _input(self, asked: Value) -> Value:
+        """What the client sent with the retry of the request that was answered by asking for it."""
+        for call in self.calls:
+            for before, after in pairwise(call.rounds):
+                for key, wanted in input_requests(before).items():
+                    if wanted is asked.json:
+                        given = Value(after.request.message, "", (after.request,))
+                        return given.get("params", "inputResponses", key) or Value(None)
+        return Value(None)
 
     def unanswered(self, method: str) -> Iterator[Reply]:
         """The requests that were left without an answer after the server had asked for this.
@@ -122,8 +136,8 @@ def _asking(server: Server) -> list[Tool]:
 
 
 def _failed(server: Server) -> list[Tool]:
-    calls = [call for call in server.calls() if not server.is_slow(call)]
-    return [call.tool for call in calls if call.failed or call.asked]
+    server.calls()
+    return [call.tool for call in server.wanting() if not server.is_slow(call)]
 
 
 def _held(server: Server, met: Client, tools: Sequence[Tool]) -> Meeting:

@@ -15,6 +15,7 @@ from typing import Any, cast
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
+from conformance.revisions import is_modern
 from conformance.schema import schema
 from conformance.wire import Kind, Line, id_key, kind, show
 
@@ -52,6 +53,8 @@ def message_errors(message: Any, revision: str, sender: str, asked: Any = None) 
     what = Kind.NOTIFICATION if _is_announced(message) else kind(message)
     if what in (Kind.OTHER, Kind.BATCH):
         return [Wrong("", f"{show(message, 80)} is no message", _rule_of_no_message(message))]
+    if rule := schema(revision)[sender].get("never", {}).get(what.value):
+        return [Wrong("", f"{show(message, 80)} has no place here", rule)]
     entry = _entry(message, what, revision, sender, asked)
     try:
         return _told(_validator(revision, what, *entry), message)
@@ -75,10 +78,23 @@ def _entry(message: Any, what: Kind, revision: str, sender: str, asked: Any) -> 
     asker, request, part = sender, message, "params"
     if what not in TABLES:
         asker, request = SERVER if sender == CLIENT else CLIENT, asked
-        part = "taskResult" if _is_task(message, asked) else "result"
+        part = _form(message, asked, revision)
     method = request.get("method") if isinstance(request, dict) and what is not Kind.ERROR else None
-    table = schema(revision)[asker][TABLES.get(what, "requests")]
+    table = schema(revision)[asker].get(TABLES.get(what, "requests"), {})
     return (asker, method, part) if isinstance(method, str) and method in table else NOWHERE
+
+
+FORMS = {"complete": "result", "input_required": "inputRequired"}
+"""What a modern result says that it is, and where the schema describes that."""
+
+
+def _form(message: Any, asked: Any, revision: str) -> str:
+    """Which form of its result this is; nothing is known of the forms that extensions have."""
+    if not is_modern(revision):
+        return "taskResult" if _is_task(message, asked) else "result"
+    result = message.get("result")
+    said = result.get("resultType", "complete") if isinstance(result, dict) else None
+    return FORMS.get(said, "") if isinstance(said, str) else ""
 
 
 def _is_task(message: Any, asked: Any) -> bool:
@@ -148,6 +164,10 @@ def _words(error: ValidationError) -> str:
         return f"{value} is none of {', '.join(wanted)}"
     if error.validator in (None, "not"):
         return f"{value} has no place here"
+    if error.validator == "anyOf":
+        return f"{value} has none of the forms that it may have"
+    if error.validator == "maxItems":
+        return f"{value} has more than {wanted} items"
     return error.message
 
 

@@ -14,6 +14,7 @@ from conformance.client import DECLINING
 from conformance.generation import Invalid, NoExample, clearly_invalid, example, invalid_since_2020_12
 from conformance.process import CannotStart, Process
 from conformance.progress import progress_in
+from conformance.rounds import more_rounds
 from conformance.session import FEATURES, NO_PARAMS, PING_SECONDS, Answer, Closed, Reply, Session, Walk
 from conformance.surface import LISTS, Settings, Surface, Tool
 from conformance.uris import expand, is_template, matches, variables
@@ -39,7 +40,8 @@ class Call:
     """A tool call and what became of it.
 
     ``asked`` is what the server asked of the client meanwhile, ``progress`` what it told of its progress;
-    ``pong`` is the answer to a ping that was sent while the call took its time.
+    ``pong`` is the answer to a ping that was sent while the call took its time.  ``rounds`` are all replies,
+    the last one included, of a call that was made again with what the server asked for.
     """
 
     tool: Tool
@@ -48,6 +50,7 @@ class Call:
     asked: tuple[Value, ...] = ()
     progress: tuple[Value, ...] = ()
     pong: Reply | None = None
+    rounds: tuple[Reply, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -344,7 +347,14 @@ class Server:
             lines, stderr = call.reply.lines, call.reply.fault.stderr
             blocked = Blocked(reason, lines, stderr, "tools.call.listed-is-callable", tool.name)
             self.charge(f"call {tool.name}", blocked)
+        if call.reply.needs_input:
+            not_exercised(f"{tool.name} asks the client for something first")
         return call
+
+    def wanting(self) -> list[Call]:
+        """The calls that were refused, or answered by asking for something, for what the client lacks."""
+        calls = [one for one in self._kept.values() if isinstance(one, Call)]
+        return [one for one in calls if one.failed or one.asked or one.reply.needs_input]
 
     def _call(self, tool: Tool, arguments: dict[str, Any]) -> Call:
         if self._silent_calls >= MOST_SILENT_CALLS:
@@ -365,11 +375,13 @@ class Server:
         ping = session.send(session.pulse) if busy else None
         reply = session.await_reply(request)
         pong = session.await_reply(ping, PING_SECONDS if reply.fault is None else 0.0) if ping else None
+        rounds = [reply, *more_rounds(session, reply)]
+        reply = rounds[-1]
         if reply.fault is None:
             session.settle()
         asked = tuple(session.asked(*FEATURES, since=before))
         progress = tuple(one.notification for one in progress_in(session.lines[before:]) if one.request)
-        return Call(tool, arguments, reply, asked, progress, pong)
+        return Call(tool, arguments, reply, asked, progress, pong, tuple(rounds))
 
     def is_slow(self, call: Call) -> bool:
         """Whether a tool takes so long that it is called only once."""
@@ -623,6 +635,8 @@ class Server:
             reason = f"{method} of {key} was not answered: {reply.fault}"
             blocked = Blocked(reason, reply.lines, reply.fault.stderr, requirement)
             self.charge(f"{method} {key}", blocked)
+        if reply.needs_input:
+            not_exercised(f"{method} of {key} asks the client for something first")
         return reply
 
     def _fetched(self, method: str, params: Mapping[str, Any]) -> Reply:

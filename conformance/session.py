@@ -138,6 +138,11 @@ class Reply:
         return isinstance(self.result, dict) and self.result.get("isError") is True
 
     @property
+    def needs_input(self) -> bool:
+        """Whether this is a result that asks the client for something, to be sent with the request again."""
+        return isinstance(self.result, dict) and self.result.get("resultType") == "input_required"
+
+    @property
     def seconds(self) -> float:
         """How long the answer took; 0 if there is none."""
         return 0.0 if self.line is None else self.line.at - self.request.at
@@ -455,7 +460,8 @@ class Session:
         """What the server has asked of this client by these methods, after so many lines."""
         said = (line for line in self.lines[since:] if not line.sent)
         found = (Value(message, "", (line,)) for line in said for message in line.parts())
-        return [one for one in found if kind(one.json) is Kind.REQUEST and one.json["method"] in methods]
+        asked = [wanted for one in found for wanted in _asked_in(one)]
+        return [one for one in asked if one.json.get("method") in methods]
 
     @property
     def said(self) -> list[Line]:
@@ -518,13 +524,14 @@ class Session:
 
     def _answer(self, message: Mapping[str, Any]) -> None:
         method, params = message["method"], message.get("params")
-        if method == "ping":
-            answer: Mapping[str, Any] | None = {"result": {}}
-        else:
-            answer = self._refusal(method, params) or self.client[method](params, self.revision)
+        answer = {"result": {}} if method == "ping" else self.answer_to(method, params)
         if answer is not None:
             with suppress(ValueError, RecursionError):  # its id is none that could be written
                 self.send_message({"jsonrpc": "2.0", "id": message["id"], **answer})
+
+    def answer_to(self, method: Any, params: Any) -> Mapping[str, Any] | None:
+        """What this client answers when it is asked for something; None if it leaves that open."""
+        return self._refusal(method, params) or self.client[method](params, self.revision)
 
     def _refusal(self, method: Any, params: Any) -> Mapping[str, Any] | None:
         """The error for a request that this client does not take; None if it takes it."""
@@ -565,6 +572,17 @@ class Session:
     def transcript(self) -> str:
         """Every line so far, ``>`` for ours and ``<`` for the server's."""
         return "\n".join(f"{'>' if line.sent else '<'} {shorten(line.text)}" for line in self.lines)
+
+
+def _asked_in(message: Value) -> list[Value]:
+    """What a message asks of the client: itself if it is a request, or what its result is in want of."""
+    if kind(message.json) is Kind.REQUEST:
+        return [message]
+    wanted = message.get("result", "inputRequests") if kind(message.json) is Kind.RESULT else None
+    if wanted is None or not wanted.is_a(dict):
+        return []
+    parts = (Value(one, f"{wanted.path}[{show(key, 40)}]", message.lines) for key, one in wanted.json.items())
+    return [part for part in parts if part.is_a(dict)]
 
 
 def _answers(message: Any, ids: list[tuple[str, str]]) -> bool:

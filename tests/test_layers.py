@@ -14,7 +14,7 @@ LAYERS = [
     {"wire", "revisions", "catalogue", "checks", "sandbox", "schema", "uris"},
     {"value", "process", "dialects", "challenges", "messages"},
     {"session", "generation"},
-    {"transcript", "client", "progress"},
+    {"transcript", "client", "progress", "rounds"},
     {"verdict", "surface", "window"},
     {"server", "report", "replaying", "testing", "invariants"},
     {"judges", "targets", "meeting", "ecosystem", "conversation"},

@@ -44,7 +44,7 @@ CITED = {check.name: set(check.requirements) for check in checks()}
 def revision_of(one):
     """The revision a mutant names, else the newest in which all it breaks holds."""
     rows = [catalogue.requirement(id) for id in one.breaks]
-    newest = [rev for rev in revisions.HANDSHAKE if all(row.holds_in(rev) for row in rows)]
+    newest = [rev for rev in revisions.KNOWN if all(row.holds_in(rev) for row in rows)]
     return one.revision or newest[-1]
 
 

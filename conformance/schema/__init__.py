@@ -2,8 +2,10 @@
 
 A file holds ``envelopes`` (the kinds of JSON-RPC messages), what the ``client`` and the ``server`` may say
 (``requests``, each with its ``params`` and ``result``, and ``notifications``), and ``$defs`` that these refer
-to. It names the file that it comes ``after`` and says only what differs from that, as a JSON merge patch
-(RFC 7396). Members that nobody names are legal everywhere.
+to. A request may have other forms of its result: a ``taskResult``, or one that says ``inputRequired``. What a
+side ``never`` says are kinds of messages, each with the requirement that it breaks. A file names the one that
+it comes ``after`` and says only what differs from that, as a JSON merge patch (RFC 7396). Members that nobody
+names are legal everywhere.
 
 ``rule`` is the requirement that a value breaks if it is wrong there: the innermost on the way to the wrong
 member counts, unless a ``ruleBelow`` further out covers all that lies below it. ``ruleMissing`` is the one
