@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 
 from conformance import catalogue
-from conformance.checks import PACKAGE, suites_directory
+from conformance.checks import PACKAGE, checked, suites_directory
 from conformance.options import selected, settings, wanted_revisions
 from conformance.process import CannotStart
 from conformance.sandbox import Sandbox
@@ -134,6 +134,12 @@ class TroubleItem(pytest.Item):
 class SuiteDirectory(pytest.Directory):
     """The built-in suites."""
 
+    def _selected(self) -> Iterator[Path]:
+        """The files of the suites in which a check is selected."""
+        patterns = selected(self.config)
+        suites = {one.suite for ids, _ in patterns for id in ids for one in checked().get(id, ())}
+        return (path for path in self.path.glob("test_*.py") if path.name in suites or not patterns)
+
     def collect(self) -> Iterator[pytest.Collector | pytest.Item]:
         """The troubles met while probing, then every suite if there is a server to check."""
         subject = self.config.stash[SUBJECT]
@@ -148,7 +154,7 @@ class SuiteDirectory(pytest.Directory):
                     revision=surface.revision,
                 )
         if subject.live:
-            for path in sorted(self.path.glob("test_*.py"), key=lambda path: (path.name == LAST, path)):
+            for path in sorted(self._selected(), key=lambda path: (path.name == LAST, path)):
                 yield SuiteModule.from_parent(self, path=path, nodeid=f"conformance/suites/{path.name}")
 
 

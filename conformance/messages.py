@@ -154,6 +154,13 @@ def _path(steps: Iterable[str | int]) -> str:
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).removeprefix(".")
 
 
+REFUSED = {
+    None: "has no place here",
+    "not": "has no place here",
+    "anyOf": "has none of the forms that it may have",
+}
+
+
 def _words(error: ValidationError) -> str:
     value, (wanted, _) = show(error.instance, 80), _of(error)
     if error.validator == "type":
@@ -162,27 +169,26 @@ def _words(error: ValidationError) -> str:
         return f"{value} is not {show(wanted)}"
     if error.validator == "enum":
         return f"{value} is none of {', '.join(wanted)}"
-    if error.validator in (None, "not"):
-        return f"{value} has no place here"
-    if error.validator == "anyOf":
-        return f"{value} has none of the forms that it may have"
     if error.validator == "maxItems":
         return f"{value} has more than {wanted} items"
-    return error.message
+    return f"{value} {REFUSED[error.validator]}" if error.validator in REFUSED else error.message
 
 
 def _rules(root: Any, way: list[Any]) -> list[Mapping[str, Any]]:
-    """The schemas that lie on the way to an error, references followed."""
-    node, met = root, list[Mapping[str, Any]]()
-    for step in way:
-        while isinstance(node, dict) and step not in node and "$ref" in node:
-            met.append(node)
-            node = root["$defs"][node["$ref"].removeprefix("#/$defs/")]
-        if isinstance(node, dict):
-            met.append(node)
-        if step != "$ref":
-            node = node[step]
-    return [*met, node] if isinstance(node, dict) else met
+    """The schemas that lie on the way to an error."""
+    return [one for one in _met(root, root, way) or () if isinstance(one, dict)]
+
+
+def _met(root: Any, node: Any, way: list[Any]) -> list[Any] | None:
+    """What lies on a way from ``node``, which does not name references; None if it leads nowhere."""
+    if not way:
+        return [node]
+    step, *further = way
+    known = step in node if isinstance(node, dict) else isinstance(step, int) and step < len(node)
+    met = _met(root, node[step], further) if known else None
+    if met is None and isinstance(node, dict) and "$ref" in node:
+        met = _met(root, root["$defs"][node["$ref"].removeprefix("#/$defs/")], way)
+    return None if met is None else [node, *met]
 
 
 def _rule_missing(met: list[Mapping[str, Any]], member: Mapping[str, Any]) -> str:
