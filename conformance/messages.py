@@ -15,7 +15,7 @@ from typing import Any, cast
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
-from conformance.revisions import is_modern
+from conformance.revisions import LATEST_HANDSHAKE, PROTOCOL_VERSION, is_modern
 from conformance.schema import schema
 from conformance.wire import Kind, Line, id_key, kind, show
 
@@ -45,8 +45,9 @@ class Wrong:
 def message_errors(message: Any, revision: str, sender: str, asked: Any = None) -> list[Wrong]:
     """All that is wrong with a message of ``sender`` (`CLIENT` or `SERVER`).
 
-    ``asked`` is the request that a result answers, without which only its outside is looked at.  The members
-    of a batch are looked at one by one, in a revision that has batches.
+    ``asked`` is the request that a result answers, without which only its outside is looked at.  A result is
+    a modern one if its request was: a server may serve others as in the handshake era.  The members of a
+    batch are looked at one by one, in a revision that has batches.
     """
     if isinstance(message, list) and revision == BATCHES:
         return [wrong for part in message for wrong in message_errors(part, revision, sender, asked)]
@@ -56,6 +57,8 @@ def message_errors(message: Any, revision: str, sender: str, asked: Any = None) 
     if rule := schema(revision)[sender].get("never", {}).get(what.value):
         return [Wrong("", f"{show(message, 80)} has no place here", rule)]
     entry = _entry(message, what, revision, sender, asked)
+    if what is Kind.RESULT and is_modern(revision) and _version(asked) != revision:
+        revision, entry = LATEST_HANDSHAKE, NOWHERE
     try:
         return _told(_validator(revision, what, *entry), message)
     except RecursionError:
@@ -82,6 +85,13 @@ def _entry(message: Any, what: Kind, revision: str, sender: str, asked: Any) -> 
     method = request.get("method") if isinstance(request, dict) and what is not Kind.ERROR else None
     table = schema(revision)[asker].get(TABLES.get(what, "requests"), {})
     return (asker, method, part) if isinstance(method, str) and method in table else NOWHERE
+
+
+def _version(request: Any) -> Any:
+    """The revision that a message names in ``_meta``, as modern requests do."""
+    params = request.get("params") if isinstance(request, dict) else None
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    return meta.get(PROTOCOL_VERSION) if isinstance(meta, dict) else None
 
 
 FORMS = {"complete": "result", "input_required": "inputRequired"}
@@ -211,8 +221,12 @@ def conversation_errors(
     """All that is wrong with what ``sender`` said to the other: the lines that prove it, and what it is.
 
     Results are matched to their requests by id; where an id was used twice, only their outside is looked at.
-    Messages that differ in nothing but their id are looked at once.
+    Messages that differ in nothing but their id are looked at once.  Nothing is said of a modern conversation
+    that was opened by a message without a version: a server may have taken it for one of the handshake era.
     """
+    lines = list(lines)
+    if is_modern(revision) and not _opens_with_a_version(lines):
+        return
     asked: dict[tuple[str, str], tuple[Line, Any] | None] = {}
     seen: set[str] = set()
     for line in lines:
@@ -228,13 +242,18 @@ def conversation_errors(
                 yield from ((proof, wrong) for wrong in message_errors(message, revision, sender, request))
 
 
+def _opens_with_a_version(lines: list[Line]) -> bool:
+    said = [message for line in lines if line.sent for message in line.parts()]
+    return not said or _version(said[0]) is not None
+
+
 def _id(message: Any) -> tuple[str, str]:
     return id_key(message.get("id"))
 
 
 def _is_new(message: Any, request: Any, seen: set[str]) -> bool:
     """Whether nothing like this was looked at before."""
-    asked = request and (request["method"], _is_task(message, request))
+    asked = request and (request["method"], _is_task(message, request), _version(request))
     try:
         if isinstance(message, dict) and "id" in message:
             message = {**message, "id": type(message["id"]).__name__}
