@@ -8,17 +8,17 @@ from support import awkward, run_suite
 
 NAMES = sorted(path.stem for path in Path(folder.__file__).parent.glob("[a-z]*.py"))
 ARGUMENTS = {"slow_start": ["0.3"]}
-REVISIONS = "2024-11-05,2025-11-25"
-"""The oldest and the newest that have all there is to be awkward with."""
-SLOW = {"out_of_order": "2025-11-25"}
+NEWEST = ("--revision", "2025-11-25")
+OLDEST = ("--revision", "2024-11-05", "--profile", "none")
+"""The oldest that has all there is to be awkward with."""
 ALLOWED = {"deep_schema": {"jsonschema.recommended-dialect", "jsonschema.prefer-2020-12"}}
 """Information that is due: an old dialect is fine, and still said."""
 
 
+@pytest.mark.parametrize("options", [NEWEST, OLDEST], ids=["newest", "oldest"])
 @pytest.mark.parametrize("name", NAMES)
-def test_an_awkward_server_is_let_pass(name):
-    revisions = SLOW.get(name, REVISIONS)
-    run = run_suite(awkward(name, *ARGUMENTS.get(name, [])), "--revision", revisions, "--call", "all")
+def test_an_awkward_server_is_let_pass(name, options):
+    run = run_suite(awkward(name, *ARGUMENTS.get(name, [])), *options, "--call", "all")
     findings = [(case.check, case.outcome, case.text) for case in run.findings if is_stray(name, case)]
     assert findings == []
     assert run.exit == 0, run.output

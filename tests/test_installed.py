@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from support import read_junit, run_suite
-from test_stranger import CONFTEST, OTHER_NAMES, alone_environment, named, run_pytest, write
+from test_stranger import ALONE, CONFTEST, OTHER_NAMES, alone_environment, named, run_pytest, write
 
 PROJECT = Path(__file__).parents[1]
 PACKAGES = ("conformance", "suites", "fixtures")
@@ -128,7 +128,7 @@ def installed(request, wheel, source, shared):
 
 @pytest.fixture(scope="module")
 def alone():
-    return run_suite((sys.executable, "-m", "conformance.fixtures.reference")).cases
+    return run_suite((sys.executable, "-m", "conformance.fixtures.reference"), *ALONE).cases
 
 
 OWN = ["check_mine[blue]", "check_mine[red]"]
@@ -185,7 +185,7 @@ def test_the_command_shows_no_warning_of_ours(installed):
 
 def test_the_command_ignores_the_strangers_repository(installed, alone, tmp_path):
     report = tmp_path / "command.xml"
-    installed.command("run", f"--junitxml={report}", "--", *installed.server)
+    installed.command("run", *ALONE, f"--junitxml={report}", "--", *installed.server)
     assert named(read_junit(report)) == named(alone)
 
 

@@ -92,12 +92,15 @@ def write(folder, files):
 
 PYTEST = (sys.executable, "-P", "-m", "pytest")
 """As the script ``pytest`` does it: the current folder cannot be imported from."""
+ALONE = ("--profile", "none", "--revision", "2025-11-25")
+LEAN = ("--mcp-profile=none", "--mcp-revision=2025-11-25")
+"""The suites without what takes long and has nothing to do with how they are collected."""
 
 
-def run_pytest(repo, *options, pytest_=PYTEST, cwd=None, env=None):
+def run_pytest(repo, *options, pytest_=PYTEST, lean=LEAN, cwd=None, env=None):
     report = Path(tempfile.mkdtemp(dir=repo.parent), "junit.xml")
     done = subprocess.run(
-        [*pytest_, *options, f"--junitxml={report}"],
+        [*pytest_, *lean, *options, f"--junitxml={report}"],
         cwd=cwd or repo,
         env=alone_environment(**env or {}),
         capture_output=True,
@@ -127,7 +130,7 @@ def on(server=SMALL):
 @pytest.fixture(scope="module")
 def alone():
     """The suites' cases when the command runs them."""
-    return run_suite(SMALL).cases
+    return run_suite(SMALL, *ALONE).cases
 
 
 @pytest.fixture
