@@ -7,14 +7,17 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
+from typing import Any
 
+from conformance.challenges import Pulse, request_line
 from conformance.invariants import Judge, Seen, tokens_in
-from conformance.server import Server
-from conformance.session import Session
+from conformance.server import Call, Server
+from conformance.revisions import is_modern
+from conformance.session import Session, envelope, pulse
 from conformance.transcript import Transcript, reduced
 from conformance.verdict import Blocked, Finding, not_exercised
 from conformance.window import GRACE, PATIENCE, Window
-from conformance.wire import Line
+from conformance.wire import ABSENT, Line
 
 Burst = tuple[Line, ...]
 """Lines that are sent in one write; what they ask is waited for before the next burst."""
@@ -67,7 +70,9 @@ class Talk:
     """
 
     def __init__(self, server: Server):
+        revision = server.revision
         self.server = server
+        self.pulse = Pulse(pulse(revision), envelope(revision, {}) if is_modern(revision) else {})
         self.problems: dict[tuple[str, str], Problem] = {}
         self.left_out: dict[str, str] = {}
         self.has_progress = False
@@ -81,6 +86,16 @@ class Talk:
     def next_id(self) -> int:
         """A number that no request has had as its id."""
         return next(self._ids)
+
+    def request(self, id: int | str, method: str, params: Any = ABSENT) -> Line:
+        """The line that sends a request, with what the revision wants in its ``_meta``."""
+        return request_line(id, method, params, self.pulse.meta)
+
+    def call(self, call: Call, id: int | str, token: int | str | None = None) -> Line:
+        """The line that makes a call again, with a progress token if one is given."""
+        params: dict[str, Any] = {"name": call.tool.name, "arguments": call.arguments}
+        meta = {} if token is None else {"_meta": {"progressToken": token}}
+        return self.request(id, "tools/call", {**params, **meta})
 
     # Holding
 

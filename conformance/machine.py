@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from conformance.challenges import NOTIFICATIONS, UNKNOWN, notification_line, request_line
+from conformance.challenges import NOTIFICATIONS, UNKNOWN, notification_line
 from conformance.conversation import Talk
 from conformance.server import Call
 from conformance.wire import Line
@@ -28,17 +27,9 @@ class Offer:
     has_levels: bool = False
 
 
-def call_line(call: Call, id: int | str, token: int | str | None = None) -> Line:
-    """The line that makes a call again, with a progress token if one is given."""
-    params: dict[str, Any] = {"name": call.tool.name, "arguments": call.arguments}
-    return request_line(
-        id, "tools/call", params if token is None else {**params, "_meta": {"progressToken": token}}
-    )
-
-
 def machine_for(talk: Talk, offer: Offer) -> type[RuleBasedStateMachine]:
     """The machine: its steps put lines into a burst, until `wait` sends them all at once."""
-    asked = st.sampled_from(["ping", *offer.lists])
+    asked = st.sampled_from([talk.pulse.method, *offer.lists])
     calls, uris = st.sampled_from(offer.calls), st.sampled_from(offer.uris)
 
     class InAnyOrder(RuleBasedStateMachine):
@@ -53,22 +44,22 @@ def machine_for(talk: Talk, offer: Offer) -> type[RuleBasedStateMachine]:
         @rule(method=asked | st.just(UNKNOWN), is_text=st.booleans())
         def ask(self, method: str, is_text: bool) -> None:
             id = talk.next_id()
-            self.burst.append(request_line(f"request {id}" if is_text else id, method))
+            self.burst.append(talk.request(f"request {id}" if is_text else id, method))
 
         @rule(method=asked)
         def ask_and_cancel(self, method: str) -> None:
-            self.cancel(request_line(talk.next_id(), method))
+            self.cancel(talk.request(talk.next_id(), method))
 
         @precondition(lambda _: bool(offer.calls))
         @rule(call=calls, token=st.sampled_from(["none", "text", "number"]))
         def call(self, call: Call, token: str) -> None:
             id = talk.next_id()
-            self.burst.append(call_line(call, id, {"none": None, "text": f"token {id}", "number": id}[token]))
+            self.burst.append(talk.call(call, id, {"none": None, "text": f"token {id}", "number": id}[token]))
 
         @precondition(lambda _: bool(offer.calls))
         @rule(call=calls)
         def call_and_cancel(self, call: Call) -> None:
-            self.cancel(call_line(call, id := talk.next_id(), f"token {id}"))
+            self.cancel(talk.call(call, id := talk.next_id(), f"token {id}"))
 
         @rule(line=st.sampled_from(NOTIFICATIONS))
         def notify(self, line: Line) -> None:
@@ -77,12 +68,12 @@ def machine_for(talk: Talk, offer: Offer) -> type[RuleBasedStateMachine]:
         @precondition(lambda _: offer.has_levels)
         @rule(level=st.sampled_from(LEVELS))
         def set_level(self, level: str) -> None:
-            self.burst.append(request_line(talk.next_id(), "logging/setLevel", {"level": level}))
+            self.burst.append(talk.request(talk.next_id(), "logging/setLevel", {"level": level}))
 
         @precondition(lambda _: bool(offer.uris))
         @rule(uri=uris, method=st.sampled_from(["resources/subscribe", "resources/unsubscribe"]))
         def subscribe(self, uri: str, method: str) -> None:
-            self.burst.append(request_line(talk.next_id(), method, {"uri": uri}))
+            self.burst.append(talk.request(talk.next_id(), method, {"uri": uri}))
 
         @precondition(lambda self: bool(self.burst))
         @rule()

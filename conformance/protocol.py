@@ -6,7 +6,7 @@ Each is held once in a run; then every check looks at what came of it for its ow
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -14,17 +14,16 @@ from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 from hypothesis.strategies import SearchStrategy
 
+from conformance import challenges
 from conformance.challenges import (
-    BROKEN_LINES,
     IDS,
     LARGE_IDS,
     NOTIFICATIONS,
-    ODD_REQUESTS,
     READABLE,
     UNKNOWN,
     damaged_lines,
     odd_request,
-    request_line,
+    odd_requests,
 )
 from conformance.conversation import Talk
 from conformance.invariants import (
@@ -35,7 +34,7 @@ from conformance.invariants import (
     noise,
     tokens_in,
 )
-from conformance.machine import Offer, call_line, machine_for
+from conformance.machine import Offer, machine_for
 from conformance.server import Call, Server
 from conformance.value import members
 from conformance.verdict import Blocked, Finding, not_exercised
@@ -98,15 +97,20 @@ QUIET = settings(
 
 def _hold_broken_lines(talk: Talk) -> None:
     chosen = talk.server.settings
-    talk.begin("hard to read", judge_odd, certainty=CERTAINTY)
-    for name in ODD_REQUESTS:
-        talk.say(odd_request(name, talk.next_id()))
-    for what, lines in BROKEN_LINES.items():
+    talk.begin("hard to read", partial(judge_odd, odd_requests(talk.pulse)), certainty=CERTAINTY)
+    for name in odd_requests(talk.pulse):
+        talk.say(odd_request(talk.pulse, name, talk.next_id()))
+    for what, lines in challenges.broken_lines(talk.pulse).items():
         talk.begin(what, judge_broken, certainty=CERTAINTY)
         for raw in lines:
             talk.say(Line(sent=True, raw=raw))
     talk.begin("random", judge_random, certainty=CERTAINTY)
-    _each(damaged_lines(), chosen.examples, chosen.seed, lambda raw: talk.say(Line(sent=True, raw=raw)))
+    _each(
+        damaged_lines(talk.pulse),
+        chosen.examples,
+        chosen.seed,
+        lambda raw: talk.say(Line(sent=True, raw=raw)),
+    )
 
 
 def _each(strategy: SearchStrategy[Any], examples: int, start: int, look: Callable[[Any], object]) -> None:
@@ -141,14 +145,14 @@ def judge_broken(window: Window) -> Iterator[Seen]:
             yield Seen(Finding(wanted, f"id {show(one.id)}", (window.lines[0], one.line), UNREADABLE))
 
 
-def judge_odd(window: Window) -> Iterator[Seen]:
+def judge_odd(forms: Mapping[str, bytes], window: Window) -> Iterator[Seen]:
     """A request that is hard to read is answered, or refused as unreadable."""
     request = window.asked[0]
     if window.end is not None or window.mute:
         yield Seen(Blocked(*missing(window), requirement=ANSWERED), late=window.end is None)
     elif request in window.open and not window.misnamed:
         id = request.message["id"]
-        name = next(name for name, form in ODD_REQUESTS.items() if form % id == request.raw)
+        name = next(name for name, form in forms.items() if form % id == request.raw)
         finding = Finding("an answer to each ping", f"none to one with {name}", (request,), ANSWERED)
         yield Seen(finding, late=True)
     yield from map(Seen, noise(window))
@@ -163,15 +167,15 @@ def _hold_right_messages(talk: Talk) -> None:
     lists = server.listing()
     talk.begin("ids", partial(judge_id, large=False))
     for id in IDS:
-        talk.say(request_line(id, "ping"))
+        talk.say(talk.request(id, talk.pulse.method))
     talk.begin("large ids", partial(judge_id, large=True), certainty=CERTAINTY)
     for id in LARGE_IDS:
-        talk.say(request_line(id, "ping"))
+        talk.say(talk.request(id, talk.pulse.method))
     talk.begin("notifications", broken_rules)
     for line in NOTIFICATIONS:
         talk.say(line)
     talk.begin("many requests", broken_rules, patient=True)
-    talk.say(*_many(talk, ["ping", UNKNOWN, *lists[:1]]))
+    talk.say(*_many(talk, [talk.pulse.method, UNKNOWN, *lists[:1]]))
     talk.begin("calls", broken_rules, patient=True)
     telling = _telling(talk, calls)
     _in_any_order(talk, lists, telling + [call for call in calls if call not in telling])
@@ -188,19 +192,19 @@ def _many(talk: Talk, methods: list[str]) -> list[Line]:
     """Requests with numbers and with the same numbers as text for their ids."""
     ids = [talk.next_id() for _ in range(AT_ONCE)]
     texts = [id if id % 2 else str(id - 1) for id in ids]
-    return [request_line(id, methods[number % len(methods)]) for number, id in enumerate(texts)]
+    return [talk.request(id, methods[number % len(methods)]) for number, id in enumerate(texts)]
 
 
 def _telling(talk: Talk, calls: list[Call]) -> list[Call]:
     """Call all at once, and those that tell their progress again with other tokens: the ones that told."""
     numbers = [talk.next_id() for _ in calls]
     tokens = [number if number % 2 else f"token {number}" for number in numbers]
-    window = talk.say(*map(call_line, calls, numbers, tokens))
+    window = talk.say(*map(talk.call, calls, numbers, tokens))
     told = tokens_in(window.lines) if window is not None else set()
     telling = [call for call, token in zip(calls, tokens, strict=True) if key_of(token) in told]
     for call in telling:
         number = talk.next_id()
-        again = (call_line(call, talk.next_id(), token) for token in (None, number, f"token {number}"))
+        again = (talk.call(call, talk.next_id(), token) for token in (None, number, f"token {number}"))
         talk.say(*again)
     return telling
 
@@ -208,10 +212,11 @@ def _telling(talk: Talk, calls: list[Call]) -> list[Call]:
 def _in_any_order(talk: Talk, lists: list[str], calls: list[Call]) -> None:
     """Let Hypothesis hold many short conversations."""
     server, chosen = talk.server, talk.server.settings
-    subscribes = server.declares("resources", "subscribe")
+    is_old = not talk.pulse.meta
+    subscribes = is_old and server.declares("resources", "subscribe")
     uris = members(server.listed("resources/list"), "uri") if subscribes else []
     names = [uri.json for uri in uris if uri.is_a(str)]
-    machine = machine_for(talk, Offer(lists, calls, names, server.declares("logging")))
+    machine = machine_for(talk, Offer(lists, calls, names, is_old and server.declares("logging")))
     talk.begin("any order", broken_rules, patient=True, seconds=chosen.examples * SECONDS_PER_EXAMPLE)
     run_state_machine_as_test(
         seed(chosen.seed)(machine),

@@ -221,6 +221,22 @@ class Walk:
         return [cursor for cursor in found if cursor is not None]
 
 
+def pulse(revision: str) -> str:
+    """A method that every server answers at once, and that changes nothing."""
+    return "server/discover" if revisions.is_modern(revision) else "ping"
+
+
+def envelope(
+    revision: str, capabilities: Mapping[str, Any], client_info: Mapping[str, Any] = CLIENT_INFO
+) -> dict[str, Any]:
+    """What a request in a modern revision says of itself in ``_meta``."""
+    return {
+        revisions.PROTOCOL_VERSION: revision,
+        revisions.CLIENT_CAPABILITIES: dict(capabilities),
+        revisions.CLIENT_INFO: dict(client_info),
+    }
+
+
 class Session:
     """A conversation with one process in one revision.
 
@@ -265,17 +281,13 @@ class Session:
 
     @property
     def envelope(self) -> dict[str, Any]:
-        """What a modern request says of itself in ``_meta``."""
-        return {
-            revisions.PROTOCOL_VERSION: self.revision,
-            revisions.CLIENT_CAPABILITIES: self.capabilities,
-            revisions.CLIENT_INFO: self.client_info,
-        }
+        """What a modern request says of itself in ``_meta``; nothing in a handshake revision."""
+        return envelope(self.revision, self.capabilities, self.client_info) if self.is_modern else {}
 
     @property
     def pulse(self) -> str:
         """A method that every server answers at once, and that changes nothing."""
-        return "server/discover" if self.is_modern else "ping"
+        return pulse(self.revision)
 
     def open(self, timeout: float | None = None) -> Reply:
         """Open the conversation as its revision has it: what the server said of itself."""
@@ -331,9 +343,13 @@ class Session:
 
     def send(self, method: str, params: Any = NO_PARAMS, *, id: Any = ABSENT) -> Line:
         """Send a request without waiting; give the line to `await_reply` later."""
-        message = {"jsonrpc": "2.0", "id": next(self._ids) if id is ABSENT else id, "method": method}
+        return self.send_message(self.request_of(method, params, id=next(self._ids) if id is ABSENT else id))
+
+    def request_of(self, method: str, params: Any = NO_PARAMS, *, id: Any) -> dict[str, Any]:
+        """The message of a request, with the envelope if there is one."""
+        message = {"jsonrpc": "2.0", "id": id, "method": method}
         params = self._enveloped(params) if self.is_modern else params
-        return self.send_message(message if params is NO_PARAMS else {**message, "params": params})
+        return message if params is NO_PARAMS else {**message, "params": params}
 
     def _enveloped(self, params: Any) -> Any:
         """The params with the envelope; as they are if they, or their ``_meta``, are no object."""

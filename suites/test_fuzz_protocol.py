@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.challenges import BROKEN_LINES
+from conformance.challenges import BROKEN
 from conformance.protocol import STAGES, broken_lines, right_messages
 from conformance.verdict import not_exercised
 
 
 @pytest.mark.requirement("jsonrpc.garbage-not-fatal")
-@pytest.mark.parametrize("what", [*BROKEN_LINES, "random"])
+@pytest.mark.parametrize("what", [*BROKEN, "random"])
 def test_a_request_after_a_broken_line_is_answered(server, what):
     broken_lines(server).tell("jsonrpc.garbage-not-fatal", what)
 

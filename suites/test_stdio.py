@@ -83,7 +83,7 @@ def expect_pongs(session, *params):
     """Send pings with these params in one write; raise a `Finding` unless each is answered."""
     count = len(session.lines)
     pings = [
-        {"jsonrpc": "2.0", "id": f"conformance {count}-{number}", "method": "ping", "params": one}
+        session.request_of(session.pulse, one, id=f"conformance {count}-{number}")
         for number, one in enumerate(params)
     ]
     lines = session.send_together(*pings)
@@ -119,7 +119,8 @@ def ping_with(server, text):
     """The ping that has this id, unescaped, and what came back."""
 
     def ping():
-        session, message = server.rough_session, {"jsonrpc": "2.0", "id": text, "method": "ping"}
+        session = server.rough_session
+        message = session.request_of(session.pulse, id=text)
         sent = session.send_raw(json.dumps(message, ensure_ascii=False).encode(), message)
         settle(session)
         session.await_reply(sent, GRACE)

@@ -8,15 +8,26 @@ from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
-from support import REFERENCE, mutant, run_suite, started
+from hypothesis.strategies import data
+from support import HANDSHAKE, REFERENCE, mutant, run_suite, started
 
-from conformance.challenges import BROKEN_LINES, NOTIFICATIONS, damaged_lines, message_line
+from conformance.challenges import (
+    BROKEN,
+    NOTIFICATIONS,
+    PING,
+    Pulse,
+    broken_lines,
+    damaged_lines,
+    message_line,
+    odd_requests,
+    request_line,
+)
 from conformance.invariants import broken_rules
 from conformance.protocol import _in_any_order, right_messages
 from conformance.server import Server
 from conformance.surface import Settings, probe
 from conformance.window import Window
-from conformance.wire import Kind, Line, kind
+from conformance.wire import Kind, Line, decode, kind
 
 ANSWERED = "jsonrpc.response-every-request"
 QUICK = ("--timeout", "5", "--call", "all")
@@ -145,14 +156,30 @@ def test_an_array_is_a_message_where_there_are_batches():
 # What is sent
 
 
-def test_a_broken_line_is_one_line_and_not_too_long():
-    lines = [raw for lines in BROKEN_LINES.values() for raw in lines]
+MODERN = Pulse("server/discover", {"io.modelcontextprotocol/protocolVersion": "2026-07-28"})
+PULSES = pytest.mark.parametrize("pulse", [PING, MODERN], ids=["handshake", "modern"])
+
+
+@PULSES
+def test_a_broken_line_is_one_line_and_not_too_long(pulse):
+    assert tuple(broken_lines(pulse)) == BROKEN
+    lines = [raw for lines in broken_lines(pulse).values() for raw in lines]
     assert [raw for raw in lines if b"\n" in raw or len(raw) > 1_000_000] == []
 
 
-@given(damaged_lines())
-def test_a_damaged_line_is_one_line(raw):
-    assert b"\n" not in raw
+@PULSES
+def test_an_odd_request_is_right(pulse):
+    for name, form in odd_requests(pulse).items():
+        message, fault, _ = decode((form % 7).replace(b"[" * 5000 + b"]" * 5000, b"[]"))
+        assert fault == "", name
+        assert (message["id"], message["method"], message["jsonrpc"]) == (7, pulse.method, "2.0"), name
+        assert pulse.meta.items() <= message.get("params", {}).get("_meta", {}).items(), name
+
+
+@PULSES
+@given(data())
+def test_a_damaged_line_is_one_line(pulse, data):
+    assert b"\n" not in data.draw(damaged_lines(pulse))
 
 
 def held(talk):
@@ -179,6 +206,7 @@ class Listener:
         chosen = SimpleNamespace(seed=seed, examples=10)
         self.server = SimpleNamespace(settings=chosen, declares=lambda *_: True, listed=lambda _: [])
         self.bursts, self.next_id = [], itertools.count(1).__next__
+        self.pulse, self.request = PING, request_line
 
     def begin(self, *_, **__):
         pass
@@ -309,7 +337,7 @@ sys.exit(main(named({name!r}).spoil))
 def test_a_server_that_dies_of_each_broken_line_is_not_started_often(tmp_path):
     script, log = tmp_path / "counted.py", tmp_path / "log"
     script.write_text(COUNTED.format(log=str(log), name="broken_json_ends_the_server"))
-    select = ("--select", "jsonrpc.garbage-not-fatal", "-k", "test_fuzz_protocol")
+    select = ("--select", "jsonrpc.garbage-not-fatal", "-k", "test_fuzz_protocol", "--revision", HANDSHAKE)
     run = run_suite([sys.executable, str(script)], *select)
     assert {case.outcome for case in run.findings} == {"informed"}
     assert any('after "hello"' in case.text for case in run.findings)

@@ -43,7 +43,7 @@ CITED = {check.name: set(check.requirements) for check in checks()}
 
 
 def revision_of(one):
-    """The revision a mutant names, else the newest in which all it breaks holds, of the handshake era first."""
+    """The revision a mutant names, else the newest in which all it breaks holds, handshake ones first."""
     rows = [catalogue.requirement(id) for id in one.breaks]
     choice = (*reversed(revisions.HANDSHAKE), *revisions.MODERN)
     return one.revision or next(rev for rev in choice if all(row.holds_in(rev) for row in rows))
