@@ -17,6 +17,7 @@ from conformance.generation import (
     boundary,
     draw_valid,
     example,
+    invalid,
     seeded,
     valid,
     values,
@@ -412,6 +413,30 @@ def test_a_reference_that_leads_nowhere_is_said_and_nothing_is_fetched(reference
 def test_a_broken_schema_is_said(schema):
     with pytest.raises(NoExample):
         example(schema, REVISION)
+
+
+MANY = 10**9
+
+
+@pytest.mark.parametrize(
+    "huge",
+    [
+        {"type": "string", "minLength": MANY},
+        {"type": "string", "minLength": MANY, "pattern": "^[a-z]+$"},
+        {"type": "array", "minItems": MANY},
+        {"type": "array", "minItems": 5000, "items": {"type": "string", "minLength": 5000}},
+        {"type": "array", "minContains": MANY, "contains": {"const": 1}},
+        {"type": "object", "minProperties": MANY},
+    ],
+    ids=json.dumps,
+)
+def test_a_value_that_would_be_huge_is_not_made(huge):
+    with pytest.raises(NoExample, match="would"):
+        example(of(a=huge), REVISION)
+    without = {"type": "object", "properties": {"a": huge}}
+    assert example(without, REVISION) == {}
+    assert [arguments for _, arguments in boundary(without, REVISION) if arguments] == []
+    assert invalid(of(a=huge), REVISION)
 
 
 def test_a_search_without_success_is_said():

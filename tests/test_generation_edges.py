@@ -249,6 +249,13 @@ def test_random_faults_vary():
     assert len({json.dumps(one.arguments) for one in found}) > len(invalid(WANTED, REVISION))
 
 
+def test_a_fault_in_a_name_is_varied():
+    schema = of(a={"type": "object", "propertyNames": {"maxLength": 2}})
+    source = seeded(4)
+    found = [draw_invalid(schema, REVISION, source) for _ in range(200)]
+    assert len({str(one.arguments) for one in found if one.keyword == "maxLength"}) > 1
+
+
 def test_a_fault_shrinks_to_the_plainest_arguments_around_it():
     smallest = find(
         invalid_strategy(WANTED, REVISION), lambda one: one.pointer == "/count", settings=SHRINKING

@@ -223,7 +223,7 @@ def _other(source: Source, value: Any, entry: Invalid) -> Any:
         return value - further if entry.keyword.lower().endswith("minimum") else value + further
     if entry.kind in ("pattern", "enum") and isinstance(value, str) and not entry.coercible:
         return source.drawn(_PRINTABLE)
-    if entry.keyword == "maxLength":
+    if entry.keyword == "maxLength" and isinstance(value, str):
         return value + "x" * source.integer(0, 1000)
     return value
 

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from conformance.generation.shape import Shape
 
 
+MOST_CONTAINED = 200
+"""How many items of an array are made for a ``contains`` at most."""
+
+
 class Items:
     """What holds for the items of an array."""
 
@@ -36,7 +40,7 @@ class Items:
             below(part, part.keywords["contains"])
             for part in self._shape.parts
             if "contains" in part.keywords
-            for _ in range(math.ceil(part.keywords.get("minContains", 1)))
+            for _ in range(min(MOST_CONTAINED + 1, math.ceil(part.keywords.get("minContains", 1))))
         ]
 
     @cached_property

@@ -22,6 +22,9 @@ SAFE = 2**53 - 1
 ROOM = 60
 """How much longer than it must be a string is made at most, by default."""
 
+LONGEST = 1_000_000
+"""The most characters a string is made of."""
+
 LONG = 400
 """The length from which strings are made by repetition."""
 
@@ -162,6 +165,8 @@ class Texts:
 
     def of_length(self, source: Source, low: int, high: int) -> str:
         """Any text between two lengths."""
+        if low > LONGEST:
+            raise Rejected(f"a text of {low} characters is too long to be made")
         if low <= LONG:
             return source.text(low, high)
         piece = source.text(1, 20)

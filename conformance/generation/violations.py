@@ -197,10 +197,11 @@ class _Breaker:
     # Strings
 
     def break_min_length(self, part: Part, length: float) -> Iterator[Violation]:
-        if length >= 1:
+        if 1 <= length < HUGE:
             with suppress(Rejected):
                 yield Violation(self._plain("string")[: int(length) - 1], part, "minLength", "length")
             yield Violation("x" * (int(length) - 1), part, "minLength", "length")
+        if length >= 1:
             yield Violation("", part, "minLength", "length")
 
     def break_max_length(self, part: Part, length: float) -> Iterator[Violation]:
@@ -261,16 +262,17 @@ class _Breaker:
 
     def break_contains(self, part: Part, schema: Any) -> Iterator[Violation]:
         contained = self._space.document.below(part, schema)
-        length = self._shape.items.low
+        length = min(self._shape.items.low, HUGE)
         yield from (Violation([value] * length, part, "contains", "items") for value in ({}, *ANYTHING))
         for keyword in ("maxContains", "contains"):
             for value in self._values_of(contained):
-                most = part.keywords.get("maxContains", 0)
+                most = min(part.keywords.get("maxContains", 0), HUGE)
                 yield Violation([value] * max(length, int(most) + 1), part, keyword, "items")
         yield Violation([], part, "contains", "items")
 
     def break_min_contains(self, part: Part, least: float) -> Iterator[Violation]:
         contained = self._space.document.below(part, part.keywords.get("contains", True))
+        least = min(least, HUGE)
         for value in self._values_of(contained):
             yield Violation([value] * (int(least) - 1), part, "minContains", "items")
             yield Violation([value] * (int(least) - 1), part, "contains", "items")

@@ -8,7 +8,7 @@ from typing import Any
 
 from conformance.generation.conjunction import Conjunction, Space
 from conformance.generation.errors import Rejected
-from conformance.generation.items import Items
+from conformance.generation.items import MOST_CONTAINED, Items
 from conformance.generation.leaves import matching
 from conformance.generation.members import Members
 from conformance.generation.references import Part
@@ -24,6 +24,9 @@ BUDGET = 60
 LIMIT = 2000
 """How many values one walk makes at most."""
 
+LARGEST = 100_000
+"""How many characters and items one walk makes at most."""
+
 MANY = 100
 """How many items are made one by one; further ones repeat the last."""
 
@@ -38,6 +41,7 @@ class Walk:
         self._space = space
         self._source = source
         self._made = 0
+        self._size = 0
 
     def value(self, conjunction: Conjunction, depth: int = 0) -> Any:
         """A value that meets a demand, as far as its rules can see; raises `Rejected`."""
@@ -50,6 +54,11 @@ class Walk:
             if shape.is_allowed(value):
                 return value
         raise Rejected("no value was found that its not, oneOf, if, maxContains and uniqueItems allow")
+
+    def _grow(self, size: int) -> None:
+        self._size += size
+        if self._size > LARGEST:
+            raise Rejected(f"a value would have more than {LARGEST} characters and items")
 
     def _is_short(self, depth: int) -> bool:
         return depth >= DEPTH or self._made > BUDGET
@@ -87,6 +96,7 @@ class Walk:
             case "boolean":
                 return self._source.boolean()
             case "string":
+                self._grow(shape.texts.low)
                 return shape.texts.draw(self._source)
             case "array":
                 return self.array(shape.items, depth)
@@ -96,15 +106,22 @@ class Walk:
 
     def array(self, items: Items, depth: int = 0, least: int = 0) -> list[Any]:
         """An array that meets the rules, of ``least`` items or more."""
+        if len(items.contained) > MOST_CONTAINED:
+            raise Rejected(f"an array would contain more than {MOST_CONTAINED} items of a kind")
         least = max(least, items.low, len(items.contained))
+        self._grow(least)
         slots = self._slots(items, least)
         made: list[Any] = []
+        last = 0
         while len(made) < least or (len(made) < items.high and self._goes_on(items, len(made), depth)):
             contained = slots.get(len(made))
             if contained is None and len(made) >= items.prefix + MANY and not items.unique:
+                self._grow(last)
                 made.append(made[-1])
             else:
+                before = self._size
                 made.append(self._item(items, made, contained, depth))
+                last = self._size - before
         return made
 
     def _goes_on(self, items: Items, length: int, depth: int) -> bool:
@@ -132,6 +149,8 @@ class Walk:
 
     def object(self, members: Members, depth: int = 0, present: Iterable[str] = ()) -> dict[str, Any]:
         """An object that meets the rules, with the members that must be ``present``."""
+        if self._made + members.low > LIMIT:
+            raise Rejected(f"an object would have {members.low} members")
         made: dict[str, Any] = {}
         needed = {*members.required, *members.with_dependents(*present)}
         for name in members.declared:
