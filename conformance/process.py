@@ -23,6 +23,8 @@ STDERR = 1
 """Which of the threads reads stderr."""
 STDERR_KEPT = 64 * 1024
 CHUNK = 64 * 1024
+GRACE = 2.0
+"""Seconds for each step of ending a process."""
 AT_ONCE = 512
 """The bytes that a pipe takes whole wherever it takes any: POSIX's least PIPE_BUF."""
 
@@ -69,6 +71,7 @@ class Process:
         self._stderr_bytes = 0
         self._wake = _Wake()
         self._stopped = False
+        self._ending: threading.Thread | None = None
         pumps = (self._pump_stdout, self._pump_stderr, self._pump_stdin)
         self._threads = [threading.Thread(target=pump, daemon=True) for pump in pumps]
         for thread in self._threads:
@@ -131,11 +134,22 @@ class Process:
 
     # The end
 
-    def stop(self, grace: float = 2.0) -> None:
+    def dismiss(self) -> None:
+        """Begin to `stop` the child, in the background; `stop` waits until that is done."""
+        if not self._stopped and self._ending is None:
+            self._ending = threading.Thread(target=self._stop, args=(GRACE,))
+            self._ending.start()
+
+    def stop(self, grace: float = GRACE) -> None:
         """End the child and everything it started: close stdin, then SIGTERM, then SIGKILL to the group.
 
         Each step is given ``grace`` seconds.  When this returns, no thread and no pipe is left.
         """
+        if self._ending is not None:
+            self._ending.join()
+        self._stop(grace)
+
+    def _stop(self, grace: float) -> None:
         if self._stopped:
             return
         self._stopped = True

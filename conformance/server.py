@@ -24,6 +24,8 @@ from conformance.wire import Kind
 
 T = TypeVar("T")
 R = TypeVar("R")
+AHEAD = 2
+"""How many processes are started before they are needed."""
 MOST_SILENT_CALLS = 2
 BUSY = 1.0
 MOST_HANGS = 2
@@ -98,7 +100,8 @@ class Server:
         self._kept: dict[str, Any] = {}
         self._shared: dict[str, Session] = {}
         self._charged: set[str] = set()
-        self._ahead: Process | None = None
+        self._ahead: list[Process] = []
+        self._left: list[Session] = []
         self._others: list[Server] = []
         self._silent_calls = 0
         self._silent_fetches = 0
@@ -137,14 +140,19 @@ class Server:
         return session
 
     def _process(self) -> Process:
-        """The process that was started ahead, if it still runs, else a new one; another is started ahead."""
-        ahead, self._ahead = self._ahead, None
-        if ahead is not None and ahead.exit_code is not None:
-            ahead.stop()
-            ahead = None
-        process = ahead or self.settings.start()
+        """A process that was started ahead, if it still runs, else a new one; others are started ahead.
+
+        The first process has none ahead, for there may be no more than one.
+        """
+        ahead = [process for process in self._ahead if process.exit_code is None]
+        process = ahead.pop(0) if ahead else self.settings.start()
         with suppress(CannotStart):
-            self._ahead = self.settings.start()
+            while self.sessions and len(ahead) < AHEAD:
+                ahead.append(self.settings.start())
+        for one in self._ahead:
+            if one is not process and one not in ahead:
+                one.stop()
+        self._ahead = ahead
         return process
 
     def _expect_use(self) -> None:
@@ -164,8 +172,12 @@ class Server:
             request, line = self.surface.hello
             return Reply(request, line, line.message)
         self._expect_use()
-        with Session(self._process(), revision=revision, timeout=self.settings.timeout) as session:
+        session = Session(self._process(), revision=revision, timeout=self.settings.timeout)
+        self._left.append(session)
+        try:
             return session.propose(self.settings.start_timeout)
+        finally:
+            session.leave()
 
     @contextmanager
     def fresh(
@@ -176,7 +188,7 @@ class Server:
         try:
             yield session
         finally:
-            session.close()
+            session.leave()
 
     def with_environment(self, **variables: str) -> Server:
         """The same subject with more environment variables."""
@@ -199,7 +211,12 @@ class Server:
         """A conversation for fuzzed calls."""
         return self.shared("fuzz")
 
-    def shared(self, name: str) -> Session:
+    def shared(
+        self,
+        name: str,
+        capabilities: Mapping[str, Any] | None = None,
+        client: Mapping[str, Answer] = DECLINING,
+    ) -> Session:
         """A conversation that checks share under a name; a process that died or fell silent is replaced."""
         session = self._shared.get(name)
         if session is not None and session.silent and not session.closed:
@@ -208,9 +225,9 @@ class Server:
                 self._hung(session)
         if session is None or session.closed or session.silent:
             if session is not None:
-                session.close()
+                session.leave()
             self._shared.pop(name, None)
-            session = self._shared[name] = self.connect()
+            session = self._shared[name] = self.connect(capabilities, client)
         return session
 
     def _hung(self, session: Session) -> None:
@@ -233,11 +250,14 @@ class Server:
         """End every process."""
         for other in self._others:
             other.close()
-        if self._ahead is not None:
-            self._ahead.stop()
-            self._ahead = None
-        for session in self.sessions:
-            session.close()
+        for process in self._ahead:
+            process.dismiss()
+        sessions = [*self.sessions, *self._left]
+        for session in sessions:
+            session.leave()
+        for process in [*self._ahead, *(session.process for session in sessions)]:
+            process.stop()
+        self._ahead.clear()
 
     # What it offers
 
@@ -356,6 +376,13 @@ class Server:
         calls = [one for one in self._kept.values() if isinstance(one, Call)]
         return [one for one in calls if one.failed or one.asked or one.reply.needs_input]
 
+    def wanting_fetches(self) -> list[Reply]:
+        """The listed prompts and resources that were refused, or that ask the client for something first."""
+        replies = [one for one in self._kept.values() if isinstance(one, Reply)]
+        fetched = [one for one in replies if one.method in ("prompts/get", "resources/read")]
+        known = [one for one in fetched if NO_SUCH_NAME not in one.request.text]
+        return [one for one in known if one.error is not None or one.needs_input]
+
     def _call(self, tool: Tool, arguments: dict[str, Any]) -> Call:
         if self._silent_calls >= MOST_SILENT_CALLS:
             not_exercised(f"{MOST_SILENT_CALLS} tools did not answer, so no more are called")
@@ -470,7 +497,8 @@ class Server:
         if reply.error is None or reply.code == -32002:
             return reply.error is not None
         uri, unknown, words = reply.request.message["params"]["uri"], self.read(NO_SUCH_URI), _words(reply)
-        return uri in words and words.replace(uri, NO_SUCH_URI) == _words(unknown)
+        is_told = uri in words or reply.code == revisions.not_found(self.revision)
+        return is_told and words.replace(uri, NO_SUCH_URI) == _words(unknown)
 
     def tool_blocks(self, *types: str) -> list[Value]:
         """Every content block of these types (all if none are named) in the results of tools."""

@@ -579,6 +579,10 @@ class Session:
         """End the process."""
         self.process.stop()
 
+    def leave(self) -> None:
+        """Begin to end the process; `close` waits until it has ended."""
+        self.process.dismiss()
+
     def __enter__(self) -> Session:
         return self
 

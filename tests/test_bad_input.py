@@ -43,7 +43,7 @@ def one_line(run):
         (("--env", "NOVALUE"), "--mcp-env: NAME=VALUE, or the name of a variable set here, not 'NOVALUE'"),
         (("--cwd", "/no/such/place"), "--mcp-cwd: no such directory"),
         (("--select", "tools.def.titel-string"), "did you mean tools.def.title-string"),
-        (("--select", "mrtr"), "no check covers 'mrtr' yet"),
+        (("--select", "deprecated"), "no check covers 'deprecated' yet"),
         (("--failing-tool", "fail {"), "--mcp-failing-tool: not JSON"),
         (("--failing-tool", "fail []"), "--mcp-failing-tool: arguments are a JSON object"),
         (("--no-such-option",), "unrecognized arguments: --no-such-option"),
