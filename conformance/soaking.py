@@ -15,7 +15,7 @@ import pytest
 
 from conformance import catalogue
 from conformance.collection import probed
-from conformance.options import settings, validate, value
+from conformance.options import settings, validate, value, wanted_revisions
 from conformance.report import (
     Evidence,
     Result,
@@ -50,15 +50,15 @@ class Soaking:
         sandbox = Sandbox()
         try:
             subject = probed(config, replace(settings(config), sandbox=sandbox))
-            if len(subject.surfaces) > 1:
+            if len(subject.surfaces) > 1 and wanted_revisions(config) != ("latest",):
                 raise pytest.UsageError("--mcp-revision: a soak takes one revision")
             return self._main(config, subject)
         finally:
             sandbox.remove()
 
     def _main(self, config: pytest.Config, subject: Subject) -> int:
-        surface = subject.surfaces[0]
-        _say(subject_lines(subject))
+        surface = subject.surfaces[-1]
+        _say(subject_lines(replace(subject, surfaces=(surface,))))
         for one in surface.troubles:
             what = Blocked(one.reason, one.lines, one.stderr, one.requirement)
             self._tell(config, surface.revision, Told(0, "", what))

@@ -382,17 +382,27 @@ def serving(config: pytest.Config, chosen: Settings, wanted: Sequence[str]) -> I
     with ExitStack() as stack:
         sandbox = Sandbox()
         stack.callback(sandbox.remove)
+        settings = replace(chosen, sandbox=sandbox)
         try:
-            server = McpServer(replace(chosen, sandbox=sandbox), revision, exactly=len(named) == 1)
+            server = McpServer(settings, revision, exactly=len(named) == 1)
+            stack.callback(server.close)
+            if server.unusable and not named:
+                server = _modern(settings, stack) or server
         except CannotStart as error:
             pytest.fail(f"--mcp-server: {error}", pytrace=False)
-        stack.callback(server.close)
         if server.unusable:
             pytest.fail(server.unusable, pytrace=False)
         watch = _Watch(server)
         config.pluginmanager.register(watch)
         stack.callback(config.pluginmanager.unregister, watch)
         yield server
+
+
+def _modern(settings: Settings, stack: ExitStack) -> McpServer | None:
+    """The server in the newest modern revision, None if it speaks none."""
+    server = McpServer(settings, revisions.LATEST_MODERN, exactly=True)
+    stack.callback(server.close)
+    return None if server.unusable else server
 
 
 class _Watch:

@@ -20,7 +20,6 @@ from xml.etree import ElementTree
 from conformance import fixtures
 
 HANDSHAKE = "2025-11-25"
-DUAL_ERA = {"conformance.fixtures.reference", "conformance.fixtures.mutants"}
 REFERENCE = (sys.executable, "-m", "conformance.fixtures.reference")
 EVERYTHING = (
     *("--call", "all"),
@@ -83,9 +82,9 @@ def awkward(name: str, *arguments: str) -> tuple[str, ...]:
 def run_suite(server: Sequence[str], *options: str, cwd: Path | None = None, timeout: float = 300) -> Run:
     """Run ``mcp-conformance run`` in a process of its own and read its JUnit report.
 
-    The reference server and its mutants are run in `HANDSHAKE` unless a revision is named.
+    It is run in `HANDSHAKE` unless a revision is named.
     """
-    if set(server) & DUAL_ERA and "--revision" not in options:
+    if "--revision" not in options:
         options = ("--revision", HANDSHAKE, *options)
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "junit.xml")

@@ -1,0 +1,81 @@
+"""Which eras a server speaks is found out, and no process sees both."""
+
+import sys
+
+import pytest
+from support import REFERENCE, awkward, run_suite
+
+HANDSHAKE, MODERN = "2025-11-25", "2026-07-28"
+QUICK = ("--profile", "none", "--timeout", "3")
+LOGGED = """
+import os
+from pathlib import Path
+from conformance.fixtures.mutants import params, refused
+from conformance.fixtures.reference import SILENCE, main
+
+def spoil(server, request, reply):
+    if not isinstance(request, dict):
+        return None
+    meta = params(request).get("_meta")
+    envelope = isinstance(meta, dict) and "io.modelcontextprotocol/protocolVersion" in meta
+    era = "modern" if envelope else "handshake" if request.get("method") == "initialize" else ""
+    with Path({log!r}).open("a") as log:
+        log.write(f"{{os.getpid()}} {{era}}\\n")
+    if request.get("method") in {methods!r}:
+        {action}
+    return None
+
+main(spoil)
+"""
+
+
+def logged(log, *methods, action="return refused(request, -32601)"):
+    """The reference server, which writes down the eras that a process sees, and does not take some methods."""
+    return (sys.executable, "-c", LOGGED.format(log=str(log), methods=methods, action=action))
+
+
+def revisions_of(run):
+    return {case.revision for case in run.cases}
+
+
+def test_a_server_of_both_eras_is_tested_in_the_newest_revision_of_each(tmp_path):
+    log = tmp_path / "log"
+    options = ("--revision", "latest", "--select", "discover", "--select", "lifecycle", *QUICK)
+    run = run_suite(logged(log), *options)
+    assert run.exit == 0, run.output
+    assert run.findings == []
+    assert {case.revision for case in run.of("passed")} == {HANDSHAKE, MODERN}
+    eras = {}
+    for pid, *era in map(str.split, log.read_text().splitlines()):
+        eras.setdefault(pid, set()).update(era)
+    assert {frozenset(seen) for seen in eras.values()} == {frozenset({"handshake"}), frozenset({"modern"})}
+
+
+@pytest.mark.parametrize("code", [-32601, -32022], ids=["unknown", "unsupported"])
+def test_a_server_without_a_handshake_is_tested_in_the_modern_era_alone(tmp_path, code):
+    server = logged(tmp_path / "log", "initialize", action=f"return refused(request, {code})")
+    run = run_suite(server, "--revision", "latest", "--select", "discover", *QUICK)
+    assert run.exit == 0, run.output
+    assert revisions_of(run) == {MODERN}
+    assert run_suite(server, "--revision", HANDSHAKE, *QUICK).exit in (1, 4)
+
+
+@pytest.mark.parametrize(
+    "action", ["return refused(request, -32602)", "return SILENCE", "raise SystemExit(1)"]
+)
+def test_a_server_without_discovery_is_tested_in_the_handshake_era_alone(tmp_path, action):
+    server = logged(tmp_path / "log", "server/discover", "tools/list", action=action)
+    run = run_suite(server, "--revision", "latest", "--select", "ping", *QUICK)
+    assert revisions_of(run) - {HANDSHAKE} == set()
+    assert run.of("passed")
+
+
+def test_a_revision_of_the_other_era_is_refused_in_one_line():
+    run = run_suite(awkward("extra_members"), "--revision", MODERN, *QUICK)
+    assert run.exit == 4
+    assert "the server does not speak 2026-07-28; it offers no modern revision" in run.output
+
+
+def test_all_revisions_are_those_of_both_eras():
+    run = run_suite(REFERENCE, "--revision", "all", "--select", "tools.def.name-string", *QUICK)
+    assert {HANDSHAKE, MODERN, "2024-10-07"} <= {case.revision for case in run.of("passed")}
