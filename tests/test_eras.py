@@ -30,7 +30,7 @@ main(spoil)
 
 
 def logged(log, *methods, action="return refused(request, -32601)"):
-    """The reference server, which writes down the eras that a process sees, and does not take some methods."""
+    """The reference server, which writes down the eras that a process sees, and spoils some methods."""
     return (sys.executable, "-c", LOGGED.format(log=str(log), methods=methods, action=action))
 
 

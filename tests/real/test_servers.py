@@ -40,7 +40,7 @@ def test_a_real_server(name, tmp_path):
     places = {"ENV": str(installed(name, server)), "WORK": str(tmp_path)}
     for step in server.get("setup", ()):
         subprocess.run(filled(step, places), shell=True, check=True, timeout=60)
-    options = ["--cwd", str(tmp_path)]
+    options = ["--revision", "latest", "--cwd", str(tmp_path)]
     for variable, content in server.get("env", {}).items():
         options += ["--env", f"{variable}={filled(content, places)}"]
     run = run_suite([filled(word, places) for word in server["start"]], *options)
