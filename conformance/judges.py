@@ -19,7 +19,8 @@ from conformance.wire import show
 ANSWERED = "jsonrpc.response-every-request"
 VALIDATED = "tools.call.inputs-validated"
 CHANNEL = "tools.call.invalid-arguments-channel"
-URL_ELICITATION = -32042
+CLIENT_IS_WANTED = (-32042, -32021)
+"""The errors by which a server asks for something of the client, or of its user."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ def shape(requirement: str, *path: str) -> Judge:
 def handled(tool: Tool, revision: str, reply: Reply) -> Problem | None:
     """The judge of valid arguments: a tool result comes, in the right shape, as the output schema says."""
     problem = survival(reply)
-    if problem is not None or reply.code == URL_ELICITATION:
+    if problem is not None or reply.code in CLIENT_IS_WANTED or reply.needs_input:
         return problem
     if reply.error is not None:
         id = "tools.call.schema-honest" if reply.code == -32602 else "tools.call.execution-error-as-result"

@@ -38,7 +38,7 @@ LEAN = (
 """Without what pytest does around each of a thousand checks that no verdict depends on."""
 PATIENCE = ("--timeout", "5", "--start-timeout", "5")
 SEES_ALL = "jsonrpc.message-shape"
-"""A rule in the chapter of the fuzzing and of the look at every message, which speak of other chapters."""
+"""The rule of the look at every message, which speaks of other chapters."""
 CITED = {check.name: set(check.requirements) for check in checks()}
 
 
@@ -53,8 +53,8 @@ def chapters(one):
     """The options that select the chapters of what a mutant breaks; none for the whole suite."""
     if os.environ.get("MUTANTS") == "whole" or one.name in IN_PASSING:
         return []
-    families = {id.partition(".")[0] for id in (*one.breaks, *one.also, SEES_ALL)}
-    return [word for family in sorted(families) for word in ("--select", family)]
+    families = {id.partition(".")[0] for id in (*one.breaks, *one.also)}
+    return [word for selected in (*sorted(families), SEES_ALL) for word in ("--select", selected)]
 
 
 @pytest.mark.parametrize("one", all_mutants(), ids=lambda one: one.name)
