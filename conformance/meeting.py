@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,7 +10,7 @@ from typing import Any
 
 from conformance import client, revisions
 from conformance.generation import NoExample
-from conformance.rounds import input_requests
+from conformance.rounds import input_requests, more_rounds
 from conformance.server import Call, Server
 from conformance.session import FEATURES, Answer, Closed, Reply, Session
 from conformance.surface import Tool
@@ -33,12 +33,31 @@ class Client:
 
 
 @dataclass(frozen=True)
+class Fetch:
+    """A prompt or resource that was fetched: every round of it, and what the server asked for meanwhile."""
+
+    rounds: tuple[Reply, ...]
+    asked: tuple[Value, ...]
+
+    @property
+    def reply(self) -> Reply:
+        """What became of it in the end."""
+        return self.rounds[-1]
+
+
+@dataclass(frozen=True)
 class Meeting:
-    """A conversation with a client, the tools called in it, and the answer to a ping at its end."""
+    """A conversation with a client, the tools called and the things fetched in it, and a ping at its end."""
 
     session: Session
     calls: tuple[Call, ...]
+    fetches: tuple[Fetch, ...]
     end: Reply
+
+    @property
+    def requests(self) -> tuple[Call | Fetch, ...]:
+        """All that was called and fetched, in order."""
+        return (*self.calls, *self.fetches)
 
     def asked(self, *methods: str) -> list[Value]:
         """What the server asked for by these methods (all if none are named)."""
@@ -46,7 +65,7 @@ class Meeting:
 
     def asking(self, method: str) -> list[Call]:
         """The calls during which the server asked for this."""
-        return [call for call in self.calls if any(each.json["method"] == method for each in call.asked)]
+        return [call for call in self.calls if _asks(call.asked, method)]
 
     def answer(self, asked: Value) -> Value:
         """What the client answered when it was asked; null if it left that open."""
@@ -59,8 +78,8 @@ class Meeting:
 
     def _input(self, asked: Value) -> Value:
         """What the client sent with the retry of the request that was answered by asking for it."""
-        for call in self.calls:
-            for before, after in pairwise(call.rounds):
+        for request in self.requests:
+            for before, after in pairwise(request.rounds):
                 for key, wanted in input_requests(before).items():
                     if wanted is asked.json:
                         given = Value(after.request.message, "", (after.request,))
@@ -72,10 +91,16 @@ class Meeting:
 
         The last one is the ping, if the server ended after an answer.
         """
-        yield from (call.reply for call in self.asking(method) if call.reply.fault is not None)
-        last = self.calls[-1].asked if self.calls else self.asked()
-        if isinstance(self.end.fault, Closed) and any(each.json["method"] == method for each in last):
+        for request in self.requests:
+            if request.reply.fault is not None and _asks(request.asked, method):
+                yield request.reply
+        last = self.requests[-1].asked if self.requests else self.asked()
+        if isinstance(self.end.fault, Closed) and _asks(last, method):
             yield self.end
+
+
+def _asks(asked: Iterable[Value], method: str) -> bool:
+    return any(each.json["method"] == method for each in asked)
 
 
 def everything(revision: str) -> dict[str, Any]:
@@ -117,13 +142,14 @@ def meet(server: Server, met: Client) -> Meeting:
     """The conversation with a client, held once.
 
     An able client finds out which tools ask for something: those that are listed for it alone, that failed
-    without it, or that asked although there was nothing to ask for.  The other clients call these tools.
-    Raises `Blocked` for the check that first meets a call of the able client's without an answer.
+    without it, or that asked although there was nothing to ask for; and so it does with the prompts and
+    resources of a modern server.  The other clients meet these.
+    Raises `Blocked` for the check that first meets a request of the able client's without an answer.
     """
-    tools = _asking(server) if met is not ABLE else _failed(server)
-    meeting: Meeting = server.once(f"meeting {met.name}", lambda: _held(server, met, tools))
+    wanted = _asking(server) if met is not ABLE else _failed(server)
+    meeting: Meeting = server.once(f"meeting {met.name}", lambda: _held(server, met, *wanted))
     if met is ABLE:
-        replies = [call.reply for call in meeting.calls]
+        replies = [request.reply for request in meeting.requests]
         for reply in [*replies, meeting.end] if meeting.session.closed else replies:
             if reply.fault is not None:
                 reason = f"{reply.method} was not answered to a client with every capability: {reply.fault}"
@@ -131,24 +157,55 @@ def meet(server: Server, met: Client) -> Meeting:
     return meeting
 
 
-def _asking(server: Server) -> list[Tool]:
-    return [call.tool for call in meet(server, ABLE).calls if call.asked]
-
-
-def _failed(server: Server) -> list[Tool]:
-    server.calls()
-    return [call.tool for call in server.wanting() if not server.is_slow(call)]
-
-
-def _held(server: Server, met: Client, tools: Sequence[Tool]) -> Meeting:
-    answers = dict(met.answers)
+def answers_of(server: Server, met: Client) -> Mapping[str, Answer]:
+    """What a client answers to this server."""
     if met.has_root and server.settings.sandbox is not None:
-        answers["roots/list"] = client.opens_folder(server.settings.sandbox.work)
-    with server.fresh(met.declares(server.revision), answers) as session:
+        return {**met.answers, "roots/list": client.opens_folder(server.settings.sandbox.work)}
+    return met.answers
+
+
+Wanted = tuple[list[Tool], list[Reply]]
+"""The tools to call, and the replies to requests for prompts and resources that are to be made again."""
+
+
+def _asking(server: Server) -> Wanted:
+    meeting = meet(server, ABLE)
+    tools = [call.tool for call in meeting.calls if call.asked]
+    return tools, [fetch.rounds[0] for fetch in meeting.fetches if fetch.asked]
+
+
+def _failed(server: Server) -> Wanted:
+    server.calls()
+    tools = [call.tool for call in server.wanting() if not server.is_slow(call)]
+    if not revisions.is_modern(server.revision):
+        return tools, []
+    server.prompts()
+    server.resources()
+    return tools, server.wanting_fetches()
+
+
+def _held(server: Server, met: Client, tools: Sequence[Tool], fetches: Sequence[Reply]) -> Meeting:
+    with server.fresh(met.declares(server.revision), answers_of(server, met)) as session:
         session.settle()
         new = _new_tools(server, session) if met is ABLE else []
         calls = tuple(_calls(server, session, [*tools, *new]))
-        return Meeting(session, calls, session.settle())
+        return Meeting(session, calls, tuple(_fetches(session, fetches)), session.settle())
+
+
+def _fetches(session: Session, wanted: Sequence[Reply]) -> Iterator[Fetch]:
+    for reply in wanted:
+        if not session.closed:
+            yield _fetched(session, reply)
+
+
+def _fetched(session: Session, wanted: Reply) -> Fetch:
+    """The same prompt or resource once more, in this conversation."""
+    before = len(session.lines)
+    params = wanted.request.message["params"]
+    own = {name: value for name, value in params.items() if name != "_meta"}
+    reply = session.request(wanted.method, own)
+    rounds = (reply, *more_rounds(session, reply))
+    return Fetch(rounds, tuple(session.asked(*FEATURES, since=before)))
 
 
 def _new_tools(server: Server, session: Session) -> list[Tool]:

@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from conformance.session import Reply, Session
-from conformance.wire import ABSENT
+from conformance.value import Value, members
+from conformance.wire import ABSENT, Kind, id_key, kind
 
 MOST_ROUNDS = 10
+MOST_ROUNDS_OF_TOOLS = 102
+"""How often a request is made again whose server lets a model use tools: longer than any model here wants."""
 RETRY = ("inputResponses", "requestState")
 """The members of params that only a retry has."""
 
 
 def more_rounds(session: Session, reply: Reply) -> list[Reply]:
-    """Every further reply when the session's client gives what it is asked for, `MOST_ROUNDS` at most.
+    """Every further reply when the session's client gives what it is asked for, within limits.
 
     It ends with the first reply that asks for nothing, or for something that the client does not give.
     """
     replies: list[Reply] = []
-    while reply.needs_input and len(replies) < MOST_ROUNDS:
+    while reply.needs_input and len(replies) < _most_rounds(reply):
         responses = input_responses(session, reply)
         if responses is None:
             break
-        reply = retried(session, reply, responses)
+        reply = retried(session, reply, responses or ABSENT)
         replies.append(reply)
     return replies
+
+
+def _most_rounds(reply: Reply) -> int:
+    wanted = [Value(one) for one in input_requests(reply).values()]
+    return MOST_ROUNDS_OF_TOOLS if members(wanted, "params", "tools") else MOST_ROUNDS
 
 
 def input_responses(session: Session, reply: Reply) -> dict[str, Any] | None:
@@ -59,3 +67,16 @@ def retry_of(reply: Reply, responses: Any = ABSENT, state: Any = ABSENT) -> dict
     params["_meta"] = {name: value for name, value in asked["_meta"].items() if name != "progressToken"}
     more = zip(RETRY, (responses, state), strict=True)
     return {**params, **{name: value for name, value in more if value is not ABSENT}}
+
+
+def replies_in(session: Session) -> Iterator[Reply]:
+    """Every answer in a conversation whose request is known, in order."""
+    requests = {}
+    for line in session.lines:
+        for message in line.parts():
+            if line.sent and kind(message) is Kind.REQUEST:
+                requests[id_key(message["id"])] = line
+            elif not line.sent and kind(message) in (Kind.RESULT, Kind.ERROR):
+                request = requests.get(id_key(message.get("id", ABSENT)))
+                if request is not None:
+                    yield Reply(request, line, message)

@@ -11,14 +11,14 @@ from conformance.checks import suites_directory
 
 ROOT = Path(conformance.__file__).parent
 LAYERS = [
-    {"wire", "revisions", "catalogue", "checks", "sandbox", "schema", "uris"},
+    {"wire", "revisions", "catalogue", "checks", "sandbox", "schema", "uris", "climbing"},
     {"value", "process", "dialects", "challenges", "messages"},
-    {"session", "generation"},
+    {"session", "generation", "subschemas"},
     {"transcript", "client", "progress", "rounds"},
     {"verdict", "surface", "window"},
     {"server", "report", "replaying", "testing", "invariants"},
-    {"judges", "targets", "meeting", "ecosystem", "conversation"},
-    {"proving", "cancelling", "tasks", "machine", "drills"},
+    {"judges", "targets", "meeting", "ecosystem", "conversation", "envelope", "logs"},
+    {"proving", "sameness", "asking", "cancelling", "listening", "tasks", "machine", "drills"},
     {"fuzzing", "protocol"},
     {"options", "soak"},
     {"collection"},

@@ -1,0 +1,102 @@
+"""Requests of several rounds: what is asked again, and how."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from support import EVERYTHING, REFERENCE, run_suite
+
+from conformance.asking import cut, spoilt
+from conformance.meeting import ABLE
+from conformance.process import Process
+from conformance.rounds import MOST_ROUNDS, input_requests, more_rounds, replies_in, retry_of
+from conformance.session import Session
+
+MODERN = "2026-07-28"
+ODD = (sys.executable, str(Path(__file__).with_name("asks_oddly.py")))
+
+
+@pytest.fixture
+def able():
+    """A conversation of an able client with the server that asks oddly."""
+    process = Process(list(ODD))
+    with Session(
+        process, revision=MODERN, capabilities=ABLE.declares(MODERN), client=ABLE.answers
+    ) as session:
+        session.open()
+        yield session
+
+
+def call(session, name, **arguments):
+    return session.request(
+        "tools/call", {"name": name, "arguments": arguments, "_meta": {"progressToken": 1}}
+    )
+
+
+def test_a_request_goes_on_until_it_is_done(able):
+    asked = call(able, "ask")
+    done = more_rounds(able, asked)[-1]
+    assert asked.needs_input
+    assert not done.needs_input
+    assert "This is" in done.result["content"][0]["text"]
+
+
+def test_who_never_has_enough_is_left_after_some_rounds(able):
+    replies = more_rounds(able, call(able, "summarize", text="a"))
+    assert len(replies) == MOST_ROUNDS
+    assert all(reply.needs_input for reply in replies)
+
+
+def test_a_state_alone_is_sent_back_alone(able):
+    asked = call(able, "folders")
+    second, third = more_rounds(able, asked)
+    assert input_requests(asked) == {}
+    assert "inputResponses" not in second.request.message["params"]
+    assert "inputResponses" in third.request.message["params"]
+    assert not third.needs_input
+
+
+def test_a_client_that_lacks_an_answer_asks_no_more(able):
+    able.client = {}
+    assert more_rounds(able, call(able, "ask")) == []
+
+
+def test_a_retry_has_an_id_and_no_token_of_the_first_round(able):
+    asked = call(able, "ask")
+    retry = retry_of(asked, {"a": 1})
+    assert "progressToken" not in retry["_meta"]
+    assert retry["inputResponses"] == {"a": 1}
+    assert retry["requestState"] == asked.result["requestState"]
+    ids = [reply.request.message["id"] for reply in [asked, *more_rounds(able, asked)]]
+    assert len(ids) == len(set(ids))
+
+
+def test_replies_are_found_with_their_requests(able):
+    asked = call(able, "ask")
+    assert [reply.method for reply in replies_in(able)] == ["server/discover", "tools/call"]
+    assert list(replies_in(able))[-1].request is asked.request
+
+
+@pytest.mark.parametrize("state", ["a", "ab", "v1.sealed-note", "1234567890", "{}"])
+def test_a_spoilt_state_is_another_one_of_the_same_length(state):
+    changed = list(spoilt(state))
+    assert changed
+    assert all(len(other) == len(state) and other != state for other in changed)
+
+
+def test_a_state_is_cut_at_its_seal_too():
+    assert cut("note.seal.mark") == ["note.seal.", "note.seal"]
+    assert cut("a") == []
+
+
+def test_odd_ways_to_ask_are_let_pass():
+    run = run_suite(ODD, "--revision", MODERN, "--profile", "none", *EVERYTHING)
+    assert [case.text for case in run.findings if case.requirement != "mrtr.tampered-state"] == []
+    assert [case.outcome for case in run.findings] == ["informed"]
+    assert run.exit == 0, run.output
+
+
+def test_every_way_of_asking_is_judged_on_the_reference():
+    run = run_suite(REFERENCE, "--revision", MODERN, "--profile", "none", "--select", "mrtr", *EVERYTHING)
+    assert run.of("skipped") == []
+    assert run.findings == []
