@@ -37,6 +37,8 @@ LEAN = (
 )
 """Without what pytest does around each of a thousand checks that no verdict depends on."""
 PATIENCE = ("--timeout", "5", "--start-timeout", "5")
+FUZZING = "jsonrpc"
+"""The chapter of the fuzzing, which speaks of other chapters."""
 SEES_ALL = "jsonrpc.message-shape"
 """The rule of the look at every message, which speaks of other chapters."""
 CITED = {check.name: set(check.requirements) for check in checks()}
@@ -54,7 +56,8 @@ def chapters(one):
     if os.environ.get("MUTANTS") == "whole" or one.name in IN_PASSING:
         return []
     families = {id.partition(".")[0] for id in (*one.breaks, *one.also)}
-    return [word for selected in (*sorted(families), SEES_ALL) for word in ("--select", selected)]
+    also = FUZZING if one.name in FUZZED else SEES_ALL
+    return [word for selected in (*sorted(families), also) for word in ("--select", selected)]
 
 
 @pytest.mark.parametrize("one", all_mutants(), ids=lambda one: one.name)
