@@ -32,6 +32,11 @@ def is_modern(revision: str) -> bool:
     return revision in MODERN
 
 
+def not_found(revision: str) -> int:
+    """The code of the error for a resource that does not exist."""
+    return -32602 if is_modern(revision) else -32002
+
+
 CONTENT_TYPES = {
     "2024-10-07": frozenset[str](),
     "2024-11-05": frozenset({"text", "image", "resource"}),

@@ -26,6 +26,8 @@ NO_ID = (id_key(None), id_key(ABSENT))
 """How answers are filed that name no request."""
 IDENTIFIERS = {"tools": "name", "prompts": "name", "resources": "uri", "resourceTemplates": "uriTemplate"}
 """The member that identifies an item of each list."""
+LISTED = {"tools": "tools/list", "prompts": "prompts/list", "resources": "resources/list"}
+"""A list of each feature."""
 FEATURES = {
     "roots/list": "roots",
     "sampling/createMessage": "sampling",
@@ -266,6 +268,7 @@ class Session:
         self.lines: list[Line] = []
         self.unended: Line | None = None
         self.hello: Reply | None = None
+        self.settled: tuple[Line, ...] = ()
         self.closed = False
         self.silent = False
         self.flooded = False
@@ -290,8 +293,18 @@ class Session:
         return pulse(self.revision)
 
     def open(self, timeout: float | None = None) -> Reply:
-        """Open the conversation as its revision has it: what the server said of itself."""
-        return self.discover(timeout) if self.is_modern else self.initialize(timeout)
+        """Open the conversation as its revision has it: what the server said of itself.
+
+        In a modern revision a list is asked for too: discovery alone does not tell a server of which era the
+        conversation is to be.
+        """
+        if not self.is_modern:
+            return self.initialize(timeout)
+        hello = self.discover(timeout)
+        listed = [method for feature, method in LISTED.items() if self.declares(feature)]
+        if hello.value is not None and listed:
+            self.settled = self.request(listed[0], timeout=timeout).lines
+        return hello
 
     def discover(self, timeout: float | None = None) -> Reply:
         """Ask a modern server what it offers."""

@@ -140,7 +140,8 @@ class Trouble:
 class Surface:
     """What the server offers in one revision, as probed once before the run.
 
-    ``refused`` is what it offered instead, when it does not speak the one asked for.
+    ``refused`` is what it offered instead, when it does not speak the one asked for.  ``settled`` is what was
+    said after ``hello`` to open the conversation.
     """
 
     revision: str
@@ -149,6 +150,7 @@ class Surface:
     troubles: tuple[Trouble, ...] = ()
     noise: int = 0
     refused: str = ""
+    settled: tuple[Line, ...] = ()
 
     @property
     def result(self) -> Value:
@@ -165,7 +167,7 @@ class Surface:
     @property
     def opening(self) -> tuple[Line, ...]:
         """The lines that opened the conversation."""
-        return self.hello if self.is_modern else (*self.hello, INITIALIZED)
+        return (*self.hello, *self.settled) if self.is_modern else (*self.hello, INITIALIZED)
 
     @property
     def asked(self) -> str:
@@ -206,6 +208,7 @@ class Surface:
             troubles=tuple(Trouble(**{**one, "lines": _lines(one["lines"])}) for one in data["troubles"]),
             noise=data["noise"],
             refused=data["refused"],
+            settled=_lines(data["settled"]),
         )
 
 
@@ -252,7 +255,9 @@ def opened(settings: Settings, session: Session, *, exactly: bool, timeout: floa
     if exactly and session.revision != revision:
         return Surface(revision, hello.lines, refused=session.revision)
     tools, troubles = _probe_tools(session)
-    return Surface(session.revision, hello.lines, tools, troubles, len(session.noise()))
+    return Surface(
+        session.revision, hello.lines, tools, troubles, len(session.noise()), settled=session.settled
+    )
 
 
 def _refused(session: Session, hello: Reply) -> str:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.meeting import ABLE, meet
+from conformance import revisions
+from conformance.envelope import exchanges, modern_messages, said_of
+from conformance.meeting import ABLE, everything, meet
+from conformance.server import NO_SUCH_URI
 from conformance.value import members
 from conformance.verdict import (
     Blocked,
@@ -18,6 +21,11 @@ from conformance.verdict import (
 from conformance.wire import Kind, kind, show
 
 JSON_RPC_CODES = (-32700, -32600, -32601, -32602, -32603)
+HEADER_MISMATCH, LACKS_CAPABILITY = -32020, -32021
+MCP_CODES = (HEADER_MISMATCH, LACKS_CAPABILITY, revisions.UNSUPPORTED_VERSION)
+RETIRED_CODES = (-32002, -32042)
+LEGACY, RESERVED_BY_MCP, RESERVED = range(-32019, -31999), range(-32099, -32019), range(-32768, -32099)
+"""Codes of older servers, those that only MCP may define, and the rest that nobody may choose."""
 LONGEST_MESSAGE = 300
 
 
@@ -114,6 +122,75 @@ def test_the_code_for_an_elicitation_by_url_lists_it(server):
     for reply in some([reply for reply in replies if reply.code == -32042], "no tool answers -32042"):
         wanted = "data.elicitations: an array of objects with mode url, elicitationId, url and message"
         expect(reply.error_value, lists_elicitations(reply.error), wanted)
+
+
+# What a code stands for since 2026-07-28
+
+
+@pytest.mark.requirement("errors.defined-meaning", "errors.defined-codes-meaning")
+def test_the_codes_of_the_protocol_have_their_meaning(server, traffic):
+    meet(server, ABLE)
+    errors = [(request, error) for request, reply in exchanges(server) for error in members([reply], "error")]
+    for request, error in some(errors, "no request was refused"):
+        expected = what_would_fit(request, error)
+        if expected:
+            raise Finding(expected, str(error), error.lines)
+
+
+@pytest.mark.requirement("errors.reserved-range")
+def test_a_code_that_is_reserved_is_a_defined_one(server, traffic):
+    expect_none(server, [code for code in RESERVED_BY_MCP if code not in (*MCP_CODES, *RETIRED_CODES)])
+
+
+@pytest.mark.requirement("errors.retired-codes")
+def test_a_code_that_is_retired_is_not_used(server, traffic):
+    if server.declares("resources"):
+        server.read(NO_SUCH_URI)
+    meet(server, ABLE)
+    expect_none(server, RETIRED_CODES)
+
+
+@pytest.mark.requirement("errors.application-range", "errors.app-codes-outside")
+def test_a_code_of_the_server_is_outside_of_what_is_reserved(server, traffic):
+    expect_none(server, [code for code in RESERVED if code not in JSON_RPC_CODES])
+
+
+@pytest.mark.requirement("errors.legacy-range")
+def test_a_code_of_older_servers_is_not_used(server, traffic):
+    codes = [code for code in LEGACY if code not in RETIRED_CODES]
+    expect_none(server, codes, advisory=True)
+
+
+def expect_none(server, codes, *, advisory=False):
+    """Raise a `Finding` if an error has one of these codes."""
+    found = members(some(modern_messages(server, Kind.ERROR), "no request was refused"), "error")
+    wrong = [error for error in found if (code := error.get("code")) is not None and code.json in codes]
+    if wrong:
+        raise Finding("a code that is free or defined", str(wrong[0]), wrong[0].lines, advisory=advisory)
+
+
+def what_would_fit(request, error):
+    """What is expected instead of an error whose code means something else; empty if it fits."""
+    code = error.get("code")
+    lacking = error.get("data", "requiredCapabilities")
+    version = said_of(request, revisions.PROTOCOL_VERSION)
+    if code is None or code.json not in MCP_CODES:
+        return ""
+    if code.json == HEADER_MISMATCH:
+        return "another code, as there are no headers on stdio"
+    if code.json == revisions.UNSUPPORTED_VERSION and request["method"] != "initialize":
+        return "another code, as this version is served" if version in revisions.MODERN else ""
+    if code.json == LACKS_CAPABILITY and lacking is not None and lacking.is_a(dict):
+        able, declared = everything(revisions.LATEST_MODERN), said_of(request, revisions.CLIENT_CAPABILITIES)
+        nothing_lacks = has_all(declared, able) and lacking.json.keys() <= able.keys()
+        return "another code, as the request declares all there is" if nothing_lacks else ""
+    return ""
+
+
+def has_all(declared, wanted):
+    """Whether each member of an object is there in another, with all that is in it."""
+    given = isinstance(declared, dict)
+    return given and all(name in declared and has_all(declared[name], wanted[name]) for name in wanted)
 
 
 def lists_elicitations(error):

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from conformance.envelope import modern_messages
+from conformance.meeting import ABLE, meet
 from conformance.verdict import Finding
 from conformance.wire import BYTE_ORDER_MARK, NOT_UTF_8, Kind, glued, kind, shorten, torn
 
@@ -55,6 +57,14 @@ def test_what_is_written_is_utf_8(server, traffic):
     for line in [line for session in server.sessions for line in session.said]:
         if line.raw.startswith(BYTE_ORDER_MARK) or is_undecodable(line):
             raise Finding("UTF-8 without a byte order mark", repr(line.raw[:200]), [line])
+
+
+@pytest.mark.requirement("stdio.no-server-requests")
+def test_the_server_writes_no_requests(server, traffic):
+    meet(server, ABLE)
+    asked = modern_messages(server, Kind.REQUEST)
+    if asked:
+        raise Finding("no request of the server's", str(asked[0]), asked[0].lines)
 
 
 # What the server reads

@@ -1,0 +1,213 @@
+"""Each request stands for itself, whatever came before it (spec: basic, "Statelessness").
+
+Most is seen in one process whose first message is a list request, and in the conversation all checks share.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance import revisions
+from conformance.asking import is_refused, responses_to, still_works, unfinished
+from conformance.envelope import first_talk, said_of
+from conformance.meeting import ABLE, answers_of, everything, meet
+from conformance.rounds import input_requests, retried
+from conformance.session import FEATURES
+from conformance.surface import LISTS
+from conformance.verdict import Finding, expect_result, heard, not_exercised, some
+from conformance.wire import ABSENT
+
+STRANGERS = (
+    {"name": "ExampleHost", "version": "9.9.9", "title": "Example"},
+    {"name": "conformance-other", "version": "0"},
+)
+MOST_CALLS = 10
+COMPARED = ("tools/list", "prompts/list", "resources/list")
+
+
+# What came before
+
+
+@pytest.mark.requirement("stateless.no-prior-context", "stateless.discover-not-required")
+def test_the_first_request_may_be_any(server):
+    if not server.listing():
+        not_exercised("the server offers no list")
+    _, reply = first_talk(server)
+    if heard(reply).value is None:
+        raise Finding("a result, as after server/discover", str(reply), reply.lines)
+
+
+@pytest.mark.requirement("stateless.no-prior-context", "stateless.capabilities-not-inferred")
+def test_capabilities_are_those_of_the_request(server):
+    expect_own_capabilities(server, capability_talk(server)[:3])
+
+
+@pytest.mark.requirement("stateless.capabilities-not-inferred")
+def test_capabilities_are_not_those_of_a_request_under_way(server):
+    expect_own_capabilities(server, capability_talk(server)[3:])
+
+
+# Who asks
+
+
+@pytest.mark.requirement("stateless.interleaved-clients")
+def test_several_clients_may_take_turns(server):
+    session, methods = first_talk(server)[0], some(server.listing(), "the server offers no list")
+    pairs = [(method, who) for method in methods for who in (*STRANGERS, session.client_info)]
+    sent = [
+        (method, session.send(method, meta_of(who, f"turn-{at}"))) for at, (method, who) in enumerate(pairs)
+    ]
+    for method, request in sent:
+        reply = session.await_reply(request)
+        result, member = expect_result(reply), LISTS[method][1]
+        if result.get(member) is None:
+            raise Finding(f"the answer to {method}, with {member}", str(reply), reply.lines)
+
+
+@pytest.mark.requirement("stateless.identity-neutral")
+def test_who_asks_changes_nothing(server):
+    methods = some(server.listing(), "the server offers no list")
+    session = first_talk(server)[0]
+    usual = session.client_info
+    for method in methods:
+        before, *others, after = [listed_for(session, method, who) for who in (usual, *STRANGERS, usual)]
+        for who, other in zip(STRANGERS, others, strict=True):
+            if names(before) == names(after) != names(other):
+                got = f"{', '.join(different(before, other))} only for one of them"
+                lines = (*before.replies[0].lines, *other.replies[0].lines)
+                raise Finding(f"the same {method} for {usual['name']} and {who['name']}", got, lines)
+
+
+# Which process is asked
+
+
+@pytest.mark.requirement("stateless.list-invariant")
+def test_the_lists_are_the_same_in_every_process(server):
+    for method in some(compared(server), "the server offers no list"):
+        first, second = server.walk(method), walk_elsewhere(server, method)
+        if names(first) != names(second) and not first.trouble and not second.trouble:
+            again = [server.session.walk(*listing(method)), walk_elsewhere(server, method)]
+            if [names(first), names(second)] == list(map(names, again)):
+                got = f"{', '.join(different(first, second))} only in one of two processes"
+                lines = (*first.replies[0].lines, *second.replies[0].lines)
+                raise Finding(f"the same {method} in each", got, lines)
+
+
+@pytest.mark.requirement("stateless.list-invariant")
+def test_calls_that_only_read_leave_the_lists_alone(server):
+    calls, methods = reading_calls(server), some(compared(server), "the server offers no list")
+    with server.fresh() as session:
+        before = [session.walk(*listing(method)) for method in methods]
+        for call in calls:
+            heard(session.request("tools/call", {"name": call.tool.name, "arguments": call.arguments}))
+        after = [session.walk(*listing(method)) for method in methods]
+    for one, other in zip(before, after, strict=True):
+        if names(one) != names(other) and names(one) == names(walk_elsewhere(server, one.method)):
+            got = f"{', '.join(different(one, other))} only before or after them"
+            raise Finding(f"the same {one.method} after calls that only read", got, other.replies[0].lines)
+
+
+@pytest.mark.requirement("stateless.no-connection-affinity")
+def test_a_page_may_be_asked_of_another_process(server):
+    for walk in some(server.paged(), "no list has a second page"):
+        cursor = {"cursor": next(cursor.json for cursor in walk.cursors if cursor.is_a(str))}
+        with server.fresh() as session:
+            reply = heard(session.request(walk.method, cursor))
+        if reply.value is None and server.session.request(walk.method, cursor).value is not None:
+            raise Finding("the next page, as from the first process", str(reply), reply.lines, advisory=True)
+
+
+@pytest.mark.requirement("stateless.no-connection-affinity")
+def test_a_request_may_be_retried_in_another_process(server):
+    asked = some(unfinished(server).asked, "nothing asks for anything a second time")
+    with server.fresh(ABLE.declares(server.revision), answers_of(server, ABLE)) as session:
+        for asker, first in asked:
+            reply = heard(retried(session, first, responses_to(session, first) or ABSENT))
+            taken = len(asker.rounds) > 1 and not is_refused(asker.rounds[1])
+            if taken and is_refused(reply) and still_works(server, asker):
+                raise Finding("what the first process answers", str(reply), reply.lines, advisory=True)
+
+
+def capability_talk(server):
+    """The replies to a call that asks for something: three one by one, and three made at once."""
+    return server.once("talk of capabilities", lambda: hold_capability_talk(server))
+
+
+def hold_capability_talk(server):
+    params = list(params_of(server, asking(server)))
+    with server.fresh() as session:
+        replies = [session.request("tools/call", one) for one in params]
+        sent = [session.send("tools/call", one) for one in params]
+        return replies + [session.await_reply(one) for one in sent]
+
+
+def asking(server):
+    """A call of an able client that was answered by asking for something, of which others were not asked."""
+    asked = [call for call in meet(server, ABLE).calls if input_requests(call.rounds[0])]
+    wanting = {call.tool.name: call for call in server.wanting()}
+    found = [call for call in asked if call.tool.name in wanting and not wanting[call.tool.name].asked]
+    return some(found, "no tool asks the client for something")[0]
+
+
+def params_of(server, call):
+    """The params of the call for an able client, for one that is not, and for an able one."""
+    able = everything(server.revision)
+    for declared in (able, {}, able):
+        meta = {revisions.CLIENT_CAPABILITIES: declared}
+        yield {"name": call.tool.name, "arguments": call.arguments, "_meta": meta}
+
+
+def expect_own_capabilities(server, replies):
+    """Raise a `Finding` unless what is asked for with each reply is what its request declares."""
+    for reply in map(heard, replies):
+        declared = said_of(reply.request.message, revisions.CLIENT_CAPABILITIES)
+        asked = [one.get("method") for one in input_requests(reply).values() if isinstance(one, dict)]
+        if any(FEATURES.get(method, "") not in declared for method in asked):
+            expected = "nothing asked for that another request declared, and this one does not"
+            raise Finding(expected, str(reply), reply.lines)
+        if declared and not asked and asks_again(server, reply):
+            expected = "the same as when no request came before that declared less"
+            raise Finding(expected, str(reply), reply.lines)
+
+
+def asks_again(server, reply):
+    """Whether a process that heard of nobody less able asks for something when the same call is made."""
+    with server.fresh(everything(server.revision)) as session:
+        return bool(input_requests(heard(session.request("tools/call", reply.request.message["params"]))))
+
+
+def meta_of(who, token):
+    return {"_meta": {revisions.CLIENT_INFO: who, "progressToken": token}}
+
+
+def listing(method):
+    return method, LISTS[method][1]
+
+
+def walk_elsewhere(server, method):
+    """A list in the process whose first message was a list request."""
+    return first_talk(server)[0].walk(*listing(method))
+
+
+def compared(server):
+    return [method for method in server.listing() if method in COMPARED]
+
+
+def listed_for(session, method, who):
+    session.client_info = who
+    return session.walk(*listing(method))
+
+
+def names(walk):
+    return set(walk.names())
+
+
+def different(one, other):
+    return sorted(names(one) ^ names(other))
+
+
+def reading_calls(server):
+    """Some calls of tools that say of themselves that they only read."""
+    calls = [call for call in server.calls() if call.tool.read_only and call.reply.value is not None]
+    quick = [call for call in calls if not server.is_slow(call)]
+    return some(quick[:MOST_CALLS], "no tool that may be called only reads")
