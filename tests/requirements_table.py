@@ -17,10 +17,8 @@ HEAD = """\
 Every rule of the catalogue, with what proves it. `mcp-conformance explain ID` tells a rule in full.
 This page is made by `python tests/requirements_table.py`, and a test keeps it fresh.
 
-A rule without a check says why: either no client can observe it, or it came with a revision that is not
-tested yet.
+A rule without a check says why no client can observe it.
 """
-LATER = "only in 2026-07-28, which is not tested yet"
 
 
 def table():
@@ -43,9 +41,7 @@ def summary(rows):
     """Say how many rules are checked."""
     tested = [row for row in rows if row.id in checked()]
     unseen = [row for row in rows if row.untestable]
-    later = [row for row in rows if reason(row) == LATER]
-    counts = f"{len(tested)} checked, {len(unseen)} that no client can observe, {len(later)} {LATER}"
-    yield f"{len(rows)} rules: {counts}."
+    yield f"{len(rows)} rules: {len(tested)} checked, {len(unseen)} that no client can observe."
 
 
 def line(row, mutants):
@@ -58,18 +54,16 @@ def line(row, mutants):
 
 def since(row):
     """Return the revisions a rule holds in, shortened if they follow each other."""
-    known = [*revisions.HANDSHAKE, "2026-07-28"]
+    known = revisions.KNOWN
     first, last = known.index(row.revisions[0]), known.index(row.revisions[-1])
-    if list(row.revisions) != known[first : last + 1] or first == last:
+    if row.revisions != known[first : last + 1] or first == last:
         return ", ".join(row.revisions)
     return f"{row.revisions[0]} to {row.revisions[-1]}"
 
 
 def reason(row):
     """Return why a rule has no check; empty if there is no reason."""
-    if row.untestable:
-        return f"none: {row.untestable}"
-    return LATER if not set(row.revisions) & set(revisions.HANDSHAKE) else ""
+    return f"none: {row.untestable}" if row.untestable else ""
 
 
 if __name__ == "__main__":
