@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from conformance import revisions
 from conformance.client import ACCEPTING, WAITING
+from conformance.logs import MESSAGE, with_level
 from conformance.meeting import ABLE, everything, meet
 from conformance.progress import progress_in, token_of
 from conformance.server import Call, Server
@@ -24,41 +27,66 @@ LONGEST = 15.0
 class Cancelled:
     """A call that was cancelled; ``read`` counts the lines until the server had read that, None if unknown.
 
-    ``held``: it was waiting for the client's answer, which was given only after that.  ``tells``: the tool
-    tells its progress several times.
+    ``held``: it was waiting for the client's answer, which was given only after that.  ``usual`` is the same
+    call when it is not cancelled.
     """
 
     session: Session
     request: Line
+    cancellation: Line
+    usual: Call
     held: bool
-    tells: bool
     read: int | None
+
+    @property
+    def tells(self) -> bool:
+        """Whether the tool tells its progress several times."""
+        return len(self.usual.progress) >= STEPS
 
     @property
     def answers(self) -> list[Value]:
         """The answers to the request, but for one that may have crossed the cancellation."""
-        start, wanted = 0 if self.held else self.read, id_key(self.request.message["id"])
+        wanted = id_key(self.request.message["id"])
         return [
             Value(message, "", (self.request, line))
-            for line in self.session.lines[start:]
+            for number, line in enumerate(self.session.lines)
             for message in line.parts()
             if not line.sent
             and kind(message) in (Kind.RESULT, Kind.ERROR)
             and id_key(message.get("id", ABSENT)) == wanted
+            and self._is_caused(number, line, message)
         ]
+
+    def _is_caused(self, number: int, line: Line, message: Any) -> bool:
+        """Whether an answer came because, or although, the call was cancelled."""
+        if self.held or self.read is None or number >= self.read:
+            return True
+        failed = kind(message) is Kind.ERROR and self.usual.reply.error is None
+        told = self._told(self.session.lines[:number])
+        return line.at > self.cancellation.at and (failed or len(told) < len(self.usual.progress))
+
+    def _told(self, lines: Sequence[Line]) -> list[Value]:
+        token = id_key(token_of(self.request.message))
+        return [one.notification for one in progress_in(lines) if one.token == token]
 
     @property
     def progress(self) -> list[Value]:
         """The progress told after the server had read the cancellation."""
-        token, later = id_key(token_of(self.request.message)), self.session.lines[self.read :]
-        return [one.notification for one in progress_in(later) if one.token == token]
+        return self._told(self.session.lines[self.read :])
+
+    @property
+    def logged(self) -> list[Value]:
+        """The log messages that came after that; in a modern conversation no other request asks for any."""
+        later = self.session.lines[self.read :]
+        found = (Value(message, "", (line,)) for line in later if not line.sent for message in line.parts())
+        return [one for one in found if kind(one.json) is Kind.NOTIFICATION and one.json["method"] == MESSAGE]
 
 
 def cancelled_calls(server: Server) -> Iterator[Cancelled]:
     """Some tools, called and cancelled once each, and only those that could be cancelled under way.
 
-    One is taken that asks the client, one that tells its progress, else one that is slow.  Raises `Blocked`
-    for the check that first meets a server that did not survive.
+    One is taken that asks the client (a modern one does not wait for that), one that tells its progress, else
+    one that is slow.  Raises `Blocked` for the check that first meets a server that did not survive.
     """
     for call, patience in _cancellable(server):
         one = _cancelled_once(server, call, patience)
@@ -72,8 +100,9 @@ def cancelled_calls(server: Server) -> Iterator[Cancelled]:
 
 def _cancellable(server: Server) -> Iterator[tuple[Call, float]]:
     """Calls, and how long to wait for a sign that they are under way."""
-    timeout = server.settings.timeout
-    yield from [(call, timeout) for call in meet(server, ABLE).calls if _questions(call)][:1]
+    timeout, is_modern = server.settings.timeout, revisions.is_modern(server.revision)
+    asking = [] if is_modern else [call for call in meet(server, ABLE).calls if _questions(call)]
+    yield from [(call, timeout) for call in asking[:1]]
     calls = [call for call in server.calls() if call.reply.seconds <= LONGEST]
     telling = [(call, timeout) for call in calls if len(call.progress) >= STEPS]
     slow = [(call, call.reply.seconds / 4) for call in calls if server.is_slow(call)]
@@ -96,7 +125,7 @@ def _cancelled(server: Server, call: Call, patience: float) -> Cancelled | None:
     with server.fresh(everything(server.revision), WAITING) as session:
         meta = {"progressToken": "progress-of-cancelled"}
         params = {"name": call.tool.name, "arguments": call.arguments, "_meta": meta}
-        request = session.send("tools/call", params)
+        request = session.send("tools/call", with_level(params, "debug") if session.is_modern else params)
 
         def is_under_way() -> object:
             return _open(session, _questions(call)) or session.notifications("notifications/progress")
@@ -106,13 +135,13 @@ def _cancelled(server: Server, call: Call, patience: float) -> Cancelled | None:
             return None
         held = bool(_open(session, _questions(call)))
         reason = {"requestId": request.message["id"], "reason": "The user does not want it any more."}
-        session.notify("notifications/cancelled", reason)
+        cancellation = session.notify("notifications/cancelled", reason)
         read = len(session.lines) if session.settle().fault is None else None
         for asked in _open(session, FEATURES):
             answer = ACCEPTING[asked.json["method"]](asked.json.get("params"), session.revision)
             session.send_message({"jsonrpc": "2.0", "id": asked.json["id"], **(answer or {})})
         session.settle()
-        one = Cancelled(session, request, held, len(call.progress) >= STEPS, read)
+        one = Cancelled(session, request, cancellation, call, held, read)
         session.wait_for(lambda: session.closed or one.answers, call.reply.seconds)
         return one
 
@@ -123,7 +152,8 @@ def _open(session: Session, methods: Collection[str]) -> list[Value]:
     ids = [Value(message).get("params", "requestId") for message in taken_back]
     ids += [Value(line.message).get("id") for line in session.lines if line.sent and _is_answer(line)]
     done = {id_key(id.json) for id in ids if id is not None}
-    return [asked for asked in session.asked(*methods) if id_key(asked.json["id"]) not in done]
+    requests = [asked for asked in session.asked(*methods) if "id" in asked.json]
+    return [asked for asked in requests if id_key(asked.json["id"]) not in done]
 
 
 def _is_answer(line: Line) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.cancelling import cancelled_calls
+from conformance.listening import listening, listens_in
 from conformance.session import NO_PARAMS, Silence
 from conformance.tasks import accepted, task_id
 from conformance.value import Value, members
@@ -32,6 +33,17 @@ def test_work_on_a_cancelled_request_stops(server):
             raise Finding("no progress of a cancelled request", got, (one.request, *one.progress[-1].lines))
 
 
+@pytest.mark.requirement("cancel.no-further-messages")
+def test_nothing_more_is_said_of_a_cancelled_request(server):
+    calls = [one for one in cancelled_calls(server) if one.tells and one.read is not None]
+    for one in some(calls, "no tool that tells its progress could be cancelled while it was under way"):
+        if any(kind(answer.json) is Kind.RESULT for answer in one.answers):
+            not_exercised("the cancellation was ignored, which the page on cancellation permits")
+        more = one.progress + one.logged
+        if len(more) > 1:
+            raise Finding("no more messages", f"{len(more)}, {more[0]}", (one.request, *more[0].lines))
+
+
 @pytest.mark.requirement("cancel.unknown-ignored")
 @pytest.mark.parametrize("id", [999999, "conformance-no-such-request"], ids=["number", "text"])
 def test_a_cancellation_of_an_unknown_request_is_ignored(server, id):
@@ -54,7 +66,7 @@ def test_a_cancellation_that_comes_too_late_is_ignored(server):
     ids=["no-params", "empty", "object", "null", "array"],
 )
 def test_a_malformed_cancellation_is_ignored(server, params):
-    if params == {} and server.revision >= "2025-11-25":
+    if params == {} and server.revision == "2025-11-25":
         not_exercised("a cancellation without requestId is well-formed in this revision")
     expect_ignored(server.shared("cancel"), params)
 
@@ -94,9 +106,18 @@ def test_the_server_cancels_only_what_it_asked_for(server):
         expect(id, id_key(id.json) in known, "the requestId of a request that the server sent")
 
 
+@pytest.mark.requirement("cancel.server-only-subscription")
+def test_the_server_cancels_nothing_but_subscriptions(server):
+    list(cancelled_calls(server))
+    listening(server)
+    told = [one for session in server.sessions for one in ended_by_server(session)]
+    for id, listens in some(told, "the server cancels nothing"):
+        expect(id, id_key(id.json) in listens, "the requestId of a listen request")
+
+
 def harmless(server):
     """A method whose request can be sent any number of times."""
-    return (server.listing() or ["ping"])[0]
+    return (server.listing() or [server.session.pulse])[0]
 
 
 def expect_ignored(session, params):
@@ -132,6 +153,12 @@ def send_and_cancel(session, method):
     request = session.send(method)
     reason = {"requestId": request.message["id"], "reason": "It crosses the answer."}
     return request, session.notify(CANCELLED, reason)
+
+
+def ended_by_server(session):
+    """The id of each request that the server cancels, and the ids of the session's listen requests."""
+    listens = {id_key(listen.id) for listen in listens_in(session)}
+    return [(id, listens) for id, _ in cancellations(session)]
 
 
 def cancellations(session):

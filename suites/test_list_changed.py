@@ -1,34 +1,40 @@
-"""Announcements that the list of tools changed (spec: server/tools, "List Changed Notification")."""
+"""Announcements that a list has changed (spec: server/tools, "List Changed Notification")."""
 
 from __future__ import annotations
 
 import pytest
 
+from conformance.listening import (
+    EVERY,
+    FLAGS,
+    GRACE,
+    NEWS,
+    UPDATED,
+    asked_for,
+    declared,
+    evoke_news,
+    is_list_change_told,
+    listening,
+    unasked,
+    unheard_change,
+)
+from conformance.revisions import SUBSCRIPTION_ID
+from conformance.server import NO_SUCH_URI
 from conformance.value import members
-from conformance.verdict import Finding, expect_each, heard, not_exercised, some
+from conformance.verdict import Finding, expect, expect_each, not_exercised, some
 from conformance.wire import Kind
 
 CHANGED = "notifications/tools/list_changed"
-GRACE = 2.0
+
+
+# The tools
 
 
 @pytest.mark.requirement("tools.list-changed.sent")
 def test_a_changed_list_is_announced(server):
-    sample = server.settings.changing_tool or not_exercised(
-        "--mcp-changing-tool names a tool that changes the list"
-    )
-    if not server.declares("tools", "listChanged"):
-        not_exercised("tools.listChanged is not declared")
-    with server.fresh() as session:
-        before = session.walk("tools/list", "tools")
-        reply = heard(
-            session.request("tools/call", {"name": sample.tool, "arguments": dict(sample.arguments)})
-        )
-        after = session.walk("tools/list", "tools")
-        if before.names() == after.names():
-            not_exercised(f"calling {sample.tool} did not change the list: {reply}")
-        if not session.wait_for(lambda: session.notifications(CHANGED), GRACE):
-            raise Finding(CHANGED, f"nothing, although the list changed within {GRACE:g} s", reply.lines)
+    call, is_told = is_list_change_told(server, "tools")
+    if not is_told:
+        raise Finding(CHANGED, f"nothing, although the list changed within {GRACE:g} s", call.lines)
 
 
 @pytest.mark.requirement("tools.list-changed.negotiated", "capabilities.tools.list-changed-declared")
@@ -44,10 +50,71 @@ def test_only_a_declared_change_is_announced(server, traffic):
 
 
 @pytest.mark.requirement("tools.list-changed.shape")
-def test_the_announcement_is_a_notification(traffic):
+def test_the_announcement_is_a_notification(server, traffic):
+    evoke_news(server)
     named = (CHANGED, CHANGED.removeprefix("notifications/"))
     announced = [each for each in traffic(Kind.NOTIFICATION, Kind.REQUEST) if each.json["method"] in named]
     some(announced, "no change of the list of tools was announced")
     expect_each(members(announced, "method"), lambda method: method == CHANGED, f"the method {CHANGED}")
     expect_each(announced, lambda message: "id" not in message, "no id")
     expect_each(members(announced, "params"), lambda params: isinstance(params, dict), "an object")
+
+
+# Who listens
+
+
+@pytest.mark.requirement("list-changed.ack-matches-capabilities")
+def test_what_is_declared_is_agreed_to(server):
+    listen = listening(server).acknowledged.get(EVERY) or not_exercised("no listen request was acknowledged")
+    for member, path in FLAGS.items():
+        agreed, is_declared = listen.agreed.get(member), member in declared(server)
+        what = "agreed to" if is_declared else "left out"
+        expected = f"{member} {what}, by what is declared as {'.'.join(path)}"
+        is_free = member == NEWS[UPDATED] and is_declared and NO_SUCH_URI in listen.filter[member]
+        expect(listen.acknowledgment, is_free or (agreed not in (None, False, [])) == is_declared, expected)
+
+
+@pytest.mark.requirement("tools.list-changed.only-if-subscribed")
+def test_changed_tools_are_told_only_to_who_listens(server):
+    expect_told_only_to_listeners(server, "tools")
+
+
+@pytest.mark.requirement("prompts.list-changed.only-if-subscribed")
+def test_changed_prompts_are_told_only_to_who_listens(server):
+    expect_told_only_to_listeners(server, "prompts")
+
+
+@pytest.mark.requirement("resources.list-changed.only-if-subscribed")
+def test_changed_resources_are_told_only_to_who_listens(server):
+    expect_told_only_to_listeners(server, "resources")
+
+
+@pytest.mark.requirement("tools.list-changed.subscription-id")
+def test_news_of_tools_name_their_subscription(server):
+    expect_subscription_ids(server, "tools")
+
+
+@pytest.mark.requirement("prompts.list-changed.subscription-id")
+def test_news_of_prompts_name_their_subscription(server):
+    expect_subscription_ids(server, "prompts")
+
+
+@pytest.mark.requirement("resources.list-changed.subscription-id")
+def test_news_of_resources_name_their_subscription(server):
+    expect_subscription_ids(server, "resources")
+
+
+def expect_told_only_to_listeners(server, feature):
+    method = f"notifications/{feature}/list_changed"
+    expected = f"nothing for who did not ask for {NEWS[method]}"
+    expect_each(unasked(server, method), lambda _: False, expected)
+    change = unheard_change(server)
+    if feature not in change.features:
+        not_exercised(f"calling {change.tool} did not change the list of {feature}: {change.call}")
+
+
+def expect_subscription_ids(server, feature):
+    told = asked_for(server, f"notifications/{feature}/list_changed")
+    lost = [one.message for one in some(told, f"no change of {feature} was told") if one.listen is None]
+    expected = f"in params._meta a {SUBSCRIPTION_ID} that is the id of a listen request, of its type"
+    expect_each(lost, lambda _: False, expected)

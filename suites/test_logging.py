@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.session import NO_PARAMS
+from conformance.listening import LISTEN, evoke_news, tag_of
+from conformance.logs import (
+    LEVELS,
+    MESSAGE,
+    chatty_requests,
+    level_of,
+    levels,
+    logged_at_debug,
+    logged_in,
+    set_level,
+    with_level,
+)
+from conformance.revisions import SUBSCRIPTION_ID
 from conformance.value import Value, members
 from conformance.verdict import Finding, expect_each, expect_error, heard, not_exercised, some
-from conformance.wire import Kind
+from conformance.wire import ABSENT, Kind
 
-LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-MESSAGE = "notifications/message"
 CANARY = "conformance-secret-1f3870be274f6c49"
 
 
@@ -42,21 +52,15 @@ def test_a_level_that_is_none_is_refused(server, params):
     expect_error(server.shared("logging").request("logging/setLevel", params), -32602)
 
 
-def levels(server):
-    """What became of setting each level, up to the first that was not answered."""
-    return server.once("levels", lambda: dict(set_each_level(server.shared("logging"))))
+@pytest.mark.requirement("logging.set-level.removed")
+def test_setting_a_level_is_gone(session):
+    expect_error(session.request("logging/setLevel", {"level": "error"}), -32601)
 
 
-def set_each_level(session):
-    for level in LEVELS:
-        reply = set_level(session, level)
-        yield level, reply
-        if reply.fault is not None:
-            return
-
-
-def set_level(session, level):
-    return session.request("logging/setLevel", {"level": level})
+@pytest.mark.requirement("logging.invalid-level-rejected")
+@pytest.mark.parametrize("level", ["loud", 3], ids=["loud", "number"])
+def test_a_request_with_a_level_that_is_none_is_refused(session, level):
+    expect_error(session.request("server/discover", with_level({}, level)), -32602)
 
 
 # What a message looks like
@@ -64,7 +68,9 @@ def set_level(session, level):
 
 @pytest.mark.requirement("logging.message.level")
 def test_a_log_message_has_a_level(server, traffic):
-    expect_each(logged(server), lambda message: level_of(message) in LEVELS, "a level of the eight in params")
+    expect_each(
+        logged(server), lambda message: level_of(Value(message)) in LEVELS, "a level of the eight in params"
+    )
 
 
 @pytest.mark.requirement("logging.message.data-present")
@@ -83,37 +89,62 @@ def params_of(message):
     return params if isinstance(params, dict) else {}
 
 
-def level_of(message):
-    return params_of(message).get("level")
-
-
 # What is sent
 
 
 @pytest.mark.requirement("logging.level-filter")
 def test_a_level_keeps_lower_messages_back(server, traffic):
     needs_logging(server)
-    chatty = some(log_all(server), "nothing was logged below emergency at the level debug")
-    highest = max(LEVELS.index(level) for _, levels in chatty for level in levels)
-    session, level = server.shared("logging"), LEVELS[highest + 1]
+    session, level, lower = server.shared("logging"), *least_level(server)
     if heard(set_level(session, level)).value is None:
         not_exercised(f"the level {level} cannot be set")
-    session.settle()
-    seen = len(session.notifications(MESSAGE))
-    for (method, params), _ in chatty:
-        heard(session.request(method, params))
-    session.settle()
-    late = [Value(message, "", (line,)) for line, message in session.notifications(MESSAGE)[seen:]]
+    late = logged_during(session, [(chatty.method, chatty.params) for chatty in chatty_requests(server)])
+    expect_each(late, lambda message: level_of(Value(message)) not in lower, f"nothing below {level}")
+
+
+@pytest.mark.requirement("logging.threshold")
+def test_a_request_gets_no_messages_below_its_level(server):
+    needs_logging(server)
+    session, level, lower = server.shared("logging"), *least_level(server)
+    seen = len(session.lines)
+    logged_during(session, [(chatty.method, chatty.at(level)) for chatty in chatty_requests(server)])
+    told = [one.message for one in logged_in(session.lines[seen:]) if one.is_wanted]
+    expect_each(told, lambda message: level_of(Value(message)) not in lower, f"nothing below {level}")
+
+
+@pytest.mark.requirement("logging.opt-in")
+def test_nothing_is_logged_unasked(server, traffic):
+    unasked = [one.message for one in all_logged(server) if not one.asked]
+    expect_each(unasked, lambda _: False, "no log message before any request has asked for some")
+
+
+@pytest.mark.requirement("logging.before-response")
+def test_nothing_is_logged_after_the_answer(server, traffic):
+    late = [one.message for one in all_logged(server) if one.is_late]
+    expect_each(late, lambda _: False, "log messages while the request that asks for them is under way")
+
+
+@pytest.mark.requirement("logging.not-on-listen")
+def test_nothing_is_logged_to_who_listens(server, traffic):
+    evoke_news(server)
+    told = all_logged(server)
     expect_each(
-        late, lambda message: level_of(message) not in LEVELS[: highest + 1], f"nothing below {level}"
+        [one.message for one in told if tag_of(one.message) is not ABSENT],
+        lambda _: False,
+        f"no {SUBSCRIPTION_ID}",
     )
+    idle = [
+        one.message for one in told if one.open and all(request["method"] == LISTEN for request in one.open)
+    ]
+    expect_each(idle, lambda _: False, "no log message while nothing but listen requests is open")
+    some([one for one in told if LISTEN in methods_of(one)], "nothing was logged while somebody listened")
 
 
 @pytest.mark.requirement("logging.no-secrets")
 def test_a_log_message_does_not_tell_the_environment(server, traffic):
     logged(server)
     with server.with_environment(CONFORMANCE_API_TOKEN=CANARY).fresh() as session:
-        list(log_at_debug(server, session))
+        list(logged_at_debug(server, session))
         session.send_raw(b"this line is not JSON")
         session.settle()
         told = [Value(message, "", (line,)) for line, message in session.notifications(MESSAGE)]
@@ -124,35 +155,33 @@ def test_a_log_message_does_not_tell_the_environment(server, traffic):
 def logged(server):
     """Every log message so far, after the server was asked for as many as it has."""
     if server.declares("logging"):
-        log_all(server)
+        chatty_requests(server)
     found = [each for each in server.received(Kind.NOTIFICATION) if each.json["method"] == MESSAGE]
     return some(found, "the server sent no log messages")
 
 
-def log_all(server):
-    """What `log_at_debug` finds, asked for once."""
-    return server.once("logged at debug", lambda: list(log_at_debug(server, server.shared("logging"))))
+def all_logged(server):
+    """The same, with what was under way when they came, in a modern revision."""
+    logged(server)
+    return [one for session in server.sessions for one in logged_in(session.lines)]
 
 
-def log_at_debug(server, session):
-    """The requests, harmless or permitted, that log something at the level debug, with the levels logged."""
-    if server.declares("logging") and levels(server)["debug"].value is not None:
-        set_level(session, "debug")
-    for method, params in harmless_requests(server):
-        session.settle()
-        seen = len(session.notifications(MESSAGE))
-        reply = session.request(method, params)
-        if reply.fault is not None or session.settle().fault is not None:
-            return
-        told = [level_of(message) for _, message in session.notifications(MESSAGE)[seen:]]
-        lower = [level for level in LEVELS[:-1] if level in told]
-        if lower:
-            yield (method, params), lower
+def least_level(server):
+    """A level above those of the messages that come at the level debug, and the levels below it."""
+    chatty = some(chatty_requests(server), "nothing was logged below emergency at the level debug")
+    highest = max(LEVELS.index(level) for one in chatty for level in one.levels)
+    return LEVELS[highest + 1], LEVELS[: highest + 1]
 
 
-def harmless_requests(server):
-    """What was asked of the server before: its lists, and all that it let be called, fetched and read."""
-    calls = [call.reply for call in server.calls() if not server.is_slow(call)]
-    replies = [walk.replies[0] for walk in server.lists()] + calls + server.prompts() + server.resources()
-    asked = [reply.request.message for reply in replies if reply.fault is None]
-    return [(message["method"], message.get("params", NO_PARAMS)) for message in asked]
+def logged_during(session, requests):
+    """The log messages that come while these requests are made, one after the other."""
+    session.settle()
+    seen = len(session.notifications(MESSAGE))
+    for method, params in requests:
+        heard(session.request(method, params))
+    session.settle()
+    return [Value(message, "", (line,)) for line, message in session.notifications(MESSAGE)[seen:]]
+
+
+def methods_of(logged):
+    return [request["method"] for request in logged.open]

@@ -6,8 +6,22 @@ from typing import NamedTuple
 
 import pytest
 
+from conformance.listening import (
+    GRACE,
+    UPDATED,
+    answers,
+    asked_for,
+    changing_tool,
+    contents,
+    evoke_news,
+    heard_change,
+    is_list_change_told,
+    listening,
+    unasked,
+)
+from conformance.revisions import SUBSCRIPTION_ID, is_modern
 from conformance.server import NO_SUCH_URI
-from conformance.session import Reply, Session, Walk
+from conformance.session import Reply, Session
 from conformance.value import Value, members
 from conformance.verdict import (
     Blocked,
@@ -22,8 +36,6 @@ from conformance.verdict import (
 from conformance.wire import Kind
 
 CHANGED = "notifications/resources/list_changed"
-UPDATED = "notifications/resources/updated"
-GRACE = 2.0
 MOST = 10
 
 
@@ -32,13 +44,9 @@ MOST = 10
 
 @pytest.mark.requirement("resources.list-changed.sent")
 def test_a_changed_list_of_resources_is_announced(server):
-    if not server.declares("resources", "listChanged"):
-        not_exercised("resources.listChanged is not declared")
-    done = trial(server)
-    if not has_changed(done.before, done.after):
-        not_exercised(f"calling {done.tool} did not change the list of resources: {done.call}")
-    if not done.session.notifications(CHANGED):
-        raise Finding(CHANGED, f"nothing, although the list changed, within {GRACE:g} s", done.call.lines)
+    call, is_told = is_list_change_told(server, "resources")
+    if not is_told:
+        raise Finding(CHANGED, f"nothing, although the list changed, within {GRACE:g} s", call.lines)
 
 
 @pytest.mark.requirement("resources.list-changed.negotiated")
@@ -108,17 +116,21 @@ def is_mute(server):
     return any(reply.fault is not None for pair in pairs for reply in pair if reply is not None)
 
 
+@pytest.mark.requirement("resources.subscribe.removed")
+@pytest.mark.parametrize("method", ["resources/subscribe", "resources/unsubscribe"])
+def test_subscribing_is_gone(session, method):
+    expect_error(session.request(method, {"uri": NO_SUCH_URI}), -32601)
+
+
 # Updates
 
 
 @pytest.mark.requirement("resources.subscribe.updated-sent")
 def test_a_change_of_what_was_subscribed_to_is_told(server):
     needs_subscriptions(server)
-    done = trial(server)
-    changed = some(done.changed, f"calling {done.tool} changed nothing that was subscribed to")
-    untold = [uri for uri in changed if not told(done.session, uri)]
+    call, untold = (untold_to_listeners if is_modern(server.revision) else untold_to_subscribers)(server)
     if untold:
-        raise Finding(f"{UPDATED} for {untold[0]}", f"nothing within {GRACE:g} s", done.call.lines)
+        raise Finding(f"{UPDATED} for {untold[0]}", f"nothing within {GRACE:g} s", call.lines)
 
 
 @pytest.mark.requirement("resources.unsubscribe.stops")
@@ -143,9 +155,16 @@ def test_an_update_is_a_notification_that_names_a_resource(server):
 @pytest.mark.requirement("resources.subscribe.updated-only-subscribed")
 def test_only_a_subscriber_is_told_of_updates(server):
     some(news(server, UPDATED), "no update of a resource came")
-    for session in server.sessions:
-        for update in unasked(session):
-            raise Finding("no update before anything is subscribed to", str(update), update.lines)
+    expected = "no update for who has not asked to be told of any resource"
+    expect_each(unasked_updates(server), lambda _: False, expected)
+
+
+@pytest.mark.requirement("resources.subscribe.updated-subscription-id")
+def test_an_update_names_its_subscription(server):
+    told = some(asked_for(server, UPDATED), "no update of a resource came")
+    lost = [one.message for one in told if one.listen is None]
+    expected = f"in params._meta a {SUBSCRIPTION_ID} that is the id of a listen request, of its type"
+    expect_each(lost, lambda _: False, expected)
 
 
 @pytest.mark.requirement("resources.subscribe.updated-negotiated")
@@ -161,7 +180,14 @@ def names_a_resource(message):
     return isinstance(params, dict) and isinstance(params.get("uri"), str)
 
 
-def unasked(session):
+def unasked_updates(server):
+    """The updates that came although nobody had asked for any."""
+    if is_modern(server.revision):
+        return unasked(server, UPDATED)
+    return [update for session in server.sessions for update in unsubscribed(session)]
+
+
+def unsubscribed(session):
     """The updates that came before the session subscribed to anything."""
     for line in session.lines:
         method = line.message.get("method") if line.sent and isinstance(line.message, dict) else None
@@ -169,6 +195,22 @@ def unasked(session):
             return
         if not line.sent:
             yield from (Value(each, "", (line,)) for each in line.parts() if is_update(each))
+
+
+def untold_to_listeners(server):
+    """The call that changed resources, and those of them that nobody who listens to them is told of."""
+    change, heard = heard_change(server), listening(server)
+    listens = heard.acknowledged.values()
+    moved = [uri for uri in change.moved if any(one.covers(UPDATED, uri) for one in listens)]
+    some(moved, f"calling {change.tool} changed nothing that was listened to")
+    return change.call, [uri for uri in moved if not heard.is_announced(change, UPDATED, uri)]
+
+
+def untold_to_subscribers(server):
+    """The call that changed resources, and those of them that were subscribed to and not told of."""
+    done = trial(server)
+    changed = some(done.changed, f"calling {done.tool} changed nothing that was subscribed to")
+    return done.call, [uri for uri in changed if not told(done.session, uri)]
 
 
 def is_update(message):
@@ -181,7 +223,7 @@ def told(session, uri):
     return any(name.is_a(str) and name.json.startswith(uri.rstrip("/")) for name in named)
 
 
-# What both are about
+# The trial
 
 
 class Trial(NamedTuple):
@@ -190,8 +232,6 @@ class Trial(NamedTuple):
     tool: str
     session: Session
     call: Reply
-    before: Walk
-    after: Walk
     changed: list[str]
     left: list[str]
     changed_again: list[str]
@@ -199,10 +239,8 @@ class Trial(NamedTuple):
 
 
 def trial(server):
-    """The one trial that all these checks look at."""
-    sample = server.settings.changing_tool or not_exercised(
-        "--mcp-changing-tool names a tool that changes the list, or a resource"
-    )
+    """The one trial that all these checks look at, in a handshake revision."""
+    sample = changing_tool(server)
     if server.walk("resources/list").trouble:
         not_exercised("resources/list cannot be walked to its end")
     done = server.once("resources changed", lambda: run_trial(server, sample))
@@ -214,23 +252,20 @@ def trial(server):
 
 def run_trial(server, sample):
     subscribes = server.declares("resources", "subscribe") and not is_mute(server)
+    uris = server.walk("resources/list").names()[:MOST] if subscribes else []
     with server.fresh() as session:
-        before = session.walk("resources/list", "resources")
-        held = accepted(session, "resources/subscribe", before.names()[:MOST] if subscribes else [])
+        held = accepted(session, "resources/subscribe", uris)
         call, changed = change(session, sample, held)
         if call.fault is not None:
-            return Trial(sample.tool, session, call, before, before, [], [], [], [])
-        after = session.walk("resources/list", "resources")
+            return Trial(sample.tool, session, call, [], [], [], [])
         session.wait_for(lambda: all(told(session, uri) for uri in changed), GRACE)
-        if has_changed(before, after):
-            session.wait_for(lambda: session.notifications(CHANGED), GRACE)
         left = accepted(session, "resources/unsubscribe", held)
         session.settle()
         known = len(session.notifications(UPDATED))
         changed_again = change(session, sample, left)[1] if left else []
         session.settle()
     late = [Value(message, "", (line,)) for line, message in session.notifications(UPDATED)[known:]]
-    return Trial(sample.tool, session, call, before, after, changed, left, changed_again, late)
+    return Trial(sample.tool, session, call, changed, left, changed_again, late)
 
 
 def change(session, sample, uris):
@@ -242,37 +277,17 @@ def change(session, sample, uris):
     return call, [uri for uri in steady if uri in third and third[uri] != second[uri]]
 
 
-def contents(session, uris):
-    """What each of the URIs is read as; those that cannot be read are left out."""
-    return {
-        uri: reply.result
-        for uri, reply in answers(session, "resources/read", uris)
-        if reply.value is not None
-    }
-
-
 def accepted(session, method, uris):
     """Those of the URIs to which a request gives a result."""
     return [uri for uri, reply in answers(session, method, uris) if reply.value is not None]
 
 
-def answers(session, method, uris):
-    """The answer for each of the URIs; after one that does not come, nothing more is asked."""
-    for uri in uris:
-        if session.silent or session.closed:
-            return
-        yield uri, session.request(method, {"uri": uri})
-
-
-def has_changed(before, after):
-    return not (before.trouble or after.trouble) and set(before.names()) != set(after.names())
-
-
 def news(server, *methods):
     """The messages of these methods that the server sent, once it was made to send some."""
     server.provoke()
+    evoke_news(server)
     named = server.settings.changing_tool is not None and server.declares("resources")
-    if named and not server.walk("resources/list").trouble:
+    if named and not is_modern(server.revision) and not server.walk("resources/list").trouble:
         trial(server)
     found = server.received(Kind.NOTIFICATION, Kind.REQUEST)
     return [each for each in found if each.json["method"] in methods]

@@ -1,0 +1,33 @@
+"""What a modern server sends, and when (spec: basic/patterns)."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.listening import ACKNOWLEDGED, CANCELLED, NEWS, evoke_news
+from conformance.logs import MESSAGE, logged_in
+from conformance.progress import progress_in
+from conformance.verdict import Finding, expect_each, some
+from conformance.wire import Kind
+
+KNOWN = {ACKNOWLEDGED, CANCELLED, MESSAGE, "notifications/progress", *NEWS}
+
+
+@pytest.mark.requirement("patterns.request-scoped-notifications")
+def test_what_belongs_to_a_request_comes_while_it_is_under_way(server, traffic):
+    evoke_news(server)
+    progress = [one for session in server.sessions for one in progress_in(session.lines)]
+    logged = [one for session in server.sessions for one in logged_in(session.lines)]
+    some(progress + logged, "the server sent no progress and no log messages")
+    late = [one.notification for one in progress if one.late] + [one.message for one in logged if one.is_late]
+    expect_each(late, lambda _: False, "nothing of a request that was answered before")
+
+
+@pytest.mark.requirement("patterns.known-notifications")
+def test_only_notifications_of_the_revision_are_sent(server, traffic):
+    evoke_news(server)
+    sent = some(traffic(Kind.NOTIFICATION), "the server sent no notifications")
+    for one in sent:
+        if one.json["method"] not in KNOWN:
+            expected = f"one of {', '.join(sorted(KNOWN))}"
+            raise Finding(expected, str(one), one.lines, advisory=True)
