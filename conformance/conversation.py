@@ -11,8 +11,8 @@ from typing import Any
 
 from conformance.challenges import Pulse, request_line
 from conformance.invariants import Judge, Seen, tokens_in
-from conformance.server import Call, Server
 from conformance.revisions import is_modern
+from conformance.server import Call, Server
 from conformance.session import Session, envelope, pulse
 from conformance.transcript import Transcript, reduced
 from conformance.verdict import Blocked, Finding, not_exercised

@@ -31,7 +31,9 @@ class Deviation:
 
 
 DEVIATIONS = (
+    Deviation("cancel.no-further-messages", (TYPESCRIPT_2,), r"notifications/progress"),
     Deviation("cancel.race-graceful", (PYTHON_1,), r"Request cancelled"),
+    Deviation("cancel.stops-work", (TYPESCRIPT_2,), r"notifications/progress"),
     Deviation("capabilities.logging.declared", PYTHON, r"notifications/message"),
     Deviation("completion.missing-arguments-code", TYPESCRIPT, r"-32603"),
     Deviation("completion.unknown-prompt-code", PYTHON, r'"values"'),
@@ -48,13 +50,18 @@ DEVIATIONS = (
     Deviation("pagination.invalid-cursor-code", (*PYTHON, *TYPESCRIPT), r"result"),
     Deviation("prompts.get.missing-argument-code", PYTHON, r"error 0\b"),
     Deviation("prompts.get.unknown-name-code", PYTHON, r"error 0\b"),
+    Deviation("prompts.get.unknown-name-code", (PYTHON_2,), r"-32603"),
     Deviation("resources.read.internal-error-code", (PYTHON_1,), r"error 0\b"),
     Deviation("resources.read.not-found-code", (PYTHON_1,), r"error 0\b"),
     Deviation("resources.read.not-found-code", (PYTHON_2, *TYPESCRIPT), r"-32602"),
+    Deviation("subscriptions.filter-required", (PYTHON_2,), r"toolsListChanged"),
+    Deviation("subscriptions.graceful-result", (PYTHON_2,), r"-32000"),
     Deviation("tasks.tool-forbidden", (TYPESCRIPT_1,), r"Invalid task creation result"),
     Deviation("tasks.undeclared-ignored", (TYPESCRIPT_1,), r"does not support task creation"),
     Deviation("tools.call.malformed-request-code", (TYPESCRIPT_1,), r"-32603"),
     Deviation("tools.call.unknown-tool-is-error", (*PYTHON, TYPESCRIPT_1), r"isError"),
+    Deviation("version.unsupported-error", (TYPESCRIPT_2,), r"1900-01-01"),
+    Deviation("version.per-request", (TYPESCRIPT_2,), r"1900-01-01"),
 )
 """What was seen in every server of an SDK that was tried; the catalogue's ``sdk`` notes say more."""
 

@@ -198,7 +198,7 @@ class Prover:
 
         def keep(about: str, problem: Problem) -> str:
             settings = self.server.settings
-            name = f"{problem.requirement} {self.target.name} {problem.kind}"[:80]
+            name = f"{self.server.revision} {problem.requirement} {self.target.name} {problem.kind}"[:90]
             paths = []
             for number, lines in enumerate(conversations, 1):
                 ending = f"-{number}" if len(conversations) > 1 else ""
