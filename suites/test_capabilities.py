@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.logs import chatty_requests
 from conformance.value import members
 from conformance.verdict import Finding, expect_each, not_exercised, some
 from conformance.wire import Kind
@@ -44,6 +45,7 @@ def test_a_server_that_completes_declares_it(server, session):
 @pytest.mark.requirement("capabilities.logging.declared")
 def test_a_server_that_logs_to_the_client_declares_it(server, traffic):
     if server.offers.get("logging") is None:
+        chatty_requests(server)
         logged = [
             each for each in traffic(Kind.NOTIFICATION) if each.json["method"] == "notifications/message"
         ]

@@ -6,10 +6,13 @@ import re
 
 import pytest
 
+from conformance.listening import evoke_news
+from conformance.logs import chatty_requests
 from conformance.meeting import ABLE, meet
+from conformance.revisions import is_modern
 from conformance.surface import LISTS
 from conformance.value import Value, members
-from conformance.verdict import Finding, expect_each, heard, some
+from conformance.verdict import Finding, expect, expect_each, heard, some
 from conformance.wire import Kind
 
 LABEL = "[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
@@ -31,13 +34,17 @@ DEFINED = {
         "logLevel",
     )
 }
+WORD, OCTETS = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", r"[!#-+\--:<-\[\]-~]*"
+STATE = re.compile(r"[a-z0-9][a-z0-9_*/@-]{0,255}=[ -+\--<>-~]{0,255}[!-+\--<>-~]")
+BAGGAGE = re.compile(rf"{WORD}\s*=\s*{OCTETS}(\s*;\s*{WORD}(\s*=\s*{OCTETS})?)*")
 UNKNOWN = {"com.example/conformance": {"a": [1]}, "conformance": "unknown"}
 
 
 @pytest.mark.requirement("meta.object")
 def test_meta_of_what_a_server_sends_unasked_is_an_object(server, traffic):
-    meet(server, ABLE)
-    found = members(traffic(Kind.NOTIFICATION, Kind.REQUEST), "params", "_meta")
+    evoke(server)
+    questions = [one for session in server.sessions for one in session.asked("roots/list")]
+    found = members([*traffic(Kind.NOTIFICATION, Kind.REQUEST), *questions], "params", "_meta")
     some(found, "no notification and no request of the server has _meta")
     expect_each(found, lambda meta: isinstance(meta, dict), "an object")
 
@@ -79,9 +86,44 @@ def test_unknown_keys_of_a_request_change_nothing(server, session):
             )
 
 
+@pytest.mark.requirement("meta.trace-context-format")
+def test_what_tells_of_a_trace_is_written_as_w3c_has_it(server, traffic):
+    found = [(key, value) for meta in metas(server, traffic) for key, value in traced(meta)]
+    for key, value in some(found, "nothing that came has a traceparent, tracestate or baggage"):
+        expect(value, value.is_a(str) and TRACES[key](value.json), f"a {key} as W3C has it")
+
+
+def traced(meta):
+    return [(key, value) for key in TRACES for value in members([meta], key)]
+
+
+def is_traceparent(text):
+    version, trace, parent, flags, *more = (*text.split("-"), "", "", "")
+    sizes = [len(part) for part in (version, trace, parent, flags)]
+    is_hex = re.fullmatch("[0-9a-f]*", version + trace + parent + flags) is not None
+    is_known = version != "ff" and set(trace) != {"0"} != set(parent)
+    return sizes == [2, 32, 16, 2] and is_hex and is_known and (version != "00" or not any(more))
+
+
+def is_list_of(pattern):
+    """Whether a text is a list with commas between its items; empty ones are let pass."""
+    return lambda text: all(pattern.fullmatch(part.strip()) for part in text.split(",") if part.strip())
+
+
+TRACES = {"traceparent": is_traceparent, "tracestate": is_list_of(STATE), "baggage": is_list_of(BAGGAGE)}
+
+
+def evoke(server):
+    """Have the server ask the client, and have a modern one log something and tell of changes too."""
+    meet(server, ABLE)
+    if is_modern(server.revision):
+        chatty_requests(server)
+        evoke_news(server)
+
+
 def metas(server, traffic):
     """Every `_meta` object in a place where the protocol knows one."""
-    meet(server, ABLE)
+    evoke(server)
     messages = traffic()
     bodies = [*members(messages, "params"), *members(messages, "result")]
     listed = each(bodies, *(member for _, member in LISTS.values()), "contents")

@@ -105,6 +105,15 @@ def test_a_cursor_of_another_list_is_refused(server, session):
             )
 
 
+@pytest.mark.requirement("pagination.empty-cursor")
+def test_an_empty_cursor_leads_to_the_next_page(server, session):
+    issued = [walk for walk in server.paged() if "" in [cursor.json for cursor in walk.cursors]]
+    for walk in some(issued, "no page has an empty nextCursor"):
+        first, next = session.request(walk.method), session.request(walk.method, {"cursor": ""})
+        if next.value is None or walk.names_on(first) == walk.names_on(next) != []:
+            raise Finding("the next page", f"{walk.method} from its beginning, or none: {next}", next.lines)
+
+
 @pytest.mark.requirement("pagination.other-results-unpaged")
 def test_nothing_else_is_paginated(server):
     replies = [call.reply for call in server.calls()] + server.prompts() + server.resources()

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.listening import GRACE, evoke_news, is_list_change_told
+from conformance.sameness import expect_same_after_others, expect_same_in_every_process
 from conformance.session import NO_PARAMS
 from conformance.surface import LISTS
 from conformance.value import members
-from conformance.verdict import Finding, expect, expect_each, expect_result, heard, not_exercised, some
+from conformance.verdict import Finding, expect, expect_each, expect_result, not_exercised, some
 from conformance.wire import Kind
 
 CHANGED = "notifications/prompts/list_changed"
-GRACE = 2.0
 
 
 def is_string(value):
@@ -58,6 +59,16 @@ def test_the_list_of_prompts_needs_no_params(server, session, form):
     if all(reply.value is None for reply in replies.values()):
         not_exercised("prompts/list gives no result in any form")
     expect_result(replies[form])
+
+
+@pytest.mark.requirement("prompts.list.same-per-connection")
+def test_every_process_lists_the_same_prompts(server):
+    expect_same_in_every_process(server, "prompts/list")
+
+
+@pytest.mark.requirement("prompts.list.no-side-effect-variation")
+def test_requests_that_only_read_leave_the_prompts_as_they_are(server):
+    expect_same_after_others(server, "prompts/list")
 
 
 # A prompt
@@ -110,21 +121,9 @@ def listed(server):
 
 @pytest.mark.requirement("prompts.list-changed.sent")
 def test_a_changed_list_of_prompts_is_announced(server):
-    sample = server.settings.changing_tool or not_exercised(
-        "--mcp-changing-tool names a tool that changes the list"
-    )
-    if not server.declares("prompts", "listChanged"):
-        not_exercised("prompts.listChanged is not declared")
-    with server.fresh() as session:
-        before = session.walk("prompts/list", "prompts")
-        reply = heard(
-            session.request("tools/call", {"name": sample.tool, "arguments": dict(sample.arguments)})
-        )
-        after = session.walk("prompts/list", "prompts")
-        if before.trouble or after.trouble or set(before.names()) == set(after.names()):
-            not_exercised(f"calling {sample.tool} did not change the list of prompts: {reply}")
-        if not session.wait_for(lambda: session.notifications(CHANGED), GRACE):
-            raise Finding(CHANGED, f"nothing, although the list changed, within {GRACE:g} s", reply.lines)
+    call, is_told = is_list_change_told(server, "prompts")
+    if not is_told:
+        raise Finding(CHANGED, f"nothing, although the list changed, within {GRACE:g} s", call.lines)
 
 
 @pytest.mark.requirement("prompts.list-changed.negotiated", "prompts.capabilities-respected")
@@ -137,7 +136,8 @@ def test_only_a_declared_change_of_the_prompts_is_announced(server, traffic):
 
 
 @pytest.mark.requirement("prompts.list-changed.shape")
-def test_the_announcement_of_changed_prompts_is_a_notification(traffic):
+def test_the_announcement_of_changed_prompts_is_a_notification(server, traffic):
+    evoke_news(server)
     named = (CHANGED, CHANGED.removeprefix("notifications/"))
     announced = [each for each in traffic(Kind.NOTIFICATION, Kind.REQUEST) if each.json["method"] in named]
     some(announced, "no change of the list of prompts was announced")

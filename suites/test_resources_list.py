@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.sameness import expect_same_after_others, expect_same_in_every_process
 from conformance.session import NO_PARAMS
 from conformance.surface import LISTS
 from conformance.uris import is_uri, scheme
@@ -82,6 +83,16 @@ def test_the_list_of_resources_needs_no_params(server, session, form):
     if all(reply.value is None for reply in replies.values()):
         not_exercised("resources/list gives no result in any form")
     expect_result(replies[form])
+
+
+@pytest.mark.requirement("resources.list.same-per-connection")
+def test_every_process_lists_the_same_resources(server):
+    expect_same_in_every_process(server, "resources/list")
+
+
+@pytest.mark.requirement("resources.list.no-side-effect-variation")
+def test_requests_that_only_read_leave_the_resources_as_they_are(server):
+    expect_same_after_others(server, "resources/list")
 
 
 def listing(server):

@@ -8,6 +8,8 @@ from urllib.parse import unquote
 
 import pytest
 
+from conformance.climbing import climbing
+from conformance.revisions import not_found
 from conformance.server import NO_SUCH_NAME, NO_SUCH_URI
 from conformance.session import NO_PARAMS
 from conformance.uris import scheme
@@ -167,10 +169,19 @@ def test_what_does_not_exist_is_refused(server):
 
 
 @pytest.mark.requirement("resources.read.not-found-code")
-def test_what_does_not_exist_is_not_found(server):
-    wrong = [reply for reply in refusals(server) if reply.code != -32002]
+def test_what_does_not_exist_is_not_found(server, revision):
+    code = not_found(revision)
+    wrong = [reply for reply in refusals(server) if reply.code != code]
     if wrong:
-        raise Finding("error -32002", f"{asked(wrong[0])}: {wrong[0]}", wrong[0].lines)
+        raise Finding(f"error {code}", f"{asked(wrong[0])}: {wrong[0]}", wrong[0].lines)
+
+
+@pytest.mark.requirement("resources.read.not-found-not-empty")
+def test_what_does_not_exist_is_not_empty(server):
+    for reply in unknown(server):
+        contents = reply.value.get("contents") if heard(reply).value is not None else None
+        if contents is not None and contents.json == []:
+            raise Finding("an error, for contents that are empty exist", str(contents), contents.lines)
 
 
 @pytest.mark.requirement("resources.read.not-found-data-uri")
@@ -234,6 +245,27 @@ def test_a_read_without_a_uri_is_refused(server, rough_session):
         not_exercised("resources are not declared")
     for params in (NO_PARAMS, {}, {"uri": 5}):
         expect_error(rough_session.request("resources/read", params))
+
+
+@pytest.mark.requirement("resources.read.path-traversal")
+def test_no_path_leads_out_of_what_is_served(server, rough_session):
+    files = [
+        asked(reply) for reply in server.resources() if contents_of(reply) and scheme(asked(reply)) == "file"
+    ]
+    with climbing(some(files, "no listed resource is a file that can be read")) as climb:
+        if carries(rough_session.request("resources/read", {"uri": climb.direct}), climb.secret):
+            not_exercised("the server reads files anywhere")
+        for uri in climb.uris:
+            reply = heard(rough_session.request("resources/read", {"uri": uri}))
+            if carries(reply, climb.secret):
+                raise Finding("an error, as for the same file by its own path", str(reply), reply.lines)
+
+
+def carries(reply, secret):
+    """Whether a text or a blob that was read has a secret in it."""
+    carried = [bytes_of(content) for content in contents_of(reply)]
+    blob = base64.b64encode(secret.encode()).decode()
+    return any(secret in each or blob in each for each in carried)
 
 
 def bytes_of(content):

@@ -7,8 +7,9 @@ import re
 import pytest
 
 from conformance.dialects import Unjudgeable, schema_errors
+from conformance.subschemas import subschemas
 from conformance.value import members
-from conformance.verdict import Finding, expect, expect_each, not_exercised
+from conformance.verdict import Finding, expect, expect_each, not_exercised, some
 
 HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 PARAMETERLESS = {
@@ -22,6 +23,10 @@ PARAMETERLESS = {
     "title",
     "description",
 }
+HEADER = "x-mcp-header"
+TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+SAFE = 2**53 - 1
+"""The greatest integer that a number of JavaScript holds without loss, like all that are smaller."""
 NO_PARAMETERS = {*PARAMETERLESS, "maxProperties", "minProperties", "propertyNames", "not", "default"}
 
 
@@ -125,6 +130,11 @@ def test_an_output_schema_is_for_an_object(tool):
         expect(type or schema, type is not None and type.json == "object", 'the string "object" in its type')
 
 
+@pytest.mark.requirement("tools.def.output-schema-is-object")
+def test_an_output_schema_is_an_object(tool):
+    expect_each(members([tool.definition], "outputSchema"), is_object, "an object, or no outputSchema")
+
+
 @pytest.mark.requirement("tools.def.output-schema-valid", "jsonschema.emitted-valid")
 def test_an_output_schema_is_a_valid_schema(tool, revision):
     judge_schema(members([tool.definition], "outputSchema"), revision)
@@ -174,6 +184,86 @@ def test_a_schema_is_in_the_recommended_dialect(tool):
     for name in ("inputSchema", "outputSchema"):
         for dialect in strings(tool.definition, name, "$schema"):
             expect(dialect, "draft/2020-12/" in dialect.json, "2020-12")
+
+
+# Parameters that become headers
+
+
+@pytest.mark.requirement("tools.def.x-mcp-header-nonempty")
+def test_the_header_of_a_parameter_has_a_name(server):
+    expect_each(headers(server), lambda name: name != "", "a name that is not empty")
+
+
+@pytest.mark.requirement("tools.def.x-mcp-header-token")
+def test_the_header_of_a_parameter_is_a_token(server):
+    named = [name for name in headers(server) if name.json != ""]
+    expect_each(named, lambda name: is_string(name) and TOKEN.fullmatch(name), "the name of a header field")
+
+
+@pytest.mark.requirement("tools.def.x-mcp-header-unique")
+def test_no_two_parameters_of_a_tool_have_the_same_header(server):
+    headers(server)
+    for tool in server.tools:
+        named = [name for name in members(annotated(tool), HEADER) if name.is_a(str)]
+        names = [name.json.lower() for name in named]
+        again = [name for at, name in enumerate(named) if name.json.lower() in names[:at]]
+        expect_each(again, lambda _: False, f"a name that no other parameter of {tool.name} has")
+
+
+@pytest.mark.requirement("tools.def.x-mcp-header-primitive")
+def test_only_a_plain_parameter_has_a_header(server):
+    headers(server)
+    types = [type for tool in server.tools for type in members(annotated(tool), "type") if type.is_a(str)]
+    expect_each(types, lambda name: name in ("integer", "string", "boolean"), "integer, string or boolean")
+
+
+@pytest.mark.requirement("tools.def.x-mcp-header-integer-range")
+def test_a_number_with_a_header_is_one_that_all_can_read(server):
+    schemas = [schema for tool in server.tools for schema in annotated(tool)]
+    whole = [schema for schema in schemas if schema.json.get("type") == "integer"]
+    for schema in some(whole, "no integer has a header"):
+        listed = [
+            *members([schema], "const"),
+            *(one for list in members([schema], "enum") for one in list.each()),
+        ]
+        expect_each(listed, lambda number: not is_number(number) or abs(number) <= SAFE, "at most 2^53 - 1")
+        expect_each(
+            members([schema], "minimum"),
+            lambda least: not is_number(least) or least <= SAFE,
+            "at most 2^53 - 1",
+        )
+        expect_each(
+            members([schema], "maximum"),
+            lambda most: not is_number(most) or most >= -SAFE,
+            "at least 1 - 2^53",
+        )
+
+
+@pytest.mark.requirement("tools.def.x-mcp-header-reachable")
+def test_properties_alone_lead_to_a_parameter_with_a_header(server):
+    headers(server)
+    for tool in server.tools:
+        inner = [part for schema in members([tool.definition], "inputSchema") for part in subschemas(schema)]
+        astray = [
+            part.value.get(HEADER) for part in inner if HEADER in part.value.json and not part.is_parameter
+        ]
+        expect_each(astray, lambda _: False, f"no {HEADER} but on what properties alone lead to")
+
+
+def annotated(tool):
+    """The schemas in the input schema of a tool that have a header."""
+    inner = [part for schema in members([tool.definition], "inputSchema") for part in subschemas(schema)]
+    return [part.value for part in inner if HEADER in part.value.json]
+
+
+def headers(server):
+    """Every header that a parameter of a tool has."""
+    found = [name for tool in server.tools for name in members(annotated(tool), HEADER)]
+    return some(found, f"no parameter has {HEADER}")
+
+
+def is_number(value):
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def strings(value, *names):

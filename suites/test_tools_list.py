@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.sameness import expect_same_after_others, expect_same_in_every_process, expect_same_order
 from conformance.session import NO_PARAMS
 from conformance.surface import LISTS
 from conformance.verdict import Finding, expect, expect_each, expect_result, heard, not_exercised
@@ -69,3 +70,21 @@ def test_no_two_tools_share_a_name(server, session):
         differ = any(item.json != namesakes[0].json for item in namesakes) or name not in walk.repeated()
         if len(namesakes) > 1 and differ and again.names().count(name) > 1:
             raise Finding("each name once", f"{len(namesakes)} tools named {name!r}", namesakes[1].lines)
+
+
+# The list depends on nothing but its request
+
+
+@pytest.mark.requirement("tools.list.same-per-connection")
+def test_every_process_lists_the_same_tools(server):
+    expect_same_in_every_process(server, "tools/list")
+
+
+@pytest.mark.requirement("tools.list.no-side-effect-variation")
+def test_requests_that_only_read_leave_the_tools_as_they_are(server):
+    expect_same_after_others(server, "tools/list")
+
+
+@pytest.mark.requirement("tools.list.deterministic-order")
+def test_the_tools_come_in_the_same_order_each_time(server):
+    expect_same_order(server, "tools/list")

@@ -1,0 +1,111 @@
+"""The schemas inside a schema are found where they are, and nowhere else."""
+
+import pytest
+
+from conformance.subschemas import dangling, subschemas
+from conformance.value import Value
+
+MARK = {"mark": 1}
+
+
+def marked(schema):
+    """The parts of a schema that have a mark: whether properties alone lead to each."""
+    return [part.is_parameter for part in subschemas(Value(schema)) if "mark" in part.value.json]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"a": MARK}},
+        {"properties": {"a": {"properties": {"b": MARK}}}},
+        {"properties": {"properties": MARK}},
+    ],
+)
+def test_a_property_of_properties_is_a_parameter(schema):
+    assert marked(schema) == [True]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        MARK,
+        {"items": MARK},
+        {"items": [MARK]},
+        {"prefixItems": [MARK]},
+        {"properties": {"a": {"items": MARK}}},
+        {"properties": {"a": {"anyOf": [MARK]}}},
+        {"anyOf": [{"properties": {"a": MARK}}]},
+        {"if": {"properties": {"a": MARK}}},
+        {"not": MARK},
+        {"$defs": {"a": MARK}},
+        {"additionalProperties": MARK},
+        {"dependentSchemas": {"a": {"properties": {"b": MARK}}}},
+    ],
+)
+def test_what_else_leads_to_a_schema_makes_no_parameter(schema):
+    assert marked(schema) == [False]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"const": MARK},
+        {"enum": [MARK]},
+        {"default": MARK},
+        {"examples": [{"properties": {"a": MARK}}]},
+        {"properties": {"mark": {"type": "string"}}},
+        {"anyOf": MARK},
+        {"properties": [MARK]},
+        {"dependencies": {"a": ["mark"]}},
+        True,
+        None,
+    ],
+)
+def test_values_names_and_nonsense_are_no_schemas(schema):
+    assert marked(schema) == []
+
+
+def nested(depth):
+    """A schema inside a schema, so many times."""
+    schema = MARK
+    for _ in range(depth):
+        schema = {"items": schema}
+    return schema
+
+
+def test_schemas_are_found_however_deep_they_are():
+    assert marked(nested(2_000)) == [False]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "#"},
+        {"properties": {"a": {"$ref": "#/properties/b"}, "b": {}}},
+        {"items": {"$ref": "#/$defs/a~1b~0c"}, "$defs": {"a/b~c": {}}},
+        {"items": {"$ref": "#/$defs/a%20b"}, "$defs": {"a b": {}}},
+        {"items": {"$ref": "#/anyOf/1"}, "anyOf": [{}, {}]},
+        {"items": {"$ref": "#here"}, "$defs": {"a": {"$anchor": "here"}}},
+        {"items": {"$ref": "#here"}, "definitions": {"a": {"$id": "#here"}}},
+        {"items": {"$ref": "https://example.com/other#/$defs/a"}},
+        {"items": {"$id": "https://example.com/other", "items": {"$ref": "#/$defs/a"}}},
+        {"properties": {"$ref": {"type": "string"}}},
+        {"const": {"$ref": "#/nowhere"}},
+        {"$ref": 5},
+    ],
+)
+def test_a_reference_that_leads_somewhere_or_elsewhere_does_not_dangle(schema):
+    assert dangling(Value(schema)) == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "where"),
+    [
+        ({"$ref": "#/$defs/a"}, "$ref"),
+        ({"properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"b": {}}}, "properties.a.$ref"),
+        ({"anyOf": [{}, {"$ref": "#/anyOf/2"}]}, "anyOf[1].$ref"),
+        ({"items": {"$ref": "#here"}}, "items.$ref"),
+    ],
+)
+def test_a_reference_that_leads_nowhere_dangles(schema, where):
+    assert [ref.path for ref in dangling(Value(schema))] == [where]
