@@ -26,6 +26,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 AHEAD = 2
 """How many processes are started before they are needed."""
+SLOW_START = 0.2
 MOST_SILENT_CALLS = 2
 BUSY = 1.0
 MOST_HANGS = 2
@@ -144,18 +145,22 @@ class Server:
     def _process(self) -> Process:
         """A process that was started ahead, if it still runs, else a new one; others are started ahead.
 
-        The first process has none ahead, for there may be no more than one.
+        None is for the first one, for there may be no more, and for a server that starts fast.
         """
         ahead = [process for process in self._ahead if process.exit_code is None]
         process = ahead.pop(0) if ahead else self.settings.start()
         with suppress(CannotStart):
-            while self.sessions and len(ahead) < AHEAD:
+            while self.sessions and self._starts_slowly and len(ahead) < AHEAD:
                 ahead.append(self.settings.start())
         for one in self._ahead:
             if one is not process and one not in ahead:
                 one.stop()
         self._ahead = ahead
         return process
+
+    @property
+    def _starts_slowly(self) -> bool:
+        return any(line.at > SLOW_START for line in self.surface.hello[1:])
 
     def _expect_use(self) -> None:
         for trouble in {"start", "hung"} & self._charged:

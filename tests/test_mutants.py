@@ -55,9 +55,9 @@ def chapters(one):
     """The options that select the chapters of what a mutant breaks; none for the whole suite."""
     if os.environ.get("MUTANTS") == "whole" or one.name in IN_PASSING:
         return []
-    families = {id.partition(".")[0] for id in (*one.breaks, *one.also)}
+    groups = {id.rpartition(".")[0] for id in (*one.breaks, *one.also)}
     also = FUZZING if one.name in FUZZED else SEES_ALL
-    return [word for selected in (*sorted(families), also) for word in ("--select", selected)]
+    return [word for selected in (*sorted(groups), also) for word in ("--select", selected)]
 
 
 @pytest.mark.parametrize("one", all_mutants(), ids=lambda one: one.name)
