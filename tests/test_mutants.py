@@ -23,8 +23,8 @@ def names_in(pattern):
     return {name for path in modules for name in re.findall(r"^def (\w+)", path.read_text(), re.MULTILINE)}
 
 
-FUZZED = names_in("fuzz_*.py")
-"""The mutants that only some arguments, or some order of requests, bring out."""
+FUZZED = {name: kind for kind in ("tools", "features", "protocol") for name in names_in(f"fuzz_{kind}.py")}
+"""The mutants that only some arguments, or some order of requests, bring out, and what is fuzzed for that."""
 IN_PASSING = names_in("messages.py")
 """The mutants whose messages no chapter asks for; they are seen in what other chapters evoke."""
 LEAN = (
@@ -37,8 +37,6 @@ LEAN = (
 )
 """Without what pytest does around each of a thousand checks that no verdict depends on."""
 PATIENCE = ("--timeout", "5", "--start-timeout", "5")
-FUZZING = "jsonrpc"
-"""The chapter of the fuzzing, which speaks of other chapters."""
 SEES_ALL = "jsonrpc.message-shape"
 """The rule of the look at every message, which speaks of other chapters."""
 CITED = {check.name: set(check.requirements) for check in checks()}
@@ -55,9 +53,10 @@ def chapters(one):
     """The options that select the chapters of what a mutant breaks; none for the whole suite."""
     if os.environ.get("MUTANTS") == "whole" or one.name in IN_PASSING:
         return []
+    if one.name in FUZZED:
+        return ["-k", f"test_fuzz_{FUZZED[one.name]} or test_messages"]
     groups = {id.rpartition(".")[0] for id in (*one.breaks, *one.also)}
-    also = FUZZING if one.name in FUZZED else SEES_ALL
-    return [word for selected in (*sorted(groups), also) for word in ("--select", selected)]
+    return [word for selected in (*sorted(groups), SEES_ALL) for word in ("--select", selected)]
 
 
 @pytest.mark.parametrize("one", all_mutants(), ids=lambda one: one.name)
