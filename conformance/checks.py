@@ -10,6 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 PACKAGE = "conformance.suites"
+LAST = "test_messages.py"
+"""The suite that looks at all that was said in the others."""
 
 
 @dataclass(frozen=True)

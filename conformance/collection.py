@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 
 from conformance import catalogue
-from conformance.checks import PACKAGE, checked, suites_directory
+from conformance.checks import LAST, PACKAGE, checked, suites_directory
 from conformance.options import selected, settings, wanted_revisions
 from conformance.process import CannotStart
 from conformance.sandbox import Sandbox
@@ -35,8 +35,6 @@ from conformance.wire import shorten
 
 pytest.register_assert_rewrite(PACKAGE)
 SUITES = suites_directory()
-LAST = "test_messages.py"
-"""The suite that looks at all that was said in the others."""
 SUBJECT = pytest.StashKey[Subject]()
 SANDBOX = pytest.StashKey[Sandbox]()
 SERVERS = pytest.StashKey[dict[str, Server]]()

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from conformance.catalogue import Requirement, families
-from conformance.checks import checked
+from conformance.checks import LAST, checked
 from conformance.sandbox import SECRET
 from conformance.surface import PROFILES, Settings, Subject, Surface
 from conformance.verdict import ORDER, Outcome
@@ -164,10 +164,15 @@ def table(results: Sequence[Result]) -> Iterator[str]:
 
 
 def grouped(results: Iterable[Result], *outcomes: Outcome) -> Iterator[list[Result]]:
-    """The findings of these outcomes, those of one requirement together, worst first."""
+    """The findings of these outcomes, those of one requirement together, worst first.
+
+    What the look at every message tells is left out where another check has told it.
+    """
     groups: dict[tuple[int, str], list[Result]] = {}
-    for result in results:
-        if result.outcome in outcomes:
+    found = [result for result in results if result.outcome in outcomes]
+    told = {(one.requirement, one.revision) for one in found if LAST not in one.node}
+    for result in found:
+        if LAST not in result.node or (result.requirement, result.revision) not in told:
             groups.setdefault((-ORDER.index(result.outcome), result.requirement), []).append(result)
     for key in sorted(groups, key=lambda key: key[0]):
         yield groups[key]

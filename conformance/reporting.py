@@ -41,9 +41,6 @@ def pytest_configure(config: pytest.Config) -> None:
 # Judging -----------------------------------------------------------------------------------------
 
 
-BROKEN = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED)
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
@@ -63,8 +60,6 @@ def pytest_runtest_makereport(
     if texts:
         report.longrepr = "\n\n".join(texts)
     _store(item, report, results)
-    if broken := {result.requirement for result in results if result.outcome in BROKEN}:
-        server_for(item.config, revision_of(item)).told |= broken
     if worst.outcome in (Outcome.WARNED, Outcome.INFORMED):
         report.outcome = "passed"
         report.longrepr = None

@@ -88,8 +88,7 @@ class Server:
     `session` is shared by the checks that leave no trace; `fresh` gives a process of one's own.  Tools are
     called once (`call`), prompts and resources fetched once, and all checks look at the same answers.  A
     process that died is replaced; its death is raised as `Blocked` once, for the check that met it.
-    ``common`` is for what the subject's servers in all revisions share.  ``told`` are the requirements that
-    were reported as broken.
+    ``common`` is for what the subject's servers in all revisions share.
     """
 
     def __init__(self, settings: Settings, surface: Surface, common: dict[str, Any] | None = None):
@@ -99,7 +98,6 @@ class Server:
         self.revision = surface.revision
         self.sessions: list[Session] = []
         self.failed_cases: set[str] = set()
-        self.told: set[str] = set()
         self._kept: dict[str, Any] = {}
         self._shared: dict[str, Session] = {}
         self._charged: set[str] = set()

@@ -1,6 +1,7 @@
 """The catalogue, the checks, the mutants and the reference server fit together without a gap."""
 
 import functools
+import sys
 
 from conformance.fixtures.mutants import all_mutants
 from support import EVERYTHING, REFERENCE, awkward, run_suite
@@ -42,7 +43,11 @@ def test_the_reference_server_is_clean_in_every_revision():
 
 
 def test_every_check_has_run_on_a_right_server():
-    """On the reference server, or on the one that offers nothing for rules about what is not offered."""
+    """On the reference server, on one that offers next to nothing, or on one that has what else there is."""
+    stateless = (sys.executable, "-m", "conformance.fixtures.stateless")
     nothing = run_suite(awkward("bare_minimum"), "--revision", "all")
-    ran = {case.check.partition("[")[0] for run in (reference_run(), nothing) for case in run.of("passed")}
+    other = run_suite(stateless, "--revision", "latest")
+    assert [(case.check, case.text) for case in other.findings] == []
+    runs = (reference_run(), nothing, other)
+    ran = {case.check.partition("[")[0] for run in runs for case in run.of("passed")}
     assert sorted({check.name for check in checks()} - ran) == []

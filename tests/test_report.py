@@ -15,15 +15,14 @@ GOLDEN = Path(__file__).parent / "golden"
 SELECTED = (
     "--select",
     "errors.method-not-found-code,tools.def.title-string[nothing]",
-    "--revision",
-    "2025-11-25",
 )
 
 
 def junit(server, folder, *options):
     """The cases of a run as plain values, without times and without the interpreter's path."""
     report = folder / "junit.xml"
-    command = [sys.executable, "-m", "conformance", "run", *options, f"--junitxml={report}", "--", *server]
+    options = [*options, "--revision", "2025-11-25", f"--junitxml={report}"]
+    command = [sys.executable, "-m", "conformance", "run", *options, "--", *server]
     subprocess.run(command, cwd=folder, env=environment(), capture_output=True, check=False, timeout=120)
     return [plain(case) for case in ElementTree.parse(report).iter("testcase")]
 

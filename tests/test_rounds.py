@@ -73,7 +73,7 @@ def test_a_retry_has_an_id_and_no_token_of_the_first_round(able):
 
 def test_replies_are_found_with_their_requests(able):
     asked = call(able, "ask")
-    assert [reply.method for reply in replies_in(able)] == ["server/discover", "tools/call"]
+    assert [reply.method for reply in replies_in(able)] == ["server/discover", "tools/list", "tools/call"]
     assert list(replies_in(able))[-1].request is asked.request
 
 
