@@ -265,8 +265,9 @@ def _refused(session: Session, hello: Reply) -> str:
     if hello.code == revisions.UNSUPPORTED_VERSION:
         supported = hello.error_value.get("data", "supported")
         return show(supported.json, 80) if supported is not None else "other versions"
-    is_known = hello.fault is not None or is_discovered(hello) or _serves_lists(session, hello)
-    return NOT_MODERN if session.is_modern and not is_known else ""
+    if not session.is_modern or hello.fault is not None or is_discovered(hello):
+        return ""
+    return "" if _serves_lists(session, hello) else NOT_MODERN
 
 
 def is_discovered(hello: Reply) -> bool:
