@@ -146,13 +146,12 @@ class Server:
         None is for the first one, for there may be no more, and for a server that starts fast.
         """
         ahead = [process for process in self._ahead if process.exit_code is None]
+        for ended in set(self._ahead) - set(ahead):
+            ended.stop()
         process = ahead.pop(0) if ahead else self.settings.start()
         with suppress(CannotStart):
             while self.sessions and self._starts_slowly and len(ahead) < AHEAD:
                 ahead.append(self.settings.start())
-        for one in self._ahead:
-            if one is not process and one not in ahead:
-                one.stop()
         self._ahead = ahead
         return process
 
