@@ -12,7 +12,7 @@ from conformance.server import NO_SUCH_URI, Server
 from conformance.session import Reply, Session
 from conformance.surface import LISTS, Sample
 from conformance.value import Value
-from conformance.verdict import Blocked, not_exercised
+from conformance.verdict import Blocked, expect_each, not_exercised
 from conformance.wire import ABSENT, Kind, Line, id_key, kind
 
 LISTEN = "subscriptions/listen"
@@ -213,6 +213,15 @@ def unasked(server: Server, *methods: str) -> list[Value]:
 def asked_for(server: Server, *methods: str) -> list[News]:
     """What a modern server has told by these methods while somebody had asked for it."""
     return [one for one in all_news(server, *methods) if one.is_asked_for]
+
+
+def expect_tagged(told: Iterable[News]) -> None:
+    """Raise a `Finding` for what was told under an id that no listen request has, value and type."""
+    lost = [one.message for one in told if one.listen is None]
+    expected = (
+        f"in params._meta a {revisions.SUBSCRIPTION_ID} that is the id of a listen request, of its type"
+    )
+    expect_each(lost, lambda _: False, expected)
 
 
 def evoke_news(server: Server) -> None:
