@@ -36,10 +36,13 @@ MOST_KINDS = 3
 MOST_TOLD = 8
 MOST_NAMES = 8
 SECONDS = 60.0
-"""How long the fuzzing of all tools of a slow server takes, roughly; more examples get more time."""
+"""How long a slow server answers while all its tools are fuzzed, roughly; more examples get more time.
+
+Only the server's time counts: on a busy machine as much is tried as on an idle one.
+"""
 LEAST_SECONDS = 3.0
 SHRINKING = 15.0
-"""How long, at the least, what was found is shrunk."""
+"""How long, at the least, the server answers while what was found is shrunk."""
 
 
 @dataclass
@@ -56,6 +59,7 @@ class Fuzzer:
     known: set[str] = field(default_factory=set)
     _outcomes: dict[bytes, Failure | None] = field(default_factory=dict)
     _failures: dict[str, list[Failure]] = field(default_factory=dict)
+    _left: float = field(init=False)
     _deaths: int = 0
     _most_deaths: int = 12
     _silences: int = 0
@@ -64,7 +68,7 @@ class Fuzzer:
         timeout = self.server.settings.timeout
         self._examples = self.server.settings.examples
         share = max(LEAST_SECONDS, SECONDS / (1 + 3 * len(self.server.tools)))
-        self._until = time.monotonic() + share * max(1.0, self._examples / PROFILES["quick"])
+        self._left = share * max(1.0, self._examples / PROFILES["quick"])
         self._patience = min(timeout, max(PATIENCE, 20 * self.target.seconds))
         self._prover = Prover(self.server, self.target, self._patience)
 
@@ -121,7 +125,7 @@ class Fuzzer:
                 return False
             if not target:
                 target = failure.problem.kind
-                self._until = max(self._until, time.monotonic() + SHRINKING)
+                self._left = max(self._left, SHRINKING)
                 self._most_deaths = self._deaths + MOST_DEATHS_SHRINKING
             return failure.problem.kind == target
 
@@ -172,8 +176,10 @@ class Fuzzer:
         return self._outcomes[case.text]
 
     def _tried(self, case: Case) -> Failure | None:
+        begun = time.monotonic()
         session = self.server.fuzz_session
         reply = self.target.ask(session, case.text, self._patience / 2 if case.hostile else self._patience)
+        self._left -= time.monotonic() - begun
         problem = case.judge(reply)
         if problem is None or problem.kind in self.known:
             return None
@@ -192,8 +198,7 @@ class Fuzzer:
 
     @property
     def _spent(self) -> bool:
-        over = time.monotonic() > self._until
-        return over or self._deaths > self._most_deaths or self._silences > MOST_SILENCES
+        return self._left < 0 or self._deaths > self._most_deaths or self._silences > MOST_SILENCES
 
     # Telling
 

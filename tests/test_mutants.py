@@ -1,7 +1,7 @@
 """Each mutant is found: the suite reports the rules it is there to break, and no others.
 
-Each runs under the chapters of the rules it breaks; with ``MUTANTS=whole`` under the whole suite, which
-takes more than an hour of one core (`tox -e mutants`).
+Each runs under the chapters of the rules it breaks, in one era; with ``MUTANTS=whole`` under the whole suite
+in each era in which these rules hold, which takes hours of one core (`tox -e mutants`).
 """
 
 import os
@@ -36,22 +36,41 @@ LEAN = (
     ),
 )
 """Without what pytest does around each of a thousand checks that no verdict depends on."""
+WHOLE = os.environ.get("MUTANTS") == "whole"
 PATIENCE = ("--timeout", "5", "--start-timeout", "5")
 SEES_ALL = "jsonrpc.message-shape"
 """The rule of the look at every message, which speaks of other chapters."""
 CITED = {check.name: set(check.requirements) for check in checks()}
 
 
-def revision_of(one):
-    """The revision a mutant names, else the newest in which all it breaks holds, handshake ones first."""
+def revisions_of(one):
+    """The revision a mutant names, else the newest of each era in which all it breaks holds."""
+    if one.revision:
+        return [one.revision]
     rows = [catalogue.requirement(id) for id in one.breaks]
-    choice = (*reversed(revisions.HANDSHAKE), *revisions.MODERN)
-    return one.revision or next(rev for rev in choice if all(row.holds_in(rev) for row in rows))
+    eras = [
+        [rev for rev in era if all(row.holds_in(rev) for row in rows)]
+        for era in (revisions.HANDSHAKE, revisions.MODERN)
+    ]
+    return [era[-1] for era in eras if era]
+
+
+def revision_of(one):
+    """One of these: about as many mutants run in one era as in the other."""
+    choice = revisions_of(one)
+    return choice[len(one.name) % len(choice)]
+
+
+def runs():
+    """Each mutant with the revisions it is run in."""
+    for one in all_mutants():
+        for revision in revisions_of(one) if WHOLE else [revision_of(one)]:
+            yield pytest.param(one, revision, id=f"{one.name}-{revision}")
 
 
 def chapters(one):
     """The options that select the chapters of what a mutant breaks; none for the whole suite."""
-    if os.environ.get("MUTANTS") == "whole" or one.name in IN_PASSING:
+    if WHOLE or one.name in IN_PASSING:
         return []
     if one.name in FUZZED:
         return ["-k", f"test_fuzz_{FUZZED[one.name]} or test_messages"]
@@ -59,10 +78,10 @@ def chapters(one):
     return [word for selected in (*sorted(groups), SEES_ALL) for word in ("--select", selected)]
 
 
-@pytest.mark.parametrize("one", all_mutants(), ids=lambda one: one.name)
-def test_a_mutant_is_found(one):
+@pytest.mark.parametrize(("one", "revision"), runs())
+def test_a_mutant_is_found(one, revision):
     profile = "quick" if one.name in FUZZED else "none"
-    options = ("--revision", revision_of(one), "--profile", profile, *PATIENCE, *EVERYTHING, *LEAN)
+    options = ("--revision", revision, "--profile", profile, *PATIENCE, *EVERYTHING, *LEAN)
     run = run_suite(quick_mutant(one.name), *options, *chapters(one))
     found = [cited(case) for case in run.findings]
     told = "\n".join(case.text for case in run.findings) or run.output
@@ -74,5 +93,5 @@ def test_a_mutant_is_found(one):
 
 
 def cited(case):
-    """All requirements that the check of a case cites; the case names only the loudest."""
+    """All requirements that the check of a case cites, and the loudest of those it found broken."""
     return CITED.get(case.check.partition("[")[0], set()) | {case.requirement}
