@@ -243,4 +243,5 @@ def _unfinished(server: Server) -> Unfinished:
     with server.fresh(ABLE.declares(server.revision), answers_of(server, ABLE)) as session:
         replies = [(asker, first_round(session, asker)) for asker in known]
         heard(session.settle())
-        return Unfinished([pair for pair in replies if pair[1].needs_input], session.finish(EXIT))
+        asked = [pair for pair in replies if pair[1].needs_input]
+        return Unfinished(asked, session.finish(session.patience(EXIT)))

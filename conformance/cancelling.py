@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance import revisions
+from conformance.calling import Call
 from conformance.client import ACCEPTING, WAITING
 from conformance.logs import MESSAGE, with_level
 from conformance.meeting import ABLE, everything, meet
 from conformance.progress import progress_in, token_of
-from conformance.server import Call, Server
-from conformance.session import FEATURES, Session
+from conformance.server import SLOW, Server
+from conformance.session import FEATURES, PING_SECONDS, Session
+from conformance.surface import Tool
 from conformance.value import Value
 from conformance.verdict import Blocked
 from conformance.wire import ABSENT, Kind, Line, id_key, kind
@@ -82,6 +84,32 @@ class Cancelled:
         return [one for one in found if kind(one.json) is Kind.NOTIFICATION and one.json["method"] == MESSAGE]
 
 
+@dataclass(frozen=True)
+class Begun:
+    """A call that was cancelled, with a ``ping`` after that, and was not waited for."""
+
+    session: Session
+    request: Line
+    cancellation: Line
+    ping: Line
+    held: bool
+
+    def end(self, usual: Call) -> Cancelled:
+        """What came of it in the time that the same call takes when it is not cancelled."""
+        session = self.session
+        pong = session.await_reply(self.ping, min(session.timeout, session.patience(PING_SECONDS)))
+        read = len(session.lines) if pong.fault is None else None
+        for asked in _open(session, FEATURES):
+            answer = ACCEPTING[asked.json["method"]](asked.json.get("params"), session.revision)
+            session.send_message({"jsonrpc": "2.0", "id": asked.json["id"], **(answer or {})})
+        session.settle()
+        one = Cancelled(session, self.request, self.cancellation, usual, self.held, read)
+        left = self.cancellation.at + usual.reply.seconds - session.process.age
+        session.wait_for(lambda: session.closed or one.answers, max(0.0, left))
+        session.leave()
+        return one
+
+
 def cancelled_calls(server: Server) -> Iterator[Cancelled]:
     """Some tools, called and cancelled once each, and only those that could be cancelled under way.
 
@@ -121,29 +149,43 @@ def _cancelled_once(server: Server, call: Call, patience: float) -> Cancelled | 
 
 
 def _cancelled(server: Server, call: Call, patience: float) -> Cancelled | None:
+    """Call a tool, cancel the call, and see what comes of it for as long as the tool takes."""
+
+    def begin() -> Begun | None:
+        return _begin(server, call.tool, call.arguments, _questions(call), patience)
+
+    begun: Begun | None = server.once(f"begun to cancel {call.tool.name}", begin)
+    return None if begun is None else begun.end(call)
+
+
+def begin_cancelled(server: Server) -> None:
+    """Call the tool that is under way once more, and cancel that; `cancelled_calls` waits for what comes."""
+    slow = server.under_way
+    if slow is not None:
+        key = f"begun to cancel {slow.tool.name}"
+        server.once(key, lambda: _begin(server, slow.tool, slow.arguments, (), SLOW / 4))
+
+
+def _begin(
+    server: Server, tool: Tool, arguments: dict[str, Any], questions: Collection[str], patience: float
+) -> Begun | None:
     """Call a tool, and cancel the call when there is a sign of it, or in the midst of its time."""
-    with server.fresh(everything(server.revision), WAITING) as session:
-        meta = {"progressToken": "progress-of-cancelled"}
-        params = {"name": call.tool.name, "arguments": call.arguments, "_meta": meta}
-        request = session.send("tools/call", with_level(params, "debug") if session.is_modern else params)
+    session = server.connect(everything(server.revision), WAITING)
+    meta = {"progressToken": "progress-of-cancelled"}
+    params = {"name": tool.name, "arguments": arguments, "_meta": meta}
+    request = session.send("tools/call", with_level(params, "debug") if session.is_modern else params)
 
-        def is_under_way() -> object:
-            return _open(session, _questions(call)) or session.notifications("notifications/progress")
+    def is_under_way() -> object:
+        return _open(session, questions) or session.notifications("notifications/progress")
 
-        session.wait_for(lambda: is_under_way() or session.is_answered(request), patience)
-        if session.is_answered(request) or session.closed:
-            return None
-        held = bool(_open(session, _questions(call)))
-        reason = {"requestId": request.message["id"], "reason": "The user does not want it any more."}
-        cancellation = session.notify("notifications/cancelled", reason)
-        read = len(session.lines) if session.settle().fault is None else None
-        for asked in _open(session, FEATURES):
-            answer = ACCEPTING[asked.json["method"]](asked.json.get("params"), session.revision)
-            session.send_message({"jsonrpc": "2.0", "id": asked.json["id"], **(answer or {})})
-        session.settle()
-        one = Cancelled(session, request, cancellation, call, held, read)
-        session.wait_for(lambda: session.closed or one.answers, call.reply.seconds)
-        return one
+    session.wait_for(lambda: is_under_way() or session.is_answered(request), patience)
+    if session.is_answered(request) or session.closed:
+        session.leave()
+        return None
+    held = bool(_open(session, questions))
+    reason = {"requestId": request.message["id"], "reason": "The user does not want it any more."}
+    cancellation = session.notify("notifications/cancelled", reason)
+    return Begun(session, request, cancellation, session.send(session.pulse), held)
 
 
 def _open(session: Session, methods: Collection[str]) -> list[Value]:

@@ -12,6 +12,11 @@ from pathlib import Path
 PACKAGE = "conformance.suites"
 LAST = "test_messages.py"
 """The suite that looks at all that was said in the others."""
+PLACES = {"test_fuzz_protocol_lines.py": -2, "test_lifecycle.py": -1, "test_stopped_calls.py": 1, LAST: 2}
+"""The suites that do not stand where the alphabet puts them, at 0.
+
+Slow calls are begun before all others; those that need none come first, and cancelled ones are judged late.
+"""
 
 
 @dataclass(frozen=True)

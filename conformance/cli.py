@@ -20,7 +20,7 @@ from conformance.transcript import BadTranscript
 USAGE_ERROR = 4
 PASSED_ON = (
     *("revision", "timeout", "start-timeout", "cwd", "failing-tool", "changing-tool"),
-    *("profile", "seed", "transcripts"),
+    *("profile", "seed", "transcripts", "max-line", "max-time", "max-tools"),
 )
 REPEATED = ("env", "call", "select", "example")
 FLAGS = ("inherit-home", "strict", "pedantic")
@@ -32,7 +32,7 @@ ISOLATED = (
 )
 """Pytest's options for a run that no project's configuration touches; no check has an assert to rewrite."""
 SOAKED = (
-    *("revision", "timeout", "start-timeout", "cwd", "seed", "transcripts"),
+    *("revision", "timeout", "start-timeout", "cwd", "seed", "transcripts", "max-line", "max-tools"),
     *("env", "call", "example"),
     *FLAGS,
 )

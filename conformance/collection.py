@@ -13,6 +13,7 @@ Works only when a server is named.  Rules, each of them measured on pytest 8.4 a
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Generator, Iterator
 from dataclasses import replace
 from importlib import import_module
@@ -24,21 +25,30 @@ from typing import Any
 import pytest
 
 from conformance import catalogue
-from conformance.checks import LAST, PACKAGE, checked, suites_directory
+from conformance.cancelling import begin_cancelled
+from conformance.checks import PACKAGE, PLACES, checked, suites_directory
+from conformance.dialects import Unjudgeable
+from conformance.generation import NoExample
 from conformance.options import selected, settings, wanted_revisions
 from conformance.process import CannotStart
 from conformance.sandbox import Sandbox
 from conformance.server import Server
 from conformance.surface import Settings, Subject, Surface, Trouble, probe_all
+from conformance.tree import end_run
 from conformance.verdict import Blocked, NotExercised
-from conformance.wire import shorten
+from conformance.wire import named
 
 pytest.register_assert_rewrite(PACKAGE)
 SUITES = suites_directory()
 SUBJECT = pytest.StashKey[Subject]()
 SANDBOX = pytest.StashKey[Sandbox]()
 SERVERS = pytest.StashKey[dict[str, Server]]()
+BEGUN = pytest.StashKey[float]()
+LET_GO = pytest.StashKey[int]()
+OUTLIVED = pytest.StashKey[int]()
 COMMON = pytest.StashKey[dict[str, Any]]()
+REASON_SHOWN = 1000
+WHOLE = pytest.StashKey[bool]()
 
 
 # Probing -----------------------------------------------------------------------------------------
@@ -152,7 +162,7 @@ class SuiteDirectory(pytest.Directory):
                     revision=surface.revision,
                 )
         if subject.live:
-            for path in sorted(self._selected(), key=lambda path: (path.name == LAST, path)):
+            for path in sorted(self._selected(), key=lambda path: (PLACES.get(path.name, 0), path)):
                 yield SuiteModule.from_parent(self, path=path, nodeid=f"conformance/suites/{path.name}")
 
 
@@ -199,7 +209,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             cases.append(pytest.param(*values, id=surface.revision, marks=pytest.mark.skip(reason=reason)))
         elif per_tool:
             for index, tool in enumerate(surface.tools):
-                name = f"{surface.revision}-{shorten(tool.name, 60) or index}"
+                name = f"{surface.revision}-{named(tool.name) or index}"
                 cases.append(pytest.param(surface.revision, index, id=name))
         else:
             cases.append(pytest.param(surface.revision, id=surface.revision))
@@ -244,6 +254,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = kept
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Note whether checks of every suite are run, so that slow tools will be needed."""
+    run = {item.path.name for item in session.items if is_ours(item)}
+    session.config.stash[WHOLE] = run >= {path.name for path in SUITES.glob("test_*.py")}
+
+
 def _is_selected(item: pytest.Item, patterns: list[tuple[frozenset[str], str]]) -> bool:
     if not is_ours(item) or isinstance(item, TroubleItem):
         return True
@@ -276,12 +292,33 @@ def server_for(config: pytest.Config, revision: str) -> Server:
     if revision not in servers:
         subject = config.stash[SUBJECT]
         common = config.stash.setdefault(COMMON, {})
-        servers[revision] = Server(subject.settings, subject.surface(revision), common)
+        server = servers[revision] = Server(subject.settings, subject.surface(revision), common)
+        if config.stash.get(WHOLE, False):
+            server.begin_calls()
+            begin_cancelled(server)
     return servers[revision]
 
 
+def _expect_time(item: pytest.Item) -> None:
+    """Block the first check that comes when the time is up, and skip the others."""
+    stash, most = item.config.stash, item.config.stash[SUBJECT].settings.max_time
+    begun = stash.setdefault(BEGUN, time.monotonic())
+    if time.monotonic() - begun > most and revision_of(item) in stash.get(SERVERS, {}):
+        reason = f"the checks took {most:g} s, which is all they may take (--mcp-max-time)"
+        server_for(item.config, revision_of(item)).charge("time", Blocked(reason))
+
+
+def newly_let_go(config: pytest.Config) -> int:
+    """How many of the server's lines were not kept, but for those that were told already."""
+    servers = config.stash.get(SERVERS, {}).values()
+    found = sum(session.lines.let_go for server in servers for session in server.sessions)
+    told, config.stash[LET_GO] = config.stash.get(LET_GO, 0), found
+    return found - told
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Remove the throwaway folder."""
+    """End what the server has left, and remove the throwaway folder."""
+    end_run()
     if SANDBOX in config.stash:
         config.stash[SANDBOX].remove()
 
@@ -289,25 +326,43 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """End every process of the server, whatever ended the run."""
-    for server in session.config.stash.get(SERVERS, {}).values():
+    config = session.config
+    for server in config.stash.get(SERVERS, {}).values():
         server.close()
+    if SUBJECT in config.stash:
+        config.stash[OUTLIVED] = config.stash.get(OUTLIVED, 0) + end_run()
+        getattr(config, "workeroutput", {})["mcp_outlived"] = config.stash[OUTLIVED]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take from an xdist worker what it has found at its end."""
+    stash = node.config.stash
+    stash[OUTLIVED] = stash.get(OUTLIVED, 0) + getattr(node, "workeroutput", {}).get("mcp_outlived", 0)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
     """A rule that is not exercised is a skipped check, also when a fixture found out."""
-    del item
     try:
+        if is_ours(item):
+            _expect_time(item)
         return (yield)
-    except NotExercised as reason:
-        raise pytest.skip.Exception(str(reason)) from None  # pytest would format the whole chain
+    except (NotExercised, NoExample, Unjudgeable) as reason:
+        raise _unexercised(item, reason) from None  # pytest would format the whole chain
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """A rule that is not exercised is a skipped check."""
-    del item
     try:
         return (yield)
-    except NotExercised as reason:
-        raise pytest.skip.Exception(str(reason)) from None  # pytest would format the whole chain
+    except (NotExercised, NoExample, Unjudgeable) as reason:
+        raise _unexercised(item, reason) from None  # pytest would format the whole chain
+
+
+def _unexercised(item: pytest.Item, reason: Exception) -> BaseException:
+    """What skips a check, with the reason; a user's test is told itself that no arguments are known."""
+    if isinstance(reason, NotExercised) or is_ours(item):
+        return pytest.skip.Exception(named(str(reason), REASON_SHOWN))
+    return reason

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
+from conformance.calling import Call
 from conformance.challenges import Pulse, request_line
 from conformance.invariants import Judge, Seen, tokens_in
 from conformance.revisions import is_modern
-from conformance.server import Call, Server
+from conformance.server import Server
 from conformance.session import Session, envelope, pulse
 from conformance.transcript import Transcript, reduced
 from conformance.verdict import Blocked, Finding, not_exercised
@@ -77,6 +78,7 @@ class Talk:
         self.left_out: dict[str, str] = {}
         self.has_progress = False
         self._told: dict[tuple[str, str], Finding | Blocked | None] = {}
+        self._doubts: dict[tuple[str, str], Confirmation] = {}
         self._ids = itertools.count(FIRST_ID)
         self._window: Window | None = None
         self._bursts: list[Burst] = []
@@ -102,16 +104,17 @@ class Talk:
     def begin(
         self, stage: str, judge: Judge, *, patient: bool = False, certainty: float = 0.0, seconds: float = 1e9
     ) -> None:
-        """Begin a stage, which takes at most so many ``seconds``.
+        """Begin a stage, in which bursts are exchanged for so many ``seconds`` at the most.
 
         If ``patient``, answers that others have overtaken are waited for as long as tools may take.  What is
         missed is believed to be lost after ``certainty`` seconds, or the user's timeout if that is 0.
         """
+        self.doubt()
         timeout = self.server.settings.timeout
         self._stage, self._judge, self._patient = stage, judge, patient
         self._slack = min(timeout, PATIENCE) if patient else GRACE
         self._certainty = min(timeout, certainty) or timeout
-        self._end = time.monotonic() + seconds
+        self._left = seconds
         self._bursts = [burst for burst in self._bursts if burst not in self._unanswered]
         self._wasted = 0.0
         self._over = False
@@ -122,7 +125,9 @@ class Talk:
         if window is None:
             return None
         self._bursts.append(burst)
+        begun = time.monotonic()
         window.exchange(burst, self._slack)
+        self._left -= time.monotonic() - begun
         self.has_progress |= bool(tokens_in(window.lines))
         for seen in self._judge(window):
             self._note(window, seen)
@@ -138,7 +143,7 @@ class Talk:
 
     def _usable(self) -> Window | None:
         """The window of a process that lives, unless the stage is over."""
-        if self._over or self._wasted >= PATIENCE or time.monotonic() > self._end:
+        if self._over or self._wasted >= PATIENCE or self._left < 0:
             return None
         if len(self._failures) >= MOST_FAILURES or SILENT in self._failures:
             self.left_out[self._stage] = f"{self._failures[-1]} before, so no more is sent"
@@ -162,10 +167,20 @@ class Talk:
             problem.seen.append(seen)
             problem.proofs.append(tuple(line for line in seen.trouble.lines if line.raw in said))
 
+    def doubt(self) -> None:
+        """Begin to confirm what was not answered in the stages so far: that has to be waited for."""
+        for key, problem in self.problems.items():
+            if problem.seen[0].late and key not in self._doubts:
+                self._doubts[key] = self._confirmation(key)
+                self._doubts[key].begin()
+
+    def _confirmation(self, key: tuple[str, str]) -> Confirmation:
+        return Confirmation(self.server, self.problems[key], " ".join(key))
+
     def close(self) -> None:
-        """End the process."""
+        """Begin to end the process."""
         if self._window is not None:
-            self._window.session.close()
+            self._window.session.leave()
 
     # Telling
 
@@ -174,10 +189,10 @@ class Talk:
 
         Skips the check when the stage was left out.
         """
-        for key, problem in self.problems.items():
+        for key in self.problems:
             if key[0] == requirement and stage in ("", key[1]):
                 if key not in self._told:
-                    self._told[key] = Confirmation(self.server, problem, " ".join(key)).trouble()
+                    self._told[key] = (self._doubts.get(key) or self._confirmation(key)).trouble()
                 if (trouble := self._told[key]) is not None:
                     raise trouble
         if stage in self.left_out:
@@ -188,7 +203,7 @@ def _apart(server: Server) -> Session:
     """A process of our own, apart from the conversations that other checks judge."""
     session = server.connect()
     session.settle()  # so that what the opening brings is not taken for an answer to what follows
-    server.sessions.remove(session)
+    server.set_apart(session)
     return session
 
 
@@ -202,10 +217,16 @@ class Confirmation:
         self.server, self.problem = server, problem
         self.requirement = problem.seen[0].trouble.requirement
         self.name = f"{name} {server.revision}"
+        self._begun: tuple[Window, Line] | None = None
+
+    def begin(self) -> None:
+        """Begin with the proof; `trouble` waits for what comes."""
+        window = Window(_apart(self.server))
+        self._begun = window, window.begin(self.problem.proofs[0])
 
     def trouble(self) -> Finding | Blocked | None:
         """What is to be told; None if the server was only slow."""
-        proof = self._repeat(self.problem.proofs, self.problem.certainty)
+        proof = self._repeat(self.problem.proofs, self.problem.certainty, self._begun)
         if proof.seen:
             return self._story(proof)
         for bursts in (self.problem.bursts[-1:], self.problem.bursts):
@@ -214,13 +235,23 @@ class Confirmation:
                 return self._story(self._least(bursts, repeat))
         return None if self.problem.seen[0].late else self._flaky(repeat)
 
-    def _repeat(self, bursts: Sequence[Burst], certainty: float) -> Repeat:
-        """Hold a conversation again up to the problem, on a fresh server: ``certainty`` seconds a burst."""
+    def _repeat(
+        self, bursts: Sequence[Burst], certainty: float, begun: tuple[Window, Line] | None = None
+    ) -> Repeat:
+        """Hold a conversation again up to the problem, on a fresh server: ``certainty`` seconds a burst.
+
+        It may have ``begun`` with the first burst.
+        """
         said = [line for burst in bursts for line in burst]
-        with _apart(self.server) as session:
-            window, seen = Window(session), list[Seen]()
+        window, ping = begun or (Window(_apart(self.server)), None)
+        with window.session as session:
+            seen = list[Seen]()
             for burst in bursts:
-                window.exchange(burst, max(GRACE, certainty))
+                if ping is not None:
+                    window.finish(ping, max(GRACE, certainty))
+                    ping = None
+                else:
+                    window.exchange(burst, max(GRACE, certainty))
                 found = self.problem.judge(window)
                 seen += [one for one in found if one.trouble.requirement == self.requirement]
                 if seen or session.closed or window.mute:

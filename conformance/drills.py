@@ -10,6 +10,7 @@ from typing import Any, cast
 from hypothesis import reject
 from hypothesis import strategies as st
 
+from conformance.calling import Call
 from conformance.generation import (
     HypothesisSource,
     Invalid,
@@ -22,7 +23,7 @@ from conformance.generation import (
     valid,
 )
 from conformance.judges import Case, handled, refused
-from conformance.server import Call, Server
+from conformance.server import Server
 from conformance.targets import Target
 from conformance.wire import encode
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from conformance.server import Server
 from conformance.session import Reply
 from conformance.verdict import Blocked, Finding, NotExercised
+from conformance.wrong_requests import misshapen_requests
 
 PYTHON_1, PYTHON_2 = "Python SDK 1.x", "Python SDK 2.x"
 TYPESCRIPT_1, TYPESCRIPT_2 = "TypeScript SDK 1.x", "TypeScript SDK 2.x"
@@ -19,6 +20,11 @@ GO, RUST = "Go SDK", "Rust SDK"
 PYTHON, TYPESCRIPT = (PYTHON_1, PYTHON_2), (TYPESCRIPT_1, TYPESCRIPT_2)
 UNKNOWN_METHOD = "conformance/no-such-method"
 ZOD = re.compile(r'"path"|"code": "(invalid|unrecognized|too)_')
+
+WRAPPED = r'got (result\.structuredContent = \{"result": [^,;]*\}(; )?)+(and \d+ more)? '
+"""That what tools gave is wrapped in nothing but a member ``result``."""
+BARE = r'"text":"([^"]*)".*"structuredContent":\{"result":"?\4"?\}'
+"""That the text of a result is what is wrapped."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +37,9 @@ class Deviation:
 
 
 DEVIATIONS = (
+    Deviation("batch.receive", (*PYTHON, *TYPESCRIPT), r"got none to (\w+) 1 and \1 2(?!: the server)"),
     Deviation("cancel.no-further-messages", (TYPESCRIPT_2,), r"notifications/progress"),
-    Deviation("cancel.race-graceful", (PYTHON_1,), r"Request cancelled"),
+    Deviation("cancel.race-graceful", (PYTHON_1,), r"Request cancelled|process ended \(exit status 1\)"),
     Deviation("cancel.stops-work", (TYPESCRIPT_2,), r"notifications/progress"),
     Deviation("capabilities.logging.declared", PYTHON, r"notifications/message"),
     Deviation("completion.missing-arguments-code", TYPESCRIPT, r"-32603"),
@@ -44,6 +51,7 @@ DEVIATIONS = (
     Deviation("errors.method-not-found-code", (PYTHON_1,), r"-32602"),
     Deviation("jsonrpc.method-not-found", (PYTHON_1,), r"-32602"),
     Deviation("jsonrpc.invalid-params", TYPESCRIPT, r"-32603"),
+    Deviation("jsonrpc.response-every-request", (PYTHON_1,), r"anyio\.BrokenResourceError"),
     Deviation("lifecycle.operation.server-features", PYTHON, r"notifications/message"),
     Deviation("logging.set-level.invalid-code", TYPESCRIPT, r"-32603"),
     Deviation("pagination.cursor-type", TYPESCRIPT, r"-32603"),
@@ -51,6 +59,7 @@ DEVIATIONS = (
     Deviation("prompts.get.missing-argument-code", PYTHON, r"error 0\b"),
     Deviation("prompts.get.unknown-name-code", PYTHON, r"error 0\b"),
     Deviation("prompts.get.unknown-name-code", (PYTHON_2,), r"-32603"),
+    Deviation("reqmeta.wrong-types", (TYPESCRIPT_2,), r'no answer .*"_meta":\[\]'),
     Deviation("resources.read.internal-error-code", (PYTHON_1,), r"error 0\b"),
     Deviation("resources.read.not-found-code", (PYTHON_1,), r"error 0\b"),
     Deviation("resources.read.not-found-code", (PYTHON_2, *TYPESCRIPT), r"-32602"),
@@ -60,6 +69,7 @@ DEVIATIONS = (
     Deviation("tasks.undeclared-ignored", (TYPESCRIPT_1,), r"does not support task creation"),
     Deviation("tools.call.malformed-request-code", (TYPESCRIPT_1,), r"-32603"),
     Deviation("tools.call.unknown-tool-is-error", (*PYTHON, TYPESCRIPT_1), r"isError"),
+    Deviation("tools.structured.text-fallback", PYTHON, f"{WRAPPED}.*{BARE}"),
     Deviation("version.unsupported-error", (TYPESCRIPT_2,), r"1900-01-01"),
     Deviation("version.per-request", (TYPESCRIPT_2,), r"1900-01-01"),
 )
@@ -68,7 +78,8 @@ DEVIATIONS = (
 
 def known_deviation(server: Server, requirement: str, error: Finding | Blocked) -> str:
     """The SDK that breaks this rule in every server built on it; empty if this is the server's own doing."""
-    evidence = f"{error} {' '.join(line.text for line in error.lines)}"
+    lines = " ".join(line.text for line in error.lines)
+    evidence = f"{error} {lines} {getattr(error, 'stderr', '')}"
     fitting = [one for one in DEVIATIONS if one.requirement == requirement and re.search(one.seen, evidence)]
     sdk = sdk_of(server) if fitting else ""
     return sdk if any(sdk in one.sdks for one in fitting) else ""
@@ -83,7 +94,7 @@ def sdk_of(server: Server) -> str:
 def _recognised(server: Server) -> str:
     try:
         unknown = server.session.request(UNKNOWN_METHOD, {})
-        wrong = [server.session.request(method, params) for method, params in server.misshapen_requests()[:1]]
+        wrong = [server.session.request(method, params) for method, params in misshapen_requests(server)[:1]]
     except (Blocked, NotExercised):
         return ""
     return _by_unknown_method(unknown) or _by_wrong_params(unknown, wrong)
@@ -117,5 +128,5 @@ def _by_wrong_params(unknown: Reply, wrong: list[Reply]) -> str:
 def _is_array(text: str) -> bool:
     try:
         return isinstance(json.loads(text), list)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False

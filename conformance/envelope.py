@@ -31,7 +31,7 @@ def ask_bare(session: Session, method: str, params: Any = NO_PARAMS, patience: f
     sent = send_bare(session, method, params)
     session.settle()
     session.settle()
-    return session.await_reply(sent, GRACE + patience)
+    return session.await_reply(sent, session.patience(GRACE) + patience)
 
 
 def without(session: Session, *names: str) -> dict[str, Any]:
@@ -134,7 +134,11 @@ def modern_results(server: Server) -> list[Reply]:
     Others a server may take for those of the handshake era.
     """
     found = (reply for session in server.sessions if _opens(session) for reply in replies_in(session))
-    return [reply for reply in found if reply.value is not None and names_revision(reply.request.message)]
+    return [reply for reply in found if reply.value is not None and _is_of(reply, server.revision)]
+
+
+def _is_of(reply: Reply, revision: str) -> bool:
+    return bool(said_of(reply.request.message, revisions.PROTOCOL_VERSION) == revision)
 
 
 def _opens(session: Session) -> bool:

@@ -150,7 +150,7 @@ class Fuzzer:
     def _key(self) -> bytes:
         """Where failing examples are stored: by server and target, not by a place on this machine."""
         names = (self.server.surface.server_name, self.server.revision, self.target.name, self.label)
-        return " ".join(("mcp-conformance", *names)).encode()
+        return " ".join(("mcp-conformance", *names)).encode(errors="surrogatepass")
 
     def _settings(self) -> settings:
         return settings(

@@ -10,8 +10,8 @@ from typing import Any
 
 from conformance.dialects import Unjudgeable, instance_errors
 from conformance.generation import Invalid
+from conformance.refusals import same_refusal
 from conformance.revisions import CONTENT_TYPES, has_content
-from conformance.server import same_refusal
 from conformance.session import Closed, Reply
 from conformance.surface import Tool
 from conformance.wire import show
@@ -108,12 +108,19 @@ def _result_problem(tool: Tool, revision: str, result: Any) -> Problem | None:
     content = result.get("content")
     if not isinstance(content, list):
         return Problem("tools.call.result-content-array", "an array in content", "no content")
-    types = {block.get("type") if isinstance(block, dict) else None for block in content}
-    if strange := types - CONTENT_TYPES[revision]:
+    strange = _strange_types(content, revision)
+    if strange:
         return Problem("tools.call.content-known-type", "known content types", f"content {strange}")
     if not isinstance(result.get("isError", False), bool):
         return Problem("tools.call.is-error-boolean", "true or false in isError", "isError")
     return None if result.get("isError") else _structured_problem(tool, revision, result)
+
+
+def _strange_types(content: list[Any], revision: str) -> str:
+    """The types of content blocks that the revision does not have; empty if there are none."""
+    types = [block.get("type") if isinstance(block, dict) else None for block in content]
+    known = tuple(CONTENT_TYPES[revision])
+    return ", ".join(sorted({show(type) for type in types if type not in known}))
 
 
 def _structured_problem(tool: Tool, revision: str, result: dict[str, Any]) -> Problem | None:

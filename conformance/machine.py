@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from conformance.calling import Call
 from conformance.challenges import NOTIFICATIONS, UNKNOWN, notification_line
 from conformance.conversation import Talk
-from conformance.server import Call
 from conformance.wire import Line
 
 MOST_IN_FLIGHT = 8

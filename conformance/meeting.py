@@ -9,9 +9,10 @@ from itertools import pairwise
 from typing import Any
 
 from conformance import client, revisions
+from conformance.calling import Call, call_in
 from conformance.generation import NoExample
 from conformance.rounds import input_requests, more_rounds
-from conformance.server import Call, Server
+from conformance.server import Server
 from conformance.session import FEATURES, Answer, Closed, Reply, Session
 from conformance.surface import Tool
 from conformance.value import Value
@@ -222,7 +223,7 @@ def _new_tools(server: Server, session: Session) -> list[Tool]:
 def _calls(server: Server, session: Session, tools: Sequence[Tool]) -> Iterator[Call]:
     for tool in tools:
         with suppress(NoExample):
-            call = server.call_in(session, tool, server.arguments(tool))
+            call = call_in(session, tool, server.arguments(tool))
             yield call
             if call.reply.fault is not None or session.closed:
                 return

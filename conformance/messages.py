@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from typing import Any, cast
 
 from jsonschema import Draft202012Validator
@@ -228,7 +229,7 @@ def conversation_errors(
     if is_modern(revision) and not _opens_with_a_version(lines):
         return
     asked: dict[tuple[str, str], tuple[Line, Any] | None] = {}
-    seen: set[str] = set()
+    seen: set[bytes] = set()
     for line in lines:
         for message in line.parts():
             if line.sent is not (sender == CLIENT):
@@ -251,13 +252,13 @@ def _id(message: Any) -> tuple[str, str]:
     return id_key(message.get("id"))
 
 
-def _is_new(message: Any, request: Any, seen: set[str]) -> bool:
+def _is_new(message: Any, request: Any, seen: set[bytes]) -> bool:
     """Whether nothing like this was looked at before."""
     asked = request and (request["method"], _is_task(message, request), _version(request))
     try:
         if isinstance(message, dict) and "id" in message:
             message = {**message, "id": type(message["id"]).__name__}
-        key = json.dumps([asked, message])
+        key = sha256(json.dumps([asked, message]).encode()).digest()
     except RecursionError:
         return True
     new = key not in seen

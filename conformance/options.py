@@ -54,6 +54,9 @@ _VALUES = (
     ("cwd", "DIR", "the server's working directory", "a throwaway one"),
     ("profile", "NAME", "how much is fuzzed: none, quick or thorough", "quick"),
     ("seed", "NUMBER", "where the fuzzer's choices start", "0"),
+    ("max-line", "MEGABYTES", "how long a line may be that is read", "16"),
+    ("max-time", "SECONDS", "how long the checks may take, all together", "3600"),
+    ("max-tools", "NUMBER", "how many of the listed tools are tested, the first ones", "500"),
     ("transcripts", "DIR", "where a fuzzed failure's conversation is written", ".mcp-conformance"),
     ("failing-tool", "'NAME JSON'", "a tool call that fails inside the tool", "none"),
     ("changing-tool", "'NAME JSON'", "a tool call that changes what is listed, or a resource", "none"),
@@ -130,21 +133,24 @@ def _is_program(chosen: Settings, program: str) -> bool:
 
 def settings(config: pytest.Config) -> Settings:
     """How the server is to be run.  Raises `pytest.UsageError`."""
-    from conformance.surface import Settings  # noqa: PLC0415  (loads jsonschema: not before a server is named)
+    from conformance.surface import MOST_TOOLS, Settings  # noqa: PLC0415  (loads jsonschema: not before a server is named)
 
     return Settings(
         command=_command(config),
         env=dict(_pair(text) for text in value(config, "env")),
         cwd=_directory(config),
         inherit_home=bool(value(config, "inherit-home")),
-        timeout=_seconds(config, "timeout", 30.0),
-        start_timeout=_seconds(config, "start-timeout", 30.0),
+        timeout=_amount(config, "timeout", 30.0),
+        start_timeout=_amount(config, "start-timeout", 30.0),
         call=_callable(_words(value(config, "call"))),
         failing_tool=_sample(config, "failing-tool"),
         changing_tool=_sample(config, "changing-tool"),
         samples=tuple(_sample_in(text, "example") for text in value(config, "example")),
         transcripts=Path(value(config, "transcripts") or ".mcp-conformance"),
-        seed=_seed(config),
+        seed=_number(config, "seed", 0),
+        max_line=int(_amount(config, "max-line", 16.0) * 1_000_000),
+        max_time=_amount(config, "max-time", 3600.0),
+        most_tools=_number(config, "max-tools", MOST_TOOLS),
         examples=_examples(config),
     )
 
@@ -189,7 +195,7 @@ def _directory(config: pytest.Config) -> Path | None:
     return path.absolute()
 
 
-def _seconds(config: pytest.Config, name: str, default: float) -> float:
+def _amount(config: pytest.Config, name: str, default: float) -> float:
     text = value(config, name)
     if not text:
         return default
@@ -198,14 +204,15 @@ def _seconds(config: pytest.Config, name: str, default: float) -> float:
     except ValueError:
         seconds = -1.0
     if not 0 < seconds < float("inf"):
-        raise pytest.UsageError(f"--mcp-{name}: a number of seconds above 0 is expected, not {text!r}")
+        what = "megabytes" if name == "max-line" else "seconds"
+        raise pytest.UsageError(f"--mcp-{name}: a number of {what} above 0 is expected, not {text!r}")
     return seconds
 
 
-def _seed(config: pytest.Config) -> int:
-    text = str(value(config, "seed") or 0)
+def _number(config: pytest.Config, name: str, default: int) -> int:
+    text = str(value(config, name) or default)
     if not text.isdecimal():
-        raise pytest.UsageError(f"--mcp-seed: a number is expected, not {text!r}")
+        raise pytest.UsageError(f"--mcp-{name}: a number is expected, not {text!r}")
     return int(text)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "requirement(id, ...): the specification clauses a check tests")
     if options.server_named(config):
         options.validate(config)
+        from conformance.tree import terminable  # noqa: PLC0415  (nothing without a server needs it)
+
+        stack = ExitStack()
+        stack.enter_context(terminable())
+        config.add_cleanup(stack.close)
         for name in ("collection", "reporting"):
             config.pluginmanager.register(import_module(f"conformance.{name}"), f"mcp_conformance.{name}")
 

@@ -1,11 +1,9 @@
-"""One child process on three pipes: the only module that knows threads and signals."""
+"""One child process on three pipes, read and written by threads of which nobody else needs to know."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import signal
-import subprocess
 import sys
 import threading
 import time
@@ -16,9 +14,12 @@ from enum import Enum
 from pathlib import Path
 from typing import IO, Final
 
-POSIX = os.name == "posix"
-MAX_LINE = 64 * 1024 * 1024
-MAX_QUEUED = 64 * 1024 * 1024
+from conformance.tree import POSIX, Tree
+
+MAX_LINE = 16_000_000
+MAX_QUEUED = 4_000_000
+HEAD = 4096
+"""How much is kept of a line that is too long."""
 STDERR = 1
 """Which of the threads reads stderr."""
 STDERR_KEPT = 64 * 1024
@@ -44,28 +45,39 @@ EOF: Final = End.EOF
 
 @dataclass(frozen=True)
 class Overlong:
-    """A line that was cut because it has more than `MAX_LINE` bytes; ``head`` is its beginning."""
+    """A part of a line that has more bytes than are read.
+
+    ``head`` is how the line begins, empty if that was told already; ``size`` is how many bytes the part has.
+    """
 
     head: bytes
+    size: int
 
 
 class Process:
     """A running child, its stdout as lines, its stderr drained, its stdin never blocking us.
 
-    The child leads a process group of its own, so that `stop` reaches everything it started.
+    `stop` ends everything it started too (`conformance.tree`).
 
     Raises `CannotStart` when there is nothing to run.
     """
 
     def __init__(
-        self, command: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: Path | None = None
+        self,
+        command: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        max_line: int = MAX_LINE,
     ):
         self.command = tuple(command)
         self.started = time.monotonic()
-        self._child = _start(self.command, env, cwd)
+        self._tree = _start(self.command, env, cwd)
+        self._child = self._tree.child
         self._lines = _Queue()
         self._chunk: list[bytes | Overlong] = []
-        self._splitter = Splitter(self._chunk.append)
+        self.max_line = max_line
+        self._splitter = Splitter(self._chunk.append, max_line)
         self._writes = _Queue()
         self._stderr: deque[bytes] = deque()
         self._stderr_bytes = 0
@@ -116,15 +128,13 @@ class Process:
     @property
     def exit_code(self) -> int | None:
         """The exit status; None while the child runs; negative, minus the signal that ended it."""
-        return self._child.poll()
+        return self._tree.exit_code
 
     def wait(self, timeout: float) -> int | None:
         """Wait for the child to exit and its last words to arrive; its exit status, None if it still runs."""
-        try:
-            status = self._child.wait(timeout)
-        except subprocess.TimeoutExpired:
-            return None
-        self._threads[STDERR].join(timeout)
+        status = self._tree.wait(timeout)
+        if status is not None:
+            self._threads[STDERR].join(timeout)
         return status
 
     @property
@@ -134,10 +144,10 @@ class Process:
 
     # The end
 
-    def dismiss(self) -> None:
+    def dismiss(self, grace: float = GRACE) -> None:
         """Begin to `stop` the child, in the background; `stop` waits until that is done."""
         if not self._stopped and self._ending is None:
-            self._ending = threading.Thread(target=self._stop, args=(GRACE,))
+            self._ending = threading.Thread(target=self._stop, args=(grace,))
             self._ending.start()
 
     def stop(self, grace: float = GRACE) -> None:
@@ -157,17 +167,19 @@ class Process:
         self.close_stdin()
         try:
             if self.wait(grace) is None:
-                _signal_group(self._child, signal.SIGTERM)
+                self._tree.terminate()
                 self.wait(grace)
+            elif grace and self._threads[STDERR].is_alive():  # somebody else holds the pipe
+                self._tree.note_outlived()
         finally:
-            _kill_group(self._child)
-            self._child.wait()
+            self._tree.kill()
             self._wake.set()
             self._writes.discard()
             for thread in self._threads:
                 thread.join()
             for pipe in (self._child.stdin, self._child.stdout, self._child.stderr):
                 _close(pipe)
+            self._splitter.forget()
             self._wake.close()
 
     # The pumps
@@ -234,7 +246,7 @@ class Splitter:
 
     def finish(self) -> None:
         """The stream has ended: what is left is a last line without its line end."""
-        if self._held:
+        if self.unended:
             self._take(self.unended)
 
     @property
@@ -242,13 +254,16 @@ class Splitter:
         """The line whose end has not come, or never came."""
         return b"".join(self._parts)
 
+    def forget(self) -> None:
+        """Let go of what was held."""
+        self._parts, self._held = [], 0
+
     def _hold(self, part: bytes) -> None:
-        if self._cut:
-            return
-        self._parts.append(part)
         self._held += len(part)
+        if not self._cut:
+            self._parts.append(part)
         if self._held > self._limit:
-            self._take(Overlong(b"".join(self._parts)[:4096]))
+            self._take(Overlong(b"".join(self._parts)[:HEAD], self._held))
             self._parts, self._held, self._cut = [], 0, True
 
     def _emit(self) -> None:
@@ -338,47 +353,11 @@ class _Wake:
         return self._read not in {ready for ready, _ in poll.poll()}
 
 
-def _start(
-    command: tuple[str, ...], env: Mapping[str, str] | None, cwd: Path | None
-) -> subprocess.Popen[bytes]:
+def _start(command: tuple[str, ...], env: Mapping[str, str] | None, cwd: Path | None) -> Tree:
     try:
-        return subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            env=None if env is None else dict(env),
-            cwd=cwd,
-            start_new_session=POSIX,
-            creationflags=0 if POSIX else _new_group_flag(),
-        )
+        return Tree(command, env, cwd)
     except (OSError, ValueError) as error:
         raise CannotStart(f"cannot start {command[0]!r}: {error}") from error
-
-
-def _new_group_flag() -> int:
-    return int(getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0))
-
-
-def _signal_group(child: subprocess.Popen[bytes], number: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        if sys.platform == "win32":
-            child.terminate()
-        else:
-            os.killpg(child.pid, number)
-
-
-def _kill_group(child: subprocess.Popen[bytes]) -> None:
-    """End what is left of the group; the leader may long be gone."""
-    if sys.platform == "win32":
-        subprocess.run(  # the tree, while the leader's id still names it
-            ["taskkill", "/F", "/T", "/PID", str(child.pid)],  # noqa: S607
-            capture_output=True,
-            check=False,
-        )
-    else:
-        _signal_group(child, signal.SIGKILL)
 
 
 def _close(pipe: IO[bytes] | None) -> None:

@@ -15,6 +15,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from hypothesis.strategies import SearchStrategy
 
 from conformance import challenges
+from conformance.calling import Call
 from conformance.challenges import (
     IDS,
     LARGE_IDS,
@@ -35,7 +36,7 @@ from conformance.invariants import (
     tokens_in,
 )
 from conformance.machine import Offer, machine_for
-from conformance.server import Call, Server
+from conformance.server import Server
 from conformance.value import members
 from conformance.verdict import Blocked, Finding, not_exercised
 from conformance.window import Window, key_of
@@ -71,6 +72,7 @@ def _held(server: Server, name: str, hold: Callable[[Talk], None]) -> Talk:
         talk = Talk(server)
         try:
             hold(talk)
+            talk.doubt()
         finally:
             talk.close()
         return talk

@@ -9,7 +9,8 @@ from pathlib import Path
 from conformance.sandbox import Sandbox
 from conformance.surface import Settings
 from conformance.transcript import Step, Transcript, replay
-from conformance.wire import shorten
+from conformance.tree import end_run
+from conformance.wire import named, shorten
 
 
 def replayed(
@@ -23,7 +24,7 @@ def replayed(
     settings = Settings(tuple(command or transcript.command), cwd=cwd, timeout=timeout)
     sandbox = Sandbox()
     try:
-        yield f"{transcript.about} ({transcript.revision})", False
+        yield f"{named(transcript.about, 300)} ({named(transcript.revision)})", False
         process = replace(settings, sandbox=sandbox).start()
         differences = 0
         for step in replay(transcript, process, timeout):
@@ -36,6 +37,7 @@ def replayed(
             (differences > 0),
         )
     finally:
+        end_run()
         sandbox.remove()
 
 

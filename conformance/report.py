@@ -11,14 +11,17 @@ from dataclasses import dataclass
 
 from conformance.catalogue import Requirement, families
 from conformance.checks import LAST, checked
+from conformance.dialects import TOO_COSTLY
 from conformance.sandbox import SECRET
 from conformance.surface import PROFILES, Settings, Subject, Surface
-from conformance.verdict import ORDER, Outcome
-from conformance.wire import Line, shorten
+from conformance.verdict import ORDER, UNTESTED, Outcome
+from conformance.wire import Line, named, shorten
 
 WIDTH = 110
 LINE_SHOWN = 600
 LINES_SHOWN = 6
+GOT_SHOWN = 4000
+CRASH_SHOWN = 20_000
 STDERR_SHOWN = 1000
 NAMES_SHOWN = 12
 
@@ -61,19 +64,27 @@ class Result:
 
 def finding_text(result: Result, evidence: Evidence, again: str) -> str:
     """A finding in full."""
-    about = f" · tool {shorten(result.tool, 60)}" if result.tool else ""
+    about = f" · tool {named(result.tool)}" if result.tool else ""
     word = f"{result.outcome}: " if result.outcome is Outcome.BLOCKED else ""
     head = f"{word}{result.requirement} · {result.level} ({result.basis}) · {result.revision}{about}"
     rows = [
-        ("expected", evidence.expected),
-        ("got", evidence.got),
+        ("expected", shorten(evidence.expected, GOT_SHOWN)),
+        ("got", shorten(evidence.got, GOT_SHOWN)),
         ("wire", "\n".join(_wire(evidence.lines))),
         ("stderr", shorten(evidence.stderr[-STDERR_SHOWN:].strip(), STDERR_SHOWN)),
         ("known", f"every server built on the {result.known} does this" if result.known else ""),
         ("spec", result.spec),
-        ("again", again),
+        ("again", named(again, GOT_SHOWN)),
     ]
     return "\n".join([head, *_wrap(result.says, "  "), *_table(rows)])
+
+
+def crash_text(result: Result, traceback: str, again: str) -> str:
+    """A mistake of ours in full, for a report of it."""
+    head = f"{result.outcome}: {result.requirement} · {result.revision}"
+    says = "This is a mistake in pytest-mcp-conformance, not in the server. Please report it with this text."
+    rows = _table([("again", named(again, GOT_SHOWN))])
+    return "\n".join([head, *_wrap(says, "  "), *rows, "", shorten(traceback, CRASH_SHOWN)])
 
 
 def _wire(lines: Sequence[Line]) -> Iterator[str]:
@@ -138,17 +149,38 @@ def subject_lines(subject: Subject) -> Iterator[str]:
 
 
 def _offer(surface: Surface) -> str:
-    declared = surface.result.get("capabilities")
-    names = list(declared.json) if declared is not None and isinstance(declared.json, dict) else []
-    words = [f"tools ({len(surface.tools)})" if name == "tools" else shorten(str(name), 40) for name in names]
+    names = list(surface.offers.json) if surface.offers.is_a(dict) else []
+    words = [f"tools ({len(surface.tools)})" if name == "tools" else named(str(name), 40) for name in names]
     noise = f"; {surface.noise} lines on stdout were no JSON" if surface.noise else ""
-    return f"offers {', '.join(words) or 'nothing'}{noise}"
+    more = len(words) - NAMES_SHOWN
+    words = [*words[:NAMES_SHOWN], f"{more} more"] if more > 0 else words
+    untold = " (as found; the server does not tell)" if surface.found else ""
+    return f"offers {', '.join(words) or 'nothing'}{untold}{noise}"
 
 
 def held_back_line(names: Sequence[str]) -> str:
     """Which tools were not called, and what would release them."""
-    shown = _names([shorten(name, 40) for name in names])
+    shown = _names([named(name, 40) for name in names])
     return f"not called: {shown} (release them by name with --call NAME, or all with --call all)"
+
+
+def limit_lines(subject: Subject, results: Iterable[Result], let_go: int) -> Iterator[str]:
+    """What was not tested because a limit of ours was met; ``let_go`` lines were not kept."""
+    for surface in subject.live:
+        if surface.left_out:
+            listed = len(surface.tools) + surface.left_out
+            yield (
+                f"not tested: {surface.left_out} of {listed} tools in {surface.revision} "
+                "(--max-tools, or mcp_max_tools, allows more)"
+            )
+    skipped = (one.reason for one in results if one.outcome is Outcome.SKIPPED)
+    met = Counter(reason for reason in skipped if TOO_COSTLY in reason)
+    for reason, times in list(met.items())[:NAMES_SHOWN]:
+        yield from _wrap(f"not judged: {reason} ({times} check{'s' if times > 1 else ''})", "", "  ")
+    if len(met) > NAMES_SHOWN:
+        yield f"not judged: {len(met) - NAMES_SHOWN} more things, for the same reasons"
+    if let_go:
+        yield f"not kept: {let_go} of the lines that the server wrote, so not every check has seen them"
 
 
 # The verdict -------------------------------------------------------------------------------------
@@ -156,7 +188,8 @@ def held_back_line(names: Sequence[str]) -> str:
 
 def table(results: Sequence[Result]) -> Iterator[str]:
     """Counts for each family of requirements."""
-    shown = list(reversed(ORDER))
+    met = {result.outcome for result in results}
+    shown = [outcome for outcome in reversed(ORDER) if outcome is not Outcome.CRASHED or outcome in met]
     yield f"{'':<14}" + "".join(f"{outcome.value:>10}" for outcome in shown)
     for family in dict.fromkeys(result.family for result in results):
         counts = Counter(result.outcome for result in results if result.family == family)
@@ -183,11 +216,12 @@ def finding_lines(group: Sequence[Result]) -> Iterator[str]:
     first = group[0]
     yield f"{first.outcome.upper()} {first.requirement} ({first.level}, {first.basis})"
     yield from _wrap(first.says, "  ")
-    cases: dict[str, list[str]] = {}
+    cases: dict[str, dict[str, None]] = {}
     for result in group:
-        cases.setdefault(result.reason, []).append(f"{result.revision} {shorten(result.tool, 60)}".strip())
+        name = f"{result.revision} {named(result.tool)}".strip()
+        cases.setdefault(result.reason, {}).setdefault(name)
     for reason, names in list(cases.items())[:NAMES_SHOWN]:
-        yield from _wrap(f"- {_names(names)}: {reason}", "  ", "    ")
+        yield from _wrap(f"- {_names(list(names))}: {reason}", "  ", "    ")
     if len(cases) > NAMES_SHOWN:
         yield f"  - and {len(cases) - NAMES_SHOWN} more"
 
@@ -216,7 +250,9 @@ def verdict_line(results: Sequence[Result]) -> str:
         rules = len({one.requirement for one in results if one.outcome is Outcome.FAILED})
         broken = f"{rules} rule{'s' if rules != 1 else ''} broken" if rules else "could not be tested in full"
         return f"does not conform: {broken} ({said})"
-    if not any(counts[outcome] for outcome in ORDER[1:]):
+    if counts[Outcome.CRASHED]:
+        return f"not tested in full, through a mistake in this tool: please report it ({said})"
+    if all(outcome in UNTESTED for outcome in counts):
         return f"nothing was tested ({said or 'no checks'})"
     return f"no rule found broken ({said})"
 

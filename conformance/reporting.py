@@ -9,28 +9,40 @@ from typing import Any
 import pytest
 
 from conformance import catalogue
-from conformance.collection import SUBJECT, is_ours, revision_of, server_for, tool_name
+from conformance.collection import (
+    OUTLIVED,
+    SUBJECT,
+    is_ours,
+    newly_let_go,
+    revision_of,
+    server_for,
+    tool_name,
+)
 from conformance.ecosystem import known_deviation
 from conformance.options import value
+from conformance.process import CannotStart
 from conformance.report import (
     Evidence,
     Result,
     again,
+    crash_text,
     finding_lines,
     finding_text,
     grouped,
     held_back_line,
     known_lines,
+    limit_lines,
     subject_lines,
     table,
     verdict_line,
 )
-from conformance.verdict import ORDER, Blocked, Finding, Outcome, loudness
+from conformance.verdict import ORDER, UNTESTED, Blocked, Finding, Outcome, loudness
 from conformance.wire import shorten
 
 RESULTS = pytest.StashKey[list[Result]]()
 PROPERTIES = ("requirement", "level", "basis", "revision", "spec", "outcome")
-LETTERS = {Outcome.WARNED: "W", Outcome.INFORMED: "i", Outcome.BLOCKED: "B"}
+LETTERS = {Outcome.WARNED: "W", Outcome.INFORMED: "i", Outcome.BLOCKED: "B", Outcome.CRASHED: "E"}
+CATEGORIES = {Outcome.BLOCKED: "failed", Outcome.CRASHED: "error"}
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -83,13 +95,14 @@ def _judged(item: pytest.Item, report: pytest.TestReport, error: BaseException |
         reason=_reason(report, error),
         known=_known(item, row, error),
     )
-    evidence = _evidence(error)
-    if evidence is None:
-        silent = result.outcome in (Outcome.PASSED, Outcome.SKIPPED)
-        return result if silent else replace(result, text=str(report.longrepr))
+    if result.outcome in (Outcome.PASSED, Outcome.SKIPPED):
+        return result
     repeat = again(
         item.config.stash[SUBJECT].settings, _repeated(item, error, row), result.revision, result.tool
     )
+    evidence = _evidence(error)
+    if evidence is None:
+        return replace(result, text=crash_text(result, str(report.longrepr), repeat))
     return replace(result, text=finding_text(result, evidence, repeat))
 
 
@@ -131,40 +144,44 @@ def _outcome(
         return Outcome.SKIPPED
     if error is None:
         return Outcome.PASSED
-    if not isinstance(error, AssertionError):
+    if isinstance(error, Blocked | CannotStart):
         return Outcome.BLOCKED
+    if not isinstance(error, Finding):
+        return Outcome.CRASHED
     strict, pedantic = value(item.config, "strict"), value(item.config, "pedantic")
-    if getattr(error, "advisory", False) and not pedantic:
+    if error.advisory and not pedantic:
         return Outcome.INFORMED
     return loudness(row, _revision(item, row), strict=strict, pedantic=pedantic)
 
 
 def _evidence(error: BaseException | None) -> Evidence | None:
-    """What to show; None leaves pytest's own account, as for a mistake of ours."""
+    """What to show; None for a mistake of ours."""
     if isinstance(error, Finding):
         return Evidence(error.expected, error.got, error.lines)
     if isinstance(error, Blocked):
         return Evidence(got=error.reason, lines=error.lines, stderr=error.stderr)
-    if isinstance(error, AssertionError):
-        return Evidence(got=str(error))
-    return None
+    return Evidence(got=str(error)) if isinstance(error, CannotStart) else None
 
 
 def _reason(report: pytest.TestReport, error: BaseException | None) -> str:
     if isinstance(report.longrepr, tuple):
-        return report.longrepr[2].removeprefix("Skipped: ")
-    if error is None or isinstance(error, AssertionError | Blocked):
+        return shorten(str(report.longrepr[2]).removeprefix("Skipped: "), 1000)
+    if error is None or isinstance(error, Finding | Blocked | CannotStart):
         return shorten(str(error or ""), 1000)
     return f"a mistake in this tool, please report it: {type(error).__name__}: {shorten(str(error), 500)}"
 
 
 def _store(item: pytest.Item, report: pytest.TestReport, results: list[Result]) -> None:
-    """Put the results, worst first, where JUnit, xdist and our own summary find them."""
-    worst = results[0]
-    item.user_properties += [(name, str(getattr(worst, name))) for name in PROPERTIES]
-    if worst.outcome not in (Outcome.PASSED, Outcome.SKIPPED):
-        item.user_properties.append(("finding", str(report.longrepr)))
+    """Put the results, worst first, where JUnit, xdist and our own summary find them.
+
+    The properties of each follow one another, those of the worst last: a reader that keeps one value for each
+    name has that one's.
+    """
+    for one in reversed(results):
+        item.user_properties += [(name, str(getattr(one, name))) for name in PROPERTIES]
+        item.user_properties += [("finding", one.text)] if one.text else []
     report.user_properties = list(item.user_properties)
+    report.mcp_let_go = newly_let_go(item.config)  # type: ignore[attr-defined]
     names = Result.__dataclass_fields__
     report.mcp_results = [{name: str(getattr(one, name)) for name in names} for one in results]  # type: ignore[attr-defined]
 
@@ -182,8 +199,7 @@ def pytest_report_teststatus(report: Any) -> tuple[str, str, str] | None:
     outcome = next((result.outcome for result in _results(report)), None)
     if outcome not in LETTERS:
         return None
-    category = "failed" if outcome is Outcome.BLOCKED else outcome.value
-    return category, LETTERS[outcome], outcome.upper()
+    return CATEGORIES.get(outcome, outcome.value), LETTERS[outcome], outcome.upper()
 
 
 @pytest.hookimpl(trylast=True)
@@ -194,31 +210,36 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     return [f"MCP server: {line}" for line in subject_lines(config.stash[SUBJECT])]
 
 
+RECORDER = pytest.StashKey["Recorder"]()
+
+
 class Recorder:
     """Keeps each check's result as its report comes in, from wherever it ran."""
 
     def __init__(self, results: list[Result]):
         self.results = results
+        self.let_go = 0
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep what it told."""
         self.results += _results(report)
+        self.let_go += getattr(report, "mcp_let_go", 0)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Listen for results."""
-    session.config.pluginmanager.register(Recorder(session.config.stash[RESULTS]))
+    recorder = session.config.stash[RECORDER] = Recorder(session.config.stash[RESULTS])
+    session.config.pluginmanager.register(recorder)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """A run in which every check was skipped has tested nothing, and is not green."""
+    """A run that tested nothing is not green; one that failed by mistakes of ours alone says so."""
     results = session.config.stash[RESULTS]
-    if (
-        exitstatus == pytest.ExitCode.OK
-        and results
-        and all(one.outcome is Outcome.SKIPPED for one in results)
-    ):
+    crashed = {one.node for one in results if one.outcome is Outcome.CRASHED}
+    if exitstatus == pytest.ExitCode.TESTS_FAILED and session.testsfailed == len(crashed):
+        session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
+    if exitstatus == pytest.ExitCode.OK and results and all(one.outcome in UNTESTED for one in results):
         session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
 
 
@@ -237,7 +258,7 @@ def _summary(config: pytest.Config, results: list[Result]) -> Generator[str]:
     yield from subject_lines(subject)
     yield ""
     yield from table(results)
-    listed = [Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED]
+    listed = [Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED, Outcome.CRASHED]
     if config.get_verbosity() > 0:
         listed.append(Outcome.INFORMED)
     for group in grouped(results, *listed):
@@ -252,6 +273,9 @@ def _summary(config: pytest.Config, results: list[Result]) -> Generator[str]:
     )
     if names:
         yield held_back_line(names)
+    yield from limit_lines(subject, results, config.stash[RECORDER].let_go)
+    if outlived := config.stash.get(OUTLIVED, 0):
+        yield f"ended: {outlived} of the processes that the server has started outlived it"
     informed = len({one.requirement for one in results if one.outcome is Outcome.INFORMED})
     if informed and config.get_verbosity() <= 0:
         rules = "1 rule that rests" if informed == 1 else f"{informed} rules that rest"

@@ -8,6 +8,8 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from conformance.tree import scratch
+
 SECRET = re.compile(
     r"TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|PRIVATE_?KEY|ACCESS_?KEY|AUTH|COOKIE", re.IGNORECASE
 )
@@ -35,6 +37,7 @@ class Sandbox:
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="mcp-conformance-", ignore_cleanup_errors=True)
         self.root = Path(self._folder.name)
+        scratch(self._folder.name)
         self.work, self.home, self.temporary = (self.root / name for name in ("work", "home", "tmp"))
         for folder in (self.work, self.home, self.temporary):
             folder.mkdir()

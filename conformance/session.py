@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
 from conformance import revisions
-from conformance.process import EOF, Overlong, Process
+from conformance.keeping import Lines, is_let_go, weight
+from conformance.pace import Pace
+from conformance.process import EOF, HEAD, Overlong, Process
 from conformance.value import Value, members
 from conformance.wire import ABSENT, Kind, Line, encode, id_key, is_message, kind, shorten, show
 
@@ -21,7 +23,15 @@ MAX_PAGES = 1000
 PING_SECONDS = 10.0
 MEANWHILE = 3
 FLOOD_LINES = 50_000
+FLOOD_LINES_IN_VAIN = 2_000
+"""How many lines in place of an answer are a flood if the answer did not come in time."""
 FLOOD_BYTES = 100_000_000
+MB = 1_000_000
+WEIGHT_OF_A_BYTE = 8
+"""What a message may take of memory, in bytes for each that a line may have at the most."""
+TOO_LONG = "a line longer than this tool reads (--mcp-max-line)"
+TOO_MUCH = "a line with more values than this tool reads (--mcp-max-line)"
+UNREAD = (TOO_LONG, TOO_MUCH)
 NO_ID = (id_key(None), id_key(ABSENT))
 """How answers are filed that name no request."""
 IDENTIFIERS = {"tools": "name", "prompts": "name", "resources": "uri", "resourceTemplates": "uriTemplate"}
@@ -45,20 +55,22 @@ NO_ANSWERS: Mapping[str, Answer] = MappingProxyType({})
 class Silence:
     """No answer came in ``seconds``.
 
-    ``strays`` are the ids of answers that nobody asked for; ``unended`` says that a message came without its
-    line end.
+    ``strays`` are the ids of answers that nobody waited for; ``unended`` says that a message came without its
+    line end, ``unread`` why a line was not read.
     """
 
     seconds: float
     strays: tuple[Any, ...] = ()
     stderr: str = ""
     unended: bool = False
+    unread: str = ""
 
     def __str__(self) -> str:
         ids = ", ".join(show(id, 40) for id in self.strays[:3])
-        strays = f", but one came with id {ids} that nobody asked for" if self.strays else ""
+        strays = f", but one came with id {ids} that nobody waited for" if self.strays else ""
         unended = ", but a message without its line end" if self.unended else ""
-        return f"no answer within {self.seconds:g} s{strays}{unended}"
+        unread = f", but {self.unread}" if self.unread else ""
+        return f"no answer within {self.seconds:g} s{strays}{unended}{unread}"
 
 
 @dataclass(frozen=True)
@@ -81,9 +93,11 @@ class Flood:
 
     lines: int
     stderr: str = ""
+    size: int = 0
 
     def __str__(self) -> str:
-        return f"no answer among the {self.lines} lines the server wrote instead"
+        much = f" ({self.size // MB} MB)" if self.size > MB else ""
+        return f"no answer among the {self.lines} lines{much} the server wrote instead"
 
 
 Fault = Silence | Closed | Flood
@@ -184,18 +198,28 @@ class Walk:
     @property
     def pages(self) -> list[list[Value]]:
         """The items of each page that is a result with an array in it."""
+        return [list(array.each()) for array in self._arrays]
+
+    @property
+    def _arrays(self) -> list[Value]:
         found = (reply.value.get(self.member) for reply in self.replies if reply.value is not None)
-        return [list(array.each()) for array in found if array is not None and array.is_a(list)]
+        return [array for array in found if array is not None and array.is_a(list)]
 
     @property
     def items(self) -> list[Value]:
         """The items of all pages, with paths that count through them."""
-        counter = itertools.count()
-        return [
-            Value(item.json, f"{self.member}[{next(counter)}]", item.lines)
-            for page in self.pages
-            for item in page
-        ]
+        return self.first(self.size)
+
+    @property
+    def size(self) -> int:
+        """How many items there are."""
+        return sum(len(array.json) for array in self._arrays)
+
+    def first(self, most: int) -> list[Value]:
+        """The first items, as `items` gives them."""
+        each = itertools.chain.from_iterable(array.each() for array in self._arrays)
+        numbered = enumerate(itertools.islice(each, most))
+        return [Value(item.json, f"{self.member}[{number}]", item.lines) for number, item in numbered]
 
     def names(self) -> list[str]:
         """What identifies each item (`IDENTIFIERS`), in order; items without it are left out."""
@@ -260,20 +284,24 @@ class Session:
         client: Mapping[str, Answer] = NO_ANSWERS,
     ):
         self.process = process
+        self.pace = Pace()
         self.revision = revision
         self.timeout = timeout
         self.capabilities = dict(capabilities or {})
         self.client = client
         self.client_info: dict[str, Any] = dict(CLIENT_INFO)
-        self.lines: list[Line] = []
+        self.lines = Lines()
         self.unended: Line | None = None
         self.hello: Reply | None = None
         self.settled: tuple[Line, ...] = ()
         self.closed = False
         self.silent = False
         self.flooded = False
+        self.left = False
+        self.size = 0
         self._ids = itertools.count(1)
         self._answers: dict[tuple[str, str], tuple[Line, Mapping[str, Any]]] = {}
+        self._taken: set[tuple[str, str]] = set()
 
     # The opening
 
@@ -421,20 +449,30 @@ class Session:
         seconds = self.timeout if timeout is None else timeout
         keys = [id_key(request.message["id"]), *(NO_ID if alone else ())]
         before = len(self.lines)
+        self._drop_older(keys[1:], request)
         self._listen(seconds, lambda: any(key in self._answers for key in keys))
-        for key in keys:
-            if key in self._answers:
-                return Reply(request, *self._answers.pop(key))
+        for key in filter(self._answers.__contains__, keys):
+            self._taken.add(key)
+            return Reply(request, *self._answers.pop(key))
         meanwhile = [line for line in self.lines[before:] if not line.sent]
-        return Reply(request, fault=self._fault(seconds), meanwhile=tuple(meanwhile[:MEANWHILE]))
+        fault = self._fault(request, seconds, meanwhile)
+        return Reply(request, fault=fault, meanwhile=tuple(meanwhile[:MEANWHILE]))
+
+    def _drop_older(self, keys: Iterable[tuple[str, str]], request: Line) -> None:
+        """Forget answers under these keys that came before a request was sent."""
+        for key in keys:
+            if key in self._answers and self._answers[key][0].at < request.at:
+                del self._answers[key]
 
     def is_answered(self, request: Line) -> bool:
         """Whether the answer to a request that `send` has sent is there, and not yet taken."""
         return id_key(request.message["id"]) in self._answers
 
-    def _fault(self, seconds: float) -> Fault:
+    def _fault(self, request: Line, seconds: float, meanwhile: Sequence[Line]) -> Fault:
+        if not self.closed and len(meanwhile) > FLOOD_LINES_IN_VAIN:
+            self._give_up()
         if self.flooded:
-            return Flood(len(self.lines), self.process.stderr)
+            return Flood(len(self.lines), self.process.stderr, self.size)
         if self.closed:
             return Closed(self.process.wait(1.0), self.process.stderr)
         self.silent = True
@@ -442,12 +480,22 @@ class Session:
         asked = {
             id_key(one.message.get("id")) for one in self.lines if one.sent and isinstance(one.message, dict)
         }
-        strays = tuple(message.get("id") for key, (_, message) in self._answers.items() if key not in asked)
-        return Silence(seconds, strays, self.process.stderr, self.unended is not None)
+        open = asked - self._taken
+        strays = tuple(message.get("id") for key, (_, message) in self._answers.items() if key not in open)
+        later = (line for line in self.lines if line.at >= request.at)
+        unread = next((line.fault for line in later if line.fault in UNREAD), "")
+        return Silence(seconds, strays, self.process.stderr, self.unended is not None, unread)
 
     def settle(self) -> Reply:
         """Wait until the server has worked off all it was sent: one `pulse` there and back."""
-        return self.request(self.pulse, timeout=min(self.timeout, PING_SECONDS))
+        pong = self.request(self.pulse, timeout=min(self.timeout, self.patience(PING_SECONDS)))
+        if pong.line is not None:
+            self.pace.note(pong.seconds)
+        return pong
+
+    def patience(self, seconds: float) -> float:
+        """How long to wait for what takes ``seconds`` at the most: more of them where the server is slow."""
+        return self.pace.patience(seconds, self.timeout)
 
     def walk(self, method: str, member: str) -> Walk:
         """Fetch a list to its end, following each ``nextCursor`` (spec: utilities/pagination)."""
@@ -458,7 +506,8 @@ class Session:
             reply = self.request(method, NO_PARAMS if cursor is ABSENT else {"cursor": cursor})
             replies.append(reply)
             if reply.value is None:
-                return Walk(method, member, tuple(replies), f"{method} was answered with {reply}")
+                how = "was not answered:" if reply.fault is not None else "was answered with"
+                return Walk(method, member, tuple(replies), f"{method} {how} {reply}")
             next_cursor = reply.value.get("nextCursor")
             if next_cursor is None or not next_cursor.is_a(str) or not revisions.paginates(self.revision):
                 return Walk(method, member, tuple(replies))
@@ -494,20 +543,25 @@ class Session:
 
     @property
     def said(self) -> list[Line]:
-        """Every line the server has written so far."""
-        return [line for line in self.lines if not line.sent]
+        """Every line the server has written so far, but those that were not read or not kept."""
+        return [line for line in self.lines if not (line.sent or line.fault in UNREAD or is_let_go(line))]
 
     def said_since(self, sent: Line) -> list[Line]:
-        """What the server has written since a line was sent, but no answers to a `pulse`."""
+        """What the server has written since a line was sent, but no answers to a `pulse`.
+
+        A pulse that was answered before has no other answer: what comes under its id is none.
+        """
         ours = (line.message for line in self.lines if line.sent and line is not sent)
         asked = (one for one in ours if kind(one) is Kind.REQUEST)
-        pulses = [id_key(one["id"]) for one in asked if one["method"] == self.pulse]
+        pulses = {id_key(one["id"]) for one in asked if one["method"] == self.pulse}
+        before = (line.message for line in self.said if line.at < sent.at)
+        pulses -= {id_key(one.get("id", ABSENT)) for one in before if kind(one) in (Kind.RESULT, Kind.ERROR)}
         later = (line for line in self.said if line.at >= sent.at)
         return [line for line in later if not _answers(line.message, pulses)]
 
     def noise(self) -> list[Line]:
         """The lines on stdout that are not JSON."""
-        return [line for line in self.lines if line.fault]
+        return [line for line in self.said if not line.is_json]
 
     def wait_for(self, arrived: Callable[[], object], timeout: float) -> bool:
         """Listen until ``arrived()`` is true, for ``timeout`` seconds at most; whether it became true."""
@@ -516,7 +570,7 @@ class Session:
 
     def _listen(self, seconds: float, done: Callable[[], bool]) -> None:
         deadline = time.monotonic() + seconds
-        lines, size = len(self.lines) + FLOOD_LINES, FLOOD_BYTES
+        lines, size = len(self.lines) + FLOOD_LINES, self.size + FLOOD_BYTES
         while not done() and not self.closed:
             item = self.process.read(max(0.0, deadline - time.monotonic()))
             if item is None:
@@ -526,25 +580,33 @@ class Session:
                 self.closed = True
                 self._keep_unended()
                 return
-            size -= self._take(data, at)
-            if len(self.lines) > lines or size < 0:
-                self.flooded = self.closed = True
+            self._take(data, at)
+            if len(self.lines) > lines or self.size > size:
+                self._give_up()
             if time.monotonic() > deadline:
                 return
 
-    def _take(self, data: Any, at: float) -> int:
+    def _give_up(self) -> None:
+        self.flooded = self.closed = True
+        self.leave()
+
+    def _take(self, data: bytes | Overlong, at: float) -> None:
+        self.size += data.size if isinstance(data, Overlong) else len(data)
         if isinstance(data, Overlong):
-            line = Line(sent=False, raw=data.head, at=at, fault="a line longer than this tool reads")
+            if not data.head:
+                return
+            line = Line(sent=False, raw=data.head, at=at, fault=TOO_LONG)
+        elif weight(data) > WEIGHT_OF_A_BYTE * self.process.max_line:
+            line = Line(sent=False, raw=data[:HEAD], at=at, fault=TOO_MUCH)
         else:
             line = Line.received(data, at)
-        self.lines.append(line)
+        self.lines.keep(line)
         for message in line.parts():
             what = kind(message)
             if what is Kind.REQUEST:
                 self._answer(message)
             elif what in (Kind.RESULT, Kind.ERROR):
                 self._answers.setdefault(id_key(message.get("id", ABSENT)), (line, message))
-        return len(line.raw)
 
     def _keep_unended(self) -> None:
         line = Line.received(self.process.unended, self.process.age)
@@ -577,6 +639,7 @@ class Session:
         """Forget every line so far, and the answers that nobody took; for when no request is open."""
         self.lines.clear()
         self._answers.clear()
+        self._taken.clear()
 
     # The end
 
@@ -594,13 +657,16 @@ class Session:
 
     def leave(self) -> None:
         """Begin to end the process; `close` waits until it has ended."""
+        self.left = True
+        if self.flooded:
+            self.process.dismiss(0.0)
         self.process.dismiss()
 
     def __enter__(self) -> Session:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self.leave()
 
     def transcript(self) -> str:
         """Every line so far, ``>`` for ours and ``<`` for the server's."""
@@ -618,6 +684,6 @@ def _asked_in(message: Value) -> list[Value]:
     return [part for part in parts if part.is_a(dict)]
 
 
-def _answers(message: Any, ids: list[tuple[str, str]]) -> bool:
+def _answers(message: Any, ids: Collection[tuple[str, str]]) -> bool:
     """Whether a message is the answer to a request with one of these ids."""
     return kind(message) in (Kind.RESULT, Kind.ERROR) and id_key(message.get("id", ABSENT)) in ids

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from conformance.calling import call_in
 from conformance.drills import Drill, Shot
 from conformance.fuzzing import Fuzzer
 from conformance.generation import NoExample
@@ -144,7 +145,7 @@ class Soak:
             except NoExample as error:
                 self._leave_out(tool.name, f"no valid arguments are known: {error}")
                 continue
-            call = self.server.call_in(self._conversation, tool, arguments)
+            call = call_in(self._conversation, tool, arguments)
             drill = Drill(self.server, call)
             if call.reply.fault is not None:
                 reason = f"tools/call of {tool.name} was not answered: {call.reply.fault}"
@@ -171,7 +172,7 @@ class Soak:
         return (
             session is not None
             and not session.closed
-            and session.request(session.pulse, timeout=PING).fault is None
+            and session.request(session.pulse, timeout=session.patience(PING)).fault is None
         )
 
     def _filled(self, until: float) -> Session | None:

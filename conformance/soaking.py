@@ -28,6 +28,7 @@ from conformance.sandbox import Sandbox
 from conformance.server import Server
 from conformance.soak import Soak, Told
 from conformance.surface import Subject
+from conformance.tree import end_run, terminable
 from conformance.verdict import Blocked, Finding, Outcome, loudness
 from conformance.wire import shorten
 
@@ -49,12 +50,17 @@ class Soaking:
         validate(config)
         sandbox = Sandbox()
         try:
-            subject = probed(config, replace(settings(config), sandbox=sandbox))
-            if len(subject.surfaces) > 1 and wanted_revisions(config) != ("latest",):
-                raise pytest.UsageError("--mcp-revision: a soak takes one revision")
-            return self._main(config, subject)
+            with terminable():
+                return self._soak(config, sandbox)
         finally:
+            end_run()
             sandbox.remove()
+
+    def _soak(self, config: pytest.Config, sandbox: Sandbox) -> int:
+        subject = probed(config, replace(settings(config), sandbox=sandbox))
+        if len(subject.surfaces) > 1 and wanted_revisions(config) != ("latest",):
+            raise pytest.UsageError("--mcp-revision: a soak takes one revision")
+        return self._main(config, subject)
 
     def _main(self, config: pytest.Config, subject: Subject) -> int:
         surface = subject.surfaces[-1]

@@ -87,7 +87,7 @@ def _points(schema: Any, pointer: str) -> bool:
         name = step.replace("~1", "/").replace("~0", "~")
         if isinstance(node, dict) and name in node:
             node = node[name]
-        elif isinstance(node, list) and name.isdecimal() and int(name) < len(node):
+        elif isinstance(node, list) and name.isdecimal() and len(name) < 10 and int(name) < len(node):
             node = node[int(name)]
         else:
             return False

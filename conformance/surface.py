@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -13,11 +14,11 @@ from typing import Any
 
 from conformance import revisions
 from conformance.dialects import Unjudgeable, instance_errors
-from conformance.process import Process
+from conformance.process import MAX_LINE, Process
 from conformance.sandbox import Sandbox, importable, rooted, without_secrets
-from conformance.session import Reply, Session, Walk
-from conformance.value import Value
-from conformance.wire import Line, decode, shorten, show, torn
+from conformance.session import LISTED, Reply, Session, Walk
+from conformance.value import Value, members
+from conformance.wire import ABSENT, Line, decode, named, shorten, show, torn
 
 LISTS = {
     "tools/list": ("tools", "tools"),
@@ -29,11 +30,16 @@ LISTS = {
 
 INITIALIZED = Session.line_of({"jsonrpc": "2.0", "method": "notifications/initialized"})
 NOT_MODERN = "no modern revision"
+NO_WALK = Walk("tools/list", "tools", ())
 PROBE_PATIENCE = 3.0
 """How many seconds, at the least, a server that speaks a handshake revision has for ``server/discover``."""
 
 PROFILES = {"none": 0, "quick": 50, "thorough": 500}
 """How many values Hypothesis makes for whatever is fuzzed, in each profile; with 0, nothing is fuzzed."""
+
+
+MOST_TOOLS = 500
+"""How many tools are tested, by default."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,9 @@ class Settings:
 
     ``command`` is the program and its words, ``timeout`` and ``start_timeout`` are in seconds.  ``call``
     holds ``readonly``, ``all``, or patterns of tool names that may be called; nothing if it is empty.
-    ``samples`` are arguments the user vouches for; they release no tool.
+    ``samples`` are arguments the user vouches for; they release no tool.  Of the tools that are listed the
+    first ``most_tools`` are tested.  A line has ``max_line`` bytes at the most to be read, and all checks
+    have ``max_time`` seconds.
     Without a ``cwd`` the server works in the ``sandbox``, where its home is too unless ``inherit_home``;
     without a ``sandbox`` it works here.  Paths in the command start from ``here``.
     """
@@ -69,6 +77,9 @@ class Settings:
     transcripts: Path = Path(".mcp-conformance")
     seed: int = 0
     examples: int = 50
+    most_tools: int = MOST_TOOLS
+    max_line: int = MAX_LINE
+    max_time: float = 3600.0
     here: Path = field(default_factory=Path.cwd)
 
     def may_call(self, tool: Tool) -> bool:
@@ -92,7 +103,7 @@ class Settings:
                 cwd = self.sandbox.work
                 command = rooted(command, self.here)
                 environment |= importable(command, self.here, environment)
-        return Process(command, env={**environment, **self.env}, cwd=cwd)
+        return Process(command, env={**environment, **self.env}, cwd=cwd, max_line=self.max_line)
 
 
 @dataclass(frozen=True)
@@ -141,7 +152,9 @@ class Surface:
     """What the server offers in one revision, as probed once before the run.
 
     ``refused`` is what it offered instead, when it does not speak the one asked for.  ``settled`` is what was
-    said after ``hello`` to open the conversation.
+    said after ``hello`` to open the conversation.  ``left_out`` is how many more tools were listed than are
+    tested.  ``found`` are the features that a modern server turned out to have that does not tell what it
+    offers, as it refuses to be discovered.
     """
 
     revision: str
@@ -151,6 +164,8 @@ class Surface:
     noise: int = 0
     refused: str = ""
     settled: tuple[Line, ...] = ()
+    left_out: int = 0
+    found: tuple[str, ...] = ()
 
     @property
     def result(self) -> Value:
@@ -158,6 +173,14 @@ class Surface:
         message = self.hello[1].message if len(self.hello) > 1 else None
         result = message.get("result") if isinstance(message, dict) else None
         return Value(result if isinstance(result, dict) else {}, "result", self.hello)
+
+    @property
+    def offers(self) -> Value:
+        """The capabilities it declares, or that were found; an empty object if none."""
+        declared = self.result.get("capabilities")
+        if declared is not None:
+            return declared
+        return Value({feature: {} for feature in self.found}, "result.capabilities", self.hello)
 
     @property
     def is_modern(self) -> bool:
@@ -191,11 +214,29 @@ class Surface:
         """Name and version the server gives itself."""
         info = self.server_info or Value({})
         parts = [info.get(member) for member in ("name", "version")]
-        return shorten(" ".join(str(part.json) for part in parts if part is not None), 80) or "(no name)"
+        return named(" ".join(str(part.json) for part in parts if part is not None), 80) or "(no name)"
 
     def to_json(self) -> str:
         """This surface as text, for another process."""
-        return json.dumps(asdict(self), default=_line_to_json)
+        pages: list[tuple[Line, ...]] = []
+        places: list[tuple[int, str]] = []
+        for tool in self.tools:
+            lines = tool.definition.lines
+            pages += [lines] if pages[-1:] != [lines] else []
+            places.append((len(pages) - 1, tool.definition.path))
+        told = {
+            "revision": self.revision,
+            "hello": _told(self.hello),
+            "pages": [_told(lines) for lines in pages],
+            "tools": places,
+            "troubles": [{**vars(one), "lines": _told(one.lines)} for one in self.troubles],
+            "noise": self.noise,
+            "refused": self.refused,
+            "settled": _told(self.settled),
+            "left_out": self.left_out,
+            "found": self.found,
+        }
+        return json.dumps(told)
 
     @classmethod
     def from_json(cls, text: str) -> Surface:
@@ -204,16 +245,28 @@ class Surface:
         return cls(
             revision=data["revision"],
             hello=_lines(data["hello"]),
-            tools=tuple(Tool(_value(tool["definition"])) for tool in data["tools"]),
+            tools=tuple(_tools([_lines(lines) for lines in data["pages"]], data["tools"])),
             troubles=tuple(Trouble(**{**one, "lines": _lines(one["lines"])}) for one in data["troubles"]),
             noise=data["noise"],
             refused=data["refused"],
             settled=_lines(data["settled"]),
+            left_out=data["left_out"],
+            found=tuple(data["found"]),
         )
 
 
-def _line_to_json(value: Any) -> Any:
-    return value.decode("latin-1") if isinstance(value, bytes) else None
+def _told(lines: Iterable[Line]) -> list[dict[str, Any]]:
+    """Lines as JSON, without the messages, which can be read again."""
+    return [
+        {
+            "sent": line.sent,
+            "raw": line.raw.decode("latin-1"),
+            "at": line.at,
+            "fault": line.fault,
+            "oddities": line.oddities,
+        }
+        for line in lines
+    ]
 
 
 def _lines(data: list[dict[str, Any]]) -> tuple[Line, ...]:
@@ -224,8 +277,19 @@ def _lines(data: list[dict[str, Any]]) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def _value(data: dict[str, Any]) -> Value:
-    return Value(data["json"], data["path"], _lines(data["lines"]))
+def _tools(pages: list[tuple[Line, ...]], places: list[tuple[int, str]]) -> Iterator[Tool]:
+    """The tools that are listed on these pages, each given by its page and its path."""
+    listed = [_listed(lines) for lines in pages]
+    for page, path in places:
+        yield Tool(Value(next(listed[page], None), path, pages[page]))
+
+
+def _listed(lines: tuple[Line, ...]) -> Iterator[Any]:
+    """The tools on the page that these lines brought."""
+    wanted, said = lines[0].message["id"], [Value(part) for part in lines[-1].parts()]
+    answers = [one for one in said if one.is_a(dict) and one.json.get("id") == wanted]
+    pages = members(answers, "result", "tools")
+    return (tool.json for page in pages for tool in page.each())
 
 
 # Probing -----------------------------------------------------------------------------------------
@@ -238,7 +302,7 @@ def probe(settings: Settings, revision: str, *, exactly: bool, timeout: float | 
     revision it offers is taken.  The opening takes ``timeout`` seconds at most, else the settings' own.
     Raises `conformance.process.CannotStart`; all else is in the surface.
     """
-    with Session(settings.start(), revision=revision, timeout=settings.timeout) as session:
+    with closing(Session(settings.start(), revision=revision, timeout=settings.timeout)) as session:
         return opened(settings, session, exactly=exactly, timeout=timeout)
 
 
@@ -249,14 +313,26 @@ def opened(settings: Settings, session: Session, *, exactly: bool, timeout: floa
     refused = _refused(session, hello)
     if refused:
         return Surface(revision, hello.lines, refused=refused)
-    trouble = _hello_trouble(settings, session, hello)
+    found = _found(session) if session.is_modern and hello.error is not None else ()
+    trouble = None if found else _hello_trouble(settings, session, hello)
     if trouble is not None:
         return Surface(revision, hello.lines, troubles=(trouble,), noise=len(session.noise()))
     if exactly and session.revision != revision:
         return Surface(revision, hello.lines, refused=session.revision)
-    tools, troubles = _probe_tools(session)
+    has_tools = "tools" in found or session.declares("tools")
+    walk, troubles = _probe_tools(session) if has_tools else (NO_WALK, ())
+    tools = tuple(map(Tool, walk.first(settings.most_tools)))
+    if len(tools) < walk.size:
+        tools = tuple(_lean(tools))
     return Surface(
-        session.revision, hello.lines, tools, troubles, len(session.noise()), settled=session.settled
+        session.revision,
+        hello.lines,
+        tools,
+        troubles,
+        len(session.noise()),
+        settled=session.settled,
+        left_out=walk.size - len(tools),
+        found=found,
     )
 
 
@@ -280,6 +356,11 @@ def _serves_lists(session: Session, hello: Reply) -> bool:
     """Whether a server that did not tell what it offers answers other requests in the modern way."""
     listed = session.request("tools/list", timeout=max(1.0, 4 * hello.seconds)).value
     return listed is not None and listed.get("resultType") is not None
+
+
+def _found(session: Session) -> tuple[str, ...]:
+    """The features whose lists are served."""
+    return tuple(feature for feature, method in LISTED.items() if session.request(method).value is not None)
 
 
 def _hello_trouble(settings: Settings, session: Session, hello: Reply) -> Trouble | None:
@@ -309,22 +390,29 @@ def _hello_trouble(settings: Settings, session: Session, hello: Reply) -> Troubl
     return None
 
 
-def _probe_tools(session: Session) -> tuple[tuple[Tool, ...], tuple[Trouble, ...]]:
-    if not session.declares("tools"):
-        return (), ()
+def _probe_tools(session: Session) -> tuple[Walk, tuple[Trouble, ...]]:
     walk = settled_walk(session, "tools/list")
     last = walk.replies[-1]
     if last.value is not None and not any(page is not None for page in _arrays(walk)):
         trouble = Trouble("tools", "tools.list.result-shape", "tools/list has no array of tools", last.lines)
-        return (), (trouble,)
-    tools = tuple(Tool(item) for item in walk.items)
+        return NO_WALK, (trouble,)
     if not walk.trouble:
-        return tools, ()
+        return walk, ()
     id = "pagination.progress" if walk.looped else "tools.list.answered"
     if len(walk.replies) > 1 and not walk.looped:
         id = "pagination.cursor-accepted"
     stderr = last.fault.stderr if last.fault else ""
-    return tools, (Trouble("tools", id, walk.trouble, last.lines, stderr),)
+    return walk, (Trouble("tools", id, walk.trouble, last.lines, stderr),)
+
+
+def _lean(tools: Iterable[Tool]) -> Iterator[Tool]:
+    """These tools, whose lines are kept without the many others that came with them."""
+    known: dict[int, tuple[Line, ...]] = {}
+    for tool in tools:
+        lines = tool.definition.lines
+        if id(lines) not in known:
+            known[id(lines)] = tuple(line if line.sent else replace(line, message=ABSENT) for line in lines)
+        yield Tool(replace(tool.definition, lines=known[id(lines)]))
 
 
 def _arrays(walk: Walk) -> Iterator[Value | None]:

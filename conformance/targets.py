@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.server import Call
+from conformance.calling import Call
 from conformance.session import Reply, Session
 from conformance.wire import Line, encode
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -105,7 +106,7 @@ def replay(transcript: Transcript, process: Process, timeout: float) -> Iterator
         reply = session.await_reply(line, timeout)
         return Step(line, answers.get(_id(line)), reply.line, str(reply.fault or ""))
 
-    with session:
+    with closing(session):
         for sent, lines in groupby(transcript.lines, lambda line: line.sent):
             if session.closed:
                 break

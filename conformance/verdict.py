@@ -13,9 +13,10 @@ from conformance.wire import Line, show
 
 
 class Outcome(StrEnum):
-    """What became of a check, worst last."""
+    """What became of a check, worst last.  One that ``crashed`` did so by a mistake of ours."""
 
     SKIPPED = "skipped"
+    CRASHED = "crashed"
     PASSED = "passed"
     INFORMED = "informed"
     WARNED = "warned"
@@ -24,6 +25,8 @@ class Outcome(StrEnum):
 
 
 ORDER = list(Outcome)
+UNTESTED = (Outcome.SKIPPED, Outcome.CRASHED)
+"""What says nothing of the server."""
 NORMATIVE = ("keyword", "schema")
 
 

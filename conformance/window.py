@@ -95,7 +95,7 @@ class Window:
         """How the conversation ended; None if it goes on."""
         process = self.session.process
         if self.session.flooded:
-            return Flood(len(self.lines), process.stderr)
+            return Flood(len(self.lines), process.stderr, self.session.size)
         return Closed(process.wait(1.0), process.stderr) if self.session.closed else None
 
     # Sending and waiting
@@ -105,21 +105,39 @@ class Window:
 
         When the first ping is answered, the other answers are waited for ``slack`` seconds.
         """
+        self._wait(self.begin(burst), slack, slack)
+
+    def begin(self, burst: Sequence[Line]) -> Line:
+        """Send lines in one write and a ping, which is given to `finish` later."""
         self.turn()
         self.session.send_lines(burst)
-        patience = max(slack, min(PATIENCE, self.session.timeout))
-        if self._pings(patience):
-            self._wait_for_the_rest(slack)
-            self._pings(patience)
+        return self.session.send(self.session.pulse)
 
-    def _pings(self, seconds: float) -> bool:
-        ping = self.session.send(self.session.pulse)
-        return self.session.wait_for(lambda: self.is_answered(ping), seconds)
+    def finish(self, ping: Line, slack: float) -> None:
+        """Wait for the answers as in an `exchange`, but not for seconds that have passed meanwhile."""
+        self._wait(ping, slack, GRACE)
+
+    def _wait(self, ping: Line, slack: float, least: float) -> None:
+        slack, least = self.session.patience(slack), self.session.patience(least)
+        patience = max(slack, min(self.session.patience(PATIENCE), self.session.timeout))
+        if self._comes(ping, patience):
+            passed = self.session.process.age - self._answer(ping).at
+            self._wait_for_the_rest(max(least, slack - passed))
+            self._comes(self.session.send(self.session.pulse), patience)
+
+    def _comes(self, ping: Line, seconds: float) -> bool:
+        answered = self.session.wait_for(lambda: self.is_answered(ping), seconds)
+        if answered:
+            self.session.pace.note(self._answer(ping).at - ping.at)
+        return answered
+
+    def _answer(self, ping: Line) -> Line:
+        return self.answered[key_of(ping.message["id"])]
 
     def _wait_for_the_rest(self, slack: float) -> None:
         """Wait until nothing is open, or only what was clearly answered under a wrong id."""
         if self.session.wait_for(lambda: len(self._misnamed_clearly()) >= len(self.open), slack):
-            self.session.wait_for(lambda: not self.open, GRACE)
+            self.session.wait_for(lambda: not self.open, self.session.patience(GRACE))
 
     def _misnamed_clearly(self) -> list[Response]:
         """Those that are not just as well a second answer, or one to a notification."""

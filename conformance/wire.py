@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
 
 NOT_UTF_8 = "not UTF-8"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+DEEPEST = 400
+"""How deep a message is nested, at most, that is read as it is."""
+MOST_DIGITS = 4000
+NOT_JSON = {"NaN", "Infinity", "-Infinity"}
+TOO_DEEP = f"nested more than {DEEPEST} deep"
+TOO_LONG = f"a number of more than {MOST_DIGITS} digits"
 
 
 class Absent(Enum):
@@ -66,6 +73,11 @@ class Line:
         """The line as text; bytes that are not UTF-8 are kept as escapes."""
         return self.raw.decode("utf-8", "backslashreplace")
 
+    @property
+    def is_json(self) -> bool:
+        """Whether it is JSON by the letter, which knows no NaN and no infinity."""
+        return not self.fault and NOT_JSON.isdisjoint(self.oddities)
+
     def parts(self) -> Iterator[Any]:
         """The messages of the line: one, or those of a batch, or none."""
         if isinstance(self.message, list):
@@ -95,18 +107,73 @@ def decode(raw: bytes) -> tuple[Any, str, tuple[str, ...]]:
     except UnicodeDecodeError as error:
         return ABSENT, f"{NOT_UTF_8}: {error.reason} at byte {error.start}", ()
     try:
-        message = json.loads(
+        message = _read(text, oddities)
+    except json.JSONDecodeError as error:
+        return ABSENT, f"not JSON: {error.msg} at character {error.pos}", ()
+    return message, "", tuple(dict.fromkeys(oddities))
+
+
+def _read(text: str, oddities: list[str]) -> Any:
+    """The JSON value of a text; what lies too deep in it is left out, and nothing of it too long."""
+    try:
+        message = _ordinary(text, oddities)
+    except RecursionError:
+        message = _ordinary(_cut(text), oddities)
+        oddities.append(TOO_DEEP)
+    if text.count("[") + text.count("{") > DEEPEST and _is_deep(message):
+        message = _ordinary(_cut(text), oddities)
+        oddities.append(TOO_DEEP)
+    return message
+
+
+def _ordinary(text: str, oddities: list[str], parse_int: Callable[[str], Any] | None = None) -> Any:
+    try:
+        return json.loads(
             text,
             object_pairs_hook=lambda pairs: _members(pairs, oddities),
             parse_constant=lambda name: _constant(name, oddities),
+            parse_int=parse_int,
         )
-    except json.JSONDecodeError as error:
-        return ABSENT, f"not JSON: {error.msg} at character {error.pos}", ()
-    except RecursionError:
-        return ABSENT, "JSON nested too deeply to read", ()
-    except ValueError as error:
-        return ABSENT, f"JSON with a number too long to read: {error}", ()
-    return message, "", tuple(dict.fromkeys(oddities))
+    except json.JSONDecodeError:
+        raise
+    except ValueError:  # a number with more digits than Python reads
+        oddities.append(TOO_LONG)
+        return _ordinary(text, oddities, parse_int=_integer)
+
+
+def _integer(digits: str) -> float:
+    """A whole number; one that no float holds is infinite, as 1e400 is."""
+    return int(digits) if len(digits) <= MOST_DIGITS else float(digits)
+
+
+def _is_deep(message: Any) -> bool:
+    level, depth = [message], 0
+    while level and depth <= DEEPEST:
+        inside = (
+            one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)
+        )
+        level = [one for some in inside for one in some if isinstance(one, dict | list)]
+        depth += 1
+    return depth > DEEPEST
+
+
+def _cut(text: str) -> str:
+    """A JSON text without what lies in the arrays and objects that are too deep."""
+    kept, depth, end = [], 0, 0
+    for found in _BRACKET.finditer(text):
+        if found[0] in "[{":
+            depth += 1
+            if depth == DEEPEST:
+                kept.append(text[end : found.end()])
+                end = len(text)
+        elif found[0] in "]}":
+            if depth == DEEPEST:
+                end = found.start()
+            depth -= 1
+    return "".join([*kept, text[end:]])
+
+
+_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
 def _members(pairs: list[tuple[str, Any]], oddities: list[str]) -> dict[str, Any]:
@@ -196,6 +263,11 @@ def shorten(text: str, limit: int = 600) -> str:
         half = limit // 2
         text = f"{text[:half]} [... {len(text) - 2 * half} more ...] {text[-half:]}"
     return "".join(char if char.isprintable() or char == "\n" else _escape(char) for char in text)
+
+
+def named(name: str, limit: int = 60) -> str:
+    """A name that a server chose, as a part of one line."""
+    return shorten(name, limit).replace("\n", "\\n")
 
 
 def _escape(char: str) -> str:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from conformance.calling import Call
 from conformance.collection import server_for
-from conformance.server import Call, Server
+from conformance.server import Server
 from conformance.session import Session
 from conformance.surface import Tool
 from conformance.value import Value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.completions import completion_request
 from conformance.logs import chatty_requests
 from conformance.value import members
 from conformance.verdict import Finding, expect_each, not_exercised, some
@@ -12,6 +13,7 @@ from conformance.wire import Kind
 
 @pytest.mark.requirement("capabilities.tools.declared")
 def test_a_server_with_tools_declares_them(server):
+    server.expect_told()
     if server.offers.get("tools") is None:
         served = some(server.undeclared("tools/list"), "the server has no tools")
         raise Finding("a tools capability", f"none, although it lists {served[0]}", served[0].lines)
@@ -19,6 +21,7 @@ def test_a_server_with_tools_declares_them(server):
 
 @pytest.mark.requirement("capabilities.prompts.declared", "prompts.capabilities-respected")
 def test_a_server_with_prompts_declares_them(server):
+    server.expect_told()
     if server.offers.get("prompts") is None:
         served = some(server.undeclared("prompts/list"), "the server has no prompts")
         raise Finding("a prompts capability", f"none, although it lists {served[0]}", served[0].lines)
@@ -26,6 +29,7 @@ def test_a_server_with_prompts_declares_them(server):
 
 @pytest.mark.requirement("capabilities.resources.declared")
 def test_a_server_with_resources_declares_them(server):
+    server.expect_told()
     if server.offers.get("resources") is None:
         served = server.undeclared("resources/list") + server.undeclared("resources/templates/list")
         some(served, "the server has no resources")
@@ -34,8 +38,9 @@ def test_a_server_with_resources_declares_them(server):
 
 @pytest.mark.requirement("capabilities.completions.declared")
 def test_a_server_that_completes_declares_it(server, session):
+    server.expect_told()
     if server.offers.get("completions") is None:
-        asked = server.completion_request() or not_exercised("nothing is listed that could be completed")
+        asked = completion_request(server) or not_exercised("nothing is listed that could be completed")
         reply = session.request("completion/complete", asked)
         if reply.value is None:
             not_exercised("the server does not complete")
@@ -44,6 +49,7 @@ def test_a_server_that_completes_declares_it(server, session):
 
 @pytest.mark.requirement("capabilities.logging.declared")
 def test_a_server_that_logs_to_the_client_declares_it(server, traffic):
+    server.expect_told()
     if server.offers.get("logging") is None:
         chatty_requests(server)
         logged = [
@@ -55,6 +61,7 @@ def test_a_server_that_logs_to_the_client_declares_it(server, traffic):
 
 @pytest.mark.requirement("capabilities.tools.shape", "lifecycle.initialize.capabilities-shape")
 def test_the_tools_capability_is_an_object_with_a_boolean_flag(server):
+    server.expect_told()
     declared = some(members([server.offers], "tools"), "tools are not declared")
     expect_each(declared, lambda value: isinstance(value, dict), "an object")
     expect_each(members(declared, "listChanged"), lambda value: isinstance(value, bool), "true or false")
@@ -62,6 +69,7 @@ def test_the_tools_capability_is_an_object_with_a_boolean_flag(server):
 
 @pytest.mark.requirement("capabilities.feature-objects.shape", "lifecycle.initialize.capabilities-shape")
 def test_the_other_capabilities_are_objects_with_boolean_flags(server, revision):
+    server.expect_told()
     names = ["prompts", "resources", "logging"]
     names += ["completions"] if revision >= "2025-03-26" else []
     names += ["tasks"] if revision == "2025-11-25" else []

@@ -22,12 +22,12 @@ from conformance.meeting import (
     meet,
 )
 from conformance.revisions import DEFAULT_DIALECT, elicits_by_url, is_modern
-from conformance.server import NO_SUCH_NAME
 from conformance.session import FEATURES
 from conformance.uris import is_uri
 from conformance.value import Value, members
 from conformance.verdict import Finding, expect, expect_each, heard, not_exercised, some
 from conformance.wire import ABSENT, Kind, kind, show
+from conformance.wrong_requests import call_unknown, malformed_call
 
 ROOTS, SAMPLING, ELICITATION = FEATURES
 COMPLETE = "notifications/elicitation/complete"
@@ -227,7 +227,7 @@ def test_a_page_comes_over_https(server):
 def test_no_elicitation_is_required_for_what_does_not_exist(server, session):
     replies = [session.request("conformance/no-such-method", {})]
     if any(call.reply.code != REQUIRED for call in server.calls()):
-        replies += [server.call_unknown(NO_SUCH_NAME), server.malformed_call("empty")]
+        replies += [call_unknown(server), malformed_call(server, "empty")]
     codes = members([heard(reply).error_value for reply in replies], "code")
     expect_each(codes, lambda code: code != REQUIRED, "another error, as no elicitation would help")
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.server import NO_SUCH_NAME
+from conformance.completions import completion_request, completion_requests
+from conformance.refusals import NO_SUCH_NAME
+from conformance.revisions import is_modern
 from conformance.value import members
 from conformance.verdict import (
     Blocked,
@@ -86,7 +88,7 @@ def is_consistent(completion):
 def test_a_server_that_does_not_complete_has_no_such_method(server, session):
     if server.offers.get("completions") is not None:
         not_exercised("completions are declared")
-    listed = server.completion_request()
+    listed = completion_request(server)
     reply = heard(session.request("completion/complete", listed or unknown("ref/prompt")))
     if listed and reply.value is not None:
         not_exercised("the server completes: that it does not declare it is another finding")
@@ -185,7 +187,8 @@ def completions(server):
     """What became of completing each argument that is listed, first from nothing, then from a first letter.
 
     Skips the check unless the server completes, which the first revision has no capability to say.  A request
-    without an answer, and a declared method that is not there, is blocked once.
+    without an answer is blocked once, and so is a declared method that is not there, of which a check of its
+    own tells in a modern revision.
     """
     if server.revision >= "2025-03-26" and not server.declares("completions"):
         not_exercised("completions are not declared")
@@ -198,12 +201,15 @@ def completions(server):
             server.charge("completion", Blocked(reason, reply.lines, reply.fault.stderr))
     if replies and all(reply.code == -32601 for reply in replies):
         reason = f"completions are declared, but completion/complete is answered with {replies[0]}"
-        server.charge("completion", Blocked(reason, replies[0].lines))
+        if is_modern(server.revision):
+            not_exercised(f"{reason}: see discover.capabilities-true")
+        blocked = Blocked(reason, replies[0].lines, requirement="lifecycle.capabilities.advertised")
+        server.charge("completion", blocked)
     return replies
 
 
 def ask(server):
-    for params in list(server.completion_requests())[:MOST_COMPLETED]:
+    for params in list(completion_requests(server))[:MOST_COMPLETED]:
         reply = server.session.request("completion/complete", params)
         yield reply
         if reply.fault is not None:

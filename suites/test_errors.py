@@ -7,7 +7,7 @@ import pytest
 from conformance import revisions
 from conformance.envelope import exchanges, modern_messages, said_of
 from conformance.meeting import ABLE, everything, meet
-from conformance.server import NO_SUCH_URI
+from conformance.refusals import NO_SUCH_URI
 from conformance.value import members
 from conformance.verdict import (
     Blocked,
@@ -19,6 +19,7 @@ from conformance.verdict import (
     some,
 )
 from conformance.wire import Kind, kind, show
+from conformance.wrong_requests import misshapen_requests, not_found_requests, undeclared_requests
 
 JSON_RPC_CODES = (-32700, -32600, -32601, -32602, -32603)
 HEADER_MISMATCH, LACKS_CAPABILITY = -32020, -32021
@@ -61,7 +62,7 @@ def test_an_unknown_method_is_method_not_found(session):
 
 @pytest.mark.requirement("errors.undeclared-feature")
 def test_the_methods_of_an_undeclared_feature_are_not_found(server, session):
-    asked = some(server.undeclared_requests(), "every feature is declared")
+    asked = some(undeclared_requests(server), "every feature is declared")
     replies = [session.request(method, params) for method, params in asked]
     errors = [reply for reply in replies if heard(reply).error is not None]
     wrong = [reply for reply in some(errors, "none is refused") if reply.code != -32601]
@@ -73,7 +74,7 @@ def test_the_methods_of_an_undeclared_feature_are_not_found(server, session):
 
 @pytest.mark.requirement("errors.invalid-params-code", "jsonrpc.invalid-params")
 def test_params_of_the_wrong_shape_are_invalid_params(server, session):
-    asked = some(server.misshapen_requests(), "no feature is declared")
+    asked = some(misshapen_requests(server), "no feature is declared")
     replies = [heard(session.request(method, params)) for method, params in asked]
     wrong = [reply for reply in replies if reply.error is not None and reply.code != -32602]
     if wrong:
@@ -85,7 +86,7 @@ def test_params_of_the_wrong_shape_are_invalid_params(server, session):
 @pytest.mark.requirement("errors.internal-error-code")
 def test_an_error_has_a_code_that_means_something(server, session):
     replies = [call.reply for call in server.calls()] + server.prompts() + server.resources()
-    replies += [session.request(method, params) for method, params in server.not_found_requests()]
+    replies += [session.request(method, params) for method, params in not_found_requests(server)]
     failed = some([reply for reply in replies if reply.error is not None], "no well-formed request failed")
     wrong = [reply for reply in failed if is_meaningless(reply.code)]
     if wrong:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.completions import completion_request
 from conformance.fuzzing import Fuzzer
 from conformance.generation import hostile, hostile_texts, valid, values
 from conformance.judges import Case, shape
@@ -40,10 +41,9 @@ def schema_of(prompt):
     """The JSON schema of a prompt's arguments, which are texts."""
     arguments = [one for one in (prompt.get("arguments") or Value([])).each() if one.is_a(dict)]
     names = [name.json for name in members(arguments, "name") if name.is_a(str)]
-    required = [
-        one.json["name"] for one in arguments if one.json.get("required") is True and "name" in one.json
-    ]
-    return {"type": "object", "properties": dict.fromkeys(names, TEXT), "required": required}
+    needed = [one for one in arguments if one.json.get("required") is True]
+    required = dict.fromkeys(name.json for name in members(needed, "name") if name.is_a(str))
+    return {"type": "object", "properties": dict.fromkeys(names, TEXT), "required": list(required)}
 
 
 @pytest.mark.requirement("jsonrpc.response-every-request")
@@ -68,7 +68,7 @@ def changed_uris(server):
 
 @pytest.mark.requirement("jsonrpc.response-every-request")
 def test_values_to_complete_are_answered(server, revision):
-    params = server.completion_request() if server.declares("completions") else None
+    params = completion_request(server) if server.declares("completions") else None
     params = params or not_exercised("nothing is offered that could be completed")
     target = Target(
         "completion/complete",

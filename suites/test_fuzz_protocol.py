@@ -1,34 +1,16 @@
-"""The protocol under broken lines, odd ids, many requests at once, and all of it in any order."""
+"""The protocol under odd ids, lines that are hard to read, many requests at once, and all in any order."""
 
 from __future__ import annotations
 
 import pytest
 
-from conformance.challenges import BROKEN
 from conformance.protocol import STAGES, broken_lines, right_messages
 from conformance.verdict import not_exercised
 
 
-@pytest.mark.requirement("jsonrpc.garbage-not-fatal")
-@pytest.mark.parametrize("what", [*BROKEN, "random"])
-def test_a_request_after_a_broken_line_is_answered(server, what):
-    broken_lines(server).tell("jsonrpc.garbage-not-fatal", what)
-
-
-@pytest.mark.requirement("jsonrpc.error-id-unreadable")
-def test_an_answer_to_a_broken_line_makes_up_no_id(server):
-    broken_lines(server).tell("jsonrpc.error-id-unreadable")
-
-
 @pytest.mark.requirement("stdio.stdout-purity")
-def test_nothing_but_messages_is_on_stdout_whatever_was_sent(server):
-    broken_lines(server).tell("stdio.stdout-purity")
+def test_nothing_but_messages_is_on_stdout_whatever_was_asked(server):
     right_messages(server).tell("stdio.stdout-purity")
-
-
-@pytest.mark.requirement("jsonrpc.response-every-request")
-def test_a_request_that_is_hard_to_read_is_answered(server):
-    broken_lines(server).tell("jsonrpc.response-every-request", "hard to read")
 
 
 @pytest.mark.requirement("jsonrpc.id-types-accepted")
@@ -90,6 +72,11 @@ def test_progress_names_a_token_that_was_given(server):
 @pytest.mark.requirement("progress.increasing")
 def test_progress_grows(server):
     progress_of(server).tell("progress.increasing")
+
+
+@pytest.mark.requirement("jsonrpc.response-every-request")
+def test_a_request_that_is_hard_to_read_is_answered(server):
+    broken_lines(server).tell("jsonrpc.response-every-request", "hard to read")
 
 
 def progress_of(server):

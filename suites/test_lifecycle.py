@@ -9,6 +9,7 @@ from __future__ import annotations
 import pytest
 
 from conformance import revisions
+from conformance.content import blocks
 from conformance.meeting import everything
 from conformance.session import FEATURES
 from conformance.value import Value, members
@@ -179,7 +180,7 @@ def test_the_server_starts_nothing_before_it_answers_initialize(server):
 
 @pytest.mark.requirement("lifecycle.operation.version")
 def test_nothing_of_a_later_revision_is_used(server, traffic, revision):
-    later = [block for block in server.blocks() if since_of_block(block) > revision]
+    later = [block for block in blocks(server) if since_of_block(block) > revision]
     told = traffic(Kind.REQUEST, Kind.NOTIFICATION)
     later += [each for each in told if SINCE.get(method_of(each), "") > revision]
     if later:
@@ -332,8 +333,9 @@ def told_before_hello(session):
 def since_of_block(block):
     """The first revision that has the type of a content block; empty for a type that none has."""
     type = block.get("type")
-    known = [one for one, types in revisions.CONTENT_TYPES.items() if type is not None and type.json in types]
-    return min(known, default="")
+    if type is None or not type.is_a(str):
+        return ""
+    return min((one for one, types in revisions.CONTENT_TYPES.items() if type.json in types), default="")
 
 
 def is_identity(value):

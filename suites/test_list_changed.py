@@ -4,22 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.listening import (
-    EVERY,
-    FLAGS,
-    GRACE,
-    NEWS,
-    UPDATED,
-    asked_for,
-    declared,
-    evoke_news,
-    expect_tagged,
-    is_list_change_told,
-    listening,
-    unasked,
-    unheard_change,
-)
-from conformance.server import NO_SUCH_URI
+from conformance.changes import GRACE, unheard_change
+from conformance.listening import EVERY, declared, listening
+from conformance.news import asked_for, evoke_news, expect_tagged, is_list_change_told, unasked
+from conformance.refusals import NO_SUCH_URI
+from conformance.subscriptions import FLAGS, NEWS, UPDATED
 from conformance.value import members
 from conformance.verdict import Finding, expect, expect_each, not_exercised, some
 from conformance.wire import Kind
@@ -41,6 +30,7 @@ def test_a_changed_list_is_announced(server):
 def test_only_a_declared_change_is_announced(server, traffic):
     announced = [each for each in traffic(Kind.NOTIFICATION) if each.json["method"] == CHANGED]
     some(announced, "no change of the list of tools was announced")
+    server.expect_told()
     if not server.declares("tools", "listChanged"):
         raise Finding(
             "tools.listChanged declared as true",
@@ -65,6 +55,7 @@ def test_the_announcement_is_a_notification(server, traffic):
 
 @pytest.mark.requirement("list-changed.ack-matches-capabilities")
 def test_what_is_declared_is_agreed_to(server):
+    server.expect_told()
     listen = listening(server).acknowledged.get(EVERY) or not_exercised("no listen request was acknowledged")
     for member, path in FLAGS.items():
         agreed, is_declared = listen.agreed.get(member), member in declared(server)

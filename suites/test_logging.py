@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.listening import LISTEN, evoke_news, tag_of
+from conformance.envelope import modern_lines, plain_method
 from conformance.logs import (
     LEVELS,
     MESSAGE,
@@ -16,7 +16,9 @@ from conformance.logs import (
     set_level,
     with_level,
 )
+from conformance.news import evoke_news
 from conformance.revisions import SUBSCRIPTION_ID
+from conformance.subscriptions import LISTEN, tag_of
 from conformance.value import Value, members
 from conformance.verdict import Finding, expect_each, expect_error, heard, not_exercised, some
 from conformance.wire import ABSENT, Kind
@@ -59,8 +61,9 @@ def test_setting_a_level_is_gone(session):
 
 @pytest.mark.requirement("logging.invalid-level-rejected")
 @pytest.mark.parametrize("level", ["loud", 3], ids=["loud", "number"])
-def test_a_request_with_a_level_that_is_none_is_refused(session, level):
-    expect_error(session.request("server/discover", with_level({}, level)), -32602)
+def test_a_request_with_a_level_that_is_none_is_refused(server, session, level):
+    method = plain_method(server) if server.surface.found else "server/discover"
+    expect_error(session.request(method, with_level({}, level)), -32602)
 
 
 # What a message looks like
@@ -112,9 +115,10 @@ def test_a_request_gets_no_messages_below_its_level(server):
     expect_each(told, lambda message: level_of(Value(message)) not in lower, f"nothing below {level}")
 
 
-@pytest.mark.requirement("logging.opt-in")
+@pytest.mark.requirement("logging.opt-in", "reqmeta.log-opt-in")
 def test_nothing_is_logged_unasked(server, traffic):
-    unasked = [one.message for one in all_logged(server) if not one.asked]
+    logged = (one for session in server.sessions for one in logged_in([*modern_lines(session)]))
+    unasked = [one.message for one in logged if not one.asked]
     expect_each(unasked, lambda _: False, "no log message before any request has asked for some")
 
 

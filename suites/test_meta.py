@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from conformance.listening import evoke_news
 from conformance.logs import chatty_requests
 from conformance.meeting import ABLE, meet
+from conformance.news import evoke_news
 from conformance.revisions import is_modern
 from conformance.surface import LISTS
 from conformance.value import Value, members

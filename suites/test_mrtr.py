@@ -18,7 +18,6 @@ from conformance.asking import (
     able_session,
     all_results,
     answerable,
-    ask_as_others,
     asked_again,
     cut,
     first_params,
@@ -31,9 +30,9 @@ from conformance.asking import (
     retry,
     spoilt,
     still_works,
-    undeclared_in,
     unfinished,
 )
+from conformance.completions import completion_request
 from conformance.meeting import ABLE, DECLINING, answers_of, meet
 from conformance.progress import progress_in
 from conformance.rounds import replies_in, retried, retry_of
@@ -66,14 +65,14 @@ EXTRA = {"conformance-nobody-asked": {"action": "decline"}}
 @pytest.mark.requirement("mrtr.used-instead-of-requests")
 def test_what_is_needed_is_asked_for_in_a_result(server):
     some(meet(server, ABLE).asked(), "nothing is asked of the client")
-    asked = [each for each in server.received(Kind.REQUEST) if each.json["method"] in FEATURES]
+    asked = [each for each in server.received(Kind.REQUEST) if each.json["method"] in tuple(FEATURES)]
     expect_each(asked, lambda _: False, "an input_required result, and no request to the client")
 
 
 @pytest.mark.requirement("mrtr.allowed-methods")
 def test_only_calls_gets_and_reads_ask_for_something(server, session):
     list(server.lists())
-    params = server.completion_request() if server.declares("completions") else None
+    params = completion_request(server) if server.declares("completions") else None
     if params is not None:
         heard(session.request("completion/complete", params))
     asking = [
@@ -119,15 +118,6 @@ def test_each_request_has_a_key_of_its_own(server):
 def test_the_state_is_a_string(server):
     states = members([reply.value for reply in questions(server)], "requestState")
     expect_each(some(states, NO_STATE), lambda state: isinstance(state, str), "a string")
-
-
-@pytest.mark.requirement("mrtr.respect-capabilities")
-def test_a_client_is_asked_only_for_what_it_declared(server):
-    ask_as_others(server)
-    for reply in questions(server):
-        for kind in undeclared_in(reply):
-            expected = f"no {kind}, as this request does not declare {FEATURES[kind]}"
-            raise Finding(expected, str(reply.value.get("inputRequests")), reply.lines)
 
 
 @pytest.mark.requirement("mrtr.result-type")
@@ -280,7 +270,10 @@ def keys_of(line):
     """The keys of the inputRequests in a result, with those that come twice."""
     if not isinstance(line.message, dict):
         return []
-    pairs = json.loads(line.text.lstrip("\ufeff"), object_pairs_hook=Members)
+    try:
+        pairs = json.loads(line.text.lstrip("\ufeff"), object_pairs_hook=Members)
+    except (ValueError, RecursionError):  # what only the wire reader can read
+        return []
     wanted = dict(dict(pairs)["result"]).get("inputRequests")
     return [key for key, _ in wanted] if isinstance(wanted, Members) else []
 
@@ -359,4 +352,4 @@ def exits(server):
         for asker in answerable(server):
             asked = first_round(session, asker)
             heard(retried(session, asked, responses_to(session, asked) or ABSENT))
-        return session.finish(EXIT) is not None
+        return session.finish(session.patience(EXIT)) is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.server import NO_SUCH_NAME
+from conformance.refusals import NO_SUCH_NAME
 from conformance.value import members
 from conformance.verdict import Finding, expect_each, some
 

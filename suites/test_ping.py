@@ -31,7 +31,7 @@ def test_a_ping_is_answered_with_an_empty_result(server):
 def test_a_ping_is_answered_while_a_tool_runs(server):
     slow = [call for call in server.calls() if call.pong is not None and call.pong.fault is None]
     for call in slow:
-        if call.pong.seconds > PROMPT and call.pong.line.at >= call.reply.line.at:
+        if call.pong.seconds > server.session.patience(PROMPT) and call.pong.line.at >= call.reply.line.at:
             got = f"one after {call.pong.seconds:.1f} s, when {call.tool.name} had come to its end"
             raise Finding("an answer before the tool is done", got, (*call.pong.lines, *call.reply.lines))
     pong = pong_while_waiting(server)

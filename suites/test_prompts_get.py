@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from conformance.envelope import needs_client
+from conformance.refusals import NO_SUCH_NAME, refused_as_unknown, same_refusal
 from conformance.revisions import CONTENT_TYPES
-from conformance.server import NO_SUCH_NAME, refused_as_unknown, same_refusal
 from conformance.value import members
 from conformance.verdict import Finding, expect_each, expect_error, expect_result, heard, not_exercised, some
 
+MOST_UNKNOWN = 10
 JSON_RPC_CODES = (-32700, -32600, -32601, -32602, -32603)
 
 
@@ -87,6 +88,18 @@ def test_a_listed_prompt_is_known(server):
 def test_an_unknown_prompt_is_refused(server):
     needs_prompts(server)
     expect_error(ask_for_an_unknown_prompt(server), -32602)
+
+
+@pytest.mark.requirement("prompts.get.unknown-name-code")
+def test_an_unknown_prompt_is_refused_whatever_its_arguments(server, session):
+    needs_prompts(server)
+    fitting = [dict.fromkeys(argument_names(prompt), "example") for _, prompt in fetched(server)]
+    if ask_for_an_unknown_prompt(server).error is None:
+        not_exercised("an unknown prompt is not refused without arguments either")
+    for arguments in some([one for one in fitting if one], "no prompt has arguments")[:MOST_UNKNOWN]:
+        reply = heard(session.request("prompts/get", {"name": NO_SUCH_NAME, "arguments": arguments}))
+        if reply.error is None:
+            raise Finding("an error, as without arguments", str(reply), reply.lines)
 
 
 @pytest.mark.requirement("prompts.get.name-required")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.listening import GRACE, evoke_news, is_list_change_told
+from conformance.changes import GRACE
+from conformance.news import evoke_news, is_list_change_told
 from conformance.sameness import expect_same_after_others, expect_same_in_every_process
 from conformance.session import NO_PARAMS
 from conformance.surface import LISTS
@@ -61,12 +62,12 @@ def test_the_list_of_prompts_needs_no_params(server, session, form):
     expect_result(replies[form])
 
 
-@pytest.mark.requirement("prompts.list.same-per-connection")
+@pytest.mark.requirement("prompts.list.same-per-connection", "stateless.list-invariant")
 def test_every_process_lists_the_same_prompts(server):
     expect_same_in_every_process(server, "prompts/list")
 
 
-@pytest.mark.requirement("prompts.list.no-side-effect-variation")
+@pytest.mark.requirement("prompts.list.no-side-effect-variation", "stateless.list-invariant")
 def test_requests_that_only_read_leave_the_prompts_as_they_are(server):
     expect_same_after_others(server, "prompts/list")
 
@@ -130,6 +131,7 @@ def test_a_changed_list_of_prompts_is_announced(server):
 def test_only_a_declared_change_of_the_prompts_is_announced(server, traffic):
     announced = [each for each in traffic(Kind.NOTIFICATION) if each.json["method"] == CHANGED]
     some(announced, "no change of the list of prompts was announced")
+    server.expect_told()
     if not server.declares("prompts", "listChanged"):
         got = f"{server.offers}, and yet {announced[0]}"
         raise Finding("prompts.listChanged declared as true", got, announced[0].lines)

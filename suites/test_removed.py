@@ -9,7 +9,7 @@ import pytest
 from conformance import revisions
 from conformance.envelope import plain_method, settled, shaken
 from conformance.meeting import ABLE, meet
-from conformance.server import NO_SUCH_NAME, NO_SUCH_URI
+from conformance.refusals import NO_SUCH_NAME, NO_SUCH_URI
 from conformance.value import members
 from conformance.verdict import Finding, expect_error, heard, not_exercised, some
 from conformance.wire import Kind, kind

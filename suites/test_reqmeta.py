@@ -9,11 +9,11 @@ from __future__ import annotations
 import pytest
 
 from conformance import revisions
+from conformance.asking import ask_as_others
 from conformance.cancelling import cancelled_calls
 from conformance.envelope import (
     ask_bare,
     exchanges,
-    modern_lines,
     plain_method,
     said_of,
     send_bare,
@@ -23,12 +23,11 @@ from conformance.envelope import (
 from conformance.meeting import ABLE, everything, meet
 from conformance.session import FEATURES, NO_PARAMS, Silence
 from conformance.surface import LISTS
-from conformance.value import Value, members
+from conformance.value import members
 from conformance.verdict import Finding, expect, expect_error, heard, not_exercised, some
 from conformance.wire import ABSENT, Kind, kind
 
 INVALID_REQUEST, UNKNOWN_METHOD, INVALID_PARAMS, LACKS_CAPABILITY = -32600, -32601, -32602, -32021
-LOG = "notifications/message"
 WRONG = {
     "version-number": {revisions.PROTOCOL_VERSION: 20260728},
     "version-null": {revisions.PROTOCOL_VERSION: None},
@@ -135,16 +134,14 @@ def test_meta_of_the_wrong_type_is_refused(server):
 # What the client can do
 
 
-@pytest.mark.requirement("reqmeta.undeclared-not-relied-on", "errors.missing-client-capability")
+@pytest.mark.requirement(
+    "mrtr.respect-capabilities", "reqmeta.undeclared-not-relied-on", "errors.missing-client-capability"
+)
 def test_nothing_is_asked_of_a_client_that_cannot_do_it(server, traffic):
     meet(server, ABLE)
-    asked = [(request, each) for request, reply in exchanges(server) for each in questions(reply)]
-    for request, each in some(asked, "nothing is asked of the client"):
-        feature = FEATURES.get(each.json.get("method"))
-        if feature is not None and feature not in capabilities_of(request):
-            raise Finding(
-                f"nothing that needs {feature}, which the request does not declare", str(each), each.lines
-            )
+    expect_able_clients(server)
+    ask_as_others(server)
+    expect_able_clients(server)
 
 
 @pytest.mark.requirement("reqmeta.missing-capability-error", "errors.missing-client-capability")
@@ -168,16 +165,6 @@ def test_the_refusal_says_what_the_client_lacks(server, traffic):
         expect(error, right, "an object of client capabilities in data.requiredCapabilities")
 
 
-# What the client wants to hear
-
-
-@pytest.mark.requirement("reqmeta.log-opt-in")
-def test_nothing_is_logged_for_who_does_not_ask_for_it(server, traffic):
-    logged = [each for session in server.sessions for each in logged_unasked(session)]
-    if logged:
-        raise Finding("no log message, as no request has a logLevel", str(logged[0]), logged[0].lines)
-
-
 def expect_refusal(reply, *codes):
     """Raise a `Finding` unless the request is refused with one of the codes; silence is no refusal."""
     codes = codes or (INVALID_PARAMS,)
@@ -192,7 +179,8 @@ def requests(server):
     for ask in (lambda: [call.reply for call in server.calls() if not server.is_slow(call)], server.prompts):
         replies += served(ask())[:1]
     replies += served(server.resources())[:1]
-    yield "server/discover", {}, 0.0
+    if not server.surface.found:
+        yield "server/discover", {}, 0.0
     for reply in served(replies):
         params = reply.request.message.get("params", {})
         yield reply.method, {name: params[name] for name in params if name != "_meta"}, reply.seconds
@@ -215,6 +203,17 @@ def is_answered_when_cancelled_with_meta(server, one):
         return session.wait_for(lambda: session.is_answered(request), one.answers[0].lines[-1].at)
 
 
+def expect_able_clients(server):
+    """Raise a `Finding` if a client was ever asked for what its request does not declare."""
+    for request, reply in exchanges(server):
+        for each in questions(reply):
+            method = each.get("method")
+            feature = FEATURES.get(method.json) if method is not None and method.is_a(str) else None
+            if feature is not None and feature not in capabilities_of(request):
+                expected = f"nothing that needs {feature}, which the request does not declare"
+                raise Finding(expected, str(each), each.lines)
+
+
 def questions(reply):
     """What a result asks the client for."""
     wanted = reply.get("result", "inputRequests") if kind(reply.json) is Kind.RESULT else None
@@ -229,13 +228,3 @@ def capabilities_of(request):
 def code_of(error):
     code = error.get("code")
     return code.json if code is not None else ABSENT
-
-
-def logged_unasked(session):
-    """The log messages that came before any request had a logLevel; later ones may belong to it."""
-    for line in modern_lines(session):
-        for message in line.parts():
-            if line.sent and said_of(message, revisions.LOG_LEVEL) is not ABSENT:
-                return
-            if not line.sent and kind(message) is Kind.NOTIFICATION and message["method"] == LOG:
-                yield Value(message, "", (line,))

@@ -6,23 +6,14 @@ from typing import NamedTuple
 
 import pytest
 
-from conformance.listening import (
-    GRACE,
-    UPDATED,
-    answers,
-    asked_for,
-    changing_tool,
-    contents,
-    evoke_news,
-    expect_tagged,
-    heard_change,
-    is_list_change_told,
-    listening,
-    unasked,
-)
+from conformance.changes import GRACE, answers, changing_tool, contents
+from conformance.listening import heard_change, listening
+from conformance.news import asked_for, evoke_news, expect_tagged, is_list_change_told, unasked
+from conformance.refusals import NO_SUCH_URI
 from conformance.revisions import is_modern
-from conformance.server import NO_SUCH_URI
 from conformance.session import Reply, Session
+from conformance.subscriptions import UPDATED
+from conformance.templates import is_templated
 from conformance.value import Value, members
 from conformance.verdict import (
     Blocked,
@@ -53,6 +44,7 @@ def test_a_changed_list_of_resources_is_announced(server):
 @pytest.mark.requirement("resources.list-changed.negotiated")
 def test_only_a_declared_change_of_the_resources_is_announced(server):
     announced = some(news(server, CHANGED), "no change of the list of resources was announced")
+    server.expect_told()
     if not server.declares("resources", "listChanged"):
         got = f"{server.offers}, and yet {announced[0]}"
         raise Finding("resources.listChanged declared as true", got, announced[0].lines)
@@ -84,7 +76,7 @@ def test_a_subscription_can_be_given_up(server):
 
 @pytest.mark.requirement("resources.subscribe.unknown-uri")
 def test_what_does_not_exist_cannot_be_subscribed_to(server):
-    if is_mute(server) or server.is_templated(NO_SUCH_URI):
+    if is_mute(server) or is_templated(server, NO_SUCH_URI):
         not_exercised("subscriptions are not answered, or a template stands for any URI")
     session = server.shared("subscriptions")
     reply = session.request("resources/subscribe", {"uri": NO_SUCH_URI})
@@ -256,7 +248,7 @@ def run_trial(server, sample):
         call, changed = change(session, sample, held)
         if call.fault is not None:
             return Trial(sample.tool, session, call, [], [], [], [])
-        session.wait_for(lambda: all(told(session, uri) for uri in changed), GRACE)
+        session.wait_for(lambda: all(told(session, uri) for uri in changed), session.patience(GRACE))
         left = accepted(session, "resources/unsubscribe", held)
         session.settle()
         known = len(session.notifications(UPDATED))

@@ -85,12 +85,12 @@ def test_the_list_of_resources_needs_no_params(server, session, form):
     expect_result(replies[form])
 
 
-@pytest.mark.requirement("resources.list.same-per-connection")
+@pytest.mark.requirement("resources.list.same-per-connection", "stateless.list-invariant")
 def test_every_process_lists_the_same_resources(server):
     expect_same_in_every_process(server, "resources/list")
 
 
-@pytest.mark.requirement("resources.list.no-side-effect-variation")
+@pytest.mark.requirement("resources.list.no-side-effect-variation", "stateless.list-invariant")
 def test_requests_that_only_read_leave_the_resources_as_they_are(server):
     expect_same_after_others(server, "resources/list")
 

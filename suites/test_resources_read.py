@@ -9,12 +9,14 @@ from urllib.parse import unquote
 import pytest
 
 from conformance.climbing import climbing
+from conformance.refusals import NO_SUCH_NAME, NO_SUCH_URI
 from conformance.revisions import not_found
-from conformance.server import NO_SUCH_NAME, NO_SUCH_URI
 from conformance.session import NO_PARAMS
+from conformance.templates import expansions, is_templated
 from conformance.uris import scheme
 from conformance.value import members
 from conformance.verdict import Finding, expect_each, expect_error, heard, not_exercised, some
+from conformance.wrong_requests import is_not_found
 
 FETCHED = ("http", "https", "ws", "wss", "ftp", "sftp", "ssh", "git")
 """Schemes behind which a read may leave for the network."""
@@ -64,11 +66,11 @@ def test_what_is_read_is_what_was_asked_for(server):
 @pytest.mark.requirement("resources.read.listed-is-readable")
 def test_what_is_listed_can_be_read(server, session):
     replies = [reply for reply in server.resources() if scheme(asked(reply)) not in FETCHED]
-    lost = [reply for reply in some(replies, "no listed resource was read") if server.is_not_found(reply)]
+    lost = [reply for reply in some(replies, "no listed resource was read") if is_not_found(server, reply)]
     listed = session.walk("resources/list", "resources").names() if lost else []
     for uri in [asked(reply) for reply in lost if asked(reply) in listed]:
         again = session.request("resources/read", {"uri": uri})
-        if server.is_not_found(again):
+        if is_not_found(server, again):
             raise Finding(f"{uri} to be read, since it is listed", str(again), again.lines)
 
 
@@ -90,7 +92,7 @@ def test_a_size_counts_the_bytes(server, session):
 
 def reads(server):
     """Every read that was answered, of listed resources and of what templates stand for."""
-    return server.resources() + [expansion.reply for expansion in server.expansions()]
+    return server.resources() + [expansion.reply for expansion in expansions(server)]
 
 
 def asked(reply):
@@ -195,7 +197,7 @@ def test_the_refusal_names_what_does_not_exist(server):
 @pytest.mark.requirement("resources.read.internal-error-code")
 def test_a_resource_that_cannot_be_read_is_an_internal_error(server):
     failed = [
-        reply for reply in server.resources() if reply.error is not None and not server.is_not_found(reply)
+        reply for reply in server.resources() if reply.error is not None and not is_not_found(server, reply)
     ]
     for reply in some(failed, "every listed resource could be read"):
         if reply.code in WRONG_CODES:
@@ -208,7 +210,7 @@ def unknown(server):
         not_exercised("resources are not declared")
     listed = [uri.json for uri in members(server.listed("resources/list"), "uri") if uri.is_a(str)]
     near = dict.fromkeys(nowhere(uri) for uri in listed if scheme(uri) not in ("", *FETCHED))
-    uris = [uri for uri in [*list(near)[:MOST_SCHEMES], NO_SUCH_URI] if not server.is_templated(uri)]
+    uris = [uri for uri in [*list(near)[:MOST_SCHEMES], NO_SUCH_URI] if not is_templated(server, uri)]
     return [server.read(uri) for uri in some(uris, "a template stands for any URI")]
 
 
@@ -231,7 +233,7 @@ def refusals(server):
 def test_what_is_no_uri_is_never_read(server, rough_session):
     is_refused = any(reply.error is not None for reply in unknown(server))
     served = [bytes_of(content) for reply in server.resources() for content in contents_of(reply)]
-    for uri in [uri for uri in MALFORMED if not server.is_templated(uri)]:
+    for uri in [uri for uri in MALFORMED if not is_templated(server, uri)]:
         reply = heard(rough_session.request("resources/read", {"uri": uri}))
         heard(rough_session.settle())
         got = [bytes_of(content) for content in contents_of(reply)]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from conformance.session import NO_PARAMS
+from conformance.templates import expansions
 from conformance.uris import is_template
 from conformance.value import members
 from conformance.verdict import Finding, expect, expect_each, expect_result, heard, not_exercised, some
+from conformance.wrong_requests import is_not_found
 
 
 def is_string(value):
@@ -81,8 +83,8 @@ def listed(server):
 
 @pytest.mark.requirement("resources.templates.expansion-readable")
 def test_what_a_template_stands_for_can_be_read(server):
-    found = some(server.expansions(), "no value is known for a variable of a template")
-    lost = [each for each in found if each.sure and server.is_not_found(each.reply)]
+    found = some(expansions(server), "no value is known for a variable of a template")
+    lost = [each for each in found if each.sure and is_not_found(server, each.reply)]
     judged = [each for each in found if each in lost or each.reply.value is not None]
     for each in some(judged, "no expansion of a template was read, and none that is sure to exist was lost"):
         siblings = [other for other in judged if other.template == each.template]
@@ -94,7 +96,7 @@ def test_what_a_template_stands_for_can_be_read(server):
 
 @pytest.mark.requirement("resources.templates.mime-uniform")
 def test_a_template_of_one_type_stands_for_nothing_of_another(server):
-    typed = [each for each in server.expansions() if is_string(each.template.json.get("mimeType"))]
+    typed = [each for each in expansions(server) if is_string(each.template.json.get("mimeType"))]
     pairs = [(each, mime) for each in typed for mime in types_of(each.reply)]
     for each, mime in some(pairs, "no resource of a template with a mimeType was read and says its type"):
         expected = each.template.json["mimeType"]

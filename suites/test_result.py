@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.asking import declared_by
+from conformance.completions import completion_request
 from conformance.envelope import modern_results
 from conformance.listening import listening
 from conformance.meeting import ABLE, meet
@@ -121,7 +122,7 @@ def replies(server):
 
 def completed(server):
     """What an argument is completed to, if the server completes."""
-    params = server.completion_request() if server.declares("completions") else None
+    params = completion_request(server) if server.declares("completions") else None
     return server.session.request("completion/complete", params) if params else None
 
 

@@ -98,7 +98,7 @@ def expect_pongs(session, *params):
     ]
     lines = session.send_together(*pings)
     settle(session)
-    lost = [line for line in lines if session.await_reply(line, GRACE).fault is not None]
+    lost = [line for line in lines if session.await_reply(line, session.patience(GRACE)).fault is not None]
     if lost:
         got = f"none to {len(lost)} of {len(lines)}, {len(lost[0].raw)} bytes long"
         raise Finding("an answer to each ping", got, lines)
@@ -120,7 +120,7 @@ def ended(server):
     def end():
         server.provoke()
         session = server.shared("calls")
-        return session, session.finish(EXIT)
+        return session, session.finish(session.patience(EXIT))
 
     return server.once("ended", end)
 
@@ -133,7 +133,7 @@ def ping_with(server, text):
         message = session.request_of(session.pulse, id=text)
         sent = session.send_raw(json.dumps(message, ensure_ascii=False).encode(), message)
         settle(session)
-        session.await_reply(sent, GRACE)
+        session.await_reply(sent, session.patience(GRACE))
         return sent, session.said_since(sent)
 
     return server.once(f"ping with {text!r}", ping)

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.changes import unheard_change
 from conformance.listening import (
-    ACKNOWLEDGED,
-    CANCELLED,
     FIRST,
-    FLAGS,
     HASTY,
     MALFORMED,
-    NEWS,
     NOTHING,
     SECOND,
     STILL,
-    UPDATED,
-    all_news,
-    asked_for,
     declared,
-    expect_tagged,
     heard_change,
     listening,
+)
+from conformance.logs import MESSAGE
+from conformance.news import all_news, asked_for, expect_tagged
+from conformance.revisions import SUBSCRIPTION_ID
+from conformance.subscriptions import (
+    ACKNOWLEDGED,
+    CANCELLED,
+    FLAGS,
+    NEWS,
+    UPDATED,
     names,
     notifications_in,
     tag_of,
-    unheard_change,
 )
-from conformance.logs import MESSAGE
-from conformance.revisions import SUBSCRIPTION_ID
 from conformance.verdict import (
     Finding,
     expect,

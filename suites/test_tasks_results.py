@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.server import NO_SUCH_NAME
+from conformance.refusals import NO_SUCH_NAME
 from conformance.tasks import (
     ENDED,
     RELATED,
@@ -108,7 +108,7 @@ def test_every_task_is_listed(server):
         raise Finding("the list of tasks", walk.trouble, walk.replies[-1].lines)
     session = held_in(server, walk.replies[0])
     runs = [run for run in (*accepted(server), chosen(server)) if held_in(server, run.created) is session]
-    for missing in {run.id for run in runs if run.id} - {task_id(item) for item in walk.items}:
+    for missing in sorted({run.id for run in runs if run.id} - {task_id(item) for item in walk.items}):
         reply = session.request("tasks/get", {"taskId": missing})
         if reply.value is not None:
             lines = (*reply.lines, *walk.replies[-1].lines)

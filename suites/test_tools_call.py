@@ -5,15 +5,16 @@ from __future__ import annotations
 import pytest
 
 from conformance.envelope import needs_client
+from conformance.refusals import refused_as_unknown, same_refusal
 from conformance.revisions import CONTENT_TYPES, is_modern
-from conformance.server import NO_SUCH_NAME, refused_as_unknown, same_refusal
 from conformance.value import Value, members
 from conformance.verdict import Finding, expect, expect_each, expect_error, heard, not_exercised, some
+from conformance.wrong_requests import call_unknown, invalid_calls, malformed_call, tool_errors, unknown_calls
 
 
 @pytest.mark.requirement("tools.call.listed-is-callable")
 def test_a_listed_tool_can_be_called(server, call):
-    unknown = server.call_unknown(NO_SUCH_NAME)
+    unknown = call_unknown(server)
     if refused_as_unknown(call.reply, call.tool.name, unknown):
         raise Finding("an answer of that tool", f"what an unknown tool gets: {call.reply}", call.reply.lines)
 
@@ -57,7 +58,7 @@ def test_arguments_may_be_left_out(server, call):
 
 @pytest.mark.requirement("tools.call.schema-honest")
 def test_valid_arguments_are_not_refused(server, call):
-    if refused_as_unknown(call.reply, call.tool.name, server.call_unknown(NO_SUCH_NAME)):
+    if refused_as_unknown(call.reply, call.tool.name, call_unknown(server)):
         not_exercised("the tool itself is refused as unknown")
     if call.reply.code == -32602:
         raise Finding("a tool result", str(call.reply), call.reply.lines)
@@ -80,7 +81,7 @@ def test_names_are_told_apart_by_case(server, call):
     flipped = call.tool.name.swapcase()
     if succeeded(call.reply) is None or server.tool(flipped) is not None or flipped == call.tool.name:
         not_exercised("the tool does not succeed, or its name has no case")
-    if succeeded(server.call_unknown(NO_SUCH_NAME)) is not None:
+    if any(succeeded(reply) is not None for reply in unknown_calls(server)):
         not_exercised("the server reports success for unknown tools, so nothing can be told apart")
     reply = server.call_again(call, {"name": flipped, "arguments": call.arguments})
     if succeeded(reply) is not None:
@@ -93,8 +94,8 @@ def test_names_are_told_apart_by_case(server, call):
 @pytest.mark.requirement("tools.call.unknown-tool-is-error")
 def test_an_unknown_tool_is_a_protocol_error(server):
     needs_tools(server)
-    reply = heard(server.call_unknown(NO_SUCH_NAME))
-    if reply.error is None:
+    replies = [heard(reply) for reply in unknown_calls(server)]
+    for reply in sorted((one for one in replies if one.error is None), key=lambda one: one.is_tool_error):
         how = "a tool result with isError" if reply.is_tool_error else "a result that reports success"
         raise Finding("a JSON-RPC error", f"{how}: {reply}", reply.lines)
 
@@ -102,7 +103,7 @@ def test_an_unknown_tool_is_a_protocol_error(server):
 @pytest.mark.requirement("tools.call.unknown-tool-code")
 def test_an_unknown_tool_has_the_code_of_invalid_params(server):
     needs_tools(server)
-    reply = heard(server.call_unknown(NO_SUCH_NAME))
+    reply = heard(call_unknown(server))
     if reply.error is None:
         not_exercised("the answer is no JSON-RPC error")
     expect_error(reply, -32602)
@@ -133,14 +134,14 @@ def test_a_call_without_a_name_has_the_code_of_invalid_params(server, form):
 def test_a_server_without_tools_refuses_calls(server):
     if server.offers.get("tools") is not None:
         not_exercised("tools are declared")
-    expect_error(server.call_unknown(NO_SUCH_NAME))
+    expect_error(call_unknown(server))
 
 
 def malformed(server, form):
     needs_tools(server)
     if form == "absent" and is_modern(server.revision):
         not_exercised("every request has params in this revision")
-    return server.malformed_call(form)
+    return malformed_call(server, form)
 
 
 def needs_tools(server):
@@ -153,7 +154,7 @@ def needs_tools(server):
 
 @pytest.mark.requirement("tools.call.inputs-validated")
 def test_invalid_arguments_are_not_accepted(server, call):
-    for wrong in some(server.invalid_calls(call), "no argument can be made clearly wrong"):
+    for wrong in some(invalid_calls(server, call), "no argument can be made clearly wrong"):
         if succeeded(wrong.reply) is not None:
             raise Finding(f"a refusal: {wrong.what}", str(wrong.reply), wrong.reply.lines)
         if same_refusal(wrong.reply, call.reply):
@@ -162,7 +163,7 @@ def test_invalid_arguments_are_not_accepted(server, call):
 
 @pytest.mark.requirement("tools.call.invalid-arguments-channel")
 def test_invalid_arguments_are_refused_in_the_right_way(server, call, revision):
-    replies = [wrong.reply for wrong in server.invalid_calls(call)]
+    replies = [wrong.reply for wrong in invalid_calls(server, call)]
     draft = revision == "2024-10-07"  # where any result is wrong: none tells that the arguments were refused
     refused = [
         each for each in replies if (draft or succeeded(each) is None) and not same_refusal(each, call.reply)
@@ -191,7 +192,7 @@ def test_a_failing_tool_reports_in_its_result(server, session, revision):
 
 @pytest.mark.requirement("tools.call.execution-error-actionable")
 def test_a_tool_error_says_something(server):
-    failed = [reply for reply in server.tool_errors() if reply.value is not None]
+    failed = [reply for reply in tool_errors(server) if reply.value is not None]
     for reply in some(failed, "no tool reported an error"):
         content = reply.value.get("content") or Value([])
         texts = [text.json for text in members(list(content.each()), "text") if text.is_a(str)]

@@ -17,7 +17,8 @@ UNKNOWN = "1900-01-01"
 
 @pytest.mark.requirement("version.unsupported-error")
 def test_a_version_that_is_none_is_refused_at_once(server):
-    for reply in talk(server)[:2]:
+    first = 1 if server.surface.found else 2
+    for reply in talk(server)[:first]:
         expect_error(reply, revisions.UNSUPPORTED_VERSION)
 
 
@@ -68,11 +69,11 @@ def talk(server):
 
 def held(server):
     plain, unknown = plain_method(server), {"_meta": {revisions.PROTOCOL_VERSION: UNKNOWN}}
-    bad = [("server/discover", unknown), (plain, unknown)]
-    good = [("server/discover", {}), (plain, {})]
+    methods = [plain] if server.surface.found else ["server/discover", plain]
+    bad, good = [(method, unknown) for method in methods], [(method, {}) for method in methods]
     timeout = server.settings.start_timeout
     with server.launch() as session:
-        for method, params in [*bad, *good, *bad, good[1], bad[1], good[0]]:
+        for method, params in [*bad, *good, *bad, good[-1], bad[-1], good[0]]:
             reply = session.request(method, params, timeout=timeout)
             yield reply
             if reply.fault is not None:

@@ -7,9 +7,15 @@ forked for it, and nothing of one run is seen by the next; the answer is a line 
 import gc
 import json
 import os
+import re
 import sys
+import tempfile
+import threading
+import time
+from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import entry_points
+from pathlib import Path
 
 from hypothesis.configuration import set_hypothesis_home_dir
 
@@ -41,8 +47,8 @@ def serve(runs):
     return 0
 
 
-def run(words, cwd, env, output):
-    """Become a process that was started with these."""
+def run(words, cwd, env, output, told=""):
+    """Become a process that was started with these; write to the file ``told`` what is left at the end."""
     for number, path, flags in ((0, os.devnull, os.O_RDONLY), (1, output, os.O_WRONLY | os.O_CREAT)):
         opened = os.open(path, flags)
         os.dup2(opened, number)
@@ -52,8 +58,38 @@ def run(words, cwd, env, output):
     os.environ.update(env)
     os.chdir(cwd)
     set_hypothesis_home_dir(os.path.join(cwd, ".hypothesis"))  # noqa: PTH118
+    tempfile.tempdir = None
     sys.argv = ["mcp-conformance", *words]
-    return main(words)
+    before = set(pipes())
+    status = main(words)
+    if told:
+        left = [*threading.enumerate()[1:], *(set(pipes()) - before), *children()]
+        cost = {"peak_kb": peak(), "cpu": time.process_time()}
+        Path(told).write_text(json.dumps({"left": [str(one) for one in left], **cost}))
+    return status
+
+
+def pipes():
+    """The pipes and sockets this process has open, where that can be seen."""
+    for link in Path("/proc/self/fd").glob("*"):
+        with suppress(OSError):
+            target = str(link.readlink())
+            if target.startswith(("pipe:", "socket:", "anon_inode:")):
+                yield target
+
+
+def children():
+    """The processes that this process has started and not seen the end of."""
+    for path in Path("/proc/self/task").glob("*/children"):
+        yield from (f"child {pid}" for pid in path.read_text().split())
+
+
+def peak():
+    """The most memory this process has had, in kilobytes."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return 0
+    return int(re.search(r"VmHWM:\s*(\d+)", status.read_text())[1])
 
 
 if __name__ == "__main__":

@@ -31,12 +31,17 @@ EVERYTHING = (
 CI = ("CI", "GITHUB_ACTIONS", "GITLAB_CI", "__TOX_ENVIRONMENT_VARIABLE_ORIGINAL_CI")
 """The environment variables by which Hypothesis knows that it runs in CI."""
 
+NAMES = ("requirement", "finding")
+"""The properties that a case has once for each thing that was found."""
 FINDINGS = ("failed", "blocked", "warned", "informed")
 
 
 @dataclass(frozen=True)
 class Case:
-    """One check of a run, as JUnit tells it."""
+    """One check of a run, as JUnit tells it.
+
+    What it found worst comes first in ``text``, and in the ``requirements`` of all that it found.
+    """
 
     suite: str
     check: str
@@ -46,6 +51,7 @@ class Case:
     basis: str
     revision: str
     spec: str
+    requirements: tuple[str, ...]
     text: str
 
 
@@ -177,7 +183,9 @@ def compiled() -> tempfile.TemporaryDirectory:
 
 def read_junit(report: Path):
     for case in ElementTree.parse(report).iter("testcase"):
-        told = {prop.get("name"): prop.get("value") for prop in case.iter("property")}
+        properties = [(prop.get("name"), prop.get("value")) for prop in case.iter("property")]
+        told = dict(properties)
         if "outcome" in told:
             facts = [told[name] for name in ("outcome", "requirement", "level", "basis", "revision", "spec")]
-            yield Case(case.get("classname"), case.get("name"), *facts, told.get("finding", ""))
+            ids, texts = ([text for known, text in properties[::-1] if known == name] for name in NAMES)
+            yield Case(case.get("classname"), case.get("name"), *facts, tuple(ids), "\n\n".join(texts))

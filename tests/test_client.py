@@ -154,3 +154,23 @@ def test_a_model_uses_tools_for_a_long_time_but_not_for_ever():
         client.uses_tools({"tools": tools, "toolChoice": {"mode": "none"}}, ICONS)["result"]["stopReason"]
         == "endTurn"
     )
+
+
+MUMBLING = """
+import json, sys
+for line in sys.stdin:
+    try:
+        print(json.dumps({"jsonrpc": "2.0", "id": json.loads(line)["id"], "result": {}}), flush=True)
+    except ValueError:
+        print('{"jsonrpc": "2.0", "id": 1, "error": {"code": -32700, "message": "What?"}}', flush=True)
+"""
+
+
+@pytest.mark.parametrize("revision", [ICONS, "2026-07-28"])
+def test_an_error_under_the_id_of_an_old_pulse_does_not_answer_that(revision):
+    process = Process([sys.executable, "-c", MUMBLING])
+    with Session(process, revision=revision, timeout=30) as session:
+        session.settle()
+        broken = session.send_raw(b"this line is not JSON")
+        session.settle()
+        assert [line.message["error"]["code"] for line in session.said_since(broken)] == [-32700]

@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from support import REFERENCE, awkward, run_suite
+from support import EVERYTHING, REFERENCE, awkward, mutant, run_suite
 
 HANDSHAKE, MODERN = "2025-11-25", "2026-07-28"
 QUICK = ("--profile", "none", "--timeout", "3")
@@ -79,3 +79,14 @@ def test_a_revision_of_the_other_era_is_refused_in_one_line():
 def test_all_revisions_are_those_of_both_eras():
     run = run_suite(REFERENCE, "--revision", "all", "--select", "tools.def.name-string", *QUICK)
     assert {HANDSHAKE, MODERN, "2024-10-07"} <= {case.revision for case in run.of("passed")}
+
+
+def test_a_modern_server_that_cannot_be_discovered_is_tested_all_the_same():
+    selected = "discover,capabilities,list-changed,version,tools.list,prompts.list,resources.list,errors"
+    options = ("--revision", f"{HANDSHAKE},{MODERN}", "--select", selected, "--profile", "none", *EVERYTHING)
+    run = run_suite(mutant("discovery_is_unknown"), *options)
+    assert [case.requirement for case in run.findings] == ["discover.implemented"]
+    passed = {case.requirement for case in run.of("passed") if case.revision == MODERN}
+    assert {"tools.list.answered", "prompts.list.answered", "resources.list.answered"} <= passed
+    assert not [id for id in passed if id.startswith(("capabilities", "discover"))]
+    assert "offers tools (25), prompts, resources (as found; the server does not tell)" in run.output

@@ -78,7 +78,7 @@ def chapters(one):
     return [word for selected in (*sorted(groups), SEES_ALL) for word in ("--select", selected)]
 
 
-@pytest.mark.parametrize(("one", "revision"), runs())
+@pytest.mark.parametrize(("one", "revision"), [*runs()])
 def test_a_mutant_is_found(one, revision):
     profile = "quick" if one.name in FUZZED else "none"
     options = ("--revision", revision, "--profile", profile, *PATIENCE, *EVERYTHING, *LEAN)

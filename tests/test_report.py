@@ -121,6 +121,24 @@ def test_a_rule_without_a_keyword_informs_and_pedantic_judges_it():
     assert "INFORMED errors.method-not-found-code" in run_suite(server, *select, "-v").output
 
 
+def test_all_that_a_check_finds_is_told():
+    run = run_suite(REFERENCE, "--select", "ping.empty-result", "-p", "telling", "-v")
+    (case,) = [case for case in run.cases if case.suite.endswith("test_ping")]
+    assert (run.exit, case.outcome, case.requirement) == (1, "failed", "tools.def.title-string")
+    heads = re.findall(r"^(?:blocked: )?(\S+ · \w+ \(\S+\)) · 2025-11-25$", case.text, re.MULTILINE)
+    assert heads == [
+        "tools.def.title-string · MUST (schema)",
+        "ping.responds · MUST (keyword)",
+        "pagination.invalid-cursor-code · SHOULD (keyword)",
+        "errors.method-not-found-code · SHOULD (json-rpc)",
+    ]
+    assert case.requirements == tuple(head.split()[0] for head in heads)
+    outcomes = ("FAILED", "BLOCKED", "WARNED", "INFORMED")
+    for requirement, outcome in zip(case.requirements, outcomes, strict=True):
+        assert f"{outcome} {requirement}" in run.output
+    assert case.text in run.output
+
+
 def test_what_was_not_called_is_listed_with_what_would_call_it():
     output = run_suite(REFERENCE, "--select", "tools.call.is-error-boolean").output
     assert (
@@ -135,3 +153,21 @@ def test_none_calls_nothing():
     called = {case.check for case in run.of("passed")}
     assert not [check for check in called if "test_a_tool_result" in check]
     assert not run.findings
+
+
+def test_a_mistake_of_ours_is_told_as_such():
+    run = run_suite(REFERENCE, "--select", "ping", "-p", "crashing")
+    assert run.exit == pytest.ExitCode.INTERNAL_ERROR
+    assert {case.outcome for case in run.cases if case.suite.endswith("test_ping")} <= {"crashed", "skipped"}
+    text = run.of("crashed")[0].text
+    assert "KeyError" in text
+    assert "a mistake in pytest-mcp-conformance, not in the server. Please report it" in text
+    assert "verdict: not tested in full, through a mistake in this tool: please report it" in run.output
+
+
+def test_what_the_server_breaks_counts_beside_a_mistake_of_ours():
+    run = run_suite(mutant("a_tool_has_a_null_title"), "--select", "ping,tools.def", "-p", "crashing")
+    assert run.exit == pytest.ExitCode.TESTS_FAILED
+    assert run.of("crashed")
+    assert run.of("failed")
+    assert "verdict: does not conform: 1 rule broken" in run.output

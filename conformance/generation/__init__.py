@@ -91,7 +91,7 @@ def _prove(generator: Generator, examples: list[Any]) -> None:
 def _walked(draw: st.DrawFn, generator: Generator) -> Any:
     try:
         return generator.walk(HypothesisSource(draw), TRIES)
-    except Rejected:
+    except (Rejected, NoExample):
         reject()
 
 

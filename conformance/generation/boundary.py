@@ -28,6 +28,9 @@ VISITS = 3
 MOST = 5000
 """How many edges are looked at for one schema."""
 
+ENOUGH = 3_000_000
+"""How many steps of judging may be taken to prove all edges."""
+
 LARGEST = 1000
 """The most items or members, and the most thousands of characters, an edge is made of."""
 
@@ -46,6 +49,7 @@ class Edges:
     def all(self) -> Iterator[Case]:
         """Every edge once, each proven valid; equal values once."""
         seen = set()
+        self._generator.oracle.refill(ENOUGH)
         for what, value in islice(self.of(self._generator.root, ()), MOST):
             text = json.dumps(value, sort_keys=True)
             if text not in seen and self._generator.oracle.is_valid(value):

@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 
-from jsonschema.protocols import Validator
-
 from conformance.generation.demand import Branches, Choice, Demand
 from conformance.generation.heights import ENDLESS, Heights
+from conformance.generation.oracle import Oracle
 from conformance.generation.references import Document, LocalOracle
 from conformance.generation.shape import Shape
 
@@ -99,9 +98,9 @@ class Conjunction:
 class Space:
     """The conjunctions of one document, each made once."""
 
-    def __init__(self, document: Document, validator: Validator) -> None:
+    def __init__(self, document: Document, oracle: Oracle) -> None:
         self.document = document
-        self.local = LocalOracle(document, validator)
+        self.local = LocalOracle(document, oracle)
         self.branches = Branches(document)
         self.heights = Heights(document)
         self.text = document.alone({"type": "string"})

@@ -6,6 +6,7 @@ import json
 from functools import lru_cache
 from typing import Any
 
+from conformance.dialects import LONGEST_SCHEMA, STEPS, TOO_COSTLY, without_dialect
 from conformance.generation.conjunction import Conjunction, Space
 from conformance.generation.demand import Demand
 from conformance.generation.errors import NoExample, Rejected, Unsatisfiable
@@ -25,13 +26,14 @@ class Generator:
     def __init__(self, schema: Any, revision: str, *, objects: bool) -> None:
         schema = in_python(schema)
         self.oracle = Oracle(schema, revision)
-        self.document = Document(schema, self.oracle.dialect)
-        self.space = Space(self.document, self.oracle.validators[0])
+        self.document = Document(without_dialect(schema, self.oracle.dialect), self.oracle.dialect)
+        self.space = Space(self.document, self.oracle)
         besides = (self.document.alone({"type": "object"}),) if objects else ()
         self.root: Conjunction = self.space.of(Demand((self.document.root, *besides)))
 
     def walk(self, source: Source, attempts: int) -> Any:
         """A valid value; raises `Rejected` if ``attempts`` walks made none."""
+        self.oracle.refill(2 * STEPS + attempts * STEPS // 10)
         failure = Rejected("no value was found that is valid under its whole schema")
         for _ in range(attempts):
             try:
@@ -60,9 +62,14 @@ class Generator:
 def generator_of(schema: Any, revision: str, *, objects: bool) -> Generator:
     """The generator of a schema, made once for equal schemas; raises `NoExample`."""
     try:
-        return _generator(json.dumps(schema), revision, objects=objects)
+        text = json.dumps(schema, allow_nan=False)
+        if len(text) > LONGEST_SCHEMA:
+            raise NoExample(f"the schema is {TOO_COSTLY}: it has {len(text)} characters")
+        return _generator(text, revision, objects=objects)
     except RecursionError as error:
-        raise NoExample("the schema is nested too deeply") from error
+        raise NoExample(f"the schema is {TOO_COSTLY}: it is nested too deeply") from error
+    except (ArithmeticError, ValueError) as error:
+        raise NoExample(f"its numbers are none to reckon with: {error}") from error
 
 
 @lru_cache(maxsize=256)

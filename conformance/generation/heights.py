@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -79,7 +80,7 @@ class Heights:
             members = said.get("properties", {})
             return self._below(part, [members[name] for name in said.get("required", ()) if name in members])
         if said.get("type") in ("array", ["array"]):
-            least = said.get("minItems", 0)
+            least = math.ceil(said.get("minItems", 0))
             items = said.get("prefixItems", [])[:least]
             if len(items) < least and "items" in said:
                 items = [*items, said["items"]]

@@ -16,7 +16,7 @@ from jsonschema.exceptions import ValidationError
 from conformance.generation import violations
 from conformance.generation.boundary import DEEPEST
 from conformance.generation.conjunction import Conjunction
-from conformance.generation.errors import Rejected
+from conformance.generation.errors import NoExample, Rejected
 from conformance.generation.generator import Generator
 from conformance.generation.items import Items
 from conformance.generation.members import Members
@@ -30,6 +30,9 @@ VISITS = 12
 
 MOST = 10_000
 """How many candidates are looked at for one schema."""
+
+ENOUGH = 3_000_000
+"""How many steps of judging may be taken to prove all candidates."""
 
 EACH = 2
 """How many values are kept for the same keyword at the same place in the same way."""
@@ -83,6 +86,7 @@ class Violator:
     def all(self) -> Iterator[Invalid]:
         """Values that together violate each keyword location once at least, each proven invalid."""
         self._visits.clear()
+        self._generator.oracle.refill(ENOUGH)
         kept: Counter[tuple[object, ...]] = Counter()
         for candidate in islice(self._of(self._generator.root, ()), MOST):
             key = (*candidate.violation.key, candidate.place)
@@ -164,7 +168,7 @@ class Violator:
         entry = entries[source.index(len(entries))]
         if not source.boolean():
             return entry
-        with suppress(Rejected):
+        with suppress(Rejected, NoExample):
             value = self._generator.walk(source, 1)
             varied = self._varied(source, entry)
             return self.grafted(varied, value) or self.grafted(entry, value) or entry

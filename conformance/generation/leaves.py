@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from hypothesis.errors import InvalidArgument
 
 from conformance.generation.errors import NoExample, Rejected
-from conformance.generation.patterns import compiled
+from conformance.generation.patterns import compiled, is_match
 from conformance.generation.source import Source
+from conformance.generation.texts import text_of
+from conformance.matching import Pattern
 
 SAFE = 2**53 - 1
 """The largest integer that every JSON implementation reads alike."""
@@ -27,6 +29,10 @@ LONGEST = 1_000_000
 
 LONG = 400
 """The length from which strings are made by repetition."""
+
+
+USUAL_LENGTH, MOST_STEPS = 200, 10_000_000
+"""How long a text is that a pattern is tried on, and how many steps that may take."""
 
 
 class Numbers:
@@ -177,7 +183,7 @@ class Texts:
         return (
             self.low <= len(text)
             and not (self.bounded and len(text) > self.high)
-            and all(compiled(pattern).search(text) for pattern in self.patterns)
+            and all(is_match(pattern, text) for pattern in self.patterns)
         )
 
     @property
@@ -193,10 +199,12 @@ ASCII = st.characters(max_codepoint=127)
 @lru_cache(maxsize=2048)
 def matching(pattern: str, low: int, high: int | None) -> st.SearchStrategy[str]:
     """Strings that match, of printable ASCII where the pattern allows, between two lengths."""
-    sized = _sized(pattern, low, high)
+    if compiled(pattern).shortest > LONGEST:
+        raise NoExample(f"every text for the pattern {pattern!r} is too long to be made")
+    sized = compiled(_sized(pattern, low, high))
     for alphabet in (PRINTABLE, ASCII, None):
         try:
-            strategy = st.from_regex(compiled(sized), alphabet=alphabet)
+            strategy = _drawn(sized, alphabet)
             strategy.validate()
         except InvalidArgument:
             continue
@@ -204,6 +212,15 @@ def matching(pattern: str, low: int, high: int | None) -> st.SearchStrategy[str]
             lambda text: low <= len(text) and (high is None or len(text) <= high) and text[-1:] != "\n"
         )
     raise NoExample(f"no text was found for the pattern {pattern!r}")
+
+
+def _drawn(pattern: Pattern, alphabet: st.SearchStrategy[str] | None) -> st.SearchStrategy[str]:
+    """Strings that match; Hypothesis makes them unless it might take for ever to see that they do."""
+    if pattern.cost(USUAL_LENGTH) <= MOST_STEPS:
+        return st.from_regex(pattern.python, alphabet=alphabet)
+    return text_of(pattern.tree, pattern.python.flags).filter(
+        lambda text: is_match(pattern.python.pattern, text)
+    )
 
 
 def _sized(pattern: str, low: int, high: int | None) -> str:

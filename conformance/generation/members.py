@@ -8,13 +8,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from conformance.generation.demand import Demand
-from conformance.generation.patterns import compiled
+from conformance.generation.patterns import is_match
 from conformance.generation.references import Part
 
 if TYPE_CHECKING:
     from conformance.generation.conjunction import Conjunction
     from conformance.generation.shape import Shape
 
+
+MOST_PATTERNS = 20
+"""For how many ``patternProperties`` of one object names are made."""
 
 UNNAMED = "\x01"
 """A name that no schema declares."""
@@ -31,9 +34,8 @@ class Members:
         self.limit = min(limits, default=None)
         self.high = math.inf if self.limit is None else self.limit
         self.declared = tuple(dict.fromkeys(name for one in said for name in one.get("properties", ())))
-        self.patterns = tuple(
-            dict.fromkeys(name for one in said for name in one.get("patternProperties", ()))
-        )
+        patterns = dict.fromkeys(name for one in said for name in one.get("patternProperties", ()))
+        self.patterns = tuple(patterns)[:MOST_PATTERNS]
         self.demanded = tuple(dict.fromkeys(name for one in said for name in one.get("required", ())))
         self._conjunctions: dict[str, Conjunction] = {}
 
@@ -145,7 +147,7 @@ class Members:
         below = self._shape.space.document.below
         found = [below(part, said["properties"][name])] if name in said.get("properties", ()) else []
         for pattern, schema in said.get("patternProperties", {}).items():
-            if compiled(pattern).search(name):
+            if is_match(pattern, name):
                 found.append(below(part, schema))
         if not found and "additionalProperties" in said:
             found.append(below(part, said["additionalProperties"]))

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from jsonschema import validators
 from jsonschema.exceptions import ValidationError
-from jsonschema.protocols import Validator
-from jsonschema_specifications import REGISTRY
 
-from conformance.dialects import Unjudgeable, dialects_of, schema_errors
+from conformance.dialects import (
+    STEPS,
+    Purse,
+    Unjudgeable,
+    dialects_of,
+    judging,
+    schema_errors,
+    validator_of,
+)
 from conformance.generation.errors import NoExample
 from conformance.generation.keywords import DRAFTS, is_known, words_in
+from conformance.matching import TooCostly
 
 
 class Oracle:
@@ -24,19 +32,47 @@ class Oracle:
     def __init__(self, schema: Any, revision: str) -> None:
         dialects = _readable(schema, revision)
         self.dialect = dialects[0]
-        self.validators = [_validator(schema, dialect) for dialect in _distinct(schema, dialects)]
+        self._left = STEPS
+        self._costly = ""
+        try:
+            self.validators = [validator_of(schema, dialect) for dialect in _distinct(schema, dialects)]
+        except Unjudgeable as error:
+            raise NoExample(str(error)) from error
 
     def is_valid(self, value: Any) -> bool:
         """Whether ``value`` is valid however the schema is read."""
-        return all(validator.is_valid(value) for validator in self.validators)
+        with self.judging():
+            return all(validator.is_valid(value) for validator in self.validators)
 
     def is_invalid(self, value: Any) -> bool:
         """Whether ``value`` is invalid however the schema is read."""
-        return not any(validator.is_valid(value) for validator in self.validators)
+        with self.judging():
+            return not any(validator.is_valid(value) for validator in self.validators)
 
     def errors(self, value: Any) -> list[ValidationError]:
         """What makes ``value`` invalid in the newest dialect."""
-        return list(self.validators[0].iter_errors(value))
+        with self.judging():
+            return list(self.validators[0].iter_errors(value))
+
+    def refill(self, steps: int) -> None:
+        """Allow so many steps of judging from now on."""
+        self._left = steps
+
+    @contextmanager
+    def judging(self) -> Iterator[None]:
+        """Judge one value within the steps allowed; raises `NoExample`, and again once they are used up."""
+        if self._costly:
+            raise NoExample(self._costly)
+        purse = Purse(min(self._left, STEPS))
+        self._left -= purse.left
+        try:
+            with judging(purse):
+                yield
+        except Unjudgeable as error:
+            self._costly = str(error) if isinstance(error.__cause__, TooCostly) else ""
+            raise NoExample(str(error)) from error
+        finally:
+            self._left += purse.left
 
 
 def _readable(schema: Any, revision: str) -> list[str]:
@@ -70,8 +106,3 @@ def _distinct(schema: Any, dialects: list[str]) -> list[str]:
             known.add("$ref alone")
         groups.setdefault(frozenset(known), dialect)
     return list(groups.values())
-
-
-def _validator(schema: Any, dialect: str) -> Validator:
-    validator: Validator = validators.validator_for({"$schema": dialect})(schema, registry=REGISTRY)
-    return validator

@@ -7,7 +7,11 @@ import unicodedata
 from functools import lru_cache
 from typing import Any
 
+from conformance import matching
+from conformance.dialects import TOO_COSTLY
 from conformance.generation.errors import NoExample
+from conformance.matching import LONGEST_PATTERN, Pattern, TooCostly
+from conformance.wire import shorten
 
 PROPERTY = re.compile(r"\\([pP])\{(?:(?:General_Category|gc)=)?(\w+)\}|\\u\{([0-9a-fA-F]+)\}|\(\?<(?![=!])")
 """What Python's patterns write differently: Unicode properties, long escapes, named groups."""
@@ -51,6 +55,8 @@ def _content(name: str, content: Any) -> Any:
 @lru_cache(maxsize=2048)
 def translated(pattern: str) -> str:
     """One pattern in Python's words, unchanged where Python reads it as it is; raises `NoExample`."""
+    if len(pattern) > LONGEST_PATTERN:
+        raise NoExample(f"a pattern of {len(pattern)} characters is {TOO_COSTLY}")
     python = PROPERTY.sub(lambda found: _replacement(found, pattern), pattern)
     compiled(python)
     return python
@@ -69,10 +75,19 @@ def _replacement(found: re.Match[str], pattern: str) -> str:
     return listed if before.rfind("[") > before.rfind("]") else f"[{listed}]"
 
 
-@lru_cache(maxsize=4096)
-def compiled(pattern: str) -> re.Pattern[str]:
+def compiled(pattern: str) -> Pattern:
     """A pattern with the ASCII classes of ECMA-262; raises `NoExample` if it is not readable here."""
     try:
-        return re.compile(pattern, re.ASCII)
+        return matching.compiled(pattern, re.ASCII)
     except (re.error, OverflowError, RecursionError) as error:
-        raise NoExample(f"the pattern {pattern!r} is not readable here: {error}") from error
+        raise NoExample(f"the pattern {shorten(pattern, 200)!r} is not readable here: {error}") from error
+    except TooCostly as error:
+        raise NoExample(f"the pattern {shorten(pattern, 200)!r} is {TOO_COSTLY}: {error}") from error
+
+
+def is_match(pattern: str, text: str) -> bool:
+    """Whether a pattern matches somewhere in a text; raises `NoExample` where that takes too long."""
+    try:
+        return compiled(pattern).search(text)
+    except TooCostly as error:
+        raise NoExample(f"the pattern {shorten(pattern, 200)!r} is {TOO_COSTLY}: {error}") from error

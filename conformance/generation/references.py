@@ -14,6 +14,7 @@ from referencing.jsonschema import lookup_recursive_ref, specification_with
 
 from conformance.generation.errors import NoExample
 from conformance.generation.keywords import DRAFTS, in_new_words
+from conformance.generation.oracle import Oracle
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,19 +92,26 @@ class Document:
 class LocalOracle:
     """Whether a value conforms to one part, where that can be asked of the root's validator."""
 
-    def __init__(self, document: Document, validator: Validator) -> None:
-        self._validator = validator
+    def __init__(self, document: Document, oracle: Oracle) -> None:
+        self._oracle = oracle
+        self._validator = oracle.validators[0]
         self._here: set[int] = set()
         self._collect(document.root.schema, top=True)
         self._validators: dict[Part, Validator | None] = {}
 
     def conforms(self, part: Part, value: Any) -> bool:
-        """Whether ``value`` conforms to ``part``; true also where it cannot be told."""
+        """Whether ``value`` conforms to ``part``; true also where it cannot be told.
+
+        Raises `NoExample` where that takes too many steps.
+        """
         if part not in self._validators:
             known = isinstance(part.schema, bool) or id(part.schema) in self._here
             self._validators[part] = self._validator.evolve(schema=part.schema) if known else None
         validator = self._validators[part]
-        return validator is None or validator.is_valid(value)
+        if validator is None:
+            return True
+        with self._oracle.judging():
+            return validator.is_valid(value)
 
     def can_tell(self, part: Part) -> bool:
         """Whether `conforms` knows about ``part``."""

@@ -1,0 +1,48 @@
+"""What a run with each hostile server takes: ``python benchmarks/hostile.py [--short] [NAME ...]``.
+
+Each server is run with our default options, or with ``--short`` with those of the tests.  Prints a table in
+Markdown: the server, the seconds it may take with the tests' short timeouts, what the run took of time and
+memory, what was left behind, and what the run said was wrong.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path[:0] = [
+    str(Path(__file__).parents[1] / "tests"),
+    str(Path(__file__).parents[1] / "tests" / "hostile"),
+]
+
+from measuring import emptied, measured, rows  # noqa: E402
+from test_hostile import OPTIONS  # noqa: E402
+
+PATIENCE = 3600
+
+
+def main(words):
+    names = [word for word in words if not word.startswith("-")]
+    options = [*OPTIONS] if "--short" in words else []
+    print("| server | bound | seconds | CPU | peak MB | left | red | passed | finding |")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|---|")
+    for row in rows():
+        if not names or row.name in names or str(row) in names:
+            with tempfile.TemporaryDirectory() as folder:
+                given = row.options if options else ()
+                run = measured([*options, *given, "--", *row.command], emptied(Path(folder, "run")), PATIENCE)
+            print(line(row, run, is_short=bool(options)), flush=True)
+            if "-v" in words:
+                print(run.output)
+
+
+def line(row, run, *, is_short):
+    red = run.of("failed", "blocked")
+    bound = f"{row.bound:g}" if is_short else ""
+    told = "<br>".join(dict.fromkeys(f"{case.requirement}" for case in red)) or f"exit {run.exit}"
+    facts = (str(row), bound, f"{run.seconds:.0f}", f"{run.cpu:.1f}", f"{run.peak_mb:.0f}")
+    counts = (len(run.left), len(red), len(run.of("passed")))
+    return "| " + " | ".join(map(str, (*facts, *counts, told))) + " |"
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,118 @@
+"""A long run of our fuzzing of ourselves: what the engine and the suites do on servers by made-up scripts.
+
+    python benchmarks/self_fuzz.py memory --seconds 600 --seed 1
+    python benchmarks/self_fuzz.py process --seconds 600 --seed 1
+
+``memory`` runs some checks, drawn for each script, on a server in memory: some hundred scripts a minute.
+``process`` runs ``mcp-conformance`` on a process: some seconds for each.  Scripts come from Hypothesis, by
+`tests/scripts.py`, but are run outside of it, so that one mistake of ours does not end the run: each is shown
+once, with its script, and counted.  The bytes and messages are fuzzed by the tests alone, with SELF_FUZZ set:
+
+    SELF_FUZZ=10000 python -m pytest tests/test_self_fuzz.py --hypothesis-seed=1
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+TESTS = Path(__file__).resolve().parent.parent / "tests"
+sys.path.insert(0, str(TESTS))
+
+import test_self_fuzz as fuzz  # noqa: E402
+from scripts import scripts  # noqa: E402
+
+from conformance import revisions  # noqa: E402
+
+Script = list[dict[str, Any]]
+Try = Callable[[Script, random.Random], str]
+BATCH = 200
+SHOWN = 2000
+
+
+def made(number: int) -> Iterator[tuple[Script, random.Random]]:
+    """Scripts without end, each with its own choices of what else there is to choose."""
+    while True:
+        yield from ((script, random.Random(chance)) for script, chance in drawn(number))
+        number += 1
+
+
+def drawn(number: int) -> list[tuple[Script, int]]:
+    """The scripts of one seed."""
+    batch: list[tuple[Script, int]] = []
+
+    @seed(number)
+    @settings(
+        max_examples=BATCH,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(scripts, st.integers(0, 2**32))
+    def collect(script: Script, chance: int) -> None:
+        batch.append((script, chance))
+
+    collect()
+    return batch
+
+
+def in_memory(script: Script, chance: random.Random) -> str:
+    """Run some checks on a server in memory; whether a conversation came about."""
+    revision = chance.choice([*revisions.KNOWN, revisions.LATEST_HANDSHAKE, revisions.LATEST_MODERN])
+    chosen = fuzz.some_checks(chance.random(), 40)
+    counts = fuzz.memory.run_in_memory(script, (revision,), chosen, as_for_workers=chance.random() < 0.1)
+    return "conversations" if counts["live"] else "no conversation"
+
+
+def in_a_process(script: Script, chance: random.Random) -> str:
+    """Run some families on a server in a process; the exit status."""
+    revision = chance.choice([revisions.LATEST_HANDSHAKE, revisions.LATEST_MODERN, "latest", "all"])
+    families = chance.sample(fuzz.FAMILIES, 3)
+    return f"exit {fuzz.run_scripted(script, revision, families).exit}"
+
+
+def mistake(error: Exception) -> str:
+    """Where an exception came from, in one line."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [one for one in frames if "/conformance/" in one.filename or "/suites/" in one.filename] or frames
+    return f"{type(error).__name__} {Path(ours[-1].filename).name}:{ours[-1].lineno} {ours[-1].name}"
+
+
+def main() -> int:
+    """Run scripts for a while."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("where", choices=("memory", "process"))
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--seed", type=int, default=0)
+    chosen = parser.parse_args()
+    attempt: Try = in_memory if chosen.where == "memory" else in_a_process
+    counts, mistakes, end = Counter[str](), Counter[str](), time.monotonic() + chosen.seconds
+    for script, chance in made(chosen.seed):
+        if time.monotonic() > end:
+            break
+        counts["scripts"] += 1
+        try:
+            counts[attempt(script, chance)] += 1
+        except Exception as error:  # noqa: BLE001  (every exception here is what is looked for)
+            name = mistake(error)
+            mistakes[name] += 1
+            if mistakes[name] == 1:
+                print(f"{name}: {str(error)[:SHOWN]}\n    {json.dumps(script)}", flush=True)
+    print(f"{dict(counts)}; mistakes of ours: {dict(mistakes) or 'none'}")
+    return 1 if mistakes else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,24 @@
+"""The protocol under broken lines."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.challenges import BROKEN
+from conformance.protocol import broken_lines
+
+
+@pytest.mark.requirement("jsonrpc.garbage-not-fatal")
+@pytest.mark.parametrize("what", [*BROKEN, "random"])
+def test_a_request_after_a_broken_line_is_answered(server, what):
+    broken_lines(server).tell("jsonrpc.garbage-not-fatal", what)
+
+
+@pytest.mark.requirement("jsonrpc.error-id-unreadable")
+def test_an_answer_to_a_broken_line_makes_up_no_id(server):
+    broken_lines(server).tell("jsonrpc.error-id-unreadable")
+
+
+@pytest.mark.requirement("stdio.stdout-purity")
+def test_nothing_but_messages_is_on_stdout_after_a_broken_line(server):
+    broken_lines(server).tell("stdio.stdout-purity")

@@ -1,0 +1,106 @@
+"""Nothing that a server starts outlives a run, however the run is ended, and no throwaway folder does.
+
+What Ctrl-C does is seen in test_bad_input.py.
+"""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from measuring import MARK, end, processes
+from support import environment
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks into /proc")
+
+CLINGING = """
+import os, signal, time
+from conformance.fixtures.hostile._base import Base
+from conformance.fixtures.hostile.forks_daemon import daemon
+
+for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    signal.signal(number, signal.SIG_IGN)
+if os.fork() == 0:
+    time.sleep(600)
+daemon()
+
+
+class Server(Base):
+    def handle_tools_call(self, params):
+        with open(os.environ["CALLED"], "w") as called:
+            called.write("now")
+        time.sleep(600)
+
+
+Server().serve()
+time.sleep(600)
+"""
+"""A server that lets go of nothing: it hangs in the first call, and its child and its daemon live on."""
+PATIENCE = 60
+OWN_TEST = "def test_it(mcp_conformance_server):\n    mcp_conformance_server.call('hello')\n"
+MODULE = (sys.executable, "-m")
+CALLED_FOR = ("--mcp-select=tools.call.listed-is-callable", "--mcp-call=all")
+RUN = (*MODULE, "conformance", "run", "--select=tools.call.listed-is-callable", "--call=all", "--")
+SOAK = (*MODULE, "conformance", "soak", "--for=1h", "--call=all", "--")
+PYTEST = (*MODULE, "pytest", "-p", "no:cacheprovider")
+
+
+@contextmanager
+def running(folder, command, *, as_option):
+    """A run of ours in which the server hangs in a call; and the mark of all its processes."""
+    mark, called = uuid.uuid4().hex, folder / "called"
+    os.mkfifo(called)
+    (folder / "server.py").write_text(CLINGING)
+    (folder / "test_own.py").write_text(OWN_TEST)
+    server = (sys.executable, str(folder / "server.py"))
+    words = [f"--mcp-conformance-server={' '.join(server)}"] if as_option else server
+    env = environment(**{MARK: mark, "CALLED": str(called), "TMPDIR": str(folder)})
+    output = (folder / "output").open("w")
+    ours = subprocess.Popen([*command, *words], env=env, cwd=folder, stdout=output, stderr=output)
+    try:
+        fifo = os.open(called, os.O_RDONLY | os.O_NONBLOCK)
+        ready, _, _ = select.select([fifo], [], [], PATIENCE)
+        os.close(fifo)
+        assert ready, (folder / "output").read_text()
+        assert len(processes(mark)) >= 4
+        yield ours, mark
+    finally:
+        output.close()
+        ours.kill()
+        ours.wait()
+        end(processes(mark))
+
+
+def left(mark):
+    """The processes that are left when there has been time for them to end."""
+    until = time.monotonic() + PATIENCE
+    while (found := processes(mark)) and time.monotonic() < until:
+        time.sleep(0.1)
+    return found
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    ("command", "as_option"),
+    [
+        (RUN, False),
+        (SOAK, False),
+        ((*PYTEST, *CALLED_FOR), True),
+        ((*PYTEST, *CALLED_FOR, "-n2"), True),
+        ((*PYTEST, "test_own.py", "--mcp-call=all"), True),
+    ],
+    ids=["run", "soak", "pytest", "xdist", "own-test"],
+)
+def test_nothing_outlives_us(command, as_option, number, tmp_path):
+    with running(tmp_path, command, as_option=as_option) as (ours, mark):
+        ours.send_signal(number)
+        status = ours.wait(PATIENCE)
+        assert left(mark) == []
+        assert status == (2 if number != signal.SIGKILL else -number), (tmp_path / "output").read_text()
+        assert list(tmp_path.glob("mcp-conformance-*")) == []

@@ -1,0 +1,243 @@
+"""Whatever a server writes, nothing of ours raises: the readers of bytes and messages, the engine, and a run.
+
+SELF_FUZZ is how many examples each of these makes; `docs/self-fuzzing.md` tells of the long runs.
+"""
+
+import json
+import os
+import random
+import re
+import sys
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import memory
+import pytest
+import scripted
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from measuring import measured
+from scripts import instead, messages, names, schemas, scripts, values
+
+from conformance import revisions
+from conformance.checks import checked
+from conformance.dialects import Unjudgeable, instance_errors, schema_errors
+from conformance.generation import NoExample, boundary, clearly_invalid, hostile
+from conformance.generation import example as example_of
+from conformance.messages import CLIENT, SERVER, conversation_errors, message_errors
+from conformance.process import Overlong, Splitter
+from conformance.subschemas import subschemas
+from conformance.uris import expand, is_template, matches, scheme, variables
+from conformance.value import Value
+from conformance.wire import ABSENT, Line, decode, glued, id_key, kind, shorten, show, torn
+
+EXAMPLES = int(os.environ.get("SELF_FUZZ", "100"))
+MANY = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+FEWER = settings(MANY, max_examples=max(1, EXAMPLES // 5))
+LIMIT = 20
+known = st.sampled_from(revisions.KNOWN)
+
+# --- bytes ----------------------------------------------------------------------------------------
+
+PIECES = (
+    b"\n",
+    b"\r\n",
+    b"\n\n",
+    b"\x00",
+    b"\xff",
+    b"\xe2\x82",
+    b"\xef\xbb\xbf",
+    b" ",
+    b'"',
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+)
+PIECES += (
+    b'{"jsonrpc":"2.0","id":1,"result":{}}',
+    b'{"a":1,"a":2}',
+    b"NaN",
+    b"1" * 30,
+    b'"\\ud800"',
+    b"[" * 400,
+)
+chunks = st.lists(st.one_of(st.binary(max_size=30), st.sampled_from(PIECES)).filter(bool), max_size=12)
+
+
+@MANY
+@given(chunks)
+def test_lines_are_the_same_however_they_come(chunks):
+    whole, lines, longest = b"".join(chunks), [], max(map(len, chunks), default=0)
+    splitter = Splitter(lines.append, limit=LIMIT)
+    for chunk in chunks:
+        splitter.feed(chunk)
+        assert len(splitter.unended) <= LIMIT + longest
+    splitter.finish()
+    *ended, rest = whole.split(b"\n")
+    for right in [*ended, rest] if rest else ended:
+        if len(right) <= LIMIT:
+            assert lines.pop(0) == right
+        else:
+            assert 0 <= len(right) - told_of(lines, right) <= LIMIT
+    assert lines == []
+
+
+def told_of(lines, right):
+    """How many bytes of a line that is too long are told of by the parts that come first."""
+    first = lines.pop(0)
+    assert first.head
+    assert right.startswith(first.head)
+    size = first.size
+    while lines and isinstance(lines[0], Overlong) and not lines[0].head:
+        size += lines.pop(0).size
+    return size
+
+
+@MANY
+@given(chunks)
+def test_every_line_is_told_what_it_is(chunks):
+    lines = [Line.received(raw) for raw in b"".join(chunks).split(b"\n")]
+    for line in lines:
+        assert (line.message is ABSENT) is bool(line.fault)
+        assert decode(line.raw)[0] is ABSENT or not line.fault
+        assert line.text.isprintable() or shorten(line.text).replace("\n", "").isprintable()
+        assert isinstance(glued(line), bool)
+        for part in line.parts():
+            look_at(part)
+    assert [one for pieces in torn(lines) for one in pieces if one not in lines] == []
+
+
+def look_at(part):
+    """What the engine does with every message."""
+    kind(part)
+    assert len(show(part)) < 3000
+    hash(id_key(part))
+    for value in Value(part).walk():
+        str(value)
+
+
+# --- messages -------------------------------------------------------------------------------------
+
+
+@MANY
+@given(messages | values, known, st.sampled_from((CLIENT, SERVER)), st.none() | messages | values)
+def test_every_message_can_be_held_against_the_schema(message, revision, sender, asked):
+    for wrong in message_errors(message, revision, sender, asked):
+        assert wrong.rule
+        assert str(wrong)
+    look_at(message)
+
+
+@MANY
+@given(st.lists(st.tuples(st.booleans(), messages), max_size=6), known)
+def test_every_conversation_can_be_held_against_the_schema(told, revision):
+    lines = [Line(sent, encoded(message), float(at), message) for at, (sent, message) in enumerate(told)]
+    for sender in (CLIENT, SERVER):
+        for proof, wrong in conversation_errors(lines, revision, sender):
+            assert proof
+            assert str(wrong)
+
+
+def encoded(message):
+    return json.dumps(message).encode()
+
+
+# --- schemas, templates ---------------------------------------------------------------------------
+
+objects = st.dictionaries(names, schemas, max_size=3).map(
+    lambda given: {"type": "object", "properties": given}
+)
+
+
+@MANY
+@given(schemas | objects | instead, instead, known)
+def test_a_schema_that_makes_no_sense_cannot_be_judged(schema, value, revision):
+    with suppress(Unjudgeable):
+        schema_errors(schema, revision)
+    with suppress(Unjudgeable):
+        instance_errors(value, schema, revision)
+    list(subschemas(Value(schema)))
+
+
+@FEWER
+@given(schemas | objects, known)
+def test_what_no_arguments_can_be_made_for_is_told(schema, revision):
+    with suppress(NoExample):
+        list(islice(hostile(schema, revision), 5))
+    with suppress(NoExample):
+        list(islice(boundary(schema, revision), 5))
+    with suppress(NoExample):
+        clearly_invalid(schema, revision, example_of(schema, revision))
+
+
+braced = st.lists(
+    st.sampled_from(["{", "}", "a", "+", "#", "?", "&", "*", ":3", ",", "/", "%", "\ud800", "é"])
+)
+
+
+@MANY
+@given(braced.map("".join) | st.text(), st.text(), st.text())
+def test_any_text_may_be_taken_for_a_template(template, uri, value):
+    is_template(template)
+    matches(template, uri)
+    scheme(uri)
+    expand(template, dict.fromkeys(variables(template), value))
+
+
+# --- the engine, on a server in memory ------------------------------------------------------------
+
+CHECKS = [(check, case) for check in memory.all_checks() for case in check.cases]
+
+
+def some_checks(seed, count):
+    chance = random.Random(seed)
+    return [(check, case, chance.randrange(30)) for check, case in chance.sample(CHECKS, count)]
+
+
+@FEWER
+@given(scripts, known, st.integers(0, 2**32))
+@example([], "2025-11-25", 0)
+@example([], "2026-07-28", 0)
+def test_no_check_raises_what_is_no_verdict(script, revision, seed):
+    memory.run_in_memory(script, (revision,), some_checks(seed, 20))
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+def test_every_check_is_silent_on_the_reference_in_memory(revision):
+    everything = [(check, case, 0) for check, case in CHECKS]
+    counts = memory.run_in_memory([], (revision,), everything)
+    assert counts["checks"] > 300
+    assert counts["verdicts"] == 0
+
+
+# --- a run, on a server in a process --------------------------------------------------------------
+
+OURS = re.compile(r"INTERNALERROR|a mistake in|File \"[^\"]*/(conformance|suites)/\w+\.py\"")
+OUTCOMES = {"passed", "failed", "blocked", "warned", "informed", "skipped"}
+FAMILIES = sorted({id.partition(".")[0] for id in checked()})
+OPTIONS = ("--call", "all", "--profile", "none", "--timeout", "2", "--start-timeout", "5")
+
+
+def run_scripted(script, revision, families):
+    """Run these families on a server by a script; raise an `AssertionError` for a mistake of ours."""
+    server = (sys.executable, str(Path(scripted.__file__)), json.dumps(script))
+    chosen = (*OPTIONS, "--revision", revision, "--select", ",".join(families))
+    with TemporaryDirectory() as folder:
+        run = measured([*chosen, "--", *server], Path(folder), 500)
+    refused = "--mcp-revision: the server does not speak" in run.output
+    assert run.exit in ((4,) if refused else (0, 1, 5)), run.output
+    assert not OURS.search(run.output), run.output
+    assert {case.outcome for case in run.cases} <= OUTCOMES, run.output
+    assert run.cases or refused, run.output
+    assert run.left == (), run.output
+    return run
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the run is measured in a forked process")
+@settings(MANY, max_examples=max(1, EXAMPLES // 50))
+@given(scripts, known, st.lists(st.sampled_from(FAMILIES), min_size=1, max_size=3, unique=True))
+def test_no_run_ends_in_a_mistake_of_ours(script, revision, families):
+    run_scripted(script, revision, families)
