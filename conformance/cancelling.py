@@ -106,6 +106,8 @@ class Begun:
         one = Cancelled(session, self.request, self.cancellation, usual, self.held, read)
         left = self.cancellation.at + usual.reply.seconds - session.process.age
         session.wait_for(lambda: session.closed or one.answers, max(0.0, left))
+        if one.progress:  # it goes on, however long that takes today
+            session.wait_for(lambda: session.closed or one.answers, session.timeout)
         session.leave()
         return one
 

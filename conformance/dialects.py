@@ -20,7 +20,9 @@ from jsonschema import validators
 from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
 from jsonschema_specifications import REGISTRY
+from referencing import Registry
 from referencing.exceptions import Unresolvable
+from referencing.jsonschema import specification_with
 
 from conformance import revisions
 from conformance.matching import CHEAP, Effort, TooCostly, compiled, search
@@ -242,9 +244,19 @@ def _validator_class(dialect: str) -> Any:
 
 @cache
 def _meta_validator(dialect: str) -> Validator:
-    cls = _validator_class(dialect)
-    validator: Validator = cls(cls.META_SCHEMA, registry=REGISTRY)
+    cls = _bounded_class(dialect)
+    schema = without_dialect(cls.META_SCHEMA, dialect)
+    validator: Validator = cls(schema, registry=_meta_schemas(dialect))
     return validator
+
+
+@cache
+def _meta_schemas(dialect: str) -> Any:
+    """The meta-schema of a dialect and its parts, so written that they too are judged by within limits."""
+    known = ((uri, REGISTRY.contents(uri)) for uri in REGISTRY)
+    own = ((uri, one) for uri, one in known if one.get("$schema", "").removesuffix("#") == dialect)
+    make = specification_with(dialect).create_resource
+    return Registry().with_resources((uri, make(without_dialect(one, dialect))) for uri, one in own).crawl()
 
 
 # Limits ------------------------------------------------------------------------------------------

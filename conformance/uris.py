@@ -76,7 +76,7 @@ def _expanded(operator: str, variable_list: str, values: Mapping[str, str]) -> s
         name, _, length = one.rstrip("*").partition(":")
         if name in values:
             value = values[name][: int(length)] if length else values[name]
-            text = quote(value, safe=_RESERVED if operator in ("+", "#") else "")
+            text = quote(value, safe=_RESERVED if operator in ("+", "#") else "", errors="replace")
             parts.append(f"{name}={text}" if named else text)
     return first + separator.join(parts) if parts else ""
 

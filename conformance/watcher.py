@@ -11,8 +11,13 @@ from __future__ import annotations
 import os
 import sys
 
-ROUNDS = 20
-"""How often processes are looked for that start others while they are ended."""
+ROUNDS = 60
+"""How often processes are looked for, at the most."""
+QUIET_AFTER, SURE_AFTER = 2, 10
+"""How often in a row none may be found for there to be none; more often if there was one.
+
+A process that puts another in its place and exits while it is looked for is in none of the two places.
+"""
 KILL = 9
 
 
@@ -47,11 +52,13 @@ def sweep(mark: str) -> int:
     Where there is no /proc, as on macOS, none are found.
     """
     found: set[int] = set()
+    quiet = 0
     for _ in range(ROUNDS):
         killed = [pid for pid in _marked(mark.encode()) if _killed(pid)]
-        if not killed:
-            break
         found.update(killed)
+        quiet = 0 if killed else quiet + 1
+        if quiet == (SURE_AFTER if found else QUIET_AFTER):
+            break
     return len(found)
 
 

@@ -126,15 +126,13 @@ def test_an_embedded_resource_in_a_prompt_has_a_uri(server):
 @pytest.mark.requirement("content.embedded.mime-present")
 def test_an_embedded_resource_in_a_prompt_says_its_type(server):
     found = members(prompt_blocks(server, "resource"), "resource")
-    expect_each(
-        some(found, "no prompt embeds a resource"), lambda each: "mimeType" in each, "a member mimeType"
-    )
+    expect_each(some(found, "no prompt embeds a resource"), has_any("mimeType"), "a member mimeType")
 
 
 @pytest.mark.requirement("content.embedded.text-or-blob")
 def test_an_embedded_resource_carries_text_or_base64(server):
     found = some(members(blocks(server, "resource"), "resource"), "no embedded resource came")
-    expect_each(found, lambda each: "text" in each or "blob" in each, "text or blob")
+    expect_each(found, has_any("text", "blob"), "text or blob")
     expect_each(members(found, "blob"), is_base64, "base64")
 
 
@@ -142,6 +140,10 @@ def test_an_embedded_resource_carries_text_or_base64(server):
 def test_a_server_that_embeds_resources_declares_them(server):
     found = some(tool_blocks(server, "resource"), "no tool embeds a resource")
     expect(found[0], server.offers.get("resources") is not None, "a resources capability")
+
+
+def has_any(*names):
+    return lambda json: isinstance(json, dict) and any(name in json for name in names)
 
 
 def has_data(block):

@@ -14,6 +14,7 @@ exit, signal, close             the end of the process, by itself or by a signal
 """
 
 import json
+import marshal
 import os
 import sys
 
@@ -80,7 +81,7 @@ class Scripted:
     def play(self, steps, message, id):
         """Write a message as these steps want it."""
         messages, after, change = [message], [], []
-        for step in steps:
+        for step in map(fresh, steps):
             do = step["do"]
             if do in VALUES:
                 messages = [VALUES[do](one, step) for one in messages]
@@ -170,9 +171,9 @@ def double(message, step):
     if found is not None:
         container, key = found
         if isinstance(container, list):
-            container.insert(key, container[key])
+            container.insert(key, fresh(container[key]))
         else:
-            container[str(step.get("name", "again"))] = container[key]
+            container[str(step.get("name", "again"))] = fresh(container[key])
     return message
 
 
@@ -193,6 +194,11 @@ def swap(message, step):
         if not inside(here, there) and not inside(there, here):
             one[0][one[1]], other[0][other[1]] = there, here
     return message
+
+
+def fresh(value):
+    """Return a copy of a value, however deeply it is nested."""
+    return marshal.loads(marshal.dumps(value))
 
 
 def inside(value, whole):

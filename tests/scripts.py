@@ -119,7 +119,7 @@ scalars = st.one_of(
     st.sampled_from(NUMBERS),
     st.sampled_from(WORDS),
     st.integers(),
-    st.text(max_size=5),
+    st.text(st.characters(exclude_categories=()), max_size=5),
 )
 names = st.sampled_from(NAMES) | st.sampled_from(NAMES) | st.sampled_from(WORDS)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from functools import lru_cache
 from typing import Any
 
@@ -62,7 +63,7 @@ class Generator:
 def generator_of(schema: Any, revision: str, *, objects: bool) -> Generator:
     """The generator of a schema, made once for equal schemas; raises `NoExample`."""
     try:
-        text = json.dumps(schema, allow_nan=False)
+        text = json.dumps(_without_infinite_default(schema), allow_nan=False)
         if len(text) > LONGEST_SCHEMA:
             raise NoExample(f"the schema is {TOO_COSTLY}: it has {len(text)} characters")
         return _generator(text, revision, objects=objects)
@@ -70,6 +71,19 @@ def generator_of(schema: Any, revision: str, *, objects: bool) -> Generator:
         raise NoExample(f"the schema is {TOO_COSTLY}: it is nested too deeply") from error
     except (ArithmeticError, ValueError) as error:
         raise NoExample(f"its numbers are none to reckon with: {error}") from error
+
+
+def _without_infinite_default(schema: Any) -> Any:
+    """A schema without each ``default`` that is a number no JSON can hold, as 1e400 is when it is read."""
+    if isinstance(schema, list):
+        return [_without_infinite_default(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        name: _without_infinite_default(content)
+        for name, content in schema.items()
+        if name != "default" or not isinstance(content, float) or math.isfinite(content)
+    }
 
 
 @lru_cache(maxsize=256)

@@ -21,6 +21,8 @@ FEW = 100
 UNEXPECTED = "unexpected_member"
 HUGE = 2**20
 """The length from which a longer text or array is not made."""
+MOST_WALKS = 1000
+"""How many walks are made for items that all differ."""
 
 
 @dataclass(frozen=True)
@@ -207,8 +209,9 @@ class _Breaker:
     def break_max_length(self, part: Part, length: float) -> Iterator[Violation]:
         if length < HUGE:
             with suppress(Rejected):
-                text = self._plain("string") or "x"
-                yield Violation((text * (int(length) + 1))[: int(length) + 1], part, "maxLength", "length")
+                text, wanted = self._plain("string") or "x", int(length) + 1
+                longer = (text * (wanted // len(text) + 1))[:wanted]
+                yield Violation(longer, part, "maxLength", "length")
             yield Violation("x" * (int(length) + 1), part, "maxLength", "length")
 
     def break_pattern(self, part: Part, _pattern: Any) -> Iterator[Violation]:
@@ -239,14 +242,15 @@ class _Breaker:
             return (items[-1:] or [self._item()]) * count
         walk = Walk(self._space, seeded(0))
         found: list[Any] = []
-        for _ in range(count * 5):
+        for _ in range(min(count * 5, MOST_WALKS)):
             with suppress(Rejected):
                 value = walk.value(self._shape.items.at(len(items) + len(found)))
                 if value not in items and value not in found:
                     found.append(value)
             if len(found) == count:
                 return found
-        return (found or items[-1:] or [None]) * count
+        again = found or items[-1:] or [None]
+        return (again * (count // len(again) + 1))[:count]
 
     def _item(self) -> Any:
         with suppress(Rejected):
