@@ -6,6 +6,7 @@ import pytest
 
 from conformance import revisions
 from conformance.envelope import exchanges, modern_messages, said_of
+from conformance.listening import listening
 from conformance.meeting import ABLE, everything, meet
 from conformance.refusals import NO_SUCH_URI
 from conformance.value import members
@@ -163,7 +164,8 @@ def test_a_code_of_older_servers_is_not_used(server, traffic):
 
 
 def expect_none(server, codes, *, advisory=False):
-    """Raise a `Finding` if an error has one of these codes."""
+    """Raise a `Finding` if an error has one of these codes, also where the server is about to end."""
+    listening(server)
     found = members(some(modern_messages(server, Kind.ERROR), "no request was refused"), "error")
     wrong = [error for error in found if (code := error.get("code")) is not None and code.json in codes]
     if wrong:
@@ -214,7 +216,8 @@ def answers_after(session, sent):
     session.settle()
     after = session.settle()  # answers may overtake one another, but hardly two pings in a row
     if after.fault is not None:
-        raise Blocked(f"after {sent.text}: {after.fault}", (sent, *after.lines), after.fault.stderr)
+        lines = (sent, *after.lines)
+        raise Blocked(f"after {sent.text}: {after.fault}", lines, after.fault.stderr).by(after.fault)
     replies = [(sent, line, part) for line in session.said_since(sent) for part in line.parts()]
     return [reply for reply in replies if kind(reply[2]) in (Kind.RESULT, Kind.ERROR)]
 

@@ -164,6 +164,7 @@ def test_a_schema_that_makes_no_sense_cannot_be_judged(schema, value, revision):
 
 @FEWER
 @given(schemas | objects, known)
+@example({"$schema": True, "const": None}, "2024-10-07")
 def test_what_no_arguments_can_be_made_for_is_told(schema, revision):
     with suppress(NoExample):
         list(islice(hostile(schema, revision), 5))

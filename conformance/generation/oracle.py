@@ -85,7 +85,7 @@ def _readable(schema: Any, revision: str) -> list[str]:
     errors: list[str] = []
     try:
         for dialect in dialects_of(schema, revision):
-            wrong = schema_errors({**schema, "$schema": dialect}, revision)
+            wrong = schema_errors({"$schema": dialect, **schema}, revision)
             found += [] if wrong else [dialect]
             errors += wrong
     except Unjudgeable as error:
