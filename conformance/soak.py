@@ -34,7 +34,7 @@ EXAMPLES = 200
 """How many arguments Hypothesis tries to find the smallest that fail."""
 PASTS = (10, 100, 1_000, 10_000)
 """How many calls, up to the one that failed, are made again if that one does not fail alone."""
-LOOKING = 30.0
+LOOKING = 60.0
 """For how many seconds ever more of them are made again, and for how many then ever fewer."""
 TRIES = 20
 MOST_PROCESSES = 50

