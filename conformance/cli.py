@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,12 +18,15 @@ from conformance.checks import checked, suites_directory
 from conformance.process import CannotStart
 from conformance.transcript import BadTranscript
 
+if TYPE_CHECKING:
+    from conformance.document import Report
+
 USAGE_ERROR = 4
 PASSED_ON = (
     *("revision", "timeout", "start-timeout", "cwd", "failing-tool", "changing-tool"),
-    *("profile", "seed", "transcripts", "max-line", "max-time", "max-tools"),
+    *("profile", "seed", "transcripts", "max-line", "max-time", "max-tools", "baseline"),
 )
-REPEATED = ("env", "call", "select", "example")
+REPEATED = ("env", "call", "select", "example", "report")
 FLAGS = ("inherit-home", "strict", "pedantic")
 ISOLATED = (
     f"--rootdir={os.curdir}",
@@ -76,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> Parser:
     parser = Parser(prog="mcp-conformance", description="Conformance tests for MCP servers over stdio.")
-    actions = parser.add_subparsers(metavar="run|soak|list|explain|replay", required=True)
+    actions = parser.add_subparsers(metavar="run|baseline|compare|soak|list|explain|replay", required=True)
     run = actions.add_parser(
         "run",
         help="put a server under the suites",
@@ -86,6 +90,22 @@ def _parser() -> Parser:
     for name in (*PASSED_ON, *REPEATED, *FLAGS):
         _add_option(run, name)
     run.set_defaults(action=_run)
+    baseline = actions.add_parser("baseline", help="keep a file of known findings")
+    update = baseline.add_subparsers(metavar="update", required=True).add_parser(
+        "update",
+        help="put a server under the suites, and write down what it breaks",
+        usage="%(prog)s FILE [options] [pytest's options] -- COMMAND [ARGUMENTS ...]",
+        allow_abbrev=False,
+    )
+    update.add_argument("file", type=Path)
+    for name in (*PASSED_ON, *REPEATED, *FLAGS):
+        if name != "baseline":
+            _add_option(update, name)
+    update.set_defaults(action=_update_baseline)
+    compare = actions.add_parser("compare", help="tell what has changed between two JSON reports")
+    compare.add_argument("old", type=Path)
+    compare.add_argument("new", type=Path)
+    compare.set_defaults(action=_compare)
     soak = actions.add_parser(
         "soak",
         help="call a server's tools at full speed for a while",
@@ -135,10 +155,33 @@ def _add_option(parser: argparse.ArgumentParser, name: str) -> None:
 def _run(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
     if not command:
         raise Mistake("run: which server? mcp-conformance run [options] -- COMMAND [ARGUMENTS ...]")
+    _no_stray(rest, "run")
+    return int(pytest.main([*_words(options, command), *rest, *QUIET]))
+
+
+def _no_stray(rest: Sequence[str], action: str) -> None:
     stray = next((word for word in rest if not word.startswith("-") and Path(word).exists()), None)
     if stray is not None:
-        raise Mistake(f"run: {stray!r} stands before --; the server's command goes behind it")
-    return int(pytest.main([*_words(options, command), *rest, *QUIET]))
+        raise Mistake(f"{action}: {stray!r} stands before --; the server's command goes behind it")
+
+
+def _update_baseline(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
+    from conformance.baseline import BadBaseline, Baseline, read  # noqa: PLC0415
+    from conformance.updating import Updating  # noqa: PLC0415
+
+    path, action = options.file, "baseline update"
+    if not command:
+        raise Mistake(f"{action}: which server? mcp-conformance {action} FILE -- COMMAND [ARGUMENTS ...]")
+    _no_stray(rest, action)
+    if not path.parent.is_dir():
+        raise Mistake(f"{action}: no such directory: {path.parent}")
+    try:
+        known = read(path, str(path)) if path.exists() else Baseline(str(path))
+    except BadBaseline as error:
+        raise Mistake(f"{action}: {error}") from error
+    plugin = Updating(path.absolute(), known)
+    status = int(pytest.main([*_words(options, command), *rest, *QUIET], plugins=[plugin]))
+    return 0 if plugin.is_written else status
 
 
 def _words(options: argparse.Namespace, command: list[str]) -> list[str]:
@@ -151,6 +194,26 @@ def _words(options: argparse.Namespace, command: list[str]) -> list[str]:
         elif given:
             words += [f"--mcp-{name}={one}" for one in (given if name in REPEATED else [given])]
     return words
+
+
+def _compare(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
+    from conformance.comparing import compared, comparison_lines  # noqa: PLC0415
+
+    _no_more(rest, command)
+    old, new = _report_in(options.old), _report_in(options.new)
+    comparison = compared(old, new)
+    for line in comparison_lines(old, new, comparison):
+        print(line)  # noqa: T201
+    return 1 if comparison.is_worse else 0
+
+
+def _report_in(path: Path) -> Report:
+    from conformance.rendering_json import BadReport, read  # noqa: PLC0415
+
+    try:
+        return read(path.read_text(encoding="utf-8"))
+    except (BadReport, OSError, UnicodeDecodeError) as error:
+        raise Mistake(f"compare: {path}: {error}") from error
 
 
 def _soak(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:

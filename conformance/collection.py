@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 from inspect import signature
@@ -344,21 +345,31 @@ def pytest_testnodedown(node: Any) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
     """A rule that is not exercised is a skipped check, also when a fixture found out."""
-    try:
+    with _skipping(item):
         if is_ours(item):
             _expect_time(item)
         return (yield)
-    except (NotExercised, NoExample, Unjudgeable) as reason:
-        raise _unexercised(item, reason) from None  # pytest would format the whole chain
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """A rule that is not exercised is a skipped check."""
-    try:
+    with _skipping(item):
         return (yield)
+
+
+@contextmanager
+def _skipping(item: pytest.Item) -> Iterator[None]:
+    """Skip a check that is not exercised, or that is blocked for what others have told."""
+    try:
+        yield
     except (NotExercised, NoExample, Unjudgeable) as reason:
         raise _unexercised(item, reason) from None  # pytest would format the whole chain
+    except Blocked as blocked:
+        known = blocked.fault is not None and is_ours(item)
+        if known and server_for(item.config, revision_of(item)).told_before(blocked):
+            raise pytest.skip.Exception(named(f"{blocked} (reported before)", REASON_SHOWN)) from None
+        raise
 
 
 def _unexercised(item: pytest.Item, reason: Exception) -> BaseException:

@@ -12,6 +12,7 @@ from typing import Any
 from conformance.calling import Call
 from conformance.challenges import Pulse, request_line
 from conformance.invariants import Judge, Seen, tokens_in
+from conformance.keeping import Lines, brief
 from conformance.revisions import is_modern
 from conformance.server import Server
 from conformance.session import Session, envelope, pulse
@@ -37,14 +38,15 @@ MOST_SECONDS = 40.0
 class Problem:
     """A rule that was seen broken in a stage.
 
-    What was ``seen``, each with the lines of ours that are its proof; the ``bursts`` up to the first, and all
-    ``lines`` of the conversation up to there.
+    What was ``seen``, each with the lines of ours that are its proof; the ``bursts`` up to the first, and the
+    ``lines`` of the conversation, ``length`` of them up to there.
     """
 
     seen: list[Seen]
     proofs: list[Burst]
     bursts: list[Burst]
-    lines: list[Line]
+    lines: Lines
+    length: int
     judge: Judge
     certainty: float
 
@@ -159,13 +161,15 @@ class Talk:
     def _note(self, window: Window, seen: Seen) -> None:
         key = seen.trouble.requirement, self._stage
         if key not in self.problems:
-            lines = list(window.session.lines)
-            self.problems[key] = Problem([], [], list(self._bursts), lines, self._judge, self._certainty)
+            lines = window.session.lines
+            said = list(self._bursts)
+            self.problems[key] = Problem([], [], said, lines, len(lines), self._judge, self._certainty)
         problem = self.problems[key]
         if len(problem.seen) < MOST_SEEN and str(seen.trouble) not in map(str, problem.troubles):
-            said = {line.raw for burst in self._bursts for line in burst}
+            raws = {line.raw for burst in self._bursts for line in burst}
             problem.seen.append(seen)
-            problem.proofs.append(tuple(line for line in seen.trouble.lines if line.raw in said))
+            problem.proofs.append(tuple(line for line in seen.trouble.lines if line.raw in raws))
+            seen.trouble.lines = tuple(map(brief, seen.trouble.lines))
 
     def doubt(self) -> None:
         """Begin to confirm what was not answered in the stages so far: that has to be waited for."""
@@ -260,19 +264,20 @@ class Confirmation:
 
     def _least(self, bursts: list[Burst], whole: Repeat) -> Repeat:
         """The same, with the fewest lines found that make it happen."""
-        repeats, end = [whole], time.monotonic() + MOST_SECONDS
+        latest, end = whole, time.monotonic() + MOST_SECONDS
 
         def fails(lines: Sequence[tuple[int, Line]]) -> bool:
+            nonlocal latest
             if time.monotonic() > end:
                 return False
             repeat = self._repeat(_in_bursts(lines), GRACE)
-            repeats.extend([repeat] if repeat.seen else [])
+            latest = repeat if repeat.seen else latest
             return bool(repeat.seen)
 
         numbered = [(number, line) for number, burst in enumerate(bursts) for line in burst]
         least = reduced(numbered, fails, MOST_REPEATS)
-        if not repeats[-1].seen[0].late:
-            return repeats[-1]
+        if not latest.seen[0].late:
+            return latest
         sure = self._repeat(_in_bursts(least), min(PATIENCE, self.problem.certainty))
         return sure if sure.seen else whole
 
@@ -290,7 +295,8 @@ class Confirmation:
         return _add(trouble, f"{also}{size}{kept}")
 
     def _flaky(self, repeat: Repeat) -> Finding | Blocked:
-        files = f"{self._keep(self.problem.lines)} and {self._keep(repeat.lines, ' again')}"
+        before = self.problem.lines[: self.problem.length]
+        files = f"{self._keep(before)} and {self._keep(repeat.lines, ' again')}"
         how = "it happened once, and not when the same lines were sent to a fresh server: flaky"
         return _add(self.problem.seen[0].trouble, f" ({how}; both conversations: {files})")
 

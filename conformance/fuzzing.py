@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, find, settings
@@ -115,7 +116,7 @@ class Fuzzer:
 
         def fails(case: Case) -> bool:
             nonlocal target
-            if case.text not in self._outcomes and self._spent:
+            if _digest(case) not in self._outcomes and self._spent:
                 return False
             failure = self._failure(case)
             if failure is None or failure.problem.kind in sought:
@@ -130,11 +131,17 @@ class Fuzzer:
             return failure.problem.kind == target
 
         with suppress(NoSuchExample, Unsatisfiable):
-            smallest = self._outcomes[self._smallest(cases, fails).text]
-            assert smallest is not None
+            smallest = self._whole(self._smallest(cases, fails))
             self._failures[target].insert(0, smallest)
             self._database.save(self._key(), smallest.case.text)
         return target
+
+    def _whole(self, case: Case) -> Failure:
+        """The failure of a case, seen again if its answer was too long to be kept."""
+        failure = self._outcomes[_digest(case)]
+        assert failure is not None
+        again = self._tried(case) if failure.is_brief else None
+        return again if again is not None and again.problem.kind == failure.problem.kind else failure
 
     def _smallest(self, cases: SearchStrategy[Case], fails: Callable[[Case], bool]) -> Case:
         """The plainest case that fails; raises `NoSuchExample` or `Unsatisfiable` if none is found."""
@@ -168,12 +175,20 @@ class Fuzzer:
 
     def _failure(self, case: Case) -> Failure | None:
         """The failure of a case, None if it passes; it is sent once."""
-        if case.text not in self._outcomes:
-            failure = self._outcomes[case.text] = self._tried(case)
+        key = _digest(case)
+        if key not in self._outcomes:
+            failure = self._outcomes[key] = self._tried(case)
             if failure is not None:
-                same = self._failures.setdefault(failure.problem.kind, [])
-                same.insert(0 if same and len(case.text) < len(same[0].case.text) else len(same), failure)
-        return self._outcomes[case.text]
+                self._file(failure)
+        return self._outcomes[key]
+
+    def _file(self, failure: Failure) -> None:
+        """Put a failure to those like it, the plainest first; a long answer is kept only of that one."""
+        same = self._failures.setdefault(failure.problem.kind, [])
+        is_plainer = not same or len(failure.case.text) < len(same[0].case.text)
+        for one in same[:1] if is_plainer else [failure]:
+            one.forget()
+        same.insert(0 if is_plainer else len(same), failure)
 
     def _tried(self, case: Case) -> Failure | None:
         begun = time.monotonic()
@@ -183,7 +198,7 @@ class Fuzzer:
         problem = case.judge(reply)
         if problem is None or problem.kind in self.known:
             return None
-        failure = Failure(case, problem, reply, tuple(session.lines))
+        failure = Failure(case, problem, reply, session.lines, len(session.lines))
         self._deaths += failure.is_death
         if failure.is_silence:
             self._silences += 1
@@ -227,7 +242,8 @@ class Fuzzer:
         got = f"{self.label} {shown}: {reply}{proof.how}{self._grade(failure)}{_likewise(same)}{kept}"
         if failure.is_death or (failure.is_silence and not failure.case.hostile):
             stderr = reply.fault.stderr if reply.fault is not None else ""
-            return Blocked(got, proof.lines, stderr, problem.requirement, self.target.tool)
+            blocked = Blocked(got, proof.lines, stderr, problem.requirement, self.target.tool)
+            return blocked.by(reply.fault)
         return Finding(problem.expected, got, proof.lines, problem.requirement, advisory=problem.advisory)
 
     def _grade(self, failure: Failure) -> str:
@@ -239,6 +255,11 @@ class Fuzzer:
 
     def _call(self, arguments: Any) -> Reply:
         return self.target.ask(self.server.fuzz_session, encode(arguments), self._patience)
+
+
+def _digest(case: Case) -> bytes:
+    """What tells a case from others, and is short."""
+    return blake2b(case.text, digest_size=16).digest()
 
 
 def _likewise(same: Sequence[Failure]) -> str:

@@ -30,7 +30,8 @@ class Offer:
 def machine_for(talk: Talk, offer: Offer) -> type[RuleBasedStateMachine]:
     """The machine: its steps put lines into a burst, until `wait` sends them all at once."""
     asked = st.sampled_from([talk.pulse.method, *offer.lists])
-    calls, uris = st.sampled_from(offer.calls), st.sampled_from(offer.uris)
+    calls = st.sampled_from(range(len(offer.calls)))  # Hypothesis writes down what it may choose from
+    uris = st.sampled_from(offer.uris)
 
     class InAnyOrder(RuleBasedStateMachine):
         def __init__(self) -> None:
@@ -52,14 +53,16 @@ def machine_for(talk: Talk, offer: Offer) -> type[RuleBasedStateMachine]:
 
         @precondition(lambda _: bool(offer.calls))
         @rule(call=calls, token=st.sampled_from(["none", "text", "number"]))
-        def call(self, call: Call, token: str) -> None:
-            id = talk.next_id()
-            self.burst.append(talk.call(call, id, {"none": None, "text": f"token {id}", "number": id}[token]))
+        def call(self, call: int, token: str) -> None:
+            id, called = talk.next_id(), offer.calls[call]
+            self.burst.append(
+                talk.call(called, id, {"none": None, "text": f"token {id}", "number": id}[token])
+            )
 
         @precondition(lambda _: bool(offer.calls))
         @rule(call=calls)
-        def call_and_cancel(self, call: Call) -> None:
-            self.cancel(talk.call(call, id := talk.next_id(), f"token {id}"))
+        def call_and_cancel(self, call: int) -> None:
+            self.cancel(talk.call(offer.calls[call], id := talk.next_id(), f"token {id}"))
 
         @rule(line=st.sampled_from(NOTIFICATIONS))
         def notify(self, line: Line) -> None:

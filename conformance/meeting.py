@@ -154,7 +154,7 @@ def meet(server: Server, met: Client) -> Meeting:
         for reply in [*replies, meeting.end] if meeting.session.closed else replies:
             if reply.fault is not None:
                 reason = f"{reply.method} was not answered to a client with every capability: {reply.fault}"
-                server.charge("meeting", Blocked(reason, reply.lines, reply.fault.stderr))
+                server.charge("meeting", Blocked(reason, reply.lines, reply.fault.stderr).by(reply.fault))
     return meeting
 
 

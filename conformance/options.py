@@ -17,6 +17,7 @@ from conformance import catalogue, revisions
 from conformance.checks import checked
 
 if TYPE_CHECKING:
+    from conformance.baseline import Baseline
     from conformance.surface import Sample, Settings
 
 SELECTION = re.compile(r"[^,\s\[]+(?:\[[^\]]*\])?")
@@ -57,6 +58,7 @@ _VALUES = (
     ("max-line", "MEGABYTES", "how long a line may be that is read", "16"),
     ("max-time", "SECONDS", "how long the checks may take, all together", "3600"),
     ("max-tools", "NUMBER", "how many of the listed tools are tested, the first ones", "500"),
+    ("baseline", "FILE", "a file of known findings, which do not fail (mcp-conformance baseline)", "none"),
     ("transcripts", "DIR", "where a fuzzed failure's conversation is written", ".mcp-conformance"),
     ("failing-tool", "'NAME JSON'", "a tool call that fails inside the tool", "none"),
     ("changing-tool", "'NAME JSON'", "a tool call that changes what is listed, or a resource", "none"),
@@ -73,6 +75,7 @@ _LISTS = (
         "a tool and valid arguments for it, to be tried first; does not release the tool (--mcp-call does)",
     ),
     ("call", "WHICH", "tools that may be called: readonly (the default), all, none, or names with * and ?"),
+    ("report", "FILE", "write a report: .json, .html, .md, .sarif, .svg (a badge), or badge.json"),
     ("select", "ID", "only these requirements or families, e.g. tools.def or content.image.base64[my_tool]"),
 )
 _FLAGS = (
@@ -117,6 +120,21 @@ def value(config: pytest.Config, name: str) -> Any:
     return flag if flag is not None else config.getini(_ini(name))
 
 
+def given(config: pytest.Config) -> dict[str, Any]:
+    """The options that were given, by name, as a report tells them; of environment variables the names."""
+    names = [name for name, *_ in (*_VALUES, *_LISTS, *_FLAGS) if name != "report"]
+    found = {name: value(config, name) for name in names if value(config, name)}
+    if "env" in found:
+        found["env"] = [text.partition("=")[0] for text in found["env"]]
+    return found
+
+
+def reports(config: pytest.Config) -> list[Path]:
+    """The files to write reports to; those of an ini value lie below the root directory."""
+    flags = config.getoption(_dest("report"))
+    return [Path(text) if flags else config.rootpath / text for text in value(config, "report")]
+
+
 def validate(config: pytest.Config) -> None:
     """Read every option once.  Raises `pytest.UsageError` with one clear line for the first mistake."""
     chosen = settings(config)
@@ -125,6 +143,7 @@ def validate(config: pytest.Config) -> None:
         raise pytest.UsageError(f"--mcp-server: no such program, or not executable: {program}")
     wanted_revisions(config)
     selected(config)
+    baseline(config)
 
 
 def _is_program(chosen: Settings, program: str) -> bool:
@@ -261,6 +280,19 @@ def wanted_revisions(config: pytest.Config) -> tuple[str, ...]:
             known = ", ".join(("latest", "all", *revisions.KNOWN))
             raise pytest.UsageError(f"--mcp-revision: unknown revision {word!r}; known are {known}")
     return tuple(dict.fromkeys(words))
+
+
+def baseline(config: pytest.Config) -> Baseline | None:
+    """The known findings, if a file of them is named.  Raises `pytest.UsageError`."""
+    text = value(config, "baseline")
+    if not text:
+        return None
+    from conformance.baseline import BadBaseline, read  # noqa: PLC0415
+
+    try:
+        return read(Path(text) if config.getoption("mcp_baseline") else config.rootpath / text, text)
+    except BadBaseline as error:
+        raise pytest.UsageError(f"--mcp-baseline: {error}") from None
 
 
 def selected(config: pytest.Config) -> list[tuple[frozenset[str], str]]:

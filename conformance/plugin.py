@@ -30,7 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
         stack = ExitStack()
         stack.enter_context(terminable())
         config.add_cleanup(stack.close)
-        for name in ("collection", "reporting"):
+        for name in ("collection", "reporting", "publishing"):
             config.pluginmanager.register(import_module(f"conformance.{name}"), f"mcp_conformance.{name}")
 
 

@@ -151,7 +151,7 @@ def judge_odd(forms: Mapping[str, bytes], window: Window) -> Iterator[Seen]:
     """A request that is hard to read is answered, or refused as unreadable."""
     request = window.asked[0]
     if window.end is not None or window.mute:
-        yield Seen(Blocked(*missing(window), requirement=ANSWERED), late=window.end is None)
+        yield Seen(Blocked(*missing(window), requirement=ANSWERED).by(window.end), late=window.end is None)
     elif request in window.open and not window.misnamed:
         id = request.message["id"]
         name = next(name for name, form in forms.items() if form % id == request.raw)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from conformance.judges import VALIDATED, Case, Problem
+from conformance.keeping import CUT, Lines, brief
 from conformance.server import Server
 from conformance.session import Closed, Reply, Session, Silence
 from conformance.targets import Target
@@ -22,14 +23,31 @@ REDUCING = 20.0
 OPENING = ("initialize", "notifications/initialized", "server/discover")
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Failure:
-    """A case that failed, and the conversation that it failed in, up to there."""
+    """A case that failed, and the ``lines`` of the conversation: ``length`` of them up to there.
+
+    ``is_brief`` says that its reply was too long to be kept.
+    """
 
     case: Case
     problem: Problem
     reply: Reply
-    conversation: tuple[Line, ...]
+    lines: Lines
+    length: int
+    is_brief: bool = False
+
+    @property
+    def conversation(self) -> list[Line]:
+        """The conversation up to there."""
+        return self.lines[: self.length]
+
+    def forget(self) -> None:
+        """Let go of a long answer; what is wrong with it is known."""
+        line = self.reply.line
+        if line is not None and brief(line) is not line:
+            self.reply = replace(self.reply, line=brief(line), message={})
+            self.is_brief = True
 
     @property
     def is_death(self) -> bool:
@@ -148,10 +166,12 @@ class Prover:
         """A failure alone, else with the fewest requests before it, else as seen once."""
         if self.fails_alone(failure):
             return self._alone(failure)
-        history = [line for line in failure.conversation if line.sent and _is_asked(line)]
+        asked = [line for line in failure.conversation if line.sent and _is_asked(line)]
+        history = [line for line in asked if line.fault != CUT]
         failed, again = self._fails_after(history, failure)
         if not failed:
-            how = " (it happened once, and not again when the same was sent to a fresh server: flaky)"
+            same = "the same" if history == asked else "what was kept of it"
+            how = f" (it happened once, and not again when {same} was sent to a fresh server: flaky)"
             return Proof(how, failure.reply.lines, self.keeper(failure.conversation, again))
         alike = [line for line in history if self.target.is_asked_in(line)]
         if self._fails_after(alike, failure)[0]:

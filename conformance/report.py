@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from conformance.catalogue import Requirement, families
-from conformance.checks import LAST, checked
+from conformance.checks import checked
 from conformance.dialects import TOO_COSTLY
+from conformance.document import Result, in_order
+from conformance.redaction import redacted, without
 from conformance.sandbox import SECRET
 from conformance.surface import PROFILES, Settings, Subject, Surface
-from conformance.verdict import ORDER, UNTESTED, Outcome
+from conformance.verdict import ORDER, Outcome
 from conformance.wire import Line, named, shorten
 
 WIDTH = 110
@@ -23,7 +27,10 @@ LINES_SHOWN = 6
 GOT_SHOWN = 4000
 CRASH_SHOWN = 20_000
 STDERR_SHOWN = 1000
+LINE_KEPT, LINES_KEPT = 1500, 10
 NAMES_SHOWN = 12
+RARE = (Outcome.CRASHED, Outcome.KNOWN)
+"""Outcomes that have no column where there are none."""
 
 
 @dataclass(frozen=True)
@@ -36,30 +43,40 @@ class Evidence:
     stderr: str = ""
 
 
-@dataclass(frozen=True)
-class Result:
-    """One check's result: which rule, in which revision, for which tool, and what became of it.
+def without_credentials(evidence: Evidence, hidden: Sequence[str]) -> Evidence:
+    """The evidence with these credentials left out."""
+    if not hidden:
+        return evidence
+    lines = [replace(line, raw=without(line.text, hidden).encode()) for line in evidence.lines]
+    expected, got, stderr = (
+        without(text, hidden) for text in (evidence.expected, evidence.got, evidence.stderr)
+    )
+    return Evidence(expected, got, tuple(lines), stderr)
 
-    ``known`` names the SDK that breaks the rule in every server built on it.
-    """
 
-    node: str
-    requirement: str
-    level: str
-    basis: str
-    revision: str
-    says: str
-    spec: str
-    outcome: Outcome
-    tool: str = ""
-    reason: str = ""
-    text: str = ""
-    known: str = ""
+def with_evidence(result: Result, evidence: Evidence, again: str, folder: Path) -> Result:
+    """A result with as much of the evidence as a report keeps; conversations are written to ``folder``."""
+    return replace(
+        result,
+        text=finding_text(result, evidence, again),
+        expected=shorten(evidence.expected, GOT_SHOWN),
+        got=shorten(evidence.got, GOT_SHOWN),
+        wire=tuple(_wire(evidence.lines, LINES_KEPT, LINE_KEPT)),
+        stderr=_stderr(evidence),
+        transcripts=tuple(_transcripts(evidence.got, folder)),
+        again=named(again, GOT_SHOWN),
+    )
 
-    @property
-    def family(self) -> str:
-        """The family of its requirement."""
-        return self.requirement.partition(".")[0]
+
+def _transcripts(text: str, folder: Path) -> Iterator[str]:
+    """The files in this folder that a text names."""
+    for found in re.finditer(re.escape(str(folder)) + r"[/\\][\w-]+\.jsonl", text):
+        if Path(found[0]).is_file():
+            yield found[0]
+
+
+def _stderr(evidence: Evidence) -> str:
+    return shorten(evidence.stderr[-STDERR_SHOWN:].strip(), STDERR_SHOWN)
 
 
 def finding_text(result: Result, evidence: Evidence, again: str) -> str:
@@ -70,8 +87,8 @@ def finding_text(result: Result, evidence: Evidence, again: str) -> str:
     rows = [
         ("expected", shorten(evidence.expected, GOT_SHOWN)),
         ("got", shorten(evidence.got, GOT_SHOWN)),
-        ("wire", "\n".join(_wire(evidence.lines))),
-        ("stderr", shorten(evidence.stderr[-STDERR_SHOWN:].strip(), STDERR_SHOWN)),
+        ("wire", "\n".join(_wire(evidence.lines, LINES_SHOWN, LINE_SHOWN))),
+        ("stderr", _stderr(evidence)),
         ("known", f"every server built on the {result.known} does this" if result.known else ""),
         ("spec", result.spec),
         ("again", named(again, GOT_SHOWN)),
@@ -87,12 +104,12 @@ def crash_text(result: Result, traceback: str, again: str) -> str:
     return "\n".join([head, *_wrap(says, "  "), *rows, "", shorten(traceback, CRASH_SHOWN)])
 
 
-def _wire(lines: Sequence[Line]) -> Iterator[str]:
-    for line in lines[:LINES_SHOWN]:
+def _wire(lines: Sequence[Line], most: int, longest: int) -> Iterator[str]:
+    for line in lines[:most]:
         note = f"   ({line.fault})" if line.fault else ""
-        yield f"{'>' if line.sent else '<'} {shorten(line.text, LINE_SHOWN)}{note}"
-    if len(lines) > LINES_SHOWN:
-        yield f"... and {len(lines) - LINES_SHOWN} more lines"
+        yield f"{'>' if line.sent else '<'} {shorten(line.text, longest)}{note}"
+    if len(lines) > most:
+        yield f"... and {len(lines) - most} more lines"
 
 
 def _wrap(text: str, first: str, rest: str | None = None) -> list[str]:
@@ -113,7 +130,7 @@ def _table(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def again(settings: Settings, requirement: str, revision: str, tool: str) -> str:
-    """The command that runs this one check again."""
+    """The command that runs this one check again, without credentials."""
     select = f"{requirement}[{tool}]" if tool else requirement
     words = ["mcp-conformance", "run", *(["--select", select] if requirement in checked() else [])]
     words += ["--revision", revision]
@@ -131,7 +148,7 @@ def again(settings: Settings, requirement: str, revision: str, tool: str) -> str
         words += ["--call", "none"]
     for pattern in settings.call:
         words += ["--call", pattern] if pattern != "readonly" else []
-    return shlex.join([*words, "--", *settings.command])
+    return shlex.join([*words, "--", *redacted(settings.command)])
 
 
 # The subject -------------------------------------------------------------------------------------
@@ -164,7 +181,13 @@ def held_back_line(names: Sequence[str]) -> str:
     return f"not called: {shown} (release them by name with --call NAME, or all with --call all)"
 
 
-def limit_lines(subject: Subject, results: Iterable[Result], let_go: int) -> Iterator[str]:
+def notice_lines(notices: Iterable[str]) -> Iterator[str]:
+    """Notices, in lines that are not too long."""
+    for text in notices:
+        yield from _wrap(text, "", "  ")
+
+
+def limits(subject: Subject, results: Iterable[Result], let_go: int) -> Iterator[str]:
     """What was not tested because a limit of ours was met; ``let_go`` lines were not kept."""
     for surface in subject.live:
         if surface.left_out:
@@ -176,7 +199,7 @@ def limit_lines(subject: Subject, results: Iterable[Result], let_go: int) -> Ite
     skipped = (one.reason for one in results if one.outcome is Outcome.SKIPPED)
     met = Counter(reason for reason in skipped if TOO_COSTLY in reason)
     for reason, times in list(met.items())[:NAMES_SHOWN]:
-        yield from _wrap(f"not judged: {reason} ({times} check{'s' if times > 1 else ''})", "", "  ")
+        yield f"not judged: {reason} ({times} check{'s' if times > 1 else ''})"
     if len(met) > NAMES_SHOWN:
         yield f"not judged: {len(met) - NAMES_SHOWN} more things, for the same reasons"
     if let_go:
@@ -187,28 +210,20 @@ def limit_lines(subject: Subject, results: Iterable[Result], let_go: int) -> Ite
 
 
 def table(results: Sequence[Result]) -> Iterator[str]:
-    """Counts for each family of requirements."""
+    """Counts for each family of requirements; those of which all is skipped stand below."""
     met = {result.outcome for result in results}
-    shown = [outcome for outcome in reversed(ORDER) if outcome is not Outcome.CRASHED or outcome in met]
+    shown = [outcome for outcome in reversed(ORDER) if outcome not in RARE or outcome in met]
+    skipped = []
     yield f"{'':<14}" + "".join(f"{outcome.value:>10}" for outcome in shown)
-    for family in dict.fromkeys(result.family for result in results):
+    for family in dict.fromkeys(result.family for result in in_order(results)):
         counts = Counter(result.outcome for result in results if result.family == family)
-        yield f"{family:<14}" + "".join(f"{counts[outcome] or '':>10}" for outcome in shown)
-
-
-def grouped(results: Iterable[Result], *outcomes: Outcome) -> Iterator[list[Result]]:
-    """The findings of these outcomes, those of one requirement together, worst first.
-
-    What the look at every message tells is left out where another check has told it.
-    """
-    groups: dict[tuple[int, str], list[Result]] = {}
-    found = [result for result in results if result.outcome in outcomes]
-    told = {(one.requirement, one.revision) for one in found if LAST not in one.node}
-    for result in found:
-        if LAST not in result.node or (result.requirement, result.revision) not in told:
-            groups.setdefault((-ORDER.index(result.outcome), result.requirement), []).append(result)
-    for key in sorted(groups, key=lambda key: key[0]):
-        yield groups[key]
+        if set(counts) == {Outcome.SKIPPED}:
+            skipped.append(f"{family} ({counts[Outcome.SKIPPED]})")
+        else:
+            yield f"{family:<14}" + "".join(f"{counts[outcome] or '':>10}" for outcome in shown)
+    if skipped:
+        yield ""
+        yield from _wrap(f"skipped altogether: {', '.join(skipped)}", "", "  ")
 
 
 def finding_lines(group: Sequence[Result]) -> Iterator[str]:
@@ -224,6 +239,8 @@ def finding_lines(group: Sequence[Result]) -> Iterator[str]:
         yield from _wrap(f"- {_names(list(names))}: {reason}", "  ", "    ")
     if len(cases) > NAMES_SHOWN:
         yield f"  - and {len(cases) - NAMES_SHOWN} more"
+    if first.again:
+        yield f"  again: {first.again}"
 
 
 def known_lines(results: Iterable[Result]) -> Iterator[list[str]]:
@@ -240,21 +257,6 @@ def known_lines(results: Iterable[Result]) -> Iterator[list[str]]:
 def _names(names: Sequence[str]) -> str:
     more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
     return ", ".join(names[:NAMES_SHOWN]) + more
-
-
-def verdict_line(results: Sequence[Result]) -> str:
-    """The run in one sentence."""
-    counts = Counter(result.outcome for result in results)
-    said = ", ".join(f"{counts[outcome]} {outcome.value}" for outcome in reversed(ORDER) if counts[outcome])
-    if counts[Outcome.FAILED] or counts[Outcome.BLOCKED]:
-        rules = len({one.requirement for one in results if one.outcome is Outcome.FAILED})
-        broken = f"{rules} rule{'s' if rules != 1 else ''} broken" if rules else "could not be tested in full"
-        return f"does not conform: {broken} ({said})"
-    if counts[Outcome.CRASHED]:
-        return f"not tested in full, through a mistake in this tool: please report it ({said})"
-    if all(outcome in UNTESTED for outcome in counts):
-        return f"nothing was tested ({said or 'no checks'})"
-    return f"no rule found broken ({said})"
 
 
 # A requirement -----------------------------------------------------------------------------------

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from conformance import catalogue
+from conformance.assembling import held_back
+from conformance.baselining import excused, excused_lines, out_of_date
 from conformance.collection import (
     OUTLIVED,
     SUBJECT,
@@ -18,31 +20,41 @@ from conformance.collection import (
     server_for,
     tool_name,
 )
+from conformance.document import Result, grouped, verdict_line
 from conformance.ecosystem import known_deviation
 from conformance.options import value
 from conformance.process import CannotStart
+from conformance.redaction import credentials, without
 from conformance.report import (
     Evidence,
-    Result,
     again,
     crash_text,
     finding_lines,
-    finding_text,
-    grouped,
     held_back_line,
     known_lines,
-    limit_lines,
+    limits,
+    notice_lines,
     subject_lines,
     table,
-    verdict_line,
+    with_evidence,
+    without_credentials,
 )
+from conformance.surface import Subject
 from conformance.verdict import ORDER, UNTESTED, Blocked, Finding, Outcome, loudness
 from conformance.wire import shorten
 
 RESULTS = pytest.StashKey[list[Result]]()
 PROPERTIES = ("requirement", "level", "basis", "revision", "spec", "outcome")
-LETTERS = {Outcome.WARNED: "W", Outcome.INFORMED: "i", Outcome.BLOCKED: "B", Outcome.CRASHED: "E"}
+LETTERS = {
+    Outcome.WARNED: "W",
+    Outcome.INFORMED: "i",
+    Outcome.KNOWN: "k",
+    Outcome.BLOCKED: "B",
+    Outcome.CRASHED: "E",
+}
+COLOURS = {"FAILED": "red", "BLOCKED": "red", "WARNED": "yellow", "CRASHED": "red"}
 CATEGORIES = {Outcome.BLOCKED: "failed", Outcome.CRASHED: "error"}
+GREEN = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -65,14 +77,14 @@ def pytest_runtest_makereport(
     if isinstance(error, KeyboardInterrupt):
         return report
     told = [error, *getattr(error, "others", ())]
-    results = [_judged(item, report, one) for one in told]
+    results = [excused(item.config, _judged(item, report, one)) for one in told]
     results.sort(key=lambda result: ORDER.index(result.outcome), reverse=True)
     worst = results[0]
     texts = [result.text for result in results if result.text]
     if texts:
         report.longrepr = "\n\n".join(texts)
     _store(item, report, results)
-    if worst.outcome in (Outcome.WARNED, Outcome.INFORMED):
+    if worst.outcome in (Outcome.WARNED, Outcome.INFORMED, Outcome.KNOWN):
         report.outcome = "passed"
         report.longrepr = None
     return report
@@ -94,23 +106,26 @@ def _judged(item: pytest.Item, report: pytest.TestReport, error: BaseException |
         tool=getattr(error, "tool", "") or tool_name(item),
         reason=_reason(report, error),
         known=_known(item, row, error),
+        requirements=tuple(_cited(item)),
     )
     if result.outcome in (Outcome.PASSED, Outcome.SKIPPED):
         return result
-    repeat = again(
-        item.config.stash[SUBJECT].settings, _repeated(item, error, row), result.revision, result.tool
-    )
+    chosen = item.config.stash[SUBJECT].settings
+    hidden = credentials(chosen.command, chosen.env)
+    result = replace(result, reason=without(result.reason, hidden))
+    repeat = again(chosen, _repeated(item, error, row), result.revision, result.tool)
     evidence = _evidence(error)
     if evidence is None:
-        return replace(result, text=crash_text(result, str(report.longrepr), repeat))
-    return replace(result, text=finding_text(result, evidence, repeat))
+        text = crash_text(result, without(str(report.longrepr), hidden), repeat)
+        return replace(result, text=text, again=repeat)
+    return with_evidence(result, without_credentials(evidence, hidden), repeat, chosen.transcripts)
 
 
 def _judged_row(item: pytest.Item, error: BaseException | None) -> catalogue.Requirement:
     """The rule that was broken: unless told another, the loudest that the check cites and that holds."""
     if isinstance(error, Blocked | Finding) and error.requirement:
         return catalogue.requirement(error.requirement)
-    rows = [catalogue.requirement(id) for mark in item.iter_markers("requirement") for id in mark.args]
+    rows = [catalogue.requirement(id) for id in _cited(item)]
     revision = revision_of(item)
     holding = [row for row in rows if row.holds_in(revision)]
     return max(holding, key=lambda row: ORDER.index(loudness(row, revision)), default=rows[0])
@@ -127,8 +142,12 @@ def _repeated(item: pytest.Item, error: BaseException | None, row: catalogue.Req
     """The id by which the check is selected again: one it cites, unless what it met concerns another tool."""
     if getattr(error, "tool", "") and not tool_name(item):
         return row.id
-    cited = [id for mark in item.iter_markers("requirement") for id in mark.args]
+    cited = _cited(item)
     return row.id if row.id in cited else cited[0]
+
+
+def _cited(item: pytest.Item) -> list[str]:
+    return [str(id) for mark in item.iter_markers("requirement") for id in mark.args]
 
 
 def _revision(item: pytest.Item, row: catalogue.Requirement) -> str:
@@ -180,10 +199,10 @@ def _store(item: pytest.Item, report: pytest.TestReport, results: list[Result]) 
     for one in reversed(results):
         item.user_properties += [(name, str(getattr(one, name))) for name in PROPERTIES]
         item.user_properties += [("finding", one.text)] if one.text else []
+        item.user_properties += [("baseline", one.baseline)] if one.outcome is Outcome.KNOWN else []
     report.user_properties = list(item.user_properties)
     report.mcp_let_go = newly_let_go(item.config)  # type: ignore[attr-defined]
-    names = Result.__dataclass_fields__
-    report.mcp_results = [{name: str(getattr(one, name)) for name in names} for one in results]  # type: ignore[attr-defined]
+    report.mcp_results = [{**vars(one), "outcome": str(one.outcome)} for one in results]  # type: ignore[attr-defined]
 
 
 def _results(report: Any) -> list[Result]:
@@ -205,9 +224,13 @@ def pytest_report_teststatus(report: Any) -> tuple[str, str, str] | None:
 @pytest.hookimpl(trylast=True)
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """Who is tested."""
-    if SUBJECT not in config.stash:
-        return []
-    return [f"MCP server: {line}" for line in subject_lines(config.stash[SUBJECT])]
+    return list(_header(config.stash[SUBJECT])) if SUBJECT in config.stash else []
+
+
+def _header(subject: Subject) -> Generator[str]:
+    yield from (f"MCP server: {line}" for line in subject_lines(subject))
+    if names := held_back(subject):
+        yield held_back_line(names)
 
 
 RECORDER = pytest.StashKey["Recorder"]()
@@ -226,10 +249,16 @@ class Recorder:
         self.let_go += getattr(report, "mcp_let_go", 0)
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Listen for results."""
-    recorder = session.config.stash[RECORDER] = Recorder(session.config.stash[RESULTS])
-    session.config.pluginmanager.register(recorder)
+    """Listen for results, and say who is tested where pytest has no header for it."""
+    config = session.config
+    recorder = config.stash[RECORDER] = Recorder(config.stash[RESULTS])
+    config.pluginmanager.register(recorder)
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is not None and config.option.no_header and SUBJECT in config.stash:
+        for line in _header(config.stash[SUBJECT]):
+            terminal.write_line(line)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -241,6 +270,15 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
     if exitstatus == pytest.ExitCode.OK and results and all(one.outcome in UNTESTED for one in results):
         session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+    if session.exitstatus in GREEN and _out_of_date(session.config):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _out_of_date(config: pytest.Config) -> list[str]:
+    """What in the baseline has to be mended; an xdist worker has not seen enough to tell."""
+    if not config.stash[RESULTS] or SUBJECT not in config.stash or hasattr(config, "workerinput"):
+        return []
+    return out_of_date(config, config.stash[SUBJECT], config.stash[RESULTS])
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
@@ -250,7 +288,25 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         return
     terminalreporter.section("MCP conformance")
     for line in _summary(config, results):
-        terminalreporter.write_line(line)
+        terminalreporter.write_line(line, **_markup(line))
+
+
+def _markup(line: str) -> dict[str, bool]:
+    """How a line of the summary looks on a terminal that has colours."""
+    word, _, rest = line.partition(" ")
+    if word == "verdict:":
+        colour = "red" if rest.startswith("does not conform") else "green"
+        return {colour if rest.startswith(("does", "no ")) else "yellow": True, "bold": True}
+    return {COLOURS[word]: True, "bold": True} if word in COLOURS else {}
+
+
+def notices(config: pytest.Config) -> list[str]:
+    """What was not tested or not kept, and what the server left behind."""
+    results = config.stash[RESULTS]
+    told = list(limits(config.stash[SUBJECT], results, config.stash[RECORDER].let_go))
+    if outlived := config.stash.get(OUTLIVED, 0):
+        told.append(f"ended: {outlived} of the processes that the server has started outlived it")
+    return [*told, *(f"baseline: {text}" for text in _out_of_date(config))]
 
 
 def _summary(config: pytest.Config, results: list[Result]) -> Generator[str]:
@@ -268,16 +324,13 @@ def _summary(config: pytest.Config, results: list[Result]) -> Generator[str]:
         yield ""
         yield from paragraph
     yield ""
-    names = sorted(
-        {tool.name for one in subject.live for tool in one.tools if not subject.settings.may_call(tool)}
-    )
-    if names:
+    yield from notice_lines(excused_lines(results))
+    if names := held_back(subject):
         yield held_back_line(names)
-    yield from limit_lines(subject, results, config.stash[RECORDER].let_go)
-    if outlived := config.stash.get(OUTLIVED, 0):
-        yield f"ended: {outlived} of the processes that the server has started outlived it"
+    yield from notice_lines(notices(config))
     informed = len({one.requirement for one in results if one.outcome is Outcome.INFORMED})
     if informed and config.get_verbosity() <= 0:
         rules = "1 rule that rests" if informed == 1 else f"{informed} rules that rest"
         yield f"not kept: {rules} on no keyword (-v lists them)"
-    yield f"verdict: {verdict_line(results)}"
+    late = ", but the baseline is out of date" if _out_of_date(config) else ""
+    yield f"verdict: {verdict_line(results)}{late}"

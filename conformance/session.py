@@ -270,8 +270,9 @@ class Session:
     (`envelope`); what the caller puts there counts.
 
     ``capabilities`` are what the session declares as a client; what the server may ask of it then is answered
-    from ``client``, by method, ping is answered always, and everything else is refused.  Nothing here raises
-    for what a server does: a request that is not answered gives a `Reply` with a ``fault``.
+    from ``client``, by method, ping is answered always, and everything else is refused.  ``unread`` says what
+    came that was too much to be read.  Nothing here raises for what a server does: a request that is not
+    answered gives a `Reply` with a ``fault``.
     """
 
     def __init__(
@@ -292,6 +293,7 @@ class Session:
         self.client_info: dict[str, Any] = dict(CLIENT_INFO)
         self.lines = Lines()
         self.unended: Line | None = None
+        self.unread = ""
         self.hello: Reply | None = None
         self.settled: tuple[Line, ...] = ()
         self.closed = False
@@ -415,7 +417,8 @@ class Session:
         """Send lines in one write."""
         at = self.process.age
         sent = [replace(line, at=at) for line in lines]
-        self.lines += sent
+        for line in sent:
+            self.lines.keep(line)
         self.process.write(b"".join(line.raw + b"\n" for line in sent))
         return sent
 
@@ -436,7 +439,7 @@ class Session:
     def send_raw(self, raw: bytes, message: Any = ABSENT) -> Line:
         """Send these bytes and a line end; nothing about them is checked."""
         line = Line(sent=True, raw=raw, at=self.process.age, message=message)
-        self.lines.append(line)
+        self.lines.keep(line)
         self.process.write(raw + b"\n")
         return line
 
@@ -595,8 +598,10 @@ class Session:
         if isinstance(data, Overlong):
             if not data.head:
                 return
+            self.unread = f"a line of more than {self.process.max_line} bytes"
             line = Line(sent=False, raw=data.head, at=at, fault=TOO_LONG)
         elif weight(data) > WEIGHT_OF_A_BYTE * self.process.max_line:
+            self.unread = f"a line with more values than {self.process.max_line} bytes may have"
             line = Line(sent=False, raw=data[:HEAD], at=at, fault=TOO_MUCH)
         else:
             line = Line.received(data, at)
@@ -638,8 +643,12 @@ class Session:
     def forget(self) -> None:
         """Forget every line so far, and the answers that nobody took; for when no request is open."""
         self.lines.clear()
-        self._answers.clear()
+        self.forget_answers()
         self._taken.clear()
+
+    def forget_answers(self) -> None:
+        """Forget the answers that nobody took."""
+        self._answers.clear()
 
     # The end
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,13 +11,16 @@ from typing import Any, Self
 from conformance.client import DECLINING
 from conformance.pace import Pace, start_timeout
 from conformance.process import Process
-from conformance.session import Answer, Reply, Session
+from conformance.session import Answer, Closed, Flood, Reply, Session
 from conformance.starting import Starter
 from conformance.surface import Settings, Surface
 from conformance.verdict import Blocked, not_exercised
 
 MOST_HANGS = 2
 MOST_FLOODS = 4
+MOST_ALIKE = 3
+"""How many checks tell of processes that ended in the same way, with the same words."""
+FLOOD = "flood"
 KEPT_WHEN_CLOSED = 3_000_000
 """The memory, in bytes, that the lines of a conversation may take when it is over."""
 
@@ -43,6 +47,7 @@ class Sessions:
         self._apart: list[Process] = []
         self._others: list[Self] = []
         self._hangs = 0
+        self._ends: Counter[Any] = Counter(FLOOD for one in surface.troubles if one.is_flood)
 
     def connect(
         self, capabilities: Mapping[str, Any] | None = None, client: Mapping[str, Answer] = DECLINING
@@ -85,7 +90,8 @@ class Sessions:
         floods = [one for one in self.sessions if one.flooded]
         if len(floods) >= MOST_FLOODS:
             reason = f"the server flooded its stdout in {len(floods)} processes"
-            self.charge("flood", Blocked(reason, floods[-1].said[-2:], floods[-1].process.stderr))
+            stderr = floods[-1].process.stderr
+            self.charge("flood", Blocked(reason, floods[-1].said[-2:], stderr).by(Flood(0, stderr)))
         for one in self.sessions:
             if one.closed or one.left:
                 one.lines.thin(KEPT_WHEN_CLOSED)
@@ -182,6 +188,20 @@ class Sessions:
             not_exercised(f"{blocked.reason} (reported once)")
         self._charged.add(key)
         raise blocked
+
+    def told_before(self, blocked: Blocked) -> bool:
+        """Whether checks have told of the cause for which one is blocked.
+
+        That is a flood, or one end of the process after others like it: one of the same tool, or
+        `MOST_ALIKE` of no tool.
+        """
+        fault = blocked.fault
+        if blocked.others or not isinstance(fault, Flood | Closed):
+            return False
+        is_end = isinstance(fault, Closed)
+        cause = (blocked.tool, fault.exit_code, fault.stderr) if isinstance(fault, Closed) else FLOOD
+        self._ends[cause] += 1
+        return self._ends[cause] > (MOST_ALIKE if is_end and not blocked.tool else 1)
 
     def close(self) -> None:
         """End every process."""

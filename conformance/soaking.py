@@ -15,14 +15,13 @@ import pytest
 
 from conformance import catalogue
 from conformance.collection import probed
+from conformance.document import Result, verdict_line
 from conformance.options import settings, validate, value, wanted_revisions
 from conformance.report import (
     Evidence,
-    Result,
     finding_text,
     held_back_line,
     subject_lines,
-    verdict_line,
 )
 from conformance.sandbox import Sandbox
 from conformance.server import Server

@@ -16,7 +16,7 @@ from conformance import revisions
 from conformance.dialects import Unjudgeable, instance_errors
 from conformance.process import MAX_LINE, Process
 from conformance.sandbox import Sandbox, importable, rooted, without_secrets
-from conformance.session import LISTED, Reply, Session, Walk
+from conformance.session import LISTED, Flood, Reply, Session, Walk
 from conformance.value import Value, members
 from conformance.wire import ABSENT, Line, decode, named, shorten, show, torn
 
@@ -138,13 +138,17 @@ class Tool:
 
 @dataclass(frozen=True)
 class Trouble:
-    """Something that keeps rules from being exercised; ``requirement`` is the rule it breaks itself."""
+    """Something that keeps rules from being exercised; ``requirement`` is the rule it breaks itself.
+
+    ``is_flood`` says that the server flooded its stdout.
+    """
 
     name: str
     requirement: str
     reason: str
     lines: tuple[Line, ...] = ()
     stderr: str = ""
+    is_flood: bool = False
 
 
 @dataclass(frozen=True)
@@ -402,7 +406,7 @@ def _probe_tools(session: Session) -> tuple[Walk, tuple[Trouble, ...]]:
     if len(walk.replies) > 1 and not walk.looped:
         id = "pagination.cursor-accepted"
     stderr = last.fault.stderr if last.fault else ""
-    return walk, (Trouble("tools", id, walk.trouble, last.lines, stderr),)
+    return walk, (Trouble("tools", id, walk.trouble, last.lines, stderr, isinstance(last.fault, Flood)),)
 
 
 def _lean(tools: Iterable[Tool]) -> Iterator[Tool]:

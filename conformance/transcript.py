@@ -11,6 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
+from conformance.keeping import CUT
 from conformance.process import Process
 from conformance.session import Session
 from conformance.wire import Kind, Line, kind
@@ -33,11 +34,15 @@ class Transcript:
     lines: tuple[Line, ...]
 
     def write(self, path: Path) -> None:
-        """Write a JSON-lines file: one header, then a line each, bytes kept as Latin-1."""
+        """Write a JSON-lines file: one header, then a line each, bytes kept as Latin-1.
+
+        Lines of ours that are cut are left out, for they cannot be sent again.
+        """
         header = {"format": FORMAT, "command": self.command, "revision": self.revision, "about": self.about}
         rows = [
             {"sent": line.sent, "at": round(line.at, 6), "raw": line.raw.decode("latin-1")}
             for line in self.lines
+            if not line.sent or line.fault != CUT
         ]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(json.dumps(row) + "\n" for row in [header, *rows]), encoding="ascii")

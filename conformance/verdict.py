@@ -7,18 +7,22 @@ from enum import StrEnum
 from typing import Any, NoReturn, Self, TypeVar
 
 from conformance.catalogue import Requirement
-from conformance.session import Reply
+from conformance.session import Fault, Reply
 from conformance.value import Value
 from conformance.wire import Line, show
 
 
 class Outcome(StrEnum):
-    """What became of a check, worst last.  One that ``crashed`` did so by a mistake of ours."""
+    """What became of a check, worst last.
+
+    One that ``crashed`` did so by a mistake of ours; what is ``known`` is broken, and the baseline has it.
+    """
 
     SKIPPED = "skipped"
     CRASHED = "crashed"
     PASSED = "passed"
     INFORMED = "informed"
+    KNOWN = "known"
     WARNED = "warned"
     BLOCKED = "blocked"
     FAILED = "failed"
@@ -86,7 +90,10 @@ class Blocked(Verdict, Exception):  # noqa: N818  (a verdict, not an error)
     """A rule that applies could not be exercised, through the server's fault: red, and never a pass.
 
     ``requirement`` and ``tool`` name the rule that was broken, if it is not the one that the check cites.
+    ``fault`` is what came in place of an answer, if that was all.
     """
+
+    fault: Fault | None = None
 
     def __init__(
         self, reason: str, lines: Sequence[Line] = (), stderr: str = "", requirement: str = "", tool: str = ""
@@ -94,6 +101,11 @@ class Blocked(Verdict, Exception):  # noqa: N818  (a verdict, not an error)
         super().__init__(reason)
         self.reason, self.lines, self.stderr = reason, tuple(lines), stderr
         self.requirement, self.tool = requirement, tool
+
+    def by(self, fault: Fault | None) -> Self:
+        """This verdict, with the fault it is due to."""
+        self.fault = fault
+        return self
 
     def __str__(self) -> str:
         return self.reason
@@ -150,5 +162,6 @@ def expect_result(reply: Reply) -> Value:
 def heard(reply: Reply) -> Reply:
     """The reply, if there is one; a request that was never answered is `Blocked`."""
     if reply.fault is not None:
-        raise Blocked(f"{reply.method} was not answered: {reply.fault}", reply.lines, reply.fault.stderr)
+        reason = f"{reply.method} was not answered: {reply.fault}"
+        raise Blocked(reason, reply.lines, reply.fault.stderr).by(reply.fault)
     return reply

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from conformance.keeping import brief
 from conformance.progress import token_of
 from conformance.session import Closed, Flood, Session
 from conformance.wire import ABSENT, Line, id_key
@@ -47,16 +48,22 @@ class Window:
         self.notification: Line | None = None
         self._cancelled: set[Key] = set()
         self._known = 0
+        self.asked: list[Line] = []
+        self.answers: list[Response] = []
         self.turn()
         self.look()  # at the opening
         self.turn()
 
     def turn(self) -> None:
-        """Begin anew with what is sent and comes from now on."""
+        """Begin anew with what is sent and comes from now on; of what was long only heads are kept."""
+        for line in self.asked:
+            self._ask(brief(line))
+        for answer in self.answers:
+            self.answered[key_of(answer.id)] = brief(answer.line)
         self._start = len(self.session.lines)
-        self.asked: list[Line] = []
+        self.asked = []
         self.told = False
-        self.answers: list[Response] = []
+        self.answers = []
         self.repeats: list[Response] = []
         self.strays: list[Response] = []
 
@@ -110,6 +117,7 @@ class Window:
     def begin(self, burst: Sequence[Line]) -> Line:
         """Send lines in one write and a ping, which is given to `finish` later."""
         self.turn()
+        self.session.forget_answers()
         self.session.send_lines(burst)
         return self.session.send(self.session.pulse)
 
@@ -162,13 +170,17 @@ class Window:
             return
         if "id" in message:
             self.asked.append(line)
-            self.requests[key_of(message["id"])] = line
-            token = token_of(message)
-            self.tokens |= {} if token is ABSENT else {key_of(token): line}
+            self._ask(line)
             return
         self.told, self.notification = True, line
         if message["method"] == "notifications/cancelled" and "params" in message:
             self._cancelled.add(key_of(message["params"].get("requestId")))
+
+    def _ask(self, line: Line) -> None:
+        """Know a request by its id and its progress token."""
+        self.requests[key_of(line.message["id"])] = line
+        token = token_of(line.message)
+        self.tokens |= {} if token is ABSENT else {key_of(token): line}
 
     def _take_received(self, line: Line) -> None:
         for part in line.parts():

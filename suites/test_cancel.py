@@ -12,6 +12,8 @@ from conformance.wire import ABSENT, Kind, id_key, kind
 
 CANCELLED = "notifications/cancelled"
 CROSSINGS = 50
+MOST_BYTES = 10_000_000
+"""How long the answers of all crossings may be together."""
 
 
 @pytest.mark.requirement("cancel.unknown-ignored")
@@ -45,7 +47,9 @@ def test_a_malformed_cancellation_is_ignored(server, params):
 def test_a_cancellation_that_crosses_the_answer_does_no_harm(server):
     method = harmless(server)
     with server.fresh() as session:
-        crossed = [send_and_cancel(session, method) for _ in range(CROSSINGS)]
+        size = len(heard(session.request(method)).line.raw)
+        times = max(1, min(CROSSINGS, MOST_BYTES // size))
+        crossed = [send_and_cancel(session, method) for _ in range(times)]
         after = session.request(method)
         for request, cancellation in crossed:
             answers = answers_to(session, request)

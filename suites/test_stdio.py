@@ -6,9 +6,10 @@ import json
 
 import pytest
 
+from conformance.dialects import TOO_COSTLY
 from conformance.envelope import modern_messages
 from conformance.meeting import ABLE, meet
-from conformance.verdict import Finding
+from conformance.verdict import Finding, not_exercised
 from conformance.wire import BYTE_ORDER_MARK, NOT_UTF_8, Kind, glued, kind, shorten, torn
 
 GRACE = 2.0
@@ -29,6 +30,9 @@ def test_nothing_but_messages_is_on_stdout(server, traffic):
         first = (printed or noise)[0]
         got = f"{len(noise)} other lines, first {shorten(first.text, 200)!r}"
         raise Finding("JSON-RPC messages only", got, (printed or noise)[:3], advisory=not printed)
+    for session in server.sessions:
+        if session.unread:
+            not_exercised(f"{session.unread} is {TOO_COSTLY}, so it was not read (--mcp-max-line)")
 
 
 @pytest.mark.requirement("stdio.newline-delimited")

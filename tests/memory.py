@@ -15,19 +15,17 @@ from scripted import Ended, Scripted
 from conformance import catalogue, collection  # noqa: F401  (before the suites: pytest warns if it is after them)
 from conformance.checks import PACKAGE, suites_directory
 from conformance.dialects import Unjudgeable
+from conformance.document import Result, grouped, verdict_line
 from conformance.ecosystem import known_deviation
 from conformance.generation import NoExample
 from conformance.process import EOF, MAX_LINE, Splitter
 from conformance.report import (
     Evidence,
-    Result,
     finding_lines,
     finding_text,
-    grouped,
     known_lines,
     subject_lines,
     table,
-    verdict_line,
 )
 from conformance.server import Server
 from conformance.surface import Sample, Settings, Surface, probe_all

@@ -10,6 +10,10 @@ import conformance
 from conformance.checks import suites_directory
 
 ROOT = Path(conformance.__file__).parent
+RENDERINGS = (
+    *("rendering_badge", "rendering_github", "rendering_html"),
+    *("rendering_json", "rendering_markdown", "rendering_sarif"),
+)
 LAYERS = [
     {"watcher", "matching"},
     {"tree"},
@@ -17,17 +21,23 @@ LAYERS = [
     {"value", "process", "keeping", "dialects", "challenges", "messages"},
     {"session", "generation", "subschemas"},
     {"transcript", "client", "progress", "rounds", "refusals", "subscriptions"},
-    {"verdict", "surface", "window"},
-    {"calling", "starting", "report", "replaying", "testing", "invariants"},
+    {"verdict", "surface", "window", "redaction"},
+    {"document"},
+    {"calling", "starting", "report", "assembling", *RENDERINGS, "replaying", "testing", "invariants"},
     {"sessions"},
     {"server"},
     {"completions", "content", "wrong_requests", "changes"},
     {"templates", "judges", "targets", "meeting", "ecosystem", "conversation", "envelope", "logs"},
     {"proving", "sameness", "asking", "cancelling", "listening", "tasks", "machine", "drills"},
     {"fuzzing", "protocol", "news"},
+    {"schema_changes"},
+    {"baseline", "comparing"},
     {"options", "soak"},
     {"collection"},
+    {"baselining"},
     {"reporting", "soaking"},
+    {"updating"},
+    {"publishing"},
     {"plugin", "cli"},
     {"__main__"},
 ]

@@ -4,7 +4,7 @@ import json
 
 from support import awkward, run_suite
 
-from conformance.keeping import LINE_COST, MOST_KEPT, Lines, is_let_go, weight
+from conformance.keeping import CUT, LINE_COST, MOST_KEPT, Lines, is_let_go, weight
 from conformance.process import HEAD, Overlong, Splitter
 from conformance.wire import Line
 
@@ -67,6 +67,15 @@ def test_lines_of_ours_are_kept():
     lines.thin(LINE_COST)
     assert [line.raw for line in lines] == [b"ours", b"", b"theirs again"]
     assert lines.let_go == 1
+
+
+def test_of_long_lines_of_ours_the_beginning_is_kept():
+    lines = Lines()
+    lines.keep(Line(sent=True, raw=b"long" * MOST_KEPT, message={"id": 1}))
+    lines.keep(Line(sent=True, raw=b"short"))
+    lines.keep(Line(sent=True, raw=b"last" * HEAD))
+    assert [(len(line.raw), line.fault) for line in lines] == [(HEAD, CUT), (5, ""), (4 * HEAD, "")]
+    assert (lines[0].message, lines.let_go) == ({"id": 1}, 0)
 
 
 def test_an_empty_line_is_not_one_that_was_let_go():

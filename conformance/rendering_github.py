@@ -1,0 +1,57 @@
+"""Findings as annotations of GitHub Actions: workflow commands, a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from conformance.document import Report, Result, alike, grouped
+from conformance.verdict import Outcome
+from conformance.wire import named, shorten
+
+MOST = 10
+"""How many errors, and how many warnings, GitHub shows of one step."""
+REASON_SHOWN = 500
+CASES_SHOWN = 3
+
+
+def commands(report: Report) -> Iterator[str]:
+    """A line for each rule that is broken: an error, or a warning."""
+    yield from _commands("error", report, Outcome.FAILED, Outcome.BLOCKED)
+    yield from _commands("warning", report, Outcome.WARNED)
+
+
+def _commands(kind: str, report: Report, *outcomes: Outcome) -> Iterator[str]:
+    groups = list(grouped(report.results, *outcomes))
+    shown = groups if len(groups) <= MOST else groups[: MOST - 1]
+    for group in shown:
+        yield _command(kind, report.source, _title(group[0]), _message(group))
+    if len(groups) > len(shown):
+        yield _command(kind, report.source, "MCP", f"and {len(groups) - len(shown)} more rules: see the log")
+
+
+def _title(first: Result) -> str:
+    return f"MCP {first.requirement} {first.outcome} ({first.level}, {first.basis})"
+
+
+def _message(group: Sequence[Result]) -> str:
+    cases = alike(group)
+    lines = [group[0].says]
+    for case in cases[:CASES_SHOWN]:
+        names = ", ".join(f"{one.revision} {named(one.tool)}".strip() for one in case[:CASES_SHOWN])
+        more = f" and {len(case) - CASES_SHOWN} more" if len(case) > CASES_SHOWN else ""
+        lines.append(f"{names}{more}: {shorten(case[0].reason, REASON_SHOWN)}")
+    lines += [f"and {len(cases) - CASES_SHOWN} more"] if len(cases) > CASES_SHOWN else []
+    return "\n".join([*lines, group[0].spec])
+
+
+def _command(kind: str, source: str, title: str, message: str) -> str:
+    file = f"file={_property(source)}," if source else ""
+    return f"::{kind} {file}title={_property(title)}::{_data(message)}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

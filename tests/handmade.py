@@ -1,0 +1,105 @@
+"""A report made by hand, of a server that tries to be obeyed by whatever shows it."""
+
+from conformance import catalogue
+from conformance.document import REFUSED, Interface, OfferedTool, Report, Result, in_order
+from conformance.verdict import Outcome
+
+EVIL = (
+    "<script>alert(1)</script> \u202eevil\u2066 \x1b[31mred\x1b[0m"
+    " `@team` ```\n::error::x | %0A <!-- ]]> &amp; \ud800 é 日本"
+)
+REVISION = "2025-11-25"
+
+
+def result(requirement, outcome, check="test_x", tool="", revision=REVISION, **more):
+    row = catalogue.requirement(requirement)
+    name = f"{revision}-{tool.partition('<')[0]}" if tool else revision
+    return Result(
+        node=f"conformance/suites/test_suite.py::{check}[{name}]",
+        requirement=requirement,
+        requirements=more.pop("requirements", (requirement,)),
+        level=row.level(revision),
+        basis=row.basis(revision),
+        revision=revision,
+        says=row.says,
+        spec=row.url(revision),
+        outcome=outcome,
+        tool=tool,
+        **more,
+    )
+
+
+def failed(tool):
+    return result(
+        "tools.def.title-string",
+        Outcome.FAILED,
+        "test_a_title_is_a_string",
+        tool,
+        reason=f"expected a string, or no title, got tools[0].title = {EVIL}",
+        expected="a string, or no title",
+        got=f"tools[0].title = {EVIL}",
+        wire=('> {"jsonrpc":"2.0","id":3,"method":"tools/list"}', f"< {EVIL}   (not JSON)"),
+        stderr=EVIL,
+        transcripts=(".mcp-conformance/2025-11-25-add.jsonl",),
+        again=f"mcp-conformance run --select 'tools.def.title-string[{tool}]' -- python server.py",
+    )
+
+
+RESULTS = (
+    failed("add"),
+    failed(EVIL),
+    result("ping.responds", Outcome.BLOCKED, reason="ping was not answered", got="ping was not answered"),
+    result(
+        "pagination.invalid-cursor-code",
+        Outcome.WARNED,
+        reason="expected error -32602, got a result",
+        expected="error -32602",
+        got="a result",
+        known="Python SDK 1.x",
+        requirements=("pagination.invalid-cursor-code", "errors.invalid-params-code"),
+    ),
+    result(
+        "tools.call.is-error-boolean",
+        Outcome.KNOWN,
+        tool="add",
+        reason="expected a boolean, got 1",
+        baseline=EVIL,
+    ),
+    result("errors.method-not-found-code", Outcome.INFORMED, reason="expected -32601, got -32602"),
+    result("ping.empty-result", Outcome.PASSED),
+    result("stdio.newline-delimited", Outcome.PASSED),
+    result("tools.list-changed.sent", Outcome.SKIPPED, reason="the server declares no tools.listChanged"),
+    result("stdio.newline-delimited", Outcome.CRASHED, "test_y", reason="a mistake in this tool"),
+)
+
+REPORT = Report(
+    tool_version="1.2.3",
+    command=("python", "server.py", "--token", "***", EVIL.replace("\ud800", "")),
+    server="evil & <b>sons</b>",
+    version="0.1",
+    started="2026-11-21T19:00:00+00:00",
+    seconds=12.34,
+    source="src/server one.py",
+    revisions=(
+        Interface(
+            REVISION,
+            server="evil & <b>sons</b>",
+            version="0.1",
+            offers=("tools", "<i>prompts</i>"),
+            tools=(
+                OfferedTool(
+                    "add", called=True, definition={"name": "add", "inputSchema": {"type": "object"}}
+                ),
+                OfferedTool(EVIL, called=False),
+            ),
+            left_out=3,
+            noise=2,
+        ),
+        Interface("2026-07-28", REFUSED, "no modern revision"),
+    ),
+    options={"revision": "all", "strict": True, "call": ["add", "<u>x</u>"]},
+    ended="stopping after 1 failures",
+    results=in_order(RESULTS),
+    not_called=(EVIL,),
+    notices=("not tested: 3 of 5 tools in 2025-11-25",),
+)

@@ -1,0 +1,227 @@
+"""Between two reports: which rules broke and were mended, and what clients will notice."""
+
+import pytest
+from support import REFERENCE, forked, quick_mutant
+
+from conformance.comparing import compared, comparison_lines
+from conformance.document import DEAD, Interface, OfferedTool, Report, Result
+from conformance.verdict import Outcome
+
+NOW, BEFORE = "2025-11-25", "2025-06-18"
+TITLE, SHAPE = "tools.def.title-string", "jsonrpc.message-shape"
+LOOK = "test_messages.py::test_a_message_has_the_form_of_its_kind"
+PASSED, FAILED, SKIPPED = Outcome.PASSED, Outcome.FAILED, Outcome.SKIPPED
+
+
+def result(outcome, tool="add", check="test_a.py::test_a", rule=TITLE, *, cited=(), revision=NOW):
+    node = f"conformance/suites/{check}[{revision}-{tool}]"
+    facts = {"tool": tool, "reason": "wrong", "requirements": cited or (rule,)}
+    return Result(node, rule, "MUST", "schema", revision, "", "", outcome, **facts)
+
+
+def look(outcome, rule=SHAPE):
+    return result(outcome, "", LOOK, rule, cited=(SHAPE,))
+
+
+def report(*results, tools=(), revision=NOW, **more):
+    offered = Interface(revision, tools=tuple(tools), left_out=more.pop("left_out", 0))
+    facts = {"revisions": (offered,), "results": results} | more
+    return Report("1", ("server",), "server", "1.0", "2026-11-21", 1.0, **facts)
+
+
+def between(old, new):
+    return compared(report(*old), report(*new))
+
+
+def names(rules):
+    return [(one.requirement, one.tool, one.was, one.now) for one in rules]
+
+
+# Rules
+
+
+@pytest.mark.parametrize("outcome", [FAILED, Outcome.BLOCKED, Outcome.WARNED, Outcome.KNOWN])
+def test_what_held_and_is_broken_broke(outcome):
+    worse = between([result(PASSED)], [result(outcome)])
+    assert names(worse.broke) == [(TITLE, "add", "kept", outcome)]
+    assert worse.is_worse
+    better = between([result(outcome)], [result(PASSED)])
+    assert (names(better.fixed), better.is_worse) == ([(TITLE, "add", outcome, "kept")], False)
+
+
+@pytest.mark.parametrize("outcome", [PASSED, SKIPPED, Outcome.CRASHED, Outcome.INFORMED])
+def test_what_is_not_broken_did_not_break(outcome):
+    comparison = between([result(PASSED)], [result(outcome)])
+    assert (comparison.broke, comparison.fixed, comparison.is_worse) == ((), (), False)
+
+
+def test_what_is_as_broken_as_before_is_not_told():
+    assert not between([result(FAILED)], [result(Outcome.KNOWN)]).is_worse
+
+
+def test_what_was_not_tested_is_told_as_such():
+    assert names(between([], [result(FAILED)]).broke) == [(TITLE, "add", "not tested", "failed")]
+    comparison = between([result(FAILED)], [result(SKIPPED)])
+    assert names(comparison.unseen) == [(TITLE, "add", "failed", "not tested")]
+    assert (comparison.fixed, comparison.is_worse) == ((), False)
+
+
+def test_a_rule_counts_as_kept_where_its_check_found_nothing():
+    """Also a rule that the check does not cite, and what the look at all messages finds beside others."""
+    rule = "jsonrpc.response-every-request"
+    assert names(between([result(PASSED)], [result(FAILED, rule=rule)]).broke) == [
+        (rule, "add", "kept", "failed")
+    ]
+    comparison = between([look(FAILED, rule)], [look(FAILED)])
+    assert names(comparison.fixed) == [(rule, "", "failed", "kept")]
+    assert names(comparison.broke) == [(SHAPE, "", "kept", "failed")]
+
+
+def test_what_the_look_at_all_messages_repeats_is_told_once():
+    assert names(between([result(PASSED)], [result(FAILED), look(FAILED, TITLE)]).broke) == [
+        (TITLE, "add", "kept", "failed")
+    ]
+
+
+def test_the_same_in_several_revisions_is_one_change():
+    old = [result(PASSED, revision=revision) for revision in (BEFORE, NOW)]
+    new = [result(FAILED, revision=revision) for revision in (BEFORE, NOW)]
+    (one,) = between(old, new).broke
+    assert str(one) == f"{TITLE} (add) in 2025-06-18, 2025-11-25: was kept, now failed: wrong"
+
+
+def test_rules_that_are_tested_now_or_no_longer_are_named():
+    comparison = between([result(PASSED)], [result(SKIPPED), look(PASSED)])
+    assert (comparison.newly_tested, comparison.no_longer_tested) == ((SHAPE,), (TITLE,))
+
+
+# Tools
+
+
+def tool(name="add", **definition):
+    return OfferedTool(name, called=True, definition={"name": name, "inputSchema": {}} | definition)
+
+
+def told(old, new, **more):
+    comparison = compared(report(tools=old), report(tools=new, **more))
+    return [str(one) for one in comparison.tools], comparison.is_worse
+
+
+def test_tools_come_and_go():
+    assert told([tool("a")], [tool("b")]) == (["a: BREAKING is gone", "b: is new"], True)
+    assert told([tool("a")], [tool("b")], left_out=1) == (["b: is new"], False)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        ({"description": "a"}, {"description": "b"}, '`description` is otherwise: "b"'),
+        ({"title": "a"}, {}, "`title` is otherwise: null"),
+        ({}, {"annotations": {"readOnlyHint": True}}, "`readOnlyHint` is true, was null"),
+        ({}, {"outputSchema": {}}, "outputSchema is new"),
+        ({"outputSchema": {}}, {}, "BREAKING outputSchema is gone"),
+        (
+            *({"inputSchema": {}}, {"inputSchema": {"required": ["a"]}}),
+            "BREAKING inputSchema: a is required now",
+        ),
+        (
+            {"inputSchema": {"enum": [1]}},
+            {"inputSchema": {}},
+            "inputSchema: the value may be other values too",
+        ),
+        (
+            *({"outputSchema": {"required": ["a"]}}, {"outputSchema": {}}),
+            "BREAKING outputSchema: a is not required any more",
+        ),
+        ({"outputSchema": {}}, {"outputSchema": {"required": ["a"]}}, "outputSchema: a is required now"),
+        ({"inputSchema": 1}, {"inputSchema": []}, "inputSchema: the value is described otherwise"),
+    ],
+    ids=str,
+)
+def test_what_clients_know_of_a_tool_is_compared(old, new, text):
+    assert told([tool(**old)], [tool(**new)]) == ([f"add: {text}"], "BREAKING" in text)
+    assert told([tool(**old)], [tool(**old)]) == ([], False)
+
+
+def test_a_definition_that_was_not_kept_is_not_compared():
+    assert told([tool()], [OfferedTool("add", called=True)]) == (
+        ["add: cannot be compared, as its definition is too long"],
+        False,
+    )
+
+
+def test_without_a_common_revision_the_newest_ones_are_compared():
+    old, new = report(tools=[tool("a")], revision=BEFORE), report(tools=[tool("b")])
+    comparison = compared(old, new)
+    assert [str(one) for one in comparison.tools] == ["a: BREAKING is gone", "b: is new"]
+    assert comparison.notes == ("2025-06-18 is not tested any more", "2025-11-25 was not tested before")
+    dead = report(revisions=(Interface(NOW, state=DEAD),))
+    assert compared(old, dead).tools == ()
+
+
+def test_what_makes_reports_hard_to_compare_is_told():
+    old = report(options={"profile": "none", "seed": "1"}, ended="interrupted")
+    assert compared(old, report(options={"seed": "1"})).notes == (
+        "the run of the first report ended early: interrupted",
+        'the option profile is null, was "none"',
+    )
+
+
+# The command
+
+SELECTED = ("--select", "tools.def.title-string,pagination.invalid-cursor-code", "--revision", NOW)
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory):
+    """Three releases of a server."""
+    folder = tmp_path_factory.mktemp("reports")
+    releases = {
+        "good": REFERENCE,
+        "title": quick_mutant("a_tool_has_a_null_title"),
+        "cursor": quick_mutant("forged_cursor_gives_the_first_page"),
+    }
+    for name, server in releases.items():
+        forked(["run", *SELECTED, "--report", f"{name}.json", "--", *server], folder, 120)
+    (folder / "bad.json").write_text("{}")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "exit", "verdict"),
+    [
+        ("title", "cursor", 1, "1 rule broke, 1 fixed"),
+        ("title", "good", 0, "0 rules broke, 1 fixed"),
+        ("good", "title", 1, "1 rule broke, 0 fixed"),
+        ("good", "good", 0, "0 rules broke, 0 fixed"),
+    ],
+)
+def test_the_exit_status_tells_whether_anything_broke(reports, old, new, exit, verdict):
+    status, output = forked(["compare", f"{old}.json", f"{new}.json"], reports, 60)
+    assert (status, output.splitlines()[-1]) == (exit, verdict)
+    assert ("\nbroke\n" in output, "\nfixed\n" in output) == ("1 rule broke" in verdict, "1 fixed" in verdict)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("good.json", "none.json"), "compare: none.json: "),
+        (("bad.json", "good.json"), "compare: bad.json: no report"),
+        (("good.json", "."), "compare: .: "),
+        (("good.json",), "required: new"),
+        (("good.json", "good.json", "more"), "unknown words: more"),
+    ],
+    ids=" ".join,
+)
+def test_a_mistake_is_one_line_and_exit_4(reports, words, said):
+    status, output = forked(["compare", *words], reports, 60)
+    assert (status, len(output.splitlines())) == (4, 1)
+    assert said in output
+
+
+def test_a_comparison_is_plain_text():
+    """Whatever a server calls its tools."""
+    old, new = report(), report(result(FAILED, "a\x1b[2J\nb"), tools=[tool("a\x1b[2J\nb")])
+    text = "\n".join(comparison_lines(old, new, compared(old, new)))
+    assert "tools.def.title-string (a\\u001b[2J\\nb)" in text
+    assert all(char.isprintable() or char == "\n" for char in text)

@@ -1,0 +1,468 @@
+"""The reports of a run: what each says is as it was, and nothing that a server wrote is obeyed in them."""
+
+import base64
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import jsonschema
+import pytest
+from handmade import EVIL, REPORT, RESULTS, failed, result
+from support import REFERENCE, environment, mutant, run_suite
+
+from conformance import (
+    rendering_badge,
+    rendering_github,
+    rendering_html,
+    rendering_json,
+    rendering_markdown,
+    rendering_sarif,
+    schema,
+)
+from conformance.document import status
+from conformance.redaction import credentials, redacted, without
+from conformance.rendering_json import BadReport
+from conformance.verdict import Outcome
+from conformance.wire import shorten
+
+GOLDEN = Path(__file__).parent / "golden"
+ASSETS = Path(rendering_html.__file__).with_name("assets")
+SCHEMA = json.loads((schema.FILES / "report-1.json").read_text())
+GOOD = replace(
+    REPORT, results=tuple(one for one in RESULTS if one.outcome in ("passed", "skipped")), ended=""
+)
+
+
+def page(report=REPORT):
+    """The page without its style and its script."""
+    text = rendering_html.render(report)
+    for name in ("report.css", "report.js"):
+        text = text.replace((ASSETS / name).read_text(), "")
+    return re.sub("sha256-[^']+", "sha256-...", text)
+
+
+RENDERED = {
+    "report.json": lambda: rendering_json.render(REPORT),
+    "report.html": page,
+    "report.md": lambda: rendering_markdown.render(REPORT),
+    "report.sarif": lambda: rendering_sarif.render(REPORT),
+    "report.github.txt": lambda: "\n".join(rendering_github.commands(REPORT)) + "\n",
+    "report.svg": lambda: rendering_badge.svg(REPORT),
+    "report.badge.json": lambda: rendering_badge.endpoint(REPORT),
+}
+
+
+@pytest.mark.parametrize("name", RENDERED)
+def test_a_report_is_as_it_was(name):
+    """To renew a golden file, delete it and run this test twice."""
+    path, text = GOLDEN / name, RENDERED[name]()
+    if not path.exists():
+        path.write_text(text, encoding="utf-8", newline="\n")
+        pytest.fail(f"{name} was missing and has been written; read it")
+    assert text == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", [name for name in RENDERED if name != "report.json"])
+def test_nothing_is_shown_that_a_terminal_or_a_reader_would_obey(name):
+    """JSON for machines has escapes for it."""
+    text = RENDERED[name]()
+    assert not [char for char in text if not (char.isprintable() or char == "\n")]
+
+
+def test_the_worst_finding_makes_the_status():
+    outcomes = [one.outcome for one in RESULTS]
+    assert REPORT.status == "failed"
+    assert (GOOD.status, replace(GOOD, ended="interrupted").status) == ("passed", "unfinished")
+    assert replace(GOOD, ended="interrupted").verdict.startswith("not finished: no rule found broken (")
+    assert set(REPORT.counts) == set(Outcome) == set(outcomes)
+    for gone, then in (("failed blocked", "crashed"), ("crashed", "passed"), ("passed", "passed")):
+        outcomes = [one for one in outcomes if one.value not in gone.split()]
+        assert status([one for one in RESULTS if one.outcome in outcomes]) == then
+    assert status([one for one in RESULTS if one.outcome is Outcome.SKIPPED]) == "untested"
+    assert status([]) == "untested"
+
+
+# JSON --------------------------------------------------------------------------------------------
+
+
+def test_what_is_written_is_read_again():
+    assert rendering_json.read(rendering_json.render(REPORT)) == REPORT
+    assert rendering_json.read(rendering_json.render(GOOD)) == GOOD
+
+
+@pytest.mark.parametrize(
+    "report", [REPORT, GOOD, replace(GOOD, ended="x"), replace(GOOD, results=(), revisions=())]
+)
+def test_the_json_is_as_its_schema_says(report):
+    checker = jsonschema.Draft202012Validator(SCHEMA)
+    checker.check_schema(SCHEMA)
+    assert not list(checker.iter_errors(json.loads(rendering_json.render(report))))
+
+
+def test_the_schema_names_all_that_is_written():
+    described = SCHEMA["$defs"]["result"]["properties"]
+    assert set(described) == {*rendering_json.FACTS, *rendering_json.EVIDENCE}
+    assert set(SCHEMA["$defs"]["outcome"]["enum"]) == set(Outcome)
+    assert set(SCHEMA["properties"]) == set(json.loads(rendering_json.render(REPORT)))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ("[]", "no report of format 1"),
+        ('{"format": 2}', "no report of format 1"),
+        ('{"format": 1}', "missing or of the wrong type: 'server'"),
+        (rendering_json.render(GOOD).replace('"passed", "level"', '"perhaps", "level"'), "perhaps"),
+        (rendering_json.render(GOOD).replace('"results": [', '"results": [3,'), "wrong type"),
+    ],
+    ids=range(7),
+)
+def test_what_is_no_report_is_told_as_such(text, said):
+    with pytest.raises(BadReport, match=re.escape(said)):
+        rendering_json.read(text)
+
+
+# HTML --------------------------------------------------------------------------------------------
+
+
+class Page(HTMLParser):
+    """The tags of a page, and those that are open at its end."""
+
+    VOID = ("meta", "input", "br")
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.open, self.attributes, self.texts = Counter(), [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags[tag] += 1
+        self.attributes += attrs
+        self.open += [] if tag in self.VOID else [tag]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def test_a_page_holds_no_tag_that_a_server_wrote():
+    page = Page(rendering_html.render(REPORT))
+    assert page.open == []
+    assert page.tags["script"] == page.tags["style"] == 1
+    assert not {"b", "i", "u"} & set(page.tags) - {"b"}
+    assert page.tags["b"] == len(REPORT.counts)
+    assert not [name for name, _ in page.attributes if name.startswith("on") or name == "src"]
+    assert all(value.startswith("https://") for name, value in page.attributes if name == "href")
+    assert shorten(EVIL) in "".join(page.texts)
+
+
+def test_a_page_runs_its_own_script_and_loads_nothing():
+    text = rendering_html.render(REPORT)
+    script = re.search(r"<script>(.*)</script>", text, re.DOTALL)[1]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'" in text
+    assert not re.search(r"@import|url\(|fetch\(|XMLHttp|innerHTML|eval\(", text)
+
+
+def test_a_link_leads_to_the_web_only():
+    hostile = replace(failed("add"), spec="javascript:alert(1)")
+    assert "href" not in rendering_html.render(replace(GOOD, results=(hostile,)))
+
+
+def test_a_page_of_a_clean_run_says_so():
+    text = page(GOOD)
+    assert "Nothing that was tested broke a rule." in text
+    assert "<article" not in text
+
+
+# Markdown ----------------------------------------------------------------------------------------
+
+
+def test_markdown_fits_into_a_comment():
+    many = [replace(failed("add"), requirement=f"tools.r{number}") for number in range(900)]
+    text = rendering_markdown.render(replace(REPORT, results=tuple(many), not_called=(EVIL,) * 500))
+    assert 50_000 < len(text) < 65_536
+    left = int(re.search(r"… and (\d+) more rules, which have no room here", text)[1])
+    assert left == 900 - len(re.findall("^### ", text, re.MULTILINE))
+    assert text.count("<details>") == text.count("</details>")
+
+
+@pytest.mark.parametrize("words", [EVIL, "a`", "`b", "``", " ", "", "@team #1 <b>"])
+def test_code_in_markdown_stays_code(words):
+    span = rendering_markdown.code(words)
+    ticks = re.match("`*", span)[0]
+    assert "\n" not in span
+    assert span.endswith(ticks)
+    assert ticks not in span[len(ticks) : len(span) - len(ticks)] or not ticks
+    block = rendering_markdown.fence(words)
+    assert block.splitlines()[0] == block.splitlines()[-1]
+    assert block.splitlines()[0] not in block.splitlines()[1:-1]
+
+
+# SARIF -------------------------------------------------------------------------------------------
+
+TEXT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string", "minLength": 1}}}
+LEVEL = {"enum": ["none", "note", "warning", "error"]}
+TIME = {"pattern": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$"}
+PLACE = {
+    "required": ["physicalLocation"],
+    "properties": {
+        "physicalLocation": {
+            "required": ["artifactLocation"],
+            "properties": {
+                "artifactLocation": {"properties": {"uri": {"pattern": "^[A-Za-z0-9_./%~-]+$"}}},
+                "region": {"properties": {"startLine": {"minimum": 1}}},
+            },
+        }
+    },
+}
+ESSENTIALS = {
+    "required": ["version", "runs"],
+    "properties": {
+        "version": {"const": "2.1.0"},
+        "runs": {
+            "items": {
+                "required": ["tool", "results"],
+                "properties": {
+                    "tool": {
+                        "required": ["driver"],
+                        "properties": {
+                            "driver": {
+                                "required": ["name", "rules"],
+                                "properties": {
+                                    "rules": {
+                                        "uniqueItems": True,
+                                        "items": {
+                                            "required": ["id", "shortDescription", "help"],
+                                            "properties": {"shortDescription": TEXT, "help": TEXT},
+                                        },
+                                    }
+                                },
+                            }
+                        },
+                    },
+                    "invocations": {
+                        "items": {
+                            "required": ["executionSuccessful"],
+                            "properties": {
+                                "startTimeUtc": TIME,
+                                "toolExecutionNotifications": {
+                                    "items": {"required": ["message"], "properties": {"message": TEXT}}
+                                },
+                            },
+                        }
+                    },
+                    "results": {
+                        "items": {
+                            "required": ["ruleId", "ruleIndex", "level", "message", "locations"],
+                            "properties": {
+                                "level": LEVEL,
+                                "message": TEXT,
+                                "locations": {"minItems": 1, "items": PLACE},
+                                "suppressions": {"items": {"properties": {"kind": {"const": "external"}}}},
+                                "partialFingerprints": {"additionalProperties": {"type": "string"}},
+                            },
+                        }
+                    },
+                },
+            }
+        },
+    },
+}
+"""What readers of SARIF ask for; all of its own schema was tried by hand."""
+
+
+@pytest.mark.parametrize("report", [REPORT, GOOD, replace(REPORT, source="")])
+def test_sarif_has_what_its_readers_ask_for(report):
+    log = json.loads(rendering_sarif.render(report))
+    assert not list(jsonschema.Draft202012Validator(ESSENTIALS).iter_errors(log))
+    (run,) = log["runs"]
+    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    assert [rules[one["ruleIndex"]] for one in run["results"]] == [one["ruleId"] for one in run["results"]]
+    assert len(run["results"]) == len(report.findings)
+
+
+def test_findings_are_told_apart_and_known_again():
+    def prints(report):
+        (run,) = json.loads(rendering_sarif.render(report))["runs"]
+        return [one["partialFingerprints"]["mcpConformance/v1"] for one in run["results"]]
+
+    later = [replace(one, reason="another", got="another", again="another") for one in REPORT.results]
+    assert len(set(prints(REPORT))) == len(REPORT.findings)
+    assert prints(replace(REPORT, results=tuple(later), seconds=1.0)) == prints(REPORT)
+
+
+# GitHub ------------------------------------------------------------------------------------------
+
+
+def test_annotations_are_a_line_each_and_no_more_than_github_shows():
+    many = [replace(failed("add"), requirement=f"tools.r{number}") for number in range(30)]
+    lines = list(rendering_github.commands(replace(REPORT, results=tuple(many))))
+    assert len(lines) == rendering_github.MOST
+    assert all(line.startswith("::error file=src/server one.py,title=") for line in lines)
+    assert not [line for line in lines if "\n" in line or line.count("::") < 2]
+    assert lines[-1].endswith("and 21 more rules: see the log")
+
+
+# Badge -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "ended", "message", "colour"),
+    [
+        ("failed failed passed", "", "1 rule broken", "red"),
+        ("blocked passed", "", "blocked", "red"),
+        ("warned passed", "", "passed, 1 warning", "yellow"),
+        ("informed passed passed", "", "2 checks passed", "brightgreen"),
+        ("known passed", "", "1 check passed", "brightgreen"),
+        ("passed", "interrupted", "not finished", "lightgrey"),
+        ("skipped", "", "not tested", "lightgrey"),
+        ("crashed passed", "", "not tested", "lightgrey"),
+    ],
+)
+def test_a_badge_says_the_verdict(outcomes, ended, message, colour):
+    results = tuple(result("ping.responds", Outcome(one)) for one in outcomes.split())
+    report = replace(GOOD, results=results, ended=ended)
+    told = json.loads(rendering_badge.endpoint(report))
+    assert (told["message"], told["color"]) == (message, colour)
+    badge = ElementTree.fromstring(rendering_badge.svg(report))
+    assert badge.get("aria-label") == f"MCP conformance: {message}"
+
+
+# Credentials -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("server --api-key abcdefgh x", "server --api-key *** x"),
+        ("server --token=abcdefgh", "server --token=***"),
+        ("env GITHUB_TOKEN=abcdefgh server", "env GITHUB_TOKEN=*** server"),
+        ("remote --header Authorization:abcdefgh", "remote --header Authorization:***"),
+        ("db postgres://me:abcdefgh@host/db", "db postgres://***@host/db"),
+        ("server ghp_abcdefghijklmnop1234", "server ***"),
+        ("server --token --verbose", "server --token --verbose"),
+        ("python -m auth_server --port 3", "python -m auth_server --port 3"),
+    ],
+)
+def test_a_command_is_shown_without_credentials(words, shown):
+    assert " ".join(redacted(words.split())) == shown
+
+
+def test_a_credential_is_left_out_of_other_texts():
+    hidden = credentials(["s", "--token", "abcdefgh"], {"API_KEY": "abcdefghij", "PATH": "/bin:/usr/bin"})
+    assert hidden == ("abcdefghij", "abcdefgh")
+    assert without("abcdefghij, abcdefgh, /bin:/usr/bin", hidden) == "***, ***, /bin:/usr/bin"
+
+
+def test_a_dead_server_has_a_report_and_its_credentials_are_in_none(tmp_path):
+    """The server says one on stderr."""
+    code = "import os, sys; sys.exit('my key is ' + os.environ['MY_API_KEY'])"
+    files = [tmp_path / name for name in ("a.json", "a.html", "a.md", "a.sarif")]
+    reports = [word for file in files for word in ("--report", str(file))]
+    run = run_suite((sys.executable, "-c", code), "--env", "MY_API_KEY=hush-hush-42", *reports)
+    texts = [run.output, *(file.read_text() for file in files)]
+    assert all("my key is ***" in text for text in texts[1:])
+    assert not [text for text in texts if "hush-hush" in text]
+    report = reported(files[0])
+    assert (report.status, report.revisions[0].state) == ("failed", "dead")
+    assert report.server.startswith(sys.executable)
+
+
+# Real runs ---------------------------------------------------------------------------------------
+
+BROKEN = mutant("a_tool_has_a_null_title")
+SELECTED = ("--select", "tools.def.title-string,ping")
+
+
+def reported(path):
+    return rendering_json.read(path.read_text())
+
+
+@pytest.mark.parametrize("more", [(), ("-n", "2")], ids=["alone", "workers"])
+def test_a_run_writes_what_it_found(more, tmp_path):
+    names = ("r.json", "sub/r.html", "r.md", "r.sarif", "r.sarif.json", "r.svg", "badge.json")
+    files = [tmp_path / name for name in names]
+    run = run_suite(BROKEN, *SELECTED, *more, *(f"--report={file}" for file in files))
+    report = reported(files[0])
+    assert Counter(one.outcome.value for one in report.results) == Counter(case.outcome for case in run.cases)
+    assert {one.node.rpartition("::")[2] for one in report.results} == {case.check for case in run.cases}
+    assert (report.server, report.version, report.status, report.ended) == (
+        "reference",
+        "1.0.0",
+        "failed",
+        "",
+    )
+    (finding,) = report.findings
+    assert (finding.requirement, finding.tool) == ("tools.def.title-string", "nothing")
+    assert finding.expected == "a string, or no title"
+    assert finding.wire[0].startswith('> {"jsonrpc":"2.0"')
+    assert finding.again in run.of("failed")[0].text
+    tools = {tool.name: tool for tool in report.revisions[0].tools}
+    assert tools["nothing"].definition["title"] is None
+    assert report.not_called == ("change", "grow")
+    assert files[1].read_text() == rendering_html.render(report)
+    assert files[2].read_text() == rendering_markdown.render(report)
+    assert files[3].read_text() == files[4].read_text() == rendering_sarif.render(report)
+    assert files[5].read_text() == rendering_badge.svg(report)
+    assert files[6].read_text() == rendering_badge.endpoint(report)
+    assert all(f"report: {file}" in run.output for file in files)
+
+
+@pytest.mark.parametrize(
+    ("options", "ended"),
+    [(("-x",), "stopping after 1 failures"), (("-p", "interrupting"), "interrupted")],
+    ids=["first failure", "Ctrl-C"],
+)
+def test_a_run_that_is_cut_short_writes_its_report(options, ended, tmp_path):
+    run = run_suite(BROKEN, *SELECTED, *options, "--report", str(tmp_path / "r.json"))
+    report = reported(tmp_path / "r.json")
+    assert report.ended == ended
+    assert f"report: {tmp_path / 'r.json'}" in run.output
+
+
+@pytest.mark.parametrize(
+    ("name", "exit", "said"),
+    [
+        ("r.txt", 4, "--mcp-report: 'r.txt' ends in none of .sarif.json, .json, .html, .md"),
+        (".", 4, "--mcp-report: "),
+        ("r.json/x.md", 4, "report: not written"),
+    ],
+)
+def test_a_report_that_cannot_be_written_is_the_users_mistake(name, exit, said, tmp_path):
+    (tmp_path / "r.json").touch()
+    run = run_suite(REFERENCE, "--select", "ping", "--report", str(tmp_path / name))
+    assert run.exit == exit
+    assert said in run.output
+
+
+def test_on_github_findings_are_annotated_and_the_job_has_a_summary(tmp_path):
+    summary = tmp_path / "summary"
+    summary.write_text("before\n")
+    told = environment(GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY=str(summary))
+    words = ["run", *SELECTED, "--revision", "2025-11-25", "--", *BROKEN]
+    done = subprocess.run(
+        [sys.executable, "-m", "conformance", *words],
+        cwd=tmp_path,
+        env=told,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("::")]
+    assert line.startswith("::error title=MCP tools.def.title-string failed (MUST%2C schema)::")
+    text = summary.read_text()
+    assert text.startswith("before\n## ❌ MCP conformance: does not conform: 1 rule broken")
+    assert "### ❌ failed: `tools.def.title-string` (MUST, schema)" in text
