@@ -243,7 +243,7 @@ class Fuzzer:
         if failure.is_death or (failure.is_silence and not failure.case.hostile):
             stderr = reply.fault.stderr if reply.fault is not None else ""
             blocked = Blocked(got, proof.lines, stderr, problem.requirement, self.target.tool)
-            return blocked.by(reply.fault)
+            return blocked.by(reply.fault) if proof.how else blocked  # what fails alone is always told
         return Finding(problem.expected, got, proof.lines, problem.requirement, advisory=problem.advisory)
 
     def _grade(self, failure: Failure) -> str:

@@ -94,10 +94,12 @@ class Flood:
     lines: int
     stderr: str = ""
     size: int = 0
+    last: str = ""
 
     def __str__(self) -> str:
         much = f" ({self.size // MB} MB)" if self.size > MB else ""
-        return f"no answer among the {self.lines} lines{much} the server wrote instead"
+        last = f", the last of them {shorten(self.last, 200)}" if self.last else ""
+        return f"no answer among the {self.lines} lines{much} the server wrote instead{last}"
 
 
 Fault = Silence | Closed | Flood
@@ -467,6 +469,11 @@ class Session:
             if key in self._answers and self._answers[key][0].at < request.at:
                 del self._answers[key]
 
+    @property
+    def last_said(self) -> str:
+        """The last line of the server's."""
+        return next((line.text for line in reversed(self.lines) if not line.sent), "")
+
     def is_answered(self, request: Line) -> bool:
         """Whether the answer to a request that `send` has sent is there, and not yet taken."""
         return id_key(request.message["id"]) in self._answers
@@ -475,7 +482,7 @@ class Session:
         if not self.closed and len(meanwhile) > FLOOD_LINES_IN_VAIN:
             self._give_up()
         if self.flooded:
-            return Flood(len(self.lines), self.process.stderr, self.size)
+            return Flood(len(self.lines), self.process.stderr, self.size, self.last_said)
         if self.closed:
             return Closed(self.process.wait(1.0), self.process.stderr)
         self.silent = True

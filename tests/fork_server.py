@@ -23,6 +23,8 @@ from conformance import catalogue, collection, reporting  # noqa: F401  (loaded 
 from conformance.checks import PACKAGE, checked, suites_directory
 from conformance.cli import main
 
+sys.path.append(os.path.dirname(__file__))  # noqa: PTH120  (for ``-p``, with PYTHONSAFEPATH too)
+
 
 def load():
     """Import and read what every run needs, and keep the children from looking through it for garbage."""

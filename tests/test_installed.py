@@ -137,7 +137,11 @@ OWN = ["check_mine[blue]", "check_mine[red]"]
 def test_the_wheel_has_every_file_of_the_packages(wheel, source):
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     files = {path.relative_to(source) for name in PACKAGES for path in (source / name).rglob("*.*")}
-    inside = {path.as_posix() for path in files if path.suffix in (".py", ".mjs", ".toml", ".json", ".typed")}
+    inside = {
+        path.as_posix()
+        for path in files
+        if path.suffix in (".py", ".mjs", ".toml", ".json", ".typed", ".css", ".js")
+    }
     assert names == {name if name.startswith("conformance/") else f"conformance/{name}" for name in inside}
 
 
