@@ -1,4 +1,7 @@
-"""No server harms, hangs, blinds or bloats the run: one finding names it, and nothing is left of it."""
+"""No server harms, hangs, blinds or bloats the run: one finding names it, and nothing is left of it.
+
+A third of the servers take part; all of them with ``HOSTILE=all`` (`tox -e hostile`).
+"""
 
 import os
 import sys
@@ -10,6 +13,7 @@ from conformance.fixtures import hostile
 from measuring import measured, rows, well_formed
 
 ROWS = rows()
+TRIED = ROWS if os.environ.get("HOSTILE") == "all" else ROWS[::3]
 OPTIONS = (
     *("--timeout", "3", "--start-timeout", "5", "--profile", "none"),
     *("--call", "all", "--revision", "2025-11-25"),
@@ -23,7 +27,7 @@ OURS = ("Traceback (most recent call last)", "INTERNALERROR", "a mistake in this
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the run is measured in a forked process")
-@pytest.mark.parametrize("row", ROWS, ids=str)
+@pytest.mark.parametrize("row", TRIED, ids=str)
 def test_a_hostile_server_is_survived(row, tmp_path):
     if row.platform not in ("", sys.platform):
         pytest.skip(f"a server for {row.platform}")
