@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from conformance import catalogue, revisions
 from conformance.checks import LAST, checked, checks
-from conformance.document import Result
+from conformance.document import Result, looks_at_all, told_once
 from conformance.verdict import UNTESTED, Outcome
 from conformance.wire import named
 
@@ -74,16 +74,12 @@ class Entry:
         """
         if self.expires is not None and self.expires < today:
             return False
-        return self.is_about(replace(result, tool=self.tool) if _looks_at_all(result) else result)
+        return self.is_about(replace(result, tool=self.tool) if looks_at_all(result) else result)
 
 
 def names_of(tool: str) -> tuple[str, str]:
     """A tool's name as it is written in a baseline, in one line whatever it is, and as the server has it."""
     return named(tool, NAME_SHOWN), tool
-
-
-def _looks_at_all(result: Result) -> bool:
-    return LAST in result.node
 
 
 # Reading -----------------------------------------------------------------------------------------
@@ -284,11 +280,9 @@ class Seen:
             return bool(about) and not any(one.outcome in UNTESTED for one in about)
         return bool(about) and all(one.outcome is Outcome.PASSED for one in about)
 
-    def findings(self) -> Iterator[Result]:
-        """What is worth an entry; what the look at all messages tells is left out where others told it."""
-        found = [one for one in self.results if one.outcome in WRITTEN]
-        told = {(one.requirement, one.revision) for one in found if not _looks_at_all(one)}
-        return (one for one in found if not _looks_at_all(one) or (one.requirement, one.revision) not in told)
+    def findings(self) -> list[Result]:
+        """What is worth an entry."""
+        return told_once(self.results, *WRITTEN)
 
 
 def check_of(result: Result) -> str:

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from conformance import catalogue
-from conformance.checks import LAST
-from conformance.document import TESTED, Interface, OfferedTool, Report, Result
+from conformance.document import TESTED, Interface, OfferedTool, Report, Result, looks_at_all, told_once
 from conformance.schema_changes import Effect, changes
 from conformance.verdict import ORDER, UNTESTED, Outcome
 from conformance.wire import named, show
@@ -116,12 +115,8 @@ class _Fared:
     """How each rule fared in a run: where it was broken, and where it held."""
 
     def __init__(self, results: Sequence[Result]):
-        found = [one for one in results if one.outcome in BROKEN]
-        told = {(one.requirement, one.revision) for one in found if LAST not in one.node}
-        self.broken: dict[Place, Result] = {}
-        for one in sorted(found, key=lambda one: ORDER.index(one.outcome)):
-            if LAST not in one.node or (one.requirement, one.revision) not in told:
-                self.broken[Place(one.requirement, one.tool, one.revision)] = one
+        found = sorted(told_once(results, *BROKEN), key=lambda one: ORDER.index(one.outcome))
+        self.broken = {Place(one.requirement, one.tool, one.revision): one for one in found}
         self.held = {place for one in results for place in _held(one)}
         self.passed = {_check(one) for one in results if _has_looked(one)}
         self.passed -= {_check(one) for one in results if not _has_looked(one)}
@@ -147,7 +142,7 @@ def _held(result: Result) -> Iterator[Place]:
 
 def _has_looked(result: Result) -> bool:
     """Whether a check has seen all it looks at; the look at all messages tells all that it finds."""
-    return result.outcome is Outcome.PASSED or (LAST in result.node and result.outcome not in UNTESTED)
+    return result.outcome is Outcome.PASSED or (looks_at_all(result) and result.outcome not in UNTESTED)
 
 
 def _check(result: Result) -> tuple[str, str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.catalogue import families
+from conformance.catalogue import Requirement, families
 from conformance.checks import LAST
 from conformance.verdict import ORDER, UNTESTED, Outcome
 
@@ -49,6 +49,20 @@ class Result:
     transcripts: tuple[str, ...] = ()
     again: str = ""
     baseline: str = ""
+
+    @classmethod
+    def of(cls, row: Requirement, revision: str, **known: Any) -> Result:
+        """A result with a rule's words, as the rule stands in the revision (`Requirement.stated_in`)."""
+        stated = row.stated_in(revision)
+        return cls(
+            requirement=row.id,
+            level=row.level(stated),
+            basis=row.basis(stated),
+            revision=revision,
+            says=row.says,
+            spec=row.url(stated),
+            **known,
+        )
 
     @property
     def family(self) -> str:
@@ -168,17 +182,23 @@ def in_order(results: Iterable[Result]) -> tuple[Result, ...]:
     )
 
 
-def grouped(results: Iterable[Result], *outcomes: Outcome) -> Iterator[list[Result]]:
-    """The findings of these outcomes, those of one requirement together, worst first.
+def looks_at_all(result: Result) -> bool:
+    """Whether this is of the look at every message, which tells what others have told and names no tool."""
+    return LAST in result.node
 
-    What the look at every message tells is left out where another check has told it.
-    """
+
+def told_once(results: Iterable[Result], *outcomes: Outcome) -> list[Result]:
+    """The findings of these outcomes, without what the look at every message tells again after others."""
+    found = [one for one in results if one.outcome in outcomes]
+    told = {(one.requirement, one.revision) for one in found if not looks_at_all(one)}
+    return [one for one in found if not looks_at_all(one) or (one.requirement, one.revision) not in told]
+
+
+def grouped(results: Iterable[Result], *outcomes: Outcome) -> Iterator[list[Result]]:
+    """The findings of these outcomes (`told_once`), those of one requirement together, worst first."""
     groups: dict[tuple[int, str], list[Result]] = {}
-    found = [result for result in results if result.outcome in outcomes]
-    told = {(one.requirement, one.revision) for one in found if LAST not in one.node}
-    for result in found:
-        if LAST not in result.node or (result.requirement, result.revision) not in told:
-            groups.setdefault((-ORDER.index(result.outcome), result.requirement), []).append(result)
+    for result in told_once(results, *outcomes):
+        groups.setdefault((-ORDER.index(result.outcome), result.requirement), []).append(result)
     for key in sorted(groups, key=lambda key: key[0]):
         yield groups[key]
 

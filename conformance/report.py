@@ -18,7 +18,7 @@ from conformance.document import Result, in_order
 from conformance.redaction import redacted, without
 from conformance.sandbox import SECRET
 from conformance.surface import PROFILES, Settings, Subject, Surface
-from conformance.verdict import ORDER, Outcome
+from conformance.verdict import ORDER, Blocked, Finding, Outcome
 from conformance.wire import Line, named, shorten
 
 WIDTH = 110
@@ -41,6 +41,13 @@ class Evidence:
     got: str = ""
     lines: tuple[Line, ...] = ()
     stderr: str = ""
+
+
+def evidence_of(what: Finding | Blocked) -> Evidence:
+    """What a check has told."""
+    if isinstance(what, Finding):
+        return Evidence(what.expected, what.got, what.lines)
+    return Evidence(got=what.reason, lines=what.lines, stderr=what.stderr)
 
 
 def without_credentials(evidence: Evidence, hidden: Sequence[str]) -> Evidence:

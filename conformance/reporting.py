@@ -29,6 +29,7 @@ from conformance.report import (
     Evidence,
     again,
     crash_text,
+    evidence_of,
     finding_lines,
     held_back_line,
     known_lines,
@@ -93,15 +94,10 @@ def pytest_runtest_makereport(
 def _judged(item: pytest.Item, report: pytest.TestReport, error: BaseException | None) -> Result:
     """What became of a check, by one of the errors it told."""
     row = _judged_row(item, error)
-    revision = _revision(item, row)
-    result = Result(
+    result = Result.of(
+        row,
+        revision_of(item),
         node=item.nodeid,
-        requirement=row.id,
-        level=row.level(revision),
-        basis=row.basis(revision),
-        revision=revision_of(item),
-        says=row.says,
-        spec=row.url(revision),
         outcome=_outcome(item, report, error, row),
         tool=getattr(error, "tool", "") or tool_name(item),
         reason=_reason(report, error),
@@ -150,12 +146,6 @@ def _cited(item: pytest.Item) -> list[str]:
     return [str(id) for mark in item.iter_markers("requirement") for id in mark.args]
 
 
-def _revision(item: pytest.Item, row: catalogue.Requirement) -> str:
-    """The item's revision, or one in which the rule holds."""
-    revision = revision_of(item)
-    return revision if row.holds_in(revision) else row.revisions[-1]
-
-
 def _outcome(
     item: pytest.Item, report: pytest.TestReport, error: BaseException | None, row: catalogue.Requirement
 ) -> Outcome:
@@ -170,15 +160,13 @@ def _outcome(
     strict, pedantic = value(item.config, "strict"), value(item.config, "pedantic")
     if error.advisory and not pedantic:
         return Outcome.INFORMED
-    return loudness(row, _revision(item, row), strict=strict, pedantic=pedantic)
+    return loudness(row, row.stated_in(revision_of(item)), strict=strict, pedantic=pedantic)
 
 
 def _evidence(error: BaseException | None) -> Evidence | None:
     """What to show; None for a mistake of ours."""
-    if isinstance(error, Finding):
-        return Evidence(error.expected, error.got, error.lines)
-    if isinstance(error, Blocked):
-        return Evidence(got=error.reason, lines=error.lines, stderr=error.stderr)
+    if isinstance(error, Finding | Blocked):
+        return evidence_of(error)
     return Evidence(got=str(error)) if isinstance(error, CannotStart) else None
 
 

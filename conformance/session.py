@@ -470,9 +470,10 @@ class Session:
                 del self._answers[key]
 
     @property
-    def last_said(self) -> str:
-        """The last line of the server's."""
-        return next((line.text for line in reversed(self.lines) if not line.sent), "")
+    def flood(self) -> Flood:
+        """What the server has written, where that is too much."""
+        last = next((line.text for line in reversed(self.lines) if not line.sent), "")
+        return Flood(len(self.lines), self.process.stderr, self.size, last)
 
     def is_answered(self, request: Line) -> bool:
         """Whether the answer to a request that `send` has sent is there, and not yet taken."""
@@ -482,7 +483,7 @@ class Session:
         if not self.closed and len(meanwhile) > FLOOD_LINES_IN_VAIN:
             self._give_up()
         if self.flooded:
-            return Flood(len(self.lines), self.process.stderr, self.size, self.last_said)
+            return self.flood
         if self.closed:
             return Closed(self.process.wait(1.0), self.process.stderr)
         self.silent = True

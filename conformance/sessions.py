@@ -198,10 +198,13 @@ class Sessions:
         fault = blocked.fault
         if blocked.others or not isinstance(fault, Flood | Closed):
             return False
-        is_end = isinstance(fault, Closed)
-        cause = (blocked.tool, fault.exit_code, fault.stderr) if isinstance(fault, Closed) else FLOOD
+        cause: Any = FLOOD
+        most = 1
+        if isinstance(fault, Closed):
+            cause = blocked.tool, fault.exit_code, fault.stderr
+            most = 1 if blocked.tool else MOST_ALIKE
         self._ends[cause] += 1
-        return self._ends[cause] > (MOST_ALIKE if is_end and not blocked.tool else 1)
+        return self._ends[cause] > most
 
     def close(self) -> None:
         """End every process."""

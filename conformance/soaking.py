@@ -18,7 +18,7 @@ from conformance.collection import probed
 from conformance.document import Result, verdict_line
 from conformance.options import settings, validate, value, wanted_revisions
 from conformance.report import (
-    Evidence,
+    evidence_of,
     finding_text,
     held_back_line,
     subject_lines,
@@ -28,7 +28,7 @@ from conformance.server import Server
 from conformance.soak import Soak, Told
 from conformance.surface import Subject
 from conformance.tree import end_run, terminable
-from conformance.verdict import Blocked, Finding, Outcome, loudness
+from conformance.verdict import Blocked, Outcome, loudness
 from conformance.wire import shorten
 
 ON_A_TERMINAL, ELSEWHERE = 0.2, 60.0
@@ -109,21 +109,10 @@ class Soaking:
     def _tell(self, config: pytest.Config, spoken: str, told: Told) -> None:
         """Show a finding in full."""
         row = catalogue.requirement(told.what.requirement or "lifecycle.initialize.responds")
-        revision = spoken if row.holds_in(spoken) else row.revisions[-1]
-        outcome = _outcome(config, told, row, revision)
-        result = Result(
-            node="soak",
-            requirement=row.id,
-            level=row.level(revision),
-            basis=row.basis(revision),
-            revision=spoken,
-            says=row.says,
-            spec=row.url(revision),
-            outcome=outcome,
-            tool=told.tool,
-        )
+        outcome = _outcome(config, told, row, row.stated_in(spoken))
+        result = Result.of(row, spoken, node="soak", outcome=outcome, tool=told.tool)
         self._results.append(result)
-        _say(["", f"call {told.number:,}: {finding_text(result, _evidence(told), '')}", ""])
+        _say(["", f"call {told.number:,}: {finding_text(result, evidence_of(told.what), '')}", ""])
 
 
 def _outcome(config: pytest.Config, told: Told, row: catalogue.Requirement, revision: str) -> Outcome:
@@ -133,13 +122,6 @@ def _outcome(config: pytest.Config, told: Told, row: catalogue.Requirement, revi
     if told.what.advisory and not pedantic:
         return Outcome.INFORMED
     return loudness(row, revision, strict=strict, pedantic=pedantic)
-
-
-def _evidence(told: Told) -> Evidence:
-    what = told.what
-    if isinstance(what, Finding):
-        return Evidence(what.expected, what.got, what.lines)
-    return Evidence(got=what.reason, lines=what.lines, stderr=what.stderr)
 
 
 def _not_called(soak: Soak) -> Iterator[str]:

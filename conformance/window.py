@@ -102,7 +102,7 @@ class Window:
         """How the conversation ended; None if it goes on."""
         process = self.session.process
         if self.session.flooded:
-            return Flood(len(self.lines), process.stderr, self.session.size, self.session.last_said)
+            return self.session.flood
         return Closed(process.wait(1.0), process.stderr) if self.session.closed else None
 
     # Sending and waiting

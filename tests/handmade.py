@@ -14,15 +14,11 @@ REVISION = "2025-11-25"
 def result(requirement, outcome, check="test_x", tool="", revision=REVISION, **more):
     row = catalogue.requirement(requirement)
     name = f"{revision}-{tool.partition('<')[0]}" if tool else revision
-    return Result(
+    return Result.of(
+        row,
+        revision,
         node=f"conformance/suites/test_suite.py::{check}[{name}]",
-        requirement=requirement,
         requirements=more.pop("requirements", (requirement,)),
-        level=row.level(revision),
-        basis=row.basis(revision),
-        revision=revision,
-        says=row.says,
-        spec=row.url(revision),
         outcome=outcome,
         tool=tool,
         **more,

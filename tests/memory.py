@@ -20,7 +20,7 @@ from conformance.ecosystem import known_deviation
 from conformance.generation import NoExample
 from conformance.process import EOF, MAX_LINE, Splitter
 from conformance.report import (
-    Evidence,
+    evidence_of,
     finding_lines,
     finding_text,
     known_lines,
@@ -297,26 +297,17 @@ class Bench:
         revision = self.server.revision
         holding = [row for row in check.rows if row.holds_in(revision)] or list(check.rows[:1])
         row = catalogue.requirement(verdict.requirement) if verdict.requirement else holding[0]
-        told = revision if row.holds_in(revision) else row.revisions[-1]
         found = isinstance(verdict, Finding)
-        result = Result(
+        result = Result.of(
+            row,
+            revision,
             node=check.suite,
-            requirement=row.id,
-            level=row.level(told),
-            basis=row.basis(told),
-            revision=revision,
-            says=row.says,
-            spec=row.url(told),
-            outcome=loudness(row, told) if found else Outcome.BLOCKED,
+            outcome=loudness(row, row.stated_in(revision)) if found else Outcome.BLOCKED,
             tool=tool.name if tool is not None else "",
             reason=str(verdict),
             known=known_deviation(self.server, row.id, verdict),
         )
-        if found:
-            evidence = Evidence(verdict.expected, verdict.got, verdict.lines)
-        else:
-            evidence = Evidence(got=verdict.reason, lines=verdict.lines, stderr=verdict.stderr)
-        return replace(result, text=finding_text(result, evidence, "again"))
+        return replace(result, text=finding_text(result, evidence_of(verdict), "again"))
 
 
 def run_in_memory(script, revisions, chosen, examples=0, *, as_for_workers=True):

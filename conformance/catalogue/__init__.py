@@ -99,6 +99,10 @@ class Requirement:
         """Whether the rule exists in the revision."""
         return revision in self.revisions
 
+    def stated_in(self, revision: str) -> str:
+        """The revision, or where the rule does not exist in it the newest in which it does."""
+        return revision if self.holds_in(revision) else self.revisions[-1]
+
     def level(self, revision: str) -> str:
         """MUST, SHOULD or MAY; raises `KeyError` for a revision in which the rule does not hold."""
         return self.levels[revision]
