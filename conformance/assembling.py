@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
@@ -27,11 +27,17 @@ MOST_DEFINITION, MOST_DEFINITIONS = 100_000, 2_000_000
 
 @dataclass(frozen=True)
 class Course:
-    """How a run went: when it ``started``, how long it took, and why it ``ended`` early, if it did."""
+    """How a run went: when it ``started``, how long it took, and why it ``ended`` early, if it did.
+
+    ``not_run`` says how many checks of each chapter have not run, and ``outdated`` what in the baseline has
+    to be mended.
+    """
 
     started: datetime
     seconds: float
-    ended: str
+    ended: str = ""
+    not_run: Mapping[str, int] = field(default_factory=dict)
+    outdated: tuple[str, ...] = ()
 
 
 def assembled(
@@ -44,23 +50,33 @@ def assembled(
     """The report of a run."""
     settings = subject.settings
     hidden = credentials(settings.command, settings.env)
-    interfaces = tuple(_interface(one, settings, hidden) for one in subject.surfaces)
-    known = next((one for one in reversed(interfaces) if one.server), Interface(""))
+    command = tuple(without(word, hidden) for word in redacted(settings.command))
+    found = interfaces(subject)
+    known = next((one for one in reversed(found) if one.server), Interface(""))
     return Report(
         tool_version=tool_version(),
-        command=redacted(settings.command),
-        server=known.server or shlex.join(redacted(settings.command)),
+        command=command,
+        server=known.server or shlex.join(command),
         version=known.version,
         started=course.started.isoformat(timespec="seconds"),
         seconds=round(course.seconds, 2),
         source=source(settings),
-        revisions=interfaces,
+        revisions=found,
         options=_shown(options, hidden),
         ended=course.ended,
         results=in_order(replace(one, tool=_name(one.tool)) for one in results),
         not_called=tuple(map(_name, held_back(subject))),
         notices=tuple(notices),
+        not_run=course.not_run,
+        outdated=course.outdated,
     )
+
+
+def interfaces(subject: Subject) -> tuple[Interface, ...]:
+    """What the server offered in each revision, without credentials."""
+    settings = subject.settings
+    hidden = credentials(settings.command, settings.env)
+    return tuple(_interface(one, settings, hidden) for one in subject.surfaces)
 
 
 def tool_version() -> str:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 
 import pytest
 
 from conformance.baseline import Baseline, Seen, complaints
-from conformance.document import Result, grouped
+from conformance.document import Result
 from conformance.options import baseline
 from conformance.surface import Subject
 from conformance.verdict import Outcome
-from conformance.wire import named
 
 BASELINE = pytest.StashKey[Baseline | None]()
 
@@ -43,12 +41,3 @@ def seen(subject: Subject, results: list[Result]) -> Seen:
 def out_of_date(config: pytest.Config, subject: Subject, results: list[Result]) -> list[str]:
     """What in the baseline has to be mended."""
     return list(complaints(known_findings(config), seen(subject, results), date.today()))
-
-
-def excused_lines(results: Sequence[Result]) -> Iterator[str]:
-    """The known findings, a line for each rule and reason."""
-    for group in grouped(results, Outcome.KNOWN):
-        for reason in dict.fromkeys(one.baseline for one in group):
-            tools = dict.fromkeys(named(one.tool) for one in group if one.baseline == reason and one.tool)
-            about = f" ({', '.join(tools)})" if tools else ""
-            yield f"known: {group[0].requirement}{about}: {named(reason, 300) or 'no reason is given'}"

@@ -128,7 +128,10 @@ def names_in(server: Server, session: Session) -> State:
     """The names on each list, and no contents."""
     methods = [f"{feature}/list" for feature in ("tools", "prompts", "resources") if server.declares(feature)]
     walks = [session.walk(method, LISTS[method][1]) for method in methods]
-    return State({LISTS[one.method][0]: frozenset(one.names()) for one in walks if not one.trouble}, {})
+    return State(
+        {LISTS[one.method][0]: frozenset(one.names()) for one in walks if not (one.trouble or one.left_out)},
+        {},
+    )
 
 
 def state_in(server: Server, session: Session) -> State:

@@ -56,6 +56,21 @@ def checked() -> Mapping[str, tuple[Check, ...]]:
     return {id: tuple(some) for id, some in found.items()}
 
 
+@cache
+def _families() -> Mapping[tuple[str, str], str]:
+    cited = {(one.suite, one.name): one.requirements[:1] for one in checks()}
+    return {check: id.partition(".")[0] for check, ids in cited.items() for id in ids}
+
+
+def family_of(node: str) -> str:
+    """The family of what a check cites first, by pytest's id of the check; lifecycle if it is none of these.
+
+    A server that could not be probed has checks of its own, on the lifecycle.
+    """
+    path, _, name = node.partition("[")[0].rpartition("::")
+    return _families().get((path.rpartition("/")[2], name), "lifecycle")
+
+
 def _checks_in(suite: str, module: ast.Module) -> Iterator[Check]:
     for node in module.body:
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):

@@ -15,10 +15,12 @@ import pytest
 
 from conformance import catalogue, revisions
 from conformance.checks import checked, suites_directory
+from conformance.options import told
 from conformance.process import CannotStart
 from conformance.transcript import BadTranscript
 
 if TYPE_CHECKING:
+    from conformance.client_configs import Config, Entry
     from conformance.document import Report
 
 USAGE_ERROR = 4
@@ -37,10 +39,12 @@ ISOLATED = (
 """Pytest's options for a run that no project's configuration touches; no check has an assert to rewrite."""
 SOAKED = (
     *("revision", "timeout", "start-timeout", "cwd", "seed", "transcripts", "max-line", "max-tools"),
-    *("env", "call", "example"),
+    *("env", "call", "example", "report"),
     *FLAGS,
 )
 """The options of a run that a soak has too."""
+EXAMINED = ("start-timeout", "env", "cwd", "inherit-home")
+"""The options of a run that an examination has too."""
 DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?")
 SOAKING = ("--capture=no", "-p", "no:hypothesispytest")
 """Pytest's options for a soak, in which it runs no tests."""
@@ -80,16 +84,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> Parser:
     parser = Parser(prog="mcp-conformance", description="Conformance tests for MCP servers over stdio.")
-    actions = parser.add_subparsers(metavar="run|baseline|compare|soak|list|explain|replay", required=True)
+    names = "init|run|doctor|baseline|compare|soak|list|explain|replay"
+    actions = parser.add_subparsers(metavar=names, required=True)
+    init = actions.add_parser(
+        "init",
+        help="write pytest's configuration and a CI workflow for a server's repository",
+        usage="%(prog)s [DIR] [-- COMMAND [ARGUMENTS ...]]",
+    )
+    init.add_argument("folder", nargs="?", type=Path, default=Path(), metavar="DIR")
+    init.set_defaults(action=_init)
     run = actions.add_parser(
         "run",
         help="put a server under the suites",
-        usage="%(prog)s [options] [pytest's options] -- COMMAND [ARGUMENTS ...]",
+        usage="%(prog)s [options] [pytest's options] (-- COMMAND [ARGUMENTS ...] | --config FILE)",
         allow_abbrev=False,
     )
     for name in (*PASSED_ON, *REPEATED, *FLAGS):
         _add_option(run, name)
+    run.add_argument("--config", type=Path, metavar="FILE", help="a client's mcp.json, which names servers")
+    run.add_argument("--server", action="append", default=[], metavar="NAME", help="which of them")
+    run.add_argument("--all", action="store_true", help="all of them, one after the other")
+    run.add_argument("--tell", type=Path, help=argparse.SUPPRESS)
     run.set_defaults(action=_run)
+    doctor = actions.add_parser(
+        "doctor",
+        help="find out why a server does not start",
+        usage="%(prog)s [options] -- COMMAND [ARGUMENTS ...]",
+        allow_abbrev=False,
+    )
+    for name in EXAMINED:
+        _add_option(doctor, name)
+    doctor.set_defaults(action=_doctor)
     baseline = actions.add_parser("baseline", help="keep a file of known findings")
     update = baseline.add_subparsers(metavar="update", required=True).add_parser(
         "update",
@@ -143,20 +168,108 @@ def _parser() -> Parser:
 
 
 def _add_option(parser: argparse.ArgumentParser, name: str) -> None:
-    help_ = f"see pytest --help, --mcp-{name}"
+    metavar, help_ = told(name)
     if name in REPEATED:
-        parser.add_argument(f"--{name}", action="append", default=[], help=help_)
+        parser.add_argument(f"--{name}", metavar=metavar, action="append", default=[], help=help_)
     elif name in FLAGS:
         parser.add_argument(f"--{name}", action="store_true", help=help_)
     else:
-        parser.add_argument(f"--{name}", help=help_)
+        parser.add_argument(f"--{name}", metavar=metavar, help=help_)
+
+
+def _init(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
+    from conformance.assembling import tool_version  # noqa: PLC0415
+    from conformance.initialising import CannotTell, initialised  # noqa: PLC0415
+    from conformance.recognising import Unreadable  # noqa: PLC0415
+
+    _no_more(rest, None)
+    if not options.folder.is_dir():
+        raise Mistake(f"init: no such directory: {options.folder}")
+    try:
+        for line in initialised(options.folder.resolve(), command, tool_version()):
+            print(line)  # noqa: T201
+    except (CannotTell, Unreadable, OSError) as error:
+        raise Mistake(f"init: {error}") from error
+    return 0
 
 
 def _run(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
+    if options.config is not None:
+        return _run_configured(options, rest, command)
+    if options.all or options.server:
+        raise Mistake("run: --all and --server choose from a client's configuration: --config FILE")
     if not command:
         raise Mistake("run: which server? mcp-conformance run [options] -- COMMAND [ARGUMENTS ...]")
     _no_stray(rest, "run")
-    return int(pytest.main([*_words(options, command), *rest, *QUIET]))
+    return _tested(_words(options, command), rest)
+
+
+def _tested(words: Sequence[str], rest: Sequence[str], *plugins: object) -> int:
+    """Run pytest on a server, with a line that says what it does just now; its exit status."""
+    from conformance.ticker import Ticking  # noqa: PLC0415
+
+    return int(pytest.main([*words, *rest, *QUIET], plugins=[Ticking(), *plugins]))
+
+
+def _run_configured(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
+    from conformance.client_configs import BadConfig, NotTested, read  # noqa: PLC0415
+
+    if command:
+        raise Mistake("run: --config names the server already; take out what stands behind --")
+    _no_stray(rest, "run")
+    try:
+        config = read(options.config)
+        names = _chosen(config, options)
+        if options.all or len(names) > 1:
+            return _run_each(config, names, options, rest)
+        return _run_one(config.entry(names[0], _given(options)), options, rest)
+    except BadConfig as error:
+        raise Mistake(f"run: {options.config}: {error}") from error
+    except NotTested as reason:
+        raise Mistake(f"run: {options.config}: {names[0]} cannot be tested: {reason}") from reason
+
+
+def _chosen(config: Config, options: argparse.Namespace) -> list[str]:
+    """The names of the servers to test."""
+    names = list(config.servers)
+    listed = ", ".join(names)
+    unknown = next((name for name in options.server if name not in names), None)
+    if unknown is not None:
+        raise Mistake(f"run: {options.config}: no server {unknown!r} in it; it has {listed}")
+    if options.server:
+        return list(dict.fromkeys(options.server))
+    if options.all or len(names) == 1:
+        return names
+    raise Mistake(f"run: {options.config}: --server NAME or --all? It has {listed}")
+
+
+def _given(options: argparse.Namespace) -> frozenset[str]:
+    """The names of the environment variables that the user gives the server."""
+    return frozenset(text.partition("=")[0] for text in options.env)
+
+
+def _run_one(entry: Entry, options: argparse.Namespace, rest: Sequence[str]) -> int:
+    from conformance.several import Teller  # noqa: PLC0415
+
+    options.env = [*(f"{name}={content}" for name, content in entry.env.items()), *options.env]
+    options.cwd = options.cwd or entry.cwd
+    plugins = [Teller(options.tell)] if options.tell else []
+    return _tested(_words(options, list(entry.command)), rest, *plugins)
+
+
+def _run_each(config: Config, names: Sequence[str], options: argparse.Namespace, rest: Sequence[str]) -> int:
+    from conformance.several import Plan, prefixed, tested, with_files  # noqa: PLC0415
+
+    if options.baseline:
+        raise Mistake("run: a baseline belongs to one server: choose it with --server NAME")
+
+    def words(name: str, prefix: str) -> list[str]:
+        files = [prefixed(path, prefix) for path in options.report]
+        mine = argparse.Namespace(**{**vars(options), "report": files})
+        return [*_given_words(mine), f"--config={config.path}", f"--server={name}", *with_files(rest, prefix)]
+
+    plan = Plan(config, tuple(names), frozenset(options.server), _given(options))
+    return tested(plan, words)
 
 
 def _no_stray(rest: Sequence[str], action: str) -> None:
@@ -180,19 +293,25 @@ def _update_baseline(options: argparse.Namespace, rest: Sequence[str], command: 
     except BadBaseline as error:
         raise Mistake(f"{action}: {error}") from error
     plugin = Updating(path.absolute(), known)
-    status = int(pytest.main([*_words(options, command), *rest, *QUIET], plugins=[plugin]))
+    status = _tested(_words(options, command), rest, plugin)
     return 0 if plugin.is_written else status
 
 
 def _words(options: argparse.Namespace, command: list[str]) -> list[str]:
     """Pytest's words for a server and its options."""
-    words = [str(suites_directory()), *ISOLATED, f"--mcp-conformance-server={json.dumps(command)}"]
+    server = f"--mcp-conformance-server={json.dumps(command)}"
+    return [str(suites_directory()), *ISOLATED, server, *_given_words(options, "mcp-")]
+
+
+def _given_words(options: argparse.Namespace, prefix: str = "") -> list[str]:
+    """The options that were given, as words."""
+    words = []
     for name in (*PASSED_ON, *REPEATED, *FLAGS):
         given = getattr(options, name.replace("-", "_"), None)
         if given is True:
-            words.append(f"--mcp-{name}")
+            words.append(f"--{prefix}{name}")
         elif given:
-            words += [f"--mcp-{name}={one}" for one in (given if name in REPEATED else [given])]
+            words += [f"--{prefix}{name}={one}" for one in (given if name in REPEATED else [given])]
     return words
 
 
@@ -214,6 +333,15 @@ def _report_in(path: Path) -> Report:
         return read(path.read_text(encoding="utf-8"))
     except (BadReport, OSError, UnicodeDecodeError) as error:
         raise Mistake(f"compare: {path}: {error}") from error
+
+
+def _doctor(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
+    from conformance.doctoring import Doctoring  # noqa: PLC0415
+
+    _no_more(rest, None)
+    if not command:
+        raise Mistake("doctor: which server? mcp-conformance doctor [options] -- COMMAND [ARGUMENTS ...]")
+    return int(pytest.main([*_words(options, command), *SOAKING, *QUIET], plugins=[Doctoring()]))
 
 
 def _soak(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:

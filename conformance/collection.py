@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
+from traceback import format_exc
 from types import ModuleType
 from typing import Any
 
@@ -31,7 +33,8 @@ from conformance.checks import PACKAGE, PLACES, checked, suites_directory
 from conformance.dialects import Unjudgeable
 from conformance.generation import NoExample
 from conformance.options import selected, settings, wanted_revisions
-from conformance.process import CannotStart
+from conformance.process import CannotStart, OnWait
+from conformance.revisions import LATEST_HANDSHAKE
 from conformance.sandbox import Sandbox
 from conformance.server import Server
 from conformance.surface import Settings, Subject, Surface, Trouble, probe_all
@@ -45,8 +48,10 @@ SUBJECT = pytest.StashKey[Subject]()
 SANDBOX = pytest.StashKey[Sandbox]()
 SERVERS = pytest.StashKey[dict[str, Server]]()
 BEGUN = pytest.StashKey[float]()
-LET_GO = pytest.StashKey[int]()
+NOTED = pytest.StashKey[Counter[str]]()
 OUTLIVED = pytest.StashKey[int]()
+ON_WAIT = pytest.StashKey[OnWait]()
+MISTAKE = pytest.StashKey[str]()
 COMMON = pytest.StashKey[dict[str, Any]]()
 REASON_SHOWN = 1000
 WHOLE = pytest.StashKey[bool]()
@@ -69,13 +74,20 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if not wants_suites(config):
         return
     sandbox = config.stash[SANDBOX] = Sandbox()
-    chosen = replace(settings(config), sandbox=sandbox)
+    chosen = replace(settings(config), sandbox=sandbox, on_wait=config.stash.get(ON_WAIT, None))
     told = getattr(config, "workerinput", {}).get("mcp_surfaces")
     if told is not None:
         surfaces = tuple(Surface.from_json(text) for text in json.loads(told))
         config.stash[SUBJECT] = Subject(chosen, surfaces)
+        config.stash[MISTAKE] = config.workerinput["mcp_mistake"]  # type: ignore[attr-defined]
         return
-    config.stash[SUBJECT] = probed(config, chosen)
+    try:
+        config.stash[SUBJECT] = probed(config, chosen)
+    except (pytest.UsageError, pytest.exit.Exception):
+        raise
+    except Exception:  # noqa: BLE001  (it is ours, and told as a check that crashed)
+        config.stash[SUBJECT] = Subject(chosen, ())
+        config.stash[MISTAKE] = format_exc()
 
 
 def probed(config: pytest.Config, chosen: Settings) -> Subject:
@@ -83,13 +95,13 @@ def probed(config: pytest.Config, chosen: Settings) -> Subject:
     try:
         subject = probe_all(chosen, wanted_revisions(config))
     except CannotStart as error:
-        raise pytest.UsageError(f"{error} (from --mcp-server)") from error
+        raise pytest.UsageError(f"{error} (mcp-conformance doctor -- COMMAND tells more)") from error
     if all(surface.refused for surface in subject.surfaces):
         asked = ", ".join(surface.revision for surface in subject.surfaces)
-        offered = subject.surfaces[0].refused
+        offered = named(subject.surfaces[0].refused)
         raise pytest.UsageError(f"--mcp-revision: the server does not speak {asked}; it offers {offered}")
     if mistake := subject.mistake():
-        raise pytest.UsageError(f"--mcp-example: {mistake}")
+        raise pytest.UsageError(f"--mcp-example: {named(mistake, REASON_SHOWN)}")
     return subject
 
 
@@ -99,6 +111,7 @@ def pytest_configure_node(node: Any) -> None:
     if SUBJECT in node.config.stash:
         surfaces = node.config.stash[SUBJECT].surfaces
         node.workerinput["mcp_surfaces"] = json.dumps([surface.to_json() for surface in surfaces])
+        node.workerinput["mcp_mistake"] = node.config.stash.get(MISTAKE, "")
 
 
 # Collecting --------------------------------------------------------------------------------------
@@ -140,6 +153,31 @@ class TroubleItem(pytest.Item):
         return self.path, 0, self.name
 
 
+class Mistake(Exception):  # noqa: N818
+    """We made a mistake when the server was probed; the text is the last line of the traceback."""
+
+
+class MistakeItem(pytest.Item):
+    """A mistake of ours that keeps all rules from being exercised, as one item that crashes."""
+
+    def __init__(self, *, traceback: str, revision: str, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.traceback, self.revision = traceback, revision
+        self.add_marker(pytest.mark.requirement("lifecycle.initialize.responds"))
+
+    def runtest(self) -> None:
+        """Say what happened when the server was probed."""
+        raise Mistake(self.traceback.strip().rpartition("\n")[2])
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:  # noqa: ARG002
+        """The traceback of the mistake, not of this item."""
+        return self.traceback
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Where pytest says this item stands."""
+        return self.path, 0, self.name
+
+
 class SuiteDirectory(pytest.Directory):
     """The built-in suites."""
 
@@ -152,6 +190,11 @@ class SuiteDirectory(pytest.Directory):
     def collect(self) -> Iterator[pytest.Collector | pytest.Item]:
         """The troubles met while probing, then every suite if there is a server to check."""
         subject = self.config.stash[SUBJECT]
+        if mistake := self.config.stash.get(MISTAKE, ""):
+            wanted = wanted_revisions(self.config)
+            revision = LATEST_HANDSHAKE if wanted == ("latest",) else wanted[0]
+            node, name = "conformance/suites::crashed", "crashed"
+            yield MistakeItem.from_parent(self, name=name, nodeid=node, traceback=mistake, revision=revision)
         for surface in subject.surfaces:
             for trouble in surface.troubles:
                 name = f"blocked[{surface.revision}-{trouble.name}]"
@@ -262,7 +305,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def _is_selected(item: pytest.Item, patterns: list[tuple[frozenset[str], str]]) -> bool:
-    if not is_ours(item) or isinstance(item, TroubleItem):
+    if not is_ours(item) or isinstance(item, TroubleItem | MistakeItem):
         return True
     cited = set(_cited(item))
     return any(cited & ids and (not tool or tool == tool_name(item)) for ids, tool in patterns)
@@ -276,7 +319,11 @@ def tool_name(item: pytest.Item) -> str:
 
 def revision_of(item: pytest.Item) -> str:
     """The revision an item runs in."""
-    return item.revision if isinstance(item, TroubleItem) else str(_params(item).get("revision", ""))
+    return (
+        item.revision
+        if isinstance(item, TroubleItem | MistakeItem)
+        else str(_params(item).get("revision", ""))
+    )
 
 
 def _params(item: pytest.Item) -> dict[str, Any]:
@@ -309,12 +356,26 @@ def _expect_time(item: pytest.Item) -> None:
         server_for(item.config, revision_of(item)).charge("time", Blocked(reason))
 
 
-def newly_let_go(config: pytest.Config) -> int:
-    """How many of the server's lines were not kept, but for those that were told already."""
+def newly_noted(config: pytest.Config) -> dict[str, int]:
+    """How many of the server's lines were not kept, and how many repeat a member, since it was told last."""
     servers = config.stash.get(SERVERS, {}).values()
-    found = sum(session.lines.let_go for server in servers for session in server.sessions)
-    told, config.stash[LET_GO] = config.stash.get(LET_GO, 0), found
-    return found - told
+    lines = [session.lines for server in servers for session in server.sessions]
+    found = Counter(let_go=sum(one.let_go for one in lines), repeats=sum(one.repeats for one in lines))
+    told, config.stash[NOTED] = config.stash.get(NOTED, Counter()), found
+    return dict(found - told)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+    """Leave out the frames of an interrupted run that have no line; pytest stumbles over them."""
+    excinfo.traceback = excinfo.traceback.filter(_has_line)
+
+
+def _has_line(entry: Any) -> bool:
+    try:
+        return entry.lineno is not None
+    except TypeError:
+        return False
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -303,7 +303,7 @@ class Confirmation:
     def _keep(self, lines: Sequence[Line], which: str = "") -> str:
         """Write a conversation down for ``mcp-conformance replay``: the file, or why there is none."""
         settings = self.server.settings
-        transcript = Transcript(settings.command, self.server.revision, self.name, tuple(lines))
+        transcript = Transcript(settings.command, self.server.revision, self.name, tuple(lines), settings.env)
         try:
             return str(transcript.keep(settings.transcripts, f"{self.name}{which}"))
         except OSError as error:

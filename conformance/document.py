@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,8 @@ from conformance.verdict import ORDER, UNTESTED, Outcome
 
 FINDINGS = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED, Outcome.KNOWN, Outcome.INFORMED)
 """The outcomes that say something against the server, the worst first."""
+TIME_IS_UP = "(--mcp-max-time)"
+"""What the check says that is blocked because all checks together took too long."""
 TESTED, REFUSED, DEAD = "tested", "refused", "dead"
 """What became of a revision: it was tested, the server does not speak it, or no conversation came about."""
 
@@ -113,8 +115,10 @@ class Report:
     """A run.  ``command`` and ``options`` are without credentials; ``started`` is in ISO 8601, in UTC.
 
     ``source`` is the file of the project that the command starts, or else one that describes the project.
-    ``ended`` says why a run ended before all checks had run; it is empty if they have.  ``results`` are in
-    the order of the specification's chapters.  ``notices`` say what was not tested, or not kept, and why.
+    ``ended`` says why a run ended before all checks had run, and ``not_run`` how many of each chapter have
+    not; both are empty if all have.  ``results`` are in the order of the specification's chapters.
+    ``notices`` say what was not tested, or not kept, and why, and ``outdated`` what in the baseline has to be
+    mended.
     """
 
     tool_version: str
@@ -130,6 +134,8 @@ class Report:
     results: tuple[Result, ...] = ()
     not_called: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
+    not_run: Mapping[str, int] = field(default_factory=dict)
+    outdated: tuple[str, ...] = ()
 
     @property
     def counts(self) -> Mapping[Outcome, int]:
@@ -145,9 +151,14 @@ class Report:
         return {family: _counted(some) for family, some in found.items()}
 
     @property
+    def judged(self) -> tuple[Result, ...]:
+        """The results, but for those of checks that came too late."""
+        return tuple(one for one in self.results if not self._came_too_late(one))
+
+    @property
     def findings(self) -> tuple[Result, ...]:
         """What says something against the server."""
-        return tuple(one for one in self.results if one.outcome in FINDINGS)
+        return tuple(one for one in self.judged if one.outcome in FINDINGS)
 
     @property
     def known(self) -> Mapping[str, tuple[str, ...]]:
@@ -160,15 +171,55 @@ class Report:
 
     @property
     def status(self) -> str:
-        """``failed``, ``crashed``, ``untested`` or ``passed``, or else ``unfinished``."""
-        found = status(self.results)
-        return "unfinished" if found == "passed" and self.ended else found
+        """``failed``, ``crashed``, ``unfinished``, ``untested`` or ``passed``: the first that is true."""
+        outcomes = {one.outcome for one in self.judged}
+        if outcomes & {Outcome.FAILED, Outcome.BLOCKED}:
+            return "failed"
+        if Outcome.CRASHED in outcomes:
+            return "crashed"
+        if self.ended:
+            return "unfinished"
+        if outcomes <= set(UNTESTED):
+            return "untested"
+        return "failed" if self.outdated else "passed"
+
+    def _came_too_late(self, one: Result) -> bool:
+        """Whether a check was blocked or skipped only because the run was over."""
+        return TIME_IS_UP in self.ended and one.reason.startswith(self.ended)
+
+    @property
+    def headline(self) -> str:
+        """The run in a few words."""
+        new = "new " if Outcome.KNOWN in self.counts else ""
+        said = {
+            "failed": f"does not conform: {self._failure}",
+            "crashed": "not tested in full, through a mistake in this tool: please report it",
+            "unfinished": "",
+            "untested": "nothing was tested",
+            "passed": f"no {new}rule found broken",
+        }[self.status]
+        if self.status == "failed" and not self.counts.keys() & {Outcome.FAILED, Outcome.BLOCKED}:
+            said = f"no {new}rule found broken, but the baseline is out of date"
+        return "; ".join(filter(None, (said, self._shortfall)))
+
+    @property
+    def _failure(self) -> str:
+        rules = broken_rules(self.results)
+        return f"{rules} rule{'s' if rules != 1 else ''} broken" if rules else "could not be tested in full"
+
+    @property
+    def _shortfall(self) -> str:
+        """That not all checks have run, and why."""
+        missing = sum(self.not_run.values())
+        run = {one.node for one in self.judged}
+        many = f", {missing} of {missing + len(run)} checks did not run" if missing else ""
+        return f"not finished: {self.ended}{many}" if self.ended else ""
 
     @property
     def verdict(self) -> str:
         """The run in one sentence."""
-        line = verdict_line(self.results)
-        return f"not finished: {line}" if self.status == "unfinished" else line
+        said = ", ".join(f"{number} {outcome.value}" for outcome, number in self.counts.items())
+        return f"{self.headline} ({said or 'no checks'})"
 
 
 def in_order(results: Iterable[Result]) -> tuple[Result, ...]:
@@ -211,33 +262,9 @@ def alike(group: Iterable[Result]) -> list[list[Result]]:
     return list(cases.values())
 
 
-def status(results: Sequence[Result]) -> str:
-    """``failed``, ``crashed``, ``untested`` or ``passed``."""
-    counts = _counted(results)
-    if Outcome.FAILED in counts or Outcome.BLOCKED in counts:
-        return "failed"
-    if Outcome.CRASHED in counts:
-        return "crashed"
-    return "untested" if all(outcome in UNTESTED for outcome in counts) else "passed"
-
-
 def broken_rules(results: Iterable[Result]) -> int:
     """How many rules failed."""
     return len({one.requirement for one in results if one.outcome is Outcome.FAILED})
-
-
-def verdict_line(results: Sequence[Result]) -> str:
-    """The run in one sentence."""
-    counts = _counted(results)
-    said = ", ".join(f"{number} {outcome.value}" for outcome, number in counts.items())
-    rules = broken_rules(results)
-    broken = f"{rules} rule{'s' if rules != 1 else ''} broken" if rules else "could not be tested in full"
-    return {
-        "failed": f"does not conform: {broken} ({said})",
-        "crashed": f"not tested in full, through a mistake in this tool: please report it ({said})",
-        "untested": f"nothing was tested ({said or 'no checks'})",
-        "passed": f"no {'new ' if Outcome.KNOWN in counts else ''}rule found broken ({said})",
-    }[status(results)]
 
 
 def _counted(results: Iterable[Result]) -> dict[Outcome, int]:

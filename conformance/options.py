@@ -57,7 +57,7 @@ _VALUES = (
     ("seed", "NUMBER", "where the fuzzer's choices start", "0"),
     ("max-line", "MEGABYTES", "how long a line may be that is read", "16"),
     ("max-time", "SECONDS", "how long the checks may take, all together", "3600"),
-    ("max-tools", "NUMBER", "how many of the listed tools are tested, the first ones", "500"),
+    ("max-tools", "NUMBER", "how many of the listed tools are tested, the first ones", "250"),
     ("baseline", "FILE", "a file of known findings, which do not fail (mcp-conformance baseline)", "none"),
     ("transcripts", "DIR", "where a fuzzed failure's conversation is written", ".mcp-conformance"),
     ("failing-tool", "'NAME JSON'", "a tool call that fails inside the tool", "none"),
@@ -83,6 +83,15 @@ _FLAGS = (
     ("strict", "a SHOULD that is broken fails"),
     ("pedantic", "judge rules without a keyword (prose, example, json-rpc, derived) as if they had one"),
 )
+
+
+def told(name: str) -> tuple[str, str]:
+    """What stands for an option's value in a help text, and the help, as the command tells them."""
+    values = {value: (metavar, f"{help_} (default: {default})") for value, metavar, help_, default in _VALUES}
+    lists = {list_: (metavar, help_) for list_, metavar, help_ in _LISTS}
+    flags = {flag: ("", help_) for flag, help_ in _FLAGS}
+    metavar, help_ = (values | lists | flags)[name]
+    return metavar, help_.replace("--mcp-", "--")
 
 
 def _dest(name: str) -> str:
@@ -140,7 +149,8 @@ def validate(config: pytest.Config) -> None:
     chosen = settings(config)
     program = chosen.command[0]
     if shutil.which(program, path=chosen.env.get("PATH")) is None and not _is_program(chosen, program):
-        raise pytest.UsageError(f"--mcp-server: no such program, or not executable: {program}")
+        what = f"no such program, or not executable: {program}"
+        raise pytest.UsageError(f"--mcp-server: {what} (mcp-conformance doctor -- COMMAND tells more)")
     wanted_revisions(config)
     selected(config)
     baseline(config)

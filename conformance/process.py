@@ -30,6 +30,10 @@ AT_ONCE = 512
 """The bytes that a pipe takes whole wherever it takes any: POSIX's least PIPE_BUF."""
 
 
+OnWait = Callable[[float, float], None]
+"""Is told for how long something has been waited for, and for how long it will be: in seconds."""
+
+
 class CannotStart(Exception):  # noqa: N818
     """The command could not be started at all: it does not exist, or the system refused it."""
 
@@ -47,11 +51,13 @@ EOF: Final = End.EOF
 class Overlong:
     """A part of a line that has more bytes than are read.
 
-    ``head`` is how the line begins, empty if that was told already; ``size`` is how many bytes the part has.
+    ``head`` is how the line begins, empty if that was told already; ``size`` is how many bytes the part has,
+    and ``is_last`` says that the line ends with it.
     """
 
     head: bytes
     size: int
+    is_last: bool = False
 
 
 class Process:
@@ -69,7 +75,9 @@ class Process:
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
         max_line: int = MAX_LINE,
+        on_wait: OnWait | None = None,
     ):
+        self.on_wait = on_wait
         self.command = tuple(command)
         self.started = time.monotonic()
         self._tree = _start(self.command, env, cwd)
@@ -267,10 +275,9 @@ class Splitter:
             self._parts, self._held, self._cut = [], 0, True
 
     def _emit(self) -> None:
-        line, cut = b"".join(self._parts), self._cut
+        line = Overlong(b"", self._held, is_last=True) if self._cut else self.unended
         self._parts, self._held, self._cut = [], 0, False
-        if not cut:
-            self._take(line)
+        self._take(line)
 
 
 class _Queue:

@@ -12,7 +12,7 @@ from conformance.server import Server
 from conformance.session import Closed, Reply, Session, Silence
 from conformance.targets import Target
 from conformance.transcript import Transcript, reduced
-from conformance.verdict import Blocked, NotExercised
+from conformance.verdict import NotExercised
 from conformance.wire import Kind, Line, kind
 
 LINES_SHOWN = 6
@@ -132,7 +132,7 @@ class Prover:
         """
         sent: list[tuple[Failure, Line]] = []
         try:
-            with self.server.fresh() as session:
+            with self.server.trial() as session:
                 for failure in waiting:
                     sent.append((failure, self.target.send(session, failure.case.text)))
                     ping = session.request(session.pulse, timeout=self._certainty(failure))
@@ -141,7 +141,7 @@ class Prover:
                 until = time.monotonic() + max(map(self._certainty, waiting))
                 replies = [(one, session.await_reply(line, _left(until))) for one, line in sent]
                 return [self._proven(one) for one, reply in replies if one.is_seen_in(reply)], []
-        except (NotExercised, Blocked):
+        except NotExercised:
             return [], []
 
     def _proven(self, failure: Failure) -> Failure:
@@ -156,9 +156,9 @@ class Prover:
         if not failures:
             return []
         try:
-            with self.server.fresh() as session:
+            with self.server.trial() as session:
                 asked = [(one, self.target.ask(session, one.case.text, self.patience)) for one in failures]
-        except (NotExercised, Blocked):
+        except NotExercised:
             return []
         return [one for one, reply in asked if one.is_seen_in(reply)]
 
@@ -199,10 +199,10 @@ class Prover:
     def _fails_after(self, asked: Sequence[Line], failure: Failure) -> tuple[bool, list[Line]]:
         """Send lines to a fresh server: whether the last fails in the same way, and the conversation."""
         try:
-            with self.server.fresh() as session:
+            with self.server.trial() as session:
                 reply = self._last_reply(session, asked, self._certainty(failure))
                 return failure.is_seen_in(reply), session.lines
-        except (NotExercised, Blocked):
+        except NotExercised:
             return False, []
 
     def _last_reply(self, session: Session, asked: Sequence[Line], certainty: float) -> Reply:
@@ -222,7 +222,8 @@ class Prover:
             paths = []
             for number, lines in enumerate(conversations, 1):
                 ending = f"-{number}" if len(conversations) > 1 else ""
-                transcript = Transcript(settings.command, self.server.revision, about, tuple(lines))
+                said = (about, tuple(lines), settings.env)
+                transcript = Transcript(settings.command, self.server.revision, *said)
                 try:
                     paths.append(str(transcript.keep(settings.transcripts, name + ending)))
                 except OSError as error:

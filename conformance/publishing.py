@@ -1,4 +1,4 @@
-"""Pytest glue: the reports of a run, written to files and told to GitHub, however the run ends."""
+"""Pytest glue: the report of a run, shown, written to files and told to GitHub, however the run ends."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from conformance import (
     rendering_json,
     rendering_markdown,
     rendering_sarif,
+    rendering_terminal,
 )
-from conformance.assembling import Course, assembled
+from conformance.assembling import assembled
 from conformance.collection import SUBJECT
 from conformance.document import Report
 from conformance.options import given, reports
-from conformance.reporting import RESULTS, notices
+from conformance.reporting import RESULTS, columns, course, notices
 
 RENDERERS: Mapping[str, Callable[[Report], str]] = {
     "badge.json": rendering_badge.endpoint,
@@ -36,6 +37,7 @@ RENDERERS: Mapping[str, Callable[[Report], str]] = {
 }
 """What makes a report, by how the file's name ends; the first that fits."""
 BEGUN = pytest.StashKey[tuple[datetime, float]]()
+REPORT = pytest.StashKey[Report]()
 TOLD = pytest.StashKey[list[str]]()
 
 
@@ -64,41 +66,36 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     config = session.config
     if hasattr(config, "workerinput") or SUBJECT not in config.stash or config.option.collectonly:
         return
-    report = _report(session)
-    config.stash[TOLD] = [*_written(session, report), *_for_github(session, report)]
-
-
-def _report(session: pytest.Session) -> Report:
-    config = session.config
     results = config.stash[RESULTS]
     started, begun = config.stash[BEGUN]
-    course = Course(started, time.monotonic() - begun, _ended(session))
-    return assembled(config.stash[SUBJECT], results, course, given(config), notices(config))
-
-
-def _ended(session: pytest.Session) -> str:
-    """Why the run ended early; empty if it did not."""
-    if session.exitstatus == pytest.ExitCode.INTERRUPTED:
-        return str(session.shouldstop or "interrupted")
-    return str(session.shouldfail or session.shouldstop or "")
+    how = course(session, started, time.monotonic() - begun)
+    report = assembled(config.stash[SUBJECT], results, how, given(config), notices(config))
+    config.stash[REPORT] = report
+    config.stash[TOLD] = [*_written(session, report), *_for_github(session, report)]
 
 
 def _written(session: pytest.Session, report: Report) -> Iterator[str]:
     for path in reports(session.config):
-        yield _kept(session, path, renderer(path)(report))
+        yield _told(session, kept(path, renderer(path)(report)))
 
 
-def _kept(session: pytest.Session, path: Path, text: str, mode: str = "w") -> str:
-    """Write to a file and say so; a run that has no other fault has that of a report not written."""
+def _told(session: pytest.Session, kept: tuple[str, bool]) -> str:
+    """What became of a file; a run that has no other fault has that of a report not written."""
+    text, is_written = kept
+    if not is_written and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.USAGE_ERROR
+    return text
+
+
+def kept(path: Path, text: str, mode: str = "w") -> tuple[str, bool]:
+    """Write to a file: what to say of it, and whether it is written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open(mode, encoding="utf-8", errors="backslashreplace", newline="\n") as file:
             file.write(text)
     except OSError as error:
-        if session.exitstatus == pytest.ExitCode.OK:
-            session.exitstatus = pytest.ExitCode.USAGE_ERROR
-        return f"report: not written: {error}"
-    return f"report: {path}"
+        return f"report: not written: {error}", False
+    return f"report: {path}", True
 
 
 def _for_github(session: pytest.Session, report: Report) -> Iterator[str]:
@@ -107,11 +104,18 @@ def _for_github(session: pytest.Session, report: Report) -> Iterator[str]:
         return
     yield from rendering_github.commands(report)
     if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
-        yield _kept(session, Path(summary), f"{rendering_markdown.render(report)}\n", mode="a")
+        yield _told(session, kept(Path(summary), f"{rendering_markdown.render(report)}\n", mode="a"))
 
 
-@pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Say which reports there are."""
+    """Close the run with the verdict, and say which reports there are."""
+    report = config.stash.get(REPORT, None)
+    if report is not None and (report.results or report.ended):
+        terminalreporter.write_sep("=", "MCP conformance")
+        verbose, crashes = config.get_verbosity() > 0, config.option.tbstyle == "no"
+        for row in rendering_terminal.lines(report, width=columns(config), verbose=verbose, crashes=crashes):
+            for text, style in row:
+                terminalreporter.write(text, **dict.fromkeys(style.split(), True))
+            terminalreporter.write_line("")
     for line in config.stash.get(TOLD, []):
         terminalreporter.write_line(line)

@@ -27,7 +27,8 @@ def redacted(words: Sequence[str]) -> tuple[str, ...]:
 def credentials(words: Sequence[str], environment: Mapping[str, str]) -> tuple[str, ...]:
     """The credentials that a command's words and its environment hold, the longest first."""
     found = {one for _, hidden in _split(words) for one in hidden}
-    found |= {content for name, content in environment.items() if _is_secret(name)}
+    pairs = (f"{name}={content}" for name, content in environment.items())
+    found |= {one for pair in pairs for one in _hidden(pair, "")[1]}
     return tuple(sorted((one for one in found if len(one) >= SHORTEST), key=len, reverse=True))
 
 

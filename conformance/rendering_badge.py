@@ -43,7 +43,8 @@ def _verdict(report: Report) -> tuple[str, str]:
     counts = report.counts
     if report.status == "failed":
         rules = broken_rules(report.results)
-        return (f"{rules} rule{'s' if rules != 1 else ''} broken" if rules else "blocked"), "red"
+        other = "blocked" if Outcome.BLOCKED in counts else "baseline out of date"
+        return (f"{rules} rule{'s' if rules != 1 else ''} broken" if rules else other), "red"
     if report.status != "passed":
         return ("not finished" if report.status == "unfinished" else "not tested"), "lightgrey"
     if warned := counts.get(Outcome.WARNED, 0):

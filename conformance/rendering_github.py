@@ -16,13 +16,26 @@ CASES_SHOWN = 3
 
 def commands(report: Report) -> Iterator[str]:
     """A line for each rule that is broken: an error, or a warning."""
-    yield from _commands("error", report, Outcome.FAILED, Outcome.BLOCKED)
-    yield from _commands("warning", report, Outcome.WARNED)
+    general = list(_general(report))
+    yield from general
+    yield from _commands("error", report, MOST - len(general), Outcome.FAILED, Outcome.BLOCKED)
+    yield from _commands("warning", report, MOST, Outcome.WARNED)
 
 
-def _commands(kind: str, report: Report, *outcomes: Outcome) -> Iterator[str]:
-    groups = list(grouped(report.results, *outcomes))
-    shown = groups if len(groups) <= MOST else groups[: MOST - 1]
+def _general(report: Report) -> Iterator[str]:
+    """What makes the run fail, or worth less, whatever the server does."""
+    if report.ended:
+        yield _command("error", report.source, "MCP run not finished", named(report.headline, REASON_SHOWN))
+    if report.outdated:
+        told = [named(one, REASON_SHOWN) for one in report.outdated[:CASES_SHOWN]]
+        more = len(report.outdated) - len(told)
+        told += [f"and {more} more"] if more else []
+        yield _command("error", report.source, "MCP baseline out of date", "\n".join(told))
+
+
+def _commands(kind: str, report: Report, most: int, *outcomes: Outcome) -> Iterator[str]:
+    groups = list(grouped(report.judged, *outcomes))
+    shown = groups if len(groups) <= most else groups[: most - 1]
     for group in shown:
         yield _command(kind, report.source, _title(group[0]), _message(group))
     if len(groups) > len(shown):

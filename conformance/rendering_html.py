@@ -95,7 +95,7 @@ def _class(name: str) -> str:
 def _header(report: Report) -> Iterator[str]:
     yield '<header><div>\n<p class="kind">MCP conformance report</p>'
     yield f'<h1>{text(report.server)} <span class="version">{text(report.version)}</span></h1>'
-    yield f'<p class="verdict {report.status}">{text(report.verdict.partition(" (")[0])}</p>'
+    yield f'<p class="verdict {report.status}">{text(report.headline)}</p>'
     yield f'<p class="facts">{_facts(report)}</p>'
     total = max(1, len(report.results))
     parts = [
@@ -116,7 +116,7 @@ def _facts(report: Report) -> str:
 
 def _filters(report: Report) -> Iterator[str]:
     if report.ended:
-        yield f'<p class="banner">The run ended before all checks had run: {text(report.ended)}</p>'
+        yield f'<p class="banner">{_ended(report)}</p>'
     if not report.results:
         return
     yield '<form class="filters" hidden aria-label="Filter what is shown">'
@@ -131,6 +131,13 @@ def _filters(report: Report) -> Iterator[str]:
     yield '<input type="search" name="words" placeholder="Search" aria-label="Words to look for">\n</form>'
 
 
+def _ended(report: Report) -> str:
+    """That the run ended early, and which chapters lack how many checks."""
+    chapters = [f"{families()[name].title} ({number})" for name, number in report.not_run.items()]
+    lacking = f". Checks that did not run: {', '.join(map(text, chapters))}" if chapters else ""
+    return f"The run ended before all checks had run: {text(report.ended)}{lacking}"
+
+
 def _select(name: str, every: str, choices: Mapping[str, str]) -> str:
     options = "".join(f'<option value="{text(one)}">{text(words)}</option>' for one, words in choices.items())
     return f'<select name="{name}" aria-label="{name}"><option value="">{every}</option>{options}</select>'
@@ -140,13 +147,18 @@ def _select(name: str, every: str, choices: Mapping[str, str]) -> str:
 
 
 def _findings(report: Report) -> Iterator[str]:
-    groups = list(grouped(report.results, *LISTED))
+    groups = list(grouped(report.judged, *LISTED))
     yield "<h2>Findings</h2>"
     empty = "Nothing that was tested broke a rule." if report.status == "passed" else "There are none."
     hidden = " hidden" if groups else ""
     yield f'<p class="soft none"{hidden}>{"None of them fits the filter." if groups else empty}</p>'
     for group in groups:
         yield from _finding(group)
+
+
+def anchor(first: Result) -> str:
+    """Where the page tells the findings of an outcome and requirement: what a link has behind ``#``."""
+    return text(f"{first.outcome}-{first.requirement}")
 
 
 def _marks(group: Sequence[Result]) -> str:
@@ -160,7 +172,7 @@ def _marks(group: Sequence[Result]) -> str:
 
 def _finding(group: Sequence[Result]) -> Iterator[str]:
     first, cases = group[0], alike(group)
-    yield f'<article class="{first.outcome}" {_marks(group)}>'
+    yield f'<article id="{anchor(first)}" class="{first.outcome}" {_marks(group)}>'
     yield f"<header>{_tag(first.outcome, first.outcome)}<h3>{text(first.requirement)}</h3>"
     yield f'<span class="soft">{text(first.level)} · {text(first.basis)}</span></header>'
     yield f"<p>{_prose(first.says)} {_link(first.spec, 'Specification')}</p>"
@@ -265,6 +277,7 @@ def _run(report: Report) -> Iterator[str]:
             *((text(one.revision), _interface(one)) for one in report.revisions),
             ("not called", _chips(report.not_called)),
             ("notices", _items(notices)),
+            ("baseline", _items(text(one) for one in report.outdated)),
             ("known", _items(known)),
         ]
     )

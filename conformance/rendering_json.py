@@ -38,7 +38,7 @@ def _head(report: Report) -> dict[str, Any]:
         "format": FORMAT,
         "tool": {"name": TOOL, "version": report.tool_version},
         "server": {name: getattr(report, member) for name, member in SERVER.items()},
-        "run": {**{name: getattr(report, name) for name in RUN}, "options": report.options},
+        "run": {**{name: getattr(report, name) for name in (*RUN, "not_run")}, "options": report.options},
         "verdict": {"status": report.status, "text": report.verdict, "counts": report.counts},
         "chapters": [
             {"name": name, "title": families()[name].title, "counts": counts}
@@ -47,6 +47,7 @@ def _head(report: Report) -> dict[str, Any]:
         "revisions": [_interface(one) for one in report.revisions],
         "not_called": report.not_called,
         "notices": report.notices,
+        "outdated": report.outdated,
         "known": [{"sdk": sdk, "requirements": rules} for sdk, rules in report.known.items()],
         "rules": _rules(report.results),
     }
@@ -101,6 +102,8 @@ def _report(data: Mapping[str, Any]) -> Report:
         results=tuple(_read_result(one, rules) for one in data["results"]),
         not_called=tuple(data["not_called"]),
         notices=tuple(data["notices"]),
+        not_run=data["run"].get("not_run", {}),
+        outdated=tuple(data.get("outdated", [])),
         options=data["run"]["options"],
         **{name: data["run"][name] for name in RUN},
     )

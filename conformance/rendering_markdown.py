@@ -30,7 +30,7 @@ def render(report: Report) -> str:
     blocks = [*_head(report), *_about(report)]
     tail = list(_tail(report))
     room = LONGEST - sum(len(block) + 2 for block in (*blocks, *tail))
-    groups = list(grouped(report.results, *WORDS))
+    groups = list(grouped(report.judged, *WORDS))
     for number, group in enumerate(groups):
         block = "\n\n".join(_finding(group))
         room -= len(block) + 2
@@ -51,6 +51,10 @@ def _head(report: Report) -> Iterator[str]:
 
 def _about(report: Report) -> Iterator[str]:
     told = [f"**Not finished:** {code(report.ended)}"] if report.ended else []
+    if report.not_run:
+        lacking = ", ".join(f"{families()[name].title} ({number})" for name, number in report.not_run.items())
+        told.append(f"Checks that did not run: {lacking}")
+    told += [f"**Out of date in the baseline:** {code(one)}" for one in report.outdated[:NAMES_SHOWN]]
     told += [f"Not called: {_names(report.not_called)}"] if report.not_called else []
     told += [code(notice) for notice in report.notices[:NAMES_SHOWN]]
     told += [

@@ -30,7 +30,7 @@ NO_FILE = "mcp-server"
 
 def render(report: Report) -> str:
     """The findings as SARIF."""
-    found = [one for one in report.results if one.outcome in LEVELS]
+    found = [one for one in report.judged if one.outcome in LEVELS]
     rules = {one.requirement: one for one in found}
     places = {id: place for place, id in enumerate(rules)}
     run = {
@@ -59,8 +59,12 @@ def _rule(one: Result) -> dict[str, Any]:
 
 def _invocation(report: Report) -> dict[str, Any]:
     done = report.status != "crashed" and not report.ended
-    told = [report.ended, *report.notices] if report.ended else report.notices
-    notes = [{"level": "note", "message": {"text": shorten(text, LONGEST)}} for text in told]
+    told = [f"not finished: {report.ended}"] if report.ended else []
+    told += [f"{number} checks of {name} did not run" for name, number in report.not_run.items()]
+    told += [f"baseline: {text}" for text in report.outdated]
+    notes = [
+        {"level": "note", "message": {"text": shorten(text, LONGEST)}} for text in (*told, *report.notices)
+    ]
     return {
         "commandLine": named(shlex.join(["mcp-conformance", "run", "--", *report.command]), LONGEST),
         "startTimeUtc": report.started.replace("+00:00", "Z"),

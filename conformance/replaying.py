@@ -8,7 +8,7 @@ from pathlib import Path
 
 from conformance.sandbox import Sandbox
 from conformance.surface import Settings
-from conformance.transcript import Step, Transcript, replay
+from conformance.transcript import BadTranscript, Step, Transcript, replay
 from conformance.tree import end_run
 from conformance.wire import named, shorten
 
@@ -21,6 +21,8 @@ def replayed(
     Raises `BadTranscript`, `CannotStart` and `OSError`.
     """
     transcript = Transcript.read(file)
+    if transcript.is_redacted and not command:
+        raise BadTranscript("credentials were left out of its command: give the server's command behind --")
     settings = Settings(tuple(command or transcript.command), cwd=cwd, timeout=timeout)
     sandbox = Sandbox()
     try:

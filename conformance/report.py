@@ -7,18 +7,18 @@ import re
 import shlex
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from conformance.catalogue import Requirement, families
 from conformance.checks import checked
 from conformance.dialects import TOO_COSTLY
-from conformance.document import Result, in_order
+from conformance.document import DEAD, REFUSED, Interface, Result
 from conformance.redaction import redacted, without
 from conformance.sandbox import SECRET
-from conformance.surface import PROFILES, Settings, Subject, Surface
-from conformance.verdict import ORDER, Blocked, Finding, Outcome
+from conformance.surface import PROFILES, Settings, Subject
+from conformance.verdict import Blocked, Finding, Outcome
 from conformance.wire import Line, named, shorten
 
 WIDTH = 110
@@ -100,7 +100,7 @@ def finding_text(result: Result, evidence: Evidence, again: str) -> str:
         ("spec", result.spec),
         ("again", named(again, GOT_SHOWN)),
     ]
-    return "\n".join([head, *_wrap(result.says, "  "), *_table(rows)])
+    return "\n".join([head, *wrapped(result.says, WIDTH, "  ", "  "), *_table(rows)])
 
 
 def crash_text(result: Result, traceback: str, again: str) -> str:
@@ -108,23 +108,28 @@ def crash_text(result: Result, traceback: str, again: str) -> str:
     head = f"{result.outcome}: {result.requirement} · {result.revision}"
     says = "This is a mistake in pytest-mcp-conformance, not in the server. Please report it with this text."
     rows = _table([("again", named(again, GOT_SHOWN))])
-    return "\n".join([head, *_wrap(says, "  "), *rows, "", shorten(traceback, CRASH_SHOWN)])
+    return "\n".join([head, *wrapped(says, WIDTH, "  ", "  "), *rows, "", shorten(traceback, CRASH_SHOWN)])
 
 
 def _wire(lines: Sequence[Line], most: int, longest: int) -> Iterator[str]:
-    for line in lines[:most]:
+    """Lines as text, but for those that were not kept, which are counted."""
+    shown = [line for line in lines if line.raw or line.fault]
+    for line in shown[:most]:
         note = f"   ({line.fault})" if line.fault else ""
         yield f"{'>' if line.sent else '<'} {shorten(line.text, longest)}{note}"
-    if len(lines) > most:
-        yield f"... and {len(lines) - most} more lines"
+    if len(shown) > most:
+        yield f"... and {len(shown) - most} more lines"
+    if gone := len(lines) - len(shown):
+        yield f"... and {gone} line{'s' if gone > 1 else ''} let go, as the server wrote too much to keep"
 
 
-def _wrap(text: str, first: str, rest: str | None = None) -> list[str]:
+def wrapped(text: str, width: int, first: str, rest: str) -> list[str]:
+    """A text as lines that are not too long, unless a word is; with these before the first and the others."""
     return textwrap.wrap(
         text,
-        WIDTH,
+        width,
         initial_indent=first,
-        subsequent_indent=first if rest is None else rest,
+        subsequent_indent=rest,
         break_on_hyphens=False,
         break_long_words=False,
     )
@@ -161,41 +166,41 @@ def again(settings: Settings, requirement: str, revision: str, tool: str) -> str
 # The subject -------------------------------------------------------------------------------------
 
 
-def subject_lines(subject: Subject) -> Iterator[str]:
+def subject_lines(interfaces: Iterable[Interface]) -> Iterator[str]:
     """Who the server is and what it offers, a line for each revision."""
-    for surface in subject.surfaces:
-        if surface.refused:
-            yield f"{surface.revision}: not spoken (it offered {surface.refused})"
-        elif surface.dead:
-            yield f"{surface.revision}: no conversation came about"
+    for one in interfaces:
+        if one.state == REFUSED:
+            yield f"{one.revision}: not spoken (it offered {named(one.answered, 80)})"
+        elif one.state == DEAD:
+            yield f"{one.revision}: no conversation came about"
         else:
-            yield f"{surface.server_name}, revision {surface.revision}: {_offer(surface)}"
+            name = named(f"{one.server} {one.version}".strip(), 80) or "(no name)"
+            yield f"{name}, revision {one.revision}: {_offer(one)}"
 
 
-def _offer(surface: Surface) -> str:
-    names = list(surface.offers.json) if surface.offers.is_a(dict) else []
-    words = [f"tools ({len(surface.tools)})" if name == "tools" else named(str(name), 40) for name in names]
-    noise = f"; {surface.noise} lines on stdout were no JSON" if surface.noise else ""
+def _offer(one: Interface) -> str:
+    words = [f"tools ({len(one.tools)})" if name == "tools" else named(name, 40) for name in one.offers]
+    noise = f"; {one.noise} lines on stdout were no JSON" if one.noise else ""
     more = len(words) - NAMES_SHOWN
     words = [*words[:NAMES_SHOWN], f"{more} more"] if more > 0 else words
-    untold = " (as found; the server does not tell)" if surface.found else ""
+    untold = " (as found; the server does not tell)" if one.found else ""
     return f"offers {', '.join(words) or 'nothing'}{untold}{noise}"
 
 
 def held_back_line(names: Sequence[str]) -> str:
     """Which tools were not called, and what would release them."""
-    shown = _names([named(name, 40) for name in names])
+    shown = names_in_short([named(name, 40) for name in names])
     return f"not called: {shown} (release them by name with --call NAME, or all with --call all)"
 
 
-def notice_lines(notices: Iterable[str]) -> Iterator[str]:
-    """Notices, in lines that are not too long."""
-    for text in notices:
-        yield from _wrap(text, "", "  ")
+def names_in_short(names: Sequence[str]) -> str:
+    """The first of these names, and how many more there are."""
+    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+    return ", ".join(names[:NAMES_SHOWN]) + more
 
 
-def limits(subject: Subject, results: Iterable[Result], let_go: int) -> Iterator[str]:
-    """What was not tested because a limit of ours was met; ``let_go`` lines were not kept."""
+def limits(subject: Subject, results: Iterable[Result], noted: Mapping[str, int]) -> Iterator[str]:
+    """What was not tested because a limit of ours was met; ``noted`` is what `newly_noted` has counted."""
     for surface in subject.live:
         if surface.left_out:
             listed = len(surface.tools) + surface.left_out
@@ -209,61 +214,10 @@ def limits(subject: Subject, results: Iterable[Result], let_go: int) -> Iterator
         yield f"not judged: {reason} ({times} check{'s' if times > 1 else ''})"
     if len(met) > NAMES_SHOWN:
         yield f"not judged: {len(met) - NAMES_SHOWN} more things, for the same reasons"
-    if let_go:
+    if let_go := noted.get("let_go"):
         yield f"not kept: {let_go} of the lines that the server wrote, so not every check has seen them"
-
-
-# The verdict -------------------------------------------------------------------------------------
-
-
-def table(results: Sequence[Result]) -> Iterator[str]:
-    """Counts for each family of requirements; those of which all is skipped stand below."""
-    met = {result.outcome for result in results}
-    shown = [outcome for outcome in reversed(ORDER) if outcome not in RARE or outcome in met]
-    skipped = []
-    yield f"{'':<14}" + "".join(f"{outcome.value:>10}" for outcome in shown)
-    for family in dict.fromkeys(result.family for result in in_order(results)):
-        counts = Counter(result.outcome for result in results if result.family == family)
-        if set(counts) == {Outcome.SKIPPED}:
-            skipped.append(f"{family} ({counts[Outcome.SKIPPED]})")
-        else:
-            yield f"{family:<14}" + "".join(f"{counts[outcome] or '':>10}" for outcome in shown)
-    if skipped:
-        yield ""
-        yield from _wrap(f"skipped altogether: {', '.join(skipped)}", "", "  ")
-
-
-def finding_lines(group: Sequence[Result]) -> Iterator[str]:
-    """The findings of one requirement in short: the rule once, then each case."""
-    first = group[0]
-    yield f"{first.outcome.upper()} {first.requirement} ({first.level}, {first.basis})"
-    yield from _wrap(first.says, "  ")
-    cases: dict[str, dict[str, None]] = {}
-    for result in group:
-        name = f"{result.revision} {named(result.tool)}".strip()
-        cases.setdefault(result.reason, {}).setdefault(name)
-    for reason, names in list(cases.items())[:NAMES_SHOWN]:
-        yield from _wrap(f"- {_names(list(names))}: {reason}", "  ", "    ")
-    if len(cases) > NAMES_SHOWN:
-        yield f"  - and {len(cases) - NAMES_SHOWN} more"
-    if first.again:
-        yield f"  again: {first.again}"
-
-
-def known_lines(results: Iterable[Result]) -> Iterator[list[str]]:
-    """The rules that an SDK breaks in every server built on it, the lines of a paragraph for each SDK."""
-    found: dict[str, dict[str, None]] = {}
-    for result in results:
-        if result.known:
-            found.setdefault(result.known, {}).setdefault(f"{result.requirement} ({result.outcome})")
-    for sdk, rules in found.items():
-        text = f"Not yours alone: every server built on the {sdk} breaks {', '.join(rules)}."
-        yield _wrap(text, "", "  ")
-
-
-def _names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
-    return ", ".join(names[:NAMES_SHOWN]) + more
+    if repeats := noted.get("repeats"):
+        yield f"repeated members: {repeats} of the server's lines name one twice; the last one counts"
 
 
 # A requirement -----------------------------------------------------------------------------------
@@ -272,7 +226,7 @@ def _names(names: Sequence[str]) -> str:
 def explanation(row: Requirement) -> Iterator[str]:
     """A requirement in full: the rule, why it matters, how it is checked, and where it is written."""
     yield row.id
-    yield from _wrap(row.says, "  ")
+    yield from wrapped(row.says, WIDTH, "  ", "  ")
     yield ""
     for revision in row.revisions:
         yield f"  {revision}  {row.level(revision):<6} ({row.basis(revision)})  {row.url(revision)}"
@@ -287,7 +241,7 @@ def explanation(row: Requirement) -> Iterator[str]:
         if text:
             yield ""
             yield title
-            yield from _wrap(text, "  ")
+            yield from wrapped(text, WIDTH, "  ", "  ")
     if row.id in checked():
         yield ""
         yield "Checks"

@@ -2,46 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import re
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Generator, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pytest
 
 from conformance import catalogue
-from conformance.assembling import held_back
-from conformance.baselining import excused, excused_lines, out_of_date
+from conformance.assembling import Course, held_back, interfaces
+from conformance.baselining import excused, out_of_date
+from conformance.catalogue import families
+from conformance.checks import family_of
 from conformance.collection import (
     OUTLIVED,
     SUBJECT,
     is_ours,
-    newly_let_go,
+    newly_noted,
     revision_of,
     server_for,
     tool_name,
 )
-from conformance.document import Result, grouped, verdict_line
+from conformance.document import TIME_IS_UP, Result
 from conformance.ecosystem import known_deviation
 from conformance.options import value
 from conformance.process import CannotStart
 from conformance.redaction import credentials, without
 from conformance.report import (
+    WIDTH,
     Evidence,
     again,
     crash_text,
     evidence_of,
-    finding_lines,
     held_back_line,
-    known_lines,
     limits,
-    notice_lines,
     subject_lines,
-    table,
     with_evidence,
     without_credentials,
+    wrapped,
 )
-from conformance.surface import Subject
-from conformance.verdict import ORDER, UNTESTED, Blocked, Finding, Outcome, loudness
+from conformance.verdict import ORDER, UNTESTED, Blocked, Finding, Outcome, loudness, worth
 from conformance.wire import shorten
 
 RESULTS = pytest.StashKey[list[Result]]()
@@ -53,7 +57,10 @@ LETTERS = {
     Outcome.BLOCKED: "B",
     Outcome.CRASHED: "E",
 }
-COLOURS = {"FAILED": "red", "BLOCKED": "red", "WARNED": "yellow", "CRASHED": "red"}
+NARROWEST = 60
+NODES = "conformance/suites"
+"""How the ids of our checks begin."""
+QUIET = (Outcome.PASSED, Outcome.SKIPPED)
 CATEGORIES = {Outcome.BLOCKED: "failed", Outcome.CRASHED: "error"}
 GREEN = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
@@ -109,7 +116,7 @@ def _judged(item: pytest.Item, report: pytest.TestReport, error: BaseException |
     chosen = item.config.stash[SUBJECT].settings
     hidden = credentials(chosen.command, chosen.env)
     result = replace(result, reason=without(result.reason, hidden))
-    repeat = again(chosen, _repeated(item, error, row), result.revision, result.tool)
+    repeat = without(again(chosen, _repeated(item, error, row), result.revision, result.tool), hidden)
     evidence = _evidence(error)
     if evidence is None:
         text = crash_text(result, without(str(report.longrepr), hidden), repeat)
@@ -153,14 +160,12 @@ def _outcome(
         return Outcome.SKIPPED
     if error is None:
         return Outcome.PASSED
-    if isinstance(error, Blocked | CannotStart):
+    if isinstance(error, CannotStart):
         return Outcome.BLOCKED
-    if not isinstance(error, Finding):
+    if not isinstance(error, Finding | Blocked):
         return Outcome.CRASHED
     strict, pedantic = value(item.config, "strict"), value(item.config, "pedantic")
-    if error.advisory and not pedantic:
-        return Outcome.INFORMED
-    return loudness(row, row.stated_in(revision_of(item)), strict=strict, pedantic=pedantic)
+    return worth(error, row, revision_of(item), strict=strict, pedantic=pedantic)
 
 
 def _evidence(error: BaseException | None) -> Evidence | None:
@@ -189,11 +194,12 @@ def _store(item: pytest.Item, report: pytest.TestReport, results: list[Result]) 
         item.user_properties += [("finding", one.text)] if one.text else []
         item.user_properties += [("baseline", one.baseline)] if one.outcome is Outcome.KNOWN else []
     report.user_properties = list(item.user_properties)
-    report.mcp_let_go = newly_let_go(item.config)  # type: ignore[attr-defined]
+    report.mcp_noted = newly_noted(item.config)  # type: ignore[attr-defined]
     report.mcp_results = [{**vars(one), "outcome": str(one.outcome)} for one in results]  # type: ignore[attr-defined]
 
 
-def _results(report: Any) -> list[Result]:
+def results_of(report: Any) -> list[Result]:
+    """What a check told that ran here or in a worker of xdist's; nothing for other tests."""
     stored = getattr(report, "mcp_results", [])
     return [Result(**{**one, "outcome": Outcome(one["outcome"])}) for one in stored]
 
@@ -203,7 +209,7 @@ def _results(report: Any) -> list[Result]:
 
 def pytest_report_teststatus(report: Any) -> tuple[str, str, str] | None:
     """Letters and words of our own for warned, informed and blocked checks."""
-    outcome = next((result.outcome for result in _results(report)), None)
+    outcome = next((result.outcome for result in results_of(report)), None)
     if outcome not in LETTERS:
         return None
     return CATEGORIES.get(outcome, outcome.value), LETTERS[outcome], outcome.upper()
@@ -212,29 +218,60 @@ def pytest_report_teststatus(report: Any) -> tuple[str, str, str] | None:
 @pytest.hookimpl(trylast=True)
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """Who is tested."""
-    return list(_header(config.stash[SUBJECT])) if SUBJECT in config.stash else []
+    return list(_header(config)) if SUBJECT in config.stash else []
 
 
-def _header(subject: Subject) -> Generator[str]:
-    yield from (f"MCP server: {line}" for line in subject_lines(subject))
-    if names := held_back(subject):
-        yield held_back_line(names)
+def _header(config: pytest.Config) -> Generator[str]:
+    subject = config.stash[SUBJECT]
+    told = [f"MCP server: {line}" for line in subject_lines(interfaces(subject))]
+    names = held_back(subject)
+    for line in (*told, *([held_back_line(names)] if names else [])):
+        yield from wrapped(line, columns(config), "", "  ")
+
+
+def columns(config: pytest.Config) -> int:
+    """How long a line may be: no longer than the terminal is wide, if there is one."""
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is None or not terminal.isatty:
+        return WIDTH
+    return max(NARROWEST, min(WIDTH, shutil.get_terminal_size().columns))
 
 
 RECORDER = pytest.StashKey["Recorder"]()
 
 
 class Recorder:
-    """Keeps each check's result as its report comes in, from wherever it ran."""
+    """Keeps which checks there are, and each one's result as its report comes in, from wherever it ran."""
 
     def __init__(self, results: list[Result]):
         self.results = results
-        self.let_go = 0
+        self.noted = Counter[str]()
+        self.checks: tuple[str, ...] = ()
+        self.has_errors = False
 
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Know that not all tests are known."""
+        self.has_errors = self.has_errors or report.failed
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Know the checks that are to run."""
+        self.checks = tuple(item.nodeid for item in session.items if is_ours(item))
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
+        """Know them from a worker of xdist's: they all have the same."""
+        self.checks = tuple(id for id in ids if id.startswith(NODES))
+
+    @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep what it told."""
-        self.results += _results(report)
-        self.let_go += getattr(report, "mcp_let_go", 0)
+        """Keep what it told, once: pytest keeps the report too, and there may be thousands."""
+        told = results_of(report)
+        self.results += told
+        self.noted.update(getattr(report, "mcp_noted", {}))
+        if told and all(one.outcome in QUIET for one in told):
+            report.mcp_results = []  # type: ignore[attr-defined]
+        if report.nodeid.startswith(NODES):
+            report.keywords = {}
 
 
 @pytest.hookimpl(trylast=True)
@@ -245,7 +282,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     config.pluginmanager.register(recorder)
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     if terminal is not None and config.option.no_header and SUBJECT in config.stash:
-        for line in _header(config.stash[SUBJECT]):
+        for line in _header(config):
             terminal.write_line(line)
 
 
@@ -269,56 +306,51 @@ def _out_of_date(config: pytest.Config) -> list[str]:
     return out_of_date(config, config.stash[SUBJECT], config.stash[RESULTS])
 
 
-def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Close the run with the verdict."""
-    results = config.stash[RESULTS]
-    if not results or SUBJECT not in config.stash:
-        return
-    terminalreporter.section("MCP conformance")
-    for line in _summary(config, results):
-        terminalreporter.write_line(line, **_markup(line))
+@pytest.hookimpl(trylast=True)
+def pytest_internalerror(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+    """Say whose mistake the traceback is."""
+    if isinstance(excinfo.value, Exception):
+        sys.stderr.write(
+            "This is a mistake in pytest-mcp-conformance, or in another plugin, not in the server: "
+            "please report it with the lines of INTERNALERROR.\n"
+        )
 
 
-def _markup(line: str) -> dict[str, bool]:
-    """How a line of the summary looks on a terminal that has colours."""
-    word, _, rest = line.partition(" ")
-    if word == "verdict:":
-        colour = "red" if rest.startswith("does not conform") else "green"
-        return {colour if rest.startswith(("does", "no ")) else "yellow": True, "bold": True}
-    return {COLOURS[word]: True, "bold": True} if word in COLOURS else {}
+# The end -----------------------------------------------------------------------------------------
+
+
+def course(session: pytest.Session, started: datetime, seconds: float) -> Course:
+    """How the run went."""
+    config = session.config
+    ended = _ended(session, config.stash[RESULTS])
+    missing = _not_run(config, ended) if ended else {}
+    return Course(started, seconds, ended, missing, tuple(_out_of_date(config)))
+
+
+def _ended(session: pytest.Session, results: list[Result]) -> str:
+    """Why the run ended before all checks had run; empty if it did not."""
+    if late := [one.reason for one in results if one.outcome is Outcome.BLOCKED and TIME_IS_UP in one.reason]:
+        return late[0]
+    stopped = str(session.shouldfail or session.shouldstop or "")
+    if failures := re.fullmatch(r"stopping after (\d+) failures", stopped):
+        return f"stopped after {failures[1]} failure{'s' * (failures[1] != '1')}"
+    if session.exitstatus != pytest.ExitCode.INTERRUPTED:
+        return stopped
+    errors = session.config.stash[RECORDER].has_errors
+    return stopped or ("tests could not be collected" if errors else "interrupted")
+
+
+def _not_run(config: pytest.Config, ended: str) -> dict[str, int]:
+    """How many checks of each chapter have not run."""
+    run = {one.node for one in config.stash[RESULTS] if not one.reason.startswith(ended)}
+    missing = Counter(family_of(node) for node in config.stash[RECORDER].checks if node not in run)
+    return {family: missing[family] for family in families() if missing[family]}
 
 
 def notices(config: pytest.Config) -> list[str]:
     """What was not tested or not kept, and what the server left behind."""
     results = config.stash[RESULTS]
-    told = list(limits(config.stash[SUBJECT], results, config.stash[RECORDER].let_go))
+    told = list(limits(config.stash[SUBJECT], results, config.stash[RECORDER].noted))
     if outlived := config.stash.get(OUTLIVED, 0):
         told.append(f"ended: {outlived} of the processes that the server has started outlived it")
-    return [*told, *(f"baseline: {text}" for text in _out_of_date(config))]
-
-
-def _summary(config: pytest.Config, results: list[Result]) -> Generator[str]:
-    subject = config.stash[SUBJECT]
-    yield from subject_lines(subject)
-    yield ""
-    yield from table(results)
-    listed = [Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED, Outcome.CRASHED]
-    if config.get_verbosity() > 0:
-        listed.append(Outcome.INFORMED)
-    for group in grouped(results, *listed):
-        yield ""
-        yield from finding_lines(group)
-    for paragraph in known_lines(results):
-        yield ""
-        yield from paragraph
-    yield ""
-    yield from notice_lines(excused_lines(results))
-    if names := held_back(subject):
-        yield held_back_line(names)
-    yield from notice_lines(notices(config))
-    informed = len({one.requirement for one in results if one.outcome is Outcome.INFORMED})
-    if informed and config.get_verbosity() <= 0:
-        rules = "1 rule that rests" if informed == 1 else f"{informed} rules that rest"
-        yield f"not kept: {rules} on no keyword (-v lists them)"
-    late = ", but the baseline is out of date" if _out_of_date(config) else ""
-    yield f"verdict: {verdict_line(results)}{late}"
+    return told

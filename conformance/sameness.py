@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
+from conformance.dialects import TOO_COSTLY
 from conformance.envelope import first_talk
 from conformance.server import Server
 from conformance.session import Reply, Session, Walk
 from conformance.surface import LISTS
+from conformance.value import Value
 from conformance.verdict import Finding, not_exercised
 
 COMPARED = ("tools/list", "prompts/list", "resources/list")
@@ -46,6 +49,21 @@ def expect_same_order(server: Server, method: str) -> None:
             where = "the same process" if session is server.session else "another process"
             got = f"{moved[0]!r} at another place when {where} was asked"
             raise Finding(f"the same order of {method} each time", got, other.replies[0].lines)
+
+
+def repeated(server: Server, session: Session, method: str) -> Iterator[tuple[str, list[Value]]]:
+    """What identifies several items of a list, each time it is fetched, and those items.
+
+    Equal items on different pages are left out: they are a matter of the pages.
+    """
+    walk = server.walk(method)
+    found = walk.namesakes()
+    again = Counter(session.walk(method, LISTS[method][1]).names() if found else ())
+    on_two_pages = {*walk.repeated()}
+    for name, items in found.items():
+        differ = any(item.json != items[0].json for item in items)
+        if again[name] > 1 and (differ or name not in on_two_pages):
+            yield name, items
 
 
 def expect_same_after_others(server: Server, method: str) -> None:
@@ -136,7 +154,8 @@ def _walk(session: Session, method: str) -> Walk:
 
 
 def _whole(walk: Walk) -> Walk:
-    return not_exercised(walk.trouble) if walk.trouble else walk
+    untold = f"{walk.left_out} items of {walk.method} are {TOO_COSTLY}" if walk.left_out else walk.trouble
+    return not_exercised(untold) if untold else walk
 
 
 def _walks(server: Server, session: Session) -> dict[str, Walk]:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from conformance.calling import Call, UnderWay
 from conformance.generation import NoExample, example
 from conformance.refusals import NO_SUCH_NAME, REFUSED
-from conformance.session import Closed, Reply, Walk
+from conformance.session import Closed, Reply, Unread, Walk
 from conformance.sessions import Sessions
 from conformance.surface import LISTS, Settings, Surface, Tool
 from conformance.value import Value
@@ -84,8 +84,8 @@ class Server(Sessions):
         return [walk for walk in self.lists() if any(cursor.is_a(str) for cursor in walk.cursors)]
 
     def whole(self) -> list[Walk]:
-        """The lists that have a second page and could be walked to their end."""
-        return [walk for walk in self.paged() if not walk.trouble]
+        """The lists that have a second page, could be walked to their end, and were read in full."""
+        return [walk for walk in self.paged() if not walk.trouble and not walk.left_out]
 
     def undeclared(self, method: str) -> list[Value]:
         """What a list brings although its feature is not declared."""
@@ -166,7 +166,7 @@ class Server(Sessions):
 
     def _ended(self, under_way: UnderWay) -> Call:
         call = under_way.end()
-        if call.reply.fault is not None and not isinstance(call.reply.fault, Closed):
+        if call.reply.fault is not None and not isinstance(call.reply.fault, Closed | Unread):
             self._silent_calls += 1
         return call
 
@@ -217,7 +217,7 @@ class Server(Sessions):
         """The first listed resources, read once; refusals are among the replies."""
         if not self.declares("resources"):
             return []
-        items = self.walk("resources/list").items[:MOST_READS]
+        items = self.walk("resources/list").first(MOST_READS)
         return exercised(self._resource, items)
 
     def read(self, uri: str) -> Reply:
@@ -254,7 +254,7 @@ class Server(Sessions):
             not_exercised(f"{MOST_SILENT_CALLS} prompts or resources did not come, so no more are fetched")
         self._end_call()
         reply = self.shared("calls").request(method, params)
-        if reply.fault is not None and not isinstance(reply.fault, Closed):
+        if reply.fault is not None and not isinstance(reply.fault, Closed | Unread):
             self._silent_fetches += 1
         return reply
 

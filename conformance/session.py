@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import json
+import re
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -11,9 +14,9 @@ from types import MappingProxyType
 from typing import Any
 
 from conformance import revisions
-from conformance.keeping import Lines, is_let_go, weight
+from conformance.keeping import LONG, Lines, Packed, Unpacked, is_let_go, packed, received, weight
 from conformance.pace import Pace
-from conformance.process import EOF, HEAD, Overlong, Process
+from conformance.process import EOF, HEAD, End, Overlong, Process
 from conformance.value import Value, members
 from conformance.wire import ABSENT, Kind, Line, encode, id_key, is_message, kind, shorten, show
 
@@ -21,6 +24,8 @@ CLIENT_INFO = {"name": "mcp-conformance", "version": "0.1.0"}
 NO_PARAMS: Any = ABSENT
 MAX_PAGES = 1000
 PING_SECONDS = 10.0
+TICK = 1.0
+"""Seconds from one word on a wait to the next."""
 MEANWHILE = 3
 FLOOD_LINES = 50_000
 FLOOD_LINES_IN_VAIN = 2_000
@@ -32,6 +37,10 @@ WEIGHT_OF_A_BYTE = 8
 TOO_LONG = "a line longer than this tool reads (--mcp-max-line)"
 TOO_MUCH = "a line with more values than this tool reads (--mcp-max-line)"
 UNREAD = (TOO_LONG, TOO_MUCH)
+ANSWER = re.compile(
+    rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(-?\d{1,18}|"\w*")\s*,\s*"result"'
+)
+"""How an answer begins that names its request first."""
 NO_ID = (id_key(None), id_key(ABSENT))
 """How answers are filed that name no request."""
 IDENTIFIERS = {"tools": "name", "prompts": "name", "resources": "uri", "resourceTemplates": "uriTemplate"}
@@ -71,6 +80,14 @@ class Silence:
         unended = ", but a message without its line end" if self.unended else ""
         unread = f", but {self.unread}" if self.unread else ""
         return f"no answer within {self.seconds:g} s{strays}{unended}{unread}"
+
+
+@dataclass(frozen=True)
+class Unread(Silence):
+    """The answer came, but was too much to be read."""
+
+    def __str__(self) -> str:
+        return f"the answer is {self.unread}"
 
 
 @dataclass(frozen=True)
@@ -115,7 +132,7 @@ class Reply:
 
     request: Line
     line: Line | None = None
-    message: Mapping[str, Any] = field(default_factory=dict)
+    message: Mapping[str, Any] = field(default_factory=dict, repr=False)
     fault: Fault | None = None
     meanwhile: tuple[Line, ...] = ()
 
@@ -214,8 +231,13 @@ class Walk:
 
     @property
     def size(self) -> int:
-        """How many items there are."""
-        return sum(len(array.json) for array in self._arrays)
+        """How many items there are, read or not."""
+        return self.left_out + sum(len(array.json) for array in self._arrays)
+
+    @property
+    def left_out(self) -> int:
+        """How many items were too many to be read."""
+        return sum(reply.line.left_out for reply in self.replies if reply.line is not None)
 
     def first(self, most: int) -> list[Value]:
         """The first items, as `items` gives them."""
@@ -234,10 +256,18 @@ class Walk:
 
     def repeated(self) -> list[str]:
         """What identifies two items of different pages."""
-        pages = [set(self._names(page)) for page in self.pages]
-        return sorted(
-            {name for index, page in enumerate(pages) for name in page if name in set().union(*pages[:index])}
-        )
+        pages = Counter(name for page in self.pages for name in set(self._names(page)))
+        return sorted(name for name, times in pages.items() if times > 1)
+
+    def namesakes(self) -> dict[str, list[Value]]:
+        """The items that something identifies which identifies others too."""
+        counted = Counter(self.names())
+        found: dict[str, list[Value]] = {}
+        for item in self.items:
+            for name in self._names([item]):
+                if counted[name] > 1:
+                    found.setdefault(name, []).append(item)
+        return found
 
     def _names(self, page: list[Value]) -> list[str]:
         return [name.json for name in members(page, IDENTIFIERS[self.member]) if name.is_a(str)]
@@ -247,6 +277,14 @@ class Walk:
         """Each ``nextCursor`` in the order it came."""
         found = (reply.value.get("nextCursor") for reply in self.replies if reply.value is not None)
         return [cursor for cursor in found if cursor is not None]
+
+
+def _packed(reply: Reply) -> Reply:
+    """A reply that takes little memory."""
+    if reply.line is None or reply.message is not reply.line.message:
+        return reply
+    line = packed(reply.line)
+    return replace(reply, line=line, message=Unpacked(line) if isinstance(line, Packed) else reply.message)
 
 
 def pulse(revision: str) -> str:
@@ -306,6 +344,8 @@ class Session:
         self._ids = itertools.count(1)
         self._answers: dict[tuple[str, str], tuple[Line, Mapping[str, Any]]] = {}
         self._taken: set[tuple[str, str]] = set()
+        self._half_read: tuple[str, str] | None = None
+        self._not_read: dict[tuple[str, str], str] = {}
 
     # The opening
 
@@ -388,11 +428,11 @@ class Session:
 
     def send(self, method: str, params: Any = NO_PARAMS, *, id: Any = ABSENT) -> Line:
         """Send a request without waiting; give the line to `await_reply` later."""
-        return self.send_message(self.request_of(method, params, id=next(self._ids) if id is ABSENT else id))
+        return self.send_message(self.request_of(method, params, id=id))
 
-    def request_of(self, method: str, params: Any = NO_PARAMS, *, id: Any) -> dict[str, Any]:
+    def request_of(self, method: str, params: Any = NO_PARAMS, *, id: Any = ABSENT) -> dict[str, Any]:
         """The message of a request, with the envelope if there is one."""
-        message = {"jsonrpc": "2.0", "id": id, "method": method}
+        message = {"jsonrpc": "2.0", "id": next(self._ids) if id is ABSENT else id, "method": method}
         params = self._enveloped(params) if self.is_modern else params
         return message if params is NO_PARAMS else {**message, "params": params}
 
@@ -455,12 +495,17 @@ class Session:
         keys = [id_key(request.message["id"]), *(NO_ID if alone else ())]
         before = len(self.lines)
         self._drop_older(keys[1:], request)
-        self._listen(seconds, lambda: any(key in self._answers for key in keys))
+        self._listen(seconds, lambda: any(key in self._answers or key in self._not_read for key in keys))
         for key in filter(self._answers.__contains__, keys):
             self._taken.add(key)
             return Reply(request, *self._answers.pop(key))
         meanwhile = [line for line in self.lines[before:] if not line.sent]
-        fault = self._fault(request, seconds, meanwhile)
+        if keys[0] in self._not_read:
+            self._taken.add(keys[0])
+            unread = self._not_read.pop(keys[0])
+            fault: Fault = Unread(seconds, stderr=self.process.stderr, unread=unread)
+        else:
+            fault = self._fault(request, seconds, meanwhile)
         return Reply(request, fault=fault, meanwhile=tuple(meanwhile[:MEANWHILE]))
 
     def _drop_older(self, keys: Iterable[tuple[str, str]], request: Line) -> None:
@@ -513,9 +558,11 @@ class Session:
         replies: list[Reply] = []
         seen: set[str] = set()
         cursor: Any = ABSENT
-        while len(replies) < MAX_PAGES:
+        size = 0
+        while len(replies) < MAX_PAGES and size < FLOOD_BYTES:
             reply = self.request(method, NO_PARAMS if cursor is ABSENT else {"cursor": cursor})
-            replies.append(reply)
+            size += len(reply.line.raw) if reply.line is not None else 0
+            replies.append(reply if size < LONG else _packed(reply))
             if reply.value is None:
                 how = "was not answered:" if reply.fault is not None else "was answered with"
                 return Walk(method, member, tuple(replies), f"{method} {how} {reply}")
@@ -527,7 +574,8 @@ class Session:
                 trouble = f"{method} never ends: cursor {show(cursor, 60)} came again on page {len(replies)}"
                 return Walk(method, member, tuple(replies), trouble, looped=True)
             seen.add(cursor)
-        trouble = f"{method} never ends: {MAX_PAGES} pages and still a nextCursor"
+        much = f" ({size // MB} MB)" if size > FLOOD_BYTES else ""
+        trouble = f"{method} never ends: {len(replies)} pages{much} and still a nextCursor"
         return Walk(method, member, tuple(replies), trouble, looped=True)
 
     # Listening
@@ -583,7 +631,7 @@ class Session:
         deadline = time.monotonic() + seconds
         lines, size = len(self.lines) + FLOOD_LINES, self.size + FLOOD_BYTES
         while not done() and not self.closed:
-            item = self.process.read(max(0.0, deadline - time.monotonic()))
+            item = self._next(deadline, seconds)
             if item is None:
                 return
             at, data = item
@@ -597,6 +645,17 @@ class Session:
             if time.monotonic() > deadline:
                 return
 
+    def _next(self, deadline: float, seconds: float) -> tuple[float, bytes | Overlong | End] | None:
+        """What comes next until the deadline; who wants to know is told of the wait, every second."""
+        left, tell = max(0.0, deadline - time.monotonic()), self.process.on_wait
+        while tell is not None and left > 0:
+            tell(seconds - left, seconds)
+            item = self.process.read(min(left, TICK))
+            if item is not None:
+                return item
+            left = max(0.0, deadline - time.monotonic())
+        return self.process.read(left)
+
     def _give_up(self) -> None:
         self.flooded = self.closed = True
         self.leave()
@@ -604,22 +663,28 @@ class Session:
     def _take(self, data: bytes | Overlong, at: float) -> None:
         self.size += data.size if isinstance(data, Overlong) else len(data)
         if isinstance(data, Overlong):
+            if data.is_last and self._half_read is not None:
+                self._not_read[self._half_read] = TOO_LONG
             if not data.head:
                 return
+            self._half_read = _id_in(data.head)
             self.unread = f"a line of more than {self.process.max_line} bytes"
             line = Line(sent=False, raw=data.head, at=at, fault=TOO_LONG)
         elif weight(data) > WEIGHT_OF_A_BYTE * self.process.max_line:
             self.unread = f"a line with more values than {self.process.max_line} bytes may have"
             line = Line(sent=False, raw=data[:HEAD], at=at, fault=TOO_MUCH)
+            if (key := _id_in(line.raw)) is not None:
+                self._not_read[key] = TOO_MUCH
         else:
-            line = Line.received(data, at)
+            line = received(data, at)
         self.lines.keep(line)
         for message in line.parts():
             what = kind(message)
             if what is Kind.REQUEST:
                 self._answer(message)
             elif what in (Kind.RESULT, Kind.ERROR):
-                self._answers.setdefault(id_key(message.get("id", ABSENT)), (line, message))
+                told = Unpacked(line) if isinstance(line, Packed) and message is line.message else message
+                self._answers.setdefault(id_key(message.get("id", ABSENT)), (line, told))
 
     def _keep_unended(self) -> None:
         line = Line.received(self.process.unended, self.process.age)
@@ -688,6 +753,12 @@ class Session:
     def transcript(self) -> str:
         """Every line so far, ``>`` for ours and ``<`` for the server's."""
         return "\n".join(f"{'>' if line.sent else '<'} {shorten(line.text)}" for line in self.lines)
+
+
+def _id_in(head: bytes) -> tuple[str, str] | None:
+    """The id of the answer that begins like this, if it stands there."""
+    found = ANSWER.match(head)
+    return None if found is None else id_key(json.loads(found[1]))
 
 
 def _asked_in(message: Value) -> list[Value]:

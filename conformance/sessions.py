@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Self
@@ -11,16 +12,20 @@ from typing import Any, Self
 from conformance.client import DECLINING
 from conformance.pace import Pace, start_timeout
 from conformance.process import Process
-from conformance.session import Answer, Closed, Flood, Reply, Session
+from conformance.session import UNREAD, Answer, Closed, Flood, Reply, Session, Unread
 from conformance.starting import Starter
-from conformance.surface import Settings, Surface
-from conformance.verdict import Blocked, not_exercised
+from conformance.surface import Settings, Surface, Trouble
+from conformance.verdict import Blocked, NotExercised, not_exercised
+from conformance.wire import Kind, Line, kind
 
 MOST_HANGS = 2
 MOST_FLOODS = 4
 MOST_ALIKE = 3
-"""How many checks tell of processes that ended in the same way, with the same words."""
-FLOOD = "flood"
+"""How many checks tell of requests that end the process, each by itself, in the same way."""
+MOST_DOUBTED = 10
+"""How many ends of one kind are looked into: whether the request alone brings it about."""
+FLOOD, NOT_READ = "flood", "not read"
+TRIAL = 10.0
 KEPT_WHEN_CLOSED = 3_000_000
 """The memory, in bytes, that the lines of a conversation may take when it is over."""
 
@@ -47,7 +52,7 @@ class Sessions:
         self._apart: list[Process] = []
         self._others: list[Self] = []
         self._hangs = 0
-        self._ends: Counter[Any] = Counter(FLOOD for one in surface.troubles if one.is_flood)
+        self._ends: Counter[Any] = Counter(filter(None, map(_cause, surface.troubles)))
 
     def connect(
         self, capabilities: Mapping[str, Any] | None = None, client: Mapping[str, Answer] = DECLINING
@@ -132,6 +137,23 @@ class Sessions:
         finally:
             session.leave()
 
+    @contextmanager
+    def trial(self) -> Iterator[Session]:
+        """A process in which something is seen again; where none opens, a check is left to tell of that.
+
+        Raises `NotExercised` then.
+        """
+        charged = set(self._charged)
+        try:
+            session = self.connect()
+        except Blocked as blocked:
+            self._charged &= charged
+            not_exercised(f"it could not be seen again: {blocked}")
+        try:
+            yield session
+        finally:
+            session.leave()
+
     def with_environment(self, **variables: str) -> Self:
         """The same subject with more environment variables."""
         other = type(self)(replace(self.settings, env={**self.settings.env, **variables}), self.surface)
@@ -192,19 +214,40 @@ class Sessions:
     def told_before(self, blocked: Blocked) -> bool:
         """Whether checks have told of the cause for which one is blocked.
 
-        That is a flood, or one end of the process after others like it: one of the same tool, or
-        `MOST_ALIKE` of no tool.
+        That is a flood; an answer to the same method that was too much to be read; or an end of the process,
+        with the same status and the same words as one before, that the request alone does not bring about; or
+        one that it does, or may, after `MOST_ALIKE` others.
         """
         fault = blocked.fault
-        if blocked.others or not isinstance(fault, Flood | Closed):
+        if blocked.others or not isinstance(fault, Flood | Closed | Unread):
             return False
-        cause: Any = FLOOD
-        most = 1
-        if isinstance(fault, Closed):
-            cause = blocked.tool, fault.exit_code, fault.stderr
-            most = 1 if blocked.tool else MOST_ALIKE
+        if isinstance(fault, Flood):
+            return self._count(FLOOD) > 1
+        if isinstance(fault, Unread):
+            return self._count((NOT_READ, _method(blocked.lines))) > 1
+        end = fault.exit_code, _words(fault.stderr)
+        times = self._count(end)
+        if times > 1 and (times > MOST_DOUBTED or not self._is_alone(blocked)):
+            return True
+        return self._count(("told", *end)) > MOST_ALIKE
+
+    def _count(self, cause: Any) -> int:
         self._ends[cause] += 1
-        return self._ends[cause] > most
+        return self._ends[cause]
+
+    def _is_alone(self, blocked: Blocked) -> bool:
+        """Whether what ended a process ends a fresh one too, with nothing sent before; or may do so."""
+        said = next((line for line in blocked.lines if line.sent), None)
+        if said is None:
+            return True
+        try:
+            with self.trial() as session:
+                sent = session.send_raw(said.raw, said.message)
+                is_asked = kind(said.message) is Kind.REQUEST
+                reply = session.await_reply(sent, session.patience(TRIAL)) if is_asked else session.settle()
+                return isinstance(reply.fault, Closed)
+        except NotExercised:
+            return False
 
     def close(self) -> None:
         """End every process."""
@@ -221,6 +264,25 @@ class Sessions:
             process.stop()
         for session in sessions:
             session.close()
+
+
+def _cause(trouble: Trouble) -> Any:
+    """What was told of when the server was probed, if more checks may meet it."""
+    if trouble.is_flood:
+        return FLOOD
+    is_unread = any(words in trouble.reason for words in UNREAD)
+    return (NOT_READ, _method(trouble.lines)) if is_unread else None
+
+
+def _method(lines: Sequence[Line]) -> str:
+    """The method of the request without an answer."""
+    asked = (line.message for line in lines if kind(line.message) is Kind.REQUEST)
+    return next((str(message["method"]) for message in asked), "")
+
+
+def _words(stderr: str) -> str:
+    """What a process wrote to stderr, without the numbers in it."""
+    return re.sub(r"\d+", "", stderr)
 
 
 def _patient(settings: Settings, surface: Surface) -> Settings:

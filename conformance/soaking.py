@@ -10,27 +10,40 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
 from conformance import catalogue
+from conformance.assembling import Course, assembled, interfaces
 from conformance.collection import probed
-from conformance.document import Result, verdict_line
-from conformance.options import settings, validate, value, wanted_revisions
+from conformance.document import Result
+from conformance.options import given, reports, settings, validate, value, wanted_revisions
+from conformance.publishing import kept, renderer
+from conformance.redaction import credentials, without
 from conformance.report import (
     evidence_of,
-    finding_text,
     held_back_line,
     subject_lines,
+    with_evidence,
+    without_credentials,
 )
 from conformance.sandbox import Sandbox
 from conformance.server import Server
 from conformance.soak import Soak, Told
 from conformance.surface import Subject
 from conformance.tree import end_run, terminable
-from conformance.verdict import Blocked, Outcome, loudness
+from conformance.verdict import Blocked, Outcome, worth
 from conformance.wire import shorten
 
+NODE = "soak"
+STATUS = {
+    "failed": pytest.ExitCode.TESTS_FAILED,
+    "unfinished": pytest.ExitCode.INTERRUPTED,
+    "untested": pytest.ExitCode.NO_TESTS_COLLECTED,
+    "passed": pytest.ExitCode.OK,
+}
+"""The exit status of each verdict."""
 ON_A_TERMINAL, ELSEWHERE = 0.2, 60.0
 """Seconds from one word on the progress to the next."""
 WIDTH = 78
@@ -56,78 +69,81 @@ class Soaking:
             sandbox.remove()
 
     def _soak(self, config: pytest.Config, sandbox: Sandbox) -> int:
+        for path in reports(config):
+            renderer(path)
         subject = probed(config, replace(settings(config), sandbox=sandbox))
         if len(subject.surfaces) > 1 and wanted_revisions(config) != ("latest",):
             raise pytest.UsageError("--mcp-revision: a soak takes one revision")
-        return self._main(config, subject)
+        return self._main(config, replace(subject, surfaces=subject.surfaces[-1:]))
 
     def _main(self, config: pytest.Config, subject: Subject) -> int:
-        surface = subject.surfaces[-1]
-        _say(subject_lines(replace(subject, surfaces=(surface,))))
+        started = datetime.now(UTC)
+        (surface,) = subject.surfaces
+        _say(subject_lines(interfaces(subject)))
         for one in surface.troubles:
             what = Blocked(one.reason, one.lines, one.stderr, one.requirement)
-            self._tell(config, surface.revision, Told(0, "", what))
+            self._tell(config, subject, Told(0, "", what))
         server = Server(subject.settings, surface)
-        soak = Soak(server)
+        soak, progress = Soak(server), Progress()
         try:
-            stopped = self._watch(config, soak)
+            stopped = self._watch(config, subject, soak, progress)
         finally:
             server.close()
         _say(_not_called(soak))
-        if stopped and not self._is_red:
-            return pytest.ExitCode.INTERRUPTED
-        return self._status(soak)
+        course = Course(started, progress.seconds, "interrupted" if stopped else "")
+        results = [*self._results, *_passed(soak, self._results)]
+        report = assembled(subject, results, course, given(config), _left_out(soak))
+        _say([f"verdict: {report.verdict}"])
+        written = [kept(path, renderer(path)(report)) for path in reports(config)]
+        _say([line for line, _ in written])
+        status = STATUS[report.status]
+        return status if all(done for _, done in written) or status else pytest.ExitCode.USAGE_ERROR
 
-    def _watch(self, config: pytest.Config, soak: Soak) -> bool:
+    def _watch(self, config: pytest.Config, subject: Subject, soak: Soak, progress: Progress) -> bool:
         """Show what the soak finds; whether the user stopped it."""
-        progress = Progress(soak)
         stopped = False
         try:
             for told in soak.run(progress.start + self._seconds):
                 if told is not None:
                     progress.clear()
-                    self._tell(config, soak.server.revision, told)
-                progress.show(len(self._results))
+                    self._tell(config, subject, told)
+                progress.show(soak, len(self._results))
         except KeyboardInterrupt:
             stopped = True
         progress.clear()
         if soak.calls:
-            _say([f"{'stopped' if stopped else 'done'} after {progress.text}, seed {soak.seed}"])
+            _say([f"{'stopped' if stopped else 'done'} after {progress.text(soak)}, seed {soak.seed}"])
         return stopped
 
-    @property
-    def _is_red(self) -> bool:
-        return any(one.outcome in (Outcome.FAILED, Outcome.BLOCKED) for one in self._results)
-
-    def _status(self, soak: Soak) -> int:
-        if self._is_red:
-            _say([f"verdict: {verdict_line(self._results)}"])
-            return pytest.ExitCode.TESTS_FAILED
-        _say(["verdict: no rule found broken" if soak.calls else "verdict: nothing was tested"])
-        return pytest.ExitCode.OK if soak.calls else pytest.ExitCode.NO_TESTS_COLLECTED
-
-    def _tell(self, config: pytest.Config, spoken: str, told: Told) -> None:
-        """Show a finding in full."""
+    def _tell(self, config: pytest.Config, subject: Subject, told: Told) -> None:
+        """Show a finding in full, and keep it."""
+        chosen, spoken = subject.settings, subject.surfaces[-1].revision
         row = catalogue.requirement(told.what.requirement or "lifecycle.initialize.responds")
-        outcome = _outcome(config, told, row, row.stated_in(spoken))
-        result = Result.of(row, spoken, node="soak", outcome=outcome, tool=told.tool)
-        self._results.append(result)
-        _say(["", f"call {told.number:,}: {finding_text(result, evidence_of(told.what), '')}", ""])
+        strict, pedantic = value(config, "strict"), value(config, "pedantic")
+        outcome = worth(told.what, row, spoken, strict=strict, pedantic=pedantic)
+        hidden = credentials(chosen.command, chosen.env)
+        reason = shorten(without(str(told.what), hidden), 1000)
+        result = Result.of(row, spoken, node=NODE, outcome=outcome, tool=told.tool, reason=reason)
+        evidence = without_credentials(evidence_of(told.what), hidden)
+        self._results.append(with_evidence(result, evidence, "", chosen.transcripts))
+        _say(["", f"call {told.number:,}: {self._results[-1].text}", ""])
 
 
-def _outcome(config: pytest.Config, told: Told, row: catalogue.Requirement, revision: str) -> Outcome:
-    if isinstance(told.what, Blocked):
-        return Outcome.BLOCKED
-    strict, pedantic = value(config, "strict"), value(config, "pedantic")
-    if told.what.advisory and not pedantic:
-        return Outcome.INFORMED
-    return loudness(row, revision, strict=strict, pedantic=pedantic)
+def _passed(soak: Soak, results: list[Result]) -> Iterator[Result]:
+    """A result for each tool that was soaked and of which nothing was found."""
+    row = catalogue.requirement("tools.call.listed-is-callable")
+    for name in {drill.name: None for drill in soak.drills}.keys() - {one.tool for one in results}:
+        yield Result.of(row, soak.server.revision, node=NODE, outcome=Outcome.PASSED, tool=name)
 
 
-def _not_called(soak: Soak) -> Iterator[str]:
+def _left_out(soak: Soak) -> Iterator[str]:
     for name, (number, reason) in soak.left_out.items():
         since = f" since call {number:,}" if number else ""
         yield f"left out{since}: {shorten(name, 60)}: {shorten(reason, 200)}"
+
+
+def _not_called(soak: Soak) -> Iterator[str]:
+    yield from _left_out(soak)
     callable_ones = {tool.name for tool in soak.callable_tools}
     held_back = sorted({tool.name for tool in soak.server.tools} - callable_ones)
     if held_back:
@@ -144,26 +160,28 @@ def _say(lines: Iterator[str] | list[str]) -> None:
 class Progress:
     """A line on how far the soak is: over and over in one place on a terminal, elsewhere now and then."""
 
-    def __init__(self, soak: Soak):
+    def __init__(self) -> None:
         self.start = time.monotonic()
-        self._soak = soak
         self._is_terminal = sys.stdout.isatty()
         self._pause = ON_A_TERMINAL if self._is_terminal else ELSEWHERE
         self._next = self.start + self._pause
 
     @property
-    def text(self) -> str:
-        """How far the soak is."""
-        seconds = time.monotonic() - self.start
-        rate = self._soak.calls / max(seconds, 0.001)
-        return f"{_duration(seconds)}: {self._soak.calls:,} calls, {rate:,.0f} a second"
+    def seconds(self) -> float:
+        """How long it has gone on."""
+        return time.monotonic() - self.start
 
-    def show(self, findings: int) -> None:
+    def text(self, soak: Soak) -> str:
+        """How far the soak is."""
+        rate = soak.calls / max(self.seconds, 0.001)
+        return f"{_duration(self.seconds)}: {soak.calls:,} calls, {rate:,.0f} a second"
+
+    def show(self, soak: Soak, findings: int) -> None:
         """Show it, if it is time to."""
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + self._pause
-        text = f"{self.text}, {findings} findings"
+        text = f"{self.text(soak)}, {findings} findings"
         if self._is_terminal:
             print(f"\r{text.ljust(WIDTH)}", end="", flush=True)  # noqa: T201
         else:

@@ -14,7 +14,7 @@ from typing import Any
 
 from conformance import revisions
 from conformance.dialects import Unjudgeable, instance_errors
-from conformance.process import MAX_LINE, Process
+from conformance.process import MAX_LINE, OnWait, Process
 from conformance.sandbox import Sandbox, importable, rooted, without_secrets
 from conformance.session import LISTED, Flood, Reply, Session, Walk
 from conformance.value import Value, members
@@ -38,7 +38,7 @@ PROFILES = {"none": 0, "quick": 50, "thorough": 500}
 """How many values Hypothesis makes for whatever is fuzzed, in each profile; with 0, nothing is fuzzed."""
 
 
-MOST_TOOLS = 500
+MOST_TOOLS = 250
 """How many tools are tested, by default."""
 
 
@@ -60,7 +60,8 @@ class Settings:
     first ``most_tools`` are tested.  A line has ``max_line`` bytes at the most to be read, and all checks
     have ``max_time`` seconds.
     Without a ``cwd`` the server works in the ``sandbox``, where its home is too unless ``inherit_home``;
-    without a ``sandbox`` it works here.  Paths in the command start from ``here``.
+    without a ``sandbox`` it works here.  Paths in the command start from ``here``.  While an answer is waited
+    for, ``on_wait`` is told so.
     """
 
     command: tuple[str, ...]
@@ -81,6 +82,7 @@ class Settings:
     max_line: int = MAX_LINE
     max_time: float = 3600.0
     here: Path = field(default_factory=Path.cwd)
+    on_wait: OnWait | None = None
 
     def may_call(self, tool: Tool) -> bool:
         """Whether the user lets this tool run (``--mcp-call``)."""
@@ -103,7 +105,8 @@ class Settings:
                 cwd = self.sandbox.work
                 command = rooted(command, self.here)
                 environment |= importable(command, self.here, environment)
-        return Process(command, env={**environment, **self.env}, cwd=cwd, max_line=self.max_line)
+        environment |= self.env
+        return Process(command, env=environment, cwd=cwd, max_line=self.max_line, on_wait=self.on_wait)
 
 
 @dataclass(frozen=True)
@@ -372,7 +375,8 @@ def _hello_trouble(settings: Settings, session: Session, hello: Reply) -> Troubl
     opening = "discover.implemented" if session.is_modern else "lifecycle.initialize.responds"
 
     def trouble(reason: str, rule: str = opening) -> Trouble:
-        return Trouble("start", rule, reason, hello.lines, session.process.stderr)
+        told = f"{reason} (mcp-conformance doctor -- COMMAND tells more)"
+        return Trouble("start", rule, told, hello.lines, session.process.stderr)
 
     if session.unended is not None:
         reason = f"the server answered {asked} without a line end: {shorten(session.unended.text)}"
@@ -382,7 +386,7 @@ def _hello_trouble(settings: Settings, session: Session, hello: Reply) -> Troubl
         return trouble(reason, "stdio.no-embedded-newline")
     if hello.fault is not None:
         what = "; what it wrote to stdout is not JSON-RPC" if session.noise() else ""
-        where = "" if settings.cwd else " (it ran in a throwaway directory: --cwd . runs it here)"
+        where = "" if settings.cwd else "; it ran in a throwaway directory, --cwd . runs it here"
         return trouble(f"the server never answered {asked}: {hello.fault}{what}{where}")
     if hello.value is None:
         return trouble(f"the server refused {asked}: {hello}")

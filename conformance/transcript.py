@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
 from conformance.keeping import CUT
 from conformance.process import Process
+from conformance.redaction import HIDDEN, credentials, redacted, without
 from conformance.session import Session
 from conformance.wire import Kind, Line, kind
 
@@ -26,26 +27,45 @@ class BadTranscript(Exception):  # noqa: N818
 
 @dataclass(frozen=True)
 class Transcript:
-    """What was said, and to whom: the server's command, the revision, what the lines prove, and the lines."""
+    """What was said, and to whom: the server's command, the revision, what the lines prove, and the lines.
+
+    ``env`` is the environment that the server was given besides; nothing of it is written.  ``is_redacted``
+    says that the command in a file lacks the credentials that it had.
+    """
 
     command: tuple[str, ...]
     revision: str
     about: str
     lines: tuple[Line, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    is_redacted: bool = False
 
     def write(self, path: Path) -> None:
         """Write a JSON-lines file: one header, then a line each, bytes kept as Latin-1.
 
-        Lines of ours that are cut are left out, for they cannot be sent again.
+        Credentials of the command and of ``env`` are left out of all of it.  Lines of ours that are cut are
+        left out, for they cannot be sent again.
         """
-        header = {"format": FORMAT, "command": self.command, "revision": self.revision, "about": self.about}
+        command = redacted(self.command)
+        header = {"format": FORMAT, "command": command, "revision": self.revision}
+        header |= {"about": without(self.about, self._hidden)}
+        header |= {"redacted": True} if command != self.command else {}
         rows = [
-            {"sent": line.sent, "at": round(line.at, 6), "raw": line.raw.decode("latin-1")}
+            {"sent": line.sent, "at": round(line.at, 6), "raw": self._shown(line.raw).decode("latin-1")}
             for line in self.lines
             if not line.sent or line.fault != CUT
         ]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(json.dumps(row) + "\n" for row in [header, *rows]), encoding="ascii")
+
+    @property
+    def _hidden(self) -> tuple[str, ...]:
+        return credentials(self.command, self.env)
+
+    def _shown(self, raw: bytes) -> bytes:
+        for one in self._hidden:
+            raw = raw.replace(one.encode("utf-8", "surrogateescape"), HIDDEN.encode())
+        return raw
 
     def keep(self, folder: Path, name: str) -> Path:
         """Write it to a file of that name, made fit for one, in a folder; raises `OSError`."""
@@ -61,7 +81,8 @@ class Transcript:
             raise BadTranscript(f"line 1: a header with format {FORMAT} is expected")
         try:
             lines = tuple(_line(row) for row in rows[1:])
-            return cls(tuple(rows[0]["command"]), rows[0]["revision"], rows[0]["about"], lines)
+            command, revision, about = (rows[0][name] for name in ("command", "revision", "about"))
+            return cls(tuple(command), revision, about, lines, is_redacted=bool(rows[0].get("redacted")))
         except (KeyError, TypeError, AttributeError, UnicodeEncodeError) as error:
             raise BadTranscript(f"a member is missing or of the wrong type: {error}") from error
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import FrameType
 
 from conformance import watcher
+from conformance.ports import listening
 
 POSIX = os.name == "posix"
 PATIENCE = 30.0
@@ -285,6 +286,11 @@ if hasattr(os, "register_at_fork"):
 def scratch(folder: str) -> None:
     """Have a throwaway folder deleted when this process is ended before it could do that."""
     _RUN.scratch(folder)
+
+
+def ports() -> tuple[int, ...]:
+    """The ports on which the servers of this run listen, where the system tells."""
+    return listening(watcher.marked(f"{MARK}={_RUN.mark}".encode()))
 
 
 def end_run() -> int:

@@ -11,11 +11,10 @@ import pytest
 from conformance.baseline import Baseline, Update, updated, written
 from conformance.baselining import seen
 from conformance.collection import SUBJECT
+from conformance.document import TIME_IS_UP
 from conformance.reporting import RESULTS
 from conformance.verdict import Outcome
 
-TIME_IS_UP = "(--mcp-max-time)"
-"""What the check says that was blocked because all checks together took too long."""
 LOOKED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 

@@ -11,7 +11,7 @@ from conformance.wire import Line, show
 SHOWN = 160
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Value:
     """A JSON value with its ``path`` in the message and the ``lines`` (request and answer) it came in.
 
@@ -55,6 +55,10 @@ class Value:
         if isinstance(self.json, bool):
             return bool in types
         return isinstance(self.json, types)
+
+    def __repr__(self) -> str:
+        """Short, since pytest writes down what it finds in the frames of an exception."""
+        return f"<Value {self}>"
 
     def __str__(self) -> str:
         return f"{self.path or 'message'} = {show(self.json, SHOWN)}"

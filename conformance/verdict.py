@@ -125,6 +125,17 @@ def some(found: list[T], nothing: str) -> list[T]:
     return found or not_exercised(nothing)
 
 
+def worth(
+    what: Finding | Blocked, row: Requirement, revision: str, *, strict: bool, pedantic: bool
+) -> Outcome:
+    """What becomes of a check that has told this of a rule."""
+    if isinstance(what, Blocked):
+        return Outcome.BLOCKED
+    if what.advisory and not pedantic:
+        return Outcome.INFORMED
+    return loudness(row, row.stated_in(revision), strict=strict, pedantic=pedantic)
+
+
 def expect(value: Value, holds: bool, expected: str) -> None:
     """Raise a `Finding` about ``value`` unless the rule holds for it."""
     if not holds:

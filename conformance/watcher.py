@@ -21,7 +21,8 @@ A process that puts another in its place and exits while it is looked for is in 
 KILL = 9
 
 
-def _marked(mark: bytes) -> list[int]:
+def marked(mark: bytes) -> list[int]:
+    """The processes that have inherited this ``NAME=VALUE``; none where there is no /proc."""
     try:
         pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
     except OSError:
@@ -54,7 +55,7 @@ def sweep(mark: str) -> int:
     found: set[int] = set()
     quiet = 0
     for _ in range(ROUNDS):
-        killed = [pid for pid in _marked(mark.encode()) if _killed(pid)]
+        killed = [pid for pid in marked(mark.encode()) if _killed(pid)]
         found.update(killed)
         quiet = 0 if killed else quiet + 1
         if quiet == (SURE_AFTER if found else QUIET_AFTER):

@@ -15,8 +15,15 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 DEEPEST = 400
 """How deep a message is nested, at most, that is read as it is."""
 MOST_DIGITS = 4000
+MOST_LISTED = 10_000
+"""How many items of a list are read in one message."""
+OBEYED = re.compile(r"(?<!\S)::(?=[A-Za-z])|##\[(?=[A-Za-z])")
+"""What can be a workflow command of GitHub's: ``::name`` at the beginning of a line, and any word may come to
+stand there; ``##[name`` anywhere."""
 NOT_JSON = {"NaN", "Infinity", "-Infinity"}
 TOO_DEEP = f"nested more than {DEEPEST} deep"
+REPEATED = "repeated member"
+TOO_MANY = f"items of a list beyond the first {MOST_LISTED}"
 TOO_LONG = f"a number of more than {MOST_DIGITS} digits"
 
 
@@ -78,6 +85,15 @@ class Line:
         """Whether it is JSON by the letter, which knows no NaN and no infinity."""
         return not self.fault and NOT_JSON.isdisjoint(self.oddities)
 
+    @property
+    def left_out(self) -> int:
+        """How many items of its list were too many to be read."""
+        return sum(int(one.partition(" ")[0]) for one in self.oddities if one.endswith(TOO_MANY))
+
+    def __repr__(self) -> str:
+        """Short, since pytest writes down what it finds in the frames of an exception."""
+        return f"<Line {'>' if self.sent else '<'} {shorten(self.text, 200)}>"
+
     def parts(self) -> Iterator[Any]:
         """The messages of the line: one, or those of a batch, or none."""
         if isinstance(self.message, list):
@@ -114,7 +130,9 @@ def decode(raw: bytes) -> tuple[Any, str, tuple[str, ...]]:
 
 
 def _read(text: str, oddities: list[str]) -> Any:
-    """The JSON value of a text; what lies too deep in it is left out, and nothing of it too long."""
+    """The JSON value of a text; what lies too deep in it is left out, and what is too much of a list."""
+    if text.count(",") >= MOST_LISTED:
+        text = _first_listed(text, oddities)
     try:
         message = _ordinary(text, oddities)
     except RecursionError:
@@ -173,13 +191,39 @@ def _cut(text: str) -> str:
     return "".join([*kept, text[end:]])
 
 
+def _first_listed(text: str, oddities: list[str]) -> str:
+    """A JSON text without the items of a list that are too many."""
+    kept, depth, end, items = [], 0, 0, 0
+    for found in _PIECE.finditer(text):
+        if found[0] == "," and depth == ITEMS and items:
+            items += 1
+            if items == MOST_LISTED + 1:
+                kept.append(text[end : found.start()])
+                end = len(text)
+        elif found[0] in "[{":
+            depth += 1
+            if depth == ITEMS:
+                before = text[max(0, found.start() - KEY_LENGTH) : found.start()]
+                items = int(found[0] == "[" and _LIST.search(before) is not None)
+        elif found[0] in "]}":
+            if depth == ITEMS and items > MOST_LISTED:
+                oddities.append(f"{items - MOST_LISTED} {TOO_MANY}")
+                end = found.start()
+            depth -= 1
+    return "".join([*kept, text[end:]])
+
+
+ITEMS, KEY_LENGTH = 3, 40
+"""How deep in an answer the items of a list lie, and how long the beginning of the list is at the most."""
+_LIST = re.compile(r'"(?:tools|prompts|resources|resourceTemplates)"\s*:\s*\Z')
+_PIECE = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{},]', re.DOTALL)
 _BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
 def _members(pairs: list[tuple[str, Any]], oddities: list[str]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        oddities.append("repeated member")
+        oddities.append(REPEATED)
     return members
 
 
@@ -255,14 +299,15 @@ def id_key(id: Any) -> tuple[str, str]:
 
 
 def shorten(text: str, limit: int = 600) -> str:
-    """Cut the middle out of a long text, and escape what a terminal would obey.
+    """Cut the middle out of a long text, and escape what a terminal, or GitHub's runner, would obey.
 
-    The result has at most ``limit`` characters plus the words that say how much is left out.
+    The result has at most ``limit`` characters plus the words that say how much is left out, and escapes.
     """
     if len(text) > limit:
         half = limit // 2
         text = f"{text[:half]} [... {len(text) - 2 * half} more ...] {text[-half:]}"
-    return "".join(char if char.isprintable() or char == "\n" else _escape(char) for char in text)
+    shown = "".join(char if char.isprintable() or char == "\n" else _escape(char) for char in text)
+    return OBEYED.sub(lambda found: _escape(found[0][0]) + found[0][1:], shown)
 
 
 def named(name: str, limit: int = 60) -> str:

@@ -245,8 +245,8 @@ def test_no_retry_is_waited_for(server):
     left = unfinished(server)
     some(left.asked, "nothing asks for anything a second time")
     if left.exit_code is None and exits(server):
-        got = "a process that lives on, as it does not when its questions are answered"
-        raise Finding(f"an exit within {EXIT:g} s", got, left.asked[-1][1].lines)
+        got = f"a process that lives on for {EXIT:g} s or more; with its questions answered it does not"
+        raise Finding("an exit when its input ends", got, left.asked[-1][1].lines)
 
 
 class Members(list):

@@ -39,7 +39,7 @@ def test_a_walk_through_the_pages_ends(server):
 def test_no_item_is_on_two_pages(server, session):
     for walk in some(server.whole(), "no list has a second page"):
         again = session.walk(walk.method, walk.member)
-        twice = [name for name in walk.repeated() if name in again.repeated()]
+        twice = sorted({*walk.repeated()} & {*again.repeated()})
         if twice:
             raise Finding(
                 "each item on one page", f"{walk.method} lists {twice[0]!r} twice", walk.replies[-1].lines

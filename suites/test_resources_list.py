@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.sameness import expect_same_after_others, expect_same_in_every_process
+from conformance.sameness import expect_same_after_others, expect_same_in_every_process, repeated
 from conformance.session import NO_PARAMS
-from conformance.surface import LISTS
 from conformance.uris import is_uri, scheme
 from conformance.value import members
 from conformance.verdict import Finding, expect, expect_each, expect_result, heard, not_exercised, some
@@ -123,13 +122,9 @@ def test_a_uri_of_a_scheme_of_its_own_is_well_formed(server):
 
 @pytest.mark.requirement("resources.def.uri-unique")
 def test_no_two_resources_share_a_uri(server, session):
-    again = session.walk("resources/list", LISTS["resources/list"][1]).names()
-    on_two_pages = server.walk("resources/list").repeated()
-    for uri in uris(server):
-        namesakes = [item for item in listed(server) if item.json.get("uri") == uri.json]
-        differ = any(item.json != namesakes[0].json for item in namesakes)
-        if len(namesakes) > 1 and again.count(uri.json) > 1 and (differ or uri.json not in on_two_pages):
-            raise Finding("each URI once", f"{len(namesakes)} resources with {uri}", uri.lines)
+    uris(server)
+    for uri, namesakes in repeated(server, session, "resources/list"):
+        raise Finding("each URI once", f"{len(namesakes)} resources with {uri!r}", namesakes[1].lines)
 
 
 @pytest.mark.requirement("resources.def.name-string")

@@ -115,7 +115,8 @@ def expect_pongs(session, *params):
 def test_the_server_exits_when_its_input_ends(server):
     session, status = ended(server)
     if status is None:
-        raise Finding(f"an exit within {EXIT:g} s", "a server that lives on", session.said[-1:])
+        got = f"a server that lives on for {EXIT:g} s or more"
+        raise Finding("an exit when its input ends", got, session.said[-1:])
 
 
 def ended(server):

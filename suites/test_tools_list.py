@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.sameness import expect_same_after_others, expect_same_in_every_process, expect_same_order
+from conformance.sameness import (
+    expect_same_after_others,
+    expect_same_in_every_process,
+    expect_same_order,
+    repeated,
+)
 from conformance.session import NO_PARAMS
-from conformance.surface import LISTS
 from conformance.verdict import Finding, expect, expect_each, expect_result, heard, not_exercised
 
 
@@ -60,17 +64,10 @@ def test_one_answer_lists_every_tool(server, session):
 
 @pytest.mark.requirement("tools.def.name-unique")
 def test_no_two_tools_share_a_name(server, session):
-    walk = (
-        server.walk("tools/list")
-        if "tools/list" in server.listing()
-        else not_exercised("no tools are listed")
-    )
-    again = session.walk("tools/list", LISTS["tools/list"][1])
-    for name in walk.names():
-        namesakes = [each for each in walk.items if getattr(each.get("name"), "json", None) == name]
-        differ = any(item.json != namesakes[0].json for item in namesakes) or name not in walk.repeated()
-        if len(namesakes) > 1 and differ and again.names().count(name) > 1:
-            raise Finding("each name once", f"{len(namesakes)} tools named {name!r}", namesakes[1].lines)
+    if "tools/list" not in server.listing():
+        not_exercised("no tools are listed")
+    for name, namesakes in repeated(server, session, "tools/list"):
+        raise Finding("each name once", f"{len(namesakes)} tools named {name!r}", namesakes[1].lines)
 
 
 # The list depends on nothing but its request

@@ -5,28 +5,28 @@ import sys
 import time
 from collections import Counter, deque
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 from conformance.fixtures import reference_modern
 from scripted import Ended, Scripted
 
-from conformance import catalogue, collection  # noqa: F401  (before the suites: pytest warns if it is after them)
+from conformance import (
+    catalogue,
+    collection,  # noqa: F401  (before the suites: pytest warns if it is after them)
+    rendering_terminal,
+)
+from conformance.assembling import Course, assembled
 from conformance.checks import PACKAGE, suites_directory
 from conformance.dialects import Unjudgeable
-from conformance.document import Result, grouped, verdict_line
+from conformance.document import Result
 from conformance.ecosystem import known_deviation
 from conformance.generation import NoExample
 from conformance.process import EOF, MAX_LINE, Splitter
-from conformance.report import (
-    evidence_of,
-    finding_lines,
-    finding_text,
-    known_lines,
-    subject_lines,
-    table,
-)
+from conformance.report import evidence_of, with_evidence
 from conformance.server import Server
 from conformance.surface import Sample, Settings, Surface, probe_all
 from conformance.verdict import Blocked, Finding, NotExercised, Outcome, loudness
@@ -102,6 +102,8 @@ class MemoryProcess:
             self.run(self.scripted.server.take, line)
 
     # What the engine uses
+
+    on_wait = None
 
     def write(self, data):
         if self.code is None and not self.is_ending:
@@ -307,7 +309,7 @@ class Bench:
             reason=str(verdict),
             known=known_deviation(self.server, row.id, verdict),
         )
-        return replace(result, text=finding_text(result, evidence_of(verdict), "again"))
+        return with_evidence(result, evidence_of(verdict), "again", Path("transcripts"))
 
 
 def run_in_memory(script, revisions, chosen, examples=0, *, as_for_workers=True):
@@ -330,14 +332,11 @@ def run_in_memory(script, revisions, chosen, examples=0, *, as_for_workers=True)
             told = [one.to_json() for one in subject.surfaces]
             assert [Surface.from_json(one).to_json() for one in told] == told
         subject.mistake()
-        text, common, counts = list(subject_lines(subject)), {}, Counter()
+        text, common, counts = [], {}, Counter()
         for surface in subject.live:
             results = _checked(Bench(settings, surface, common), chosen, counts)
-            text += [*table(results), verdict_line(results)]
-            for group in grouped(results, *Outcome):
-                text += finding_lines(group)
-            text += [line for paragraph in known_lines(results) for line in paragraph]
-            text += [result.text for result in results]
+            report = assembled(subject, results, Course(datetime.now(UTC), 1.0), {}, ["a notice"])
+            text += [rendering_terminal.render(report, verbose=True), *(one.text for one in results)]
         "\n".join(text).encode()
         counts["live"] = len(subject.live)
         return counts

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from support import REFERENCE, environment, run_suite
 
+from conformance.collection import pytest_keyboard_interrupt
+
 QUICK = ("--start-timeout", "2", "--timeout", "2")
 
 
@@ -59,9 +61,8 @@ def test_a_wrong_option_is_one_clear_line(options, said):
 def test_an_unknown_program_is_one_clear_line():
     run = run_suite(("no-such-program-anywhere", "--flag"))
     assert run.exit == 4
-    assert one_line(run) == [
-        "ERROR: --mcp-server: no such program, or not executable: no-such-program-anywhere"
-    ]
+    said = "ERROR: --mcp-server: no such program, or not executable: no-such-program-anywhere"
+    assert one_line(run) == [f"{said} (mcp-conformance doctor -- COMMAND tells more)"]
 
 
 def test_a_revision_the_server_does_not_speak_is_one_clear_line():
@@ -133,7 +134,7 @@ for line in sys.stdin:
 def test_a_server_that_never_serves_is_blocked_once(code, said):
     run = run_suite(python(code), *QUICK)
     assert run.exit == 1
-    assert said in run.output
+    assert said in " ".join(run.output.split())
     assert [case.outcome for case in run.cases] == ["blocked"]
 
 
@@ -215,3 +216,14 @@ def is_alive(pid):
     except FileNotFoundError:
         return False
     return state != "Z"
+
+
+def test_an_interrupt_where_there_is_no_line_is_shown_all_the_same():
+    def interrupted():
+        raise KeyboardInterrupt
+
+    interrupted.__code__ = interrupted.__code__.replace(co_linetable=b"")
+    with pytest.raises(KeyboardInterrupt) as caught:
+        interrupted()
+    pytest_keyboard_interrupt(caught)
+    assert "interrupted()" in str(caught.getrepr(funcargs=True))

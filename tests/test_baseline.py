@@ -7,7 +7,6 @@ import sys
 import tomllib
 from dataclasses import replace
 from datetime import date
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -283,15 +282,6 @@ def test_a_mistake_in_the_file_is_one_line(text, said):
         parse(text, "known.toml")
     assert str(caught.value).startswith(said)
     assert "\n" not in str(caught.value)
-
-
-def test_the_example_of_the_readme_is_one():
-    readme = Path(__file__).parent.parent / "README.md"
-    (example,) = re.findall(
-        r"^```toml\n(\[\[known\]\]\n.*?)^```", readme.read_text(), re.MULTILINE | re.DOTALL
-    )
-    (entry,) = parse(example, "README.md").entries
-    assert set(entry.checks) <= {f"{check.suite}::{check.name}" for check in checked()[entry.requirement]}
 
 
 # Whole runs

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from conformance import client
+from conformance import session as session_module
 from conformance.process import Process
 from conformance.session import FEATURES, Session
 
@@ -174,3 +175,16 @@ def test_an_error_under_the_id_of_an_old_pulse_does_not_answer_that(revision):
         broken = session.send_raw(b"this line is not JSON")
         session.settle()
         assert [line.message["error"]["code"] for line in session.said_since(broken)] == [-32700]
+
+
+def test_who_wants_to_know_is_told_how_long_is_waited(monkeypatch):
+    monkeypatch.setattr(session_module, "TICK", 0.05)
+    told = []
+    deaf = "import sys; sys.stdin.readline(); sys.stdin.read()"
+    process = Process([sys.executable, "-c", deaf], on_wait=lambda *seconds: told.append(seconds))
+    with Session(process, timeout=0.3) as session:
+        assert str(session.request("ping").fault) == "no answer within 0.3 s"
+    assert len(told) > 2
+    assert {of for _, of in told} == {0.3}
+    assert sorted(told) == told
+    assert 0 <= told[0][0] <= told[-1][0] <= 0.3

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from support import REFERENCE, environment, mutant, run_suite
+from support import REFERENCE, environment, forked, mutant, run_suite
 
 from conformance.process import Process
 from conformance.transcript import BadTranscript, Transcript, reduced, replay
@@ -213,6 +213,29 @@ def test_replay_compares_answers(tmp_path):
     (step,) = replay(transcript, Process(REFERENCE, env=dict(os.environ)), 10)
     assert not step.differs
     assert json.loads(step.now.raw)["result"] == {}
+
+
+SECRET = "hush-hush-42"
+
+
+def test_a_transcript_has_no_credentials_and_wants_the_command_again(tmp_path):
+    command = (*REFERENCE, "--token", SECRET)
+    echo = Line.received(f'{{"jsonrpc":"2.0","id":1,"result":{{"a":"{SECRET} other-secret"}}}}'.encode())
+    path = tmp_path / "t.jsonl"
+    about = f"a test of {SECRET}"
+    Transcript(command, "2025-11-25", about, (*lines(), echo), {"API_KEY": "other-secret"}).write(path)
+    assert "secret" not in path.read_text()
+    assert SECRET not in path.read_text()
+    read = Transcript.read(path)
+    assert (read.command[-2:], read.is_redacted) == (("--token", "***"), True)
+    assert read.lines[-1].message["result"] == {"a": "*** ***"}
+    assert [line.raw for line in read.lines[:3]] == [line.raw for line in lines()]
+    exit, output = forked(["replay", str(path)], tmp_path, 60)
+    assert (exit, output.count("\n")) == (4, 1)
+    assert "credentials were left out of its command: give the server's command behind --" in output
+    exit, output = forked(["replay", str(path), "--", *REFERENCE], tmp_path, 60)
+    assert exit == 1
+    assert '> {"jsonrpc":"2.0","id":1,"method":"ping"}' in output
 
 
 @pytest.mark.parametrize("guilty", [{3}, {0, 7}, {2, 5, 6}, set(range(8))])

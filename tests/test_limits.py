@@ -1,12 +1,31 @@
 """Limits of ours are met with a word, never in silence."""
 
 import json
+import re
+import sys
+from contextlib import closing
 
+import pytest
 from support import awkward, run_suite
 
-from conformance.keeping import CUT, LINE_COST, MOST_KEPT, Lines, is_let_go, weight
+from conformance.keeping import (
+    CUT,
+    LINE_COST,
+    LONG,
+    MOST_KEPT,
+    Lines,
+    Packed,
+    Unpacked,
+    is_let_go,
+    received,
+    weight,
+)
 from conformance.process import HEAD, Overlong, Splitter
-from conformance.wire import Line
+from conformance.server import Server
+from conformance.session import Silence
+from conformance.surface import Settings, probe
+from conformance.verdict import Blocked, heard
+from conformance.wire import MOST_LISTED, Line, decode
 
 SERVER = awkward("bare_minimum")
 SLOW = "the checks took"
@@ -16,7 +35,8 @@ def test_a_line_that_is_too_long_is_named():
     run = run_suite(
         awkward("big_line"), "--select", "tools.call", "--call", "all", "--max-line", "0.05", "--timeout", "2"
     )
-    assert "a line longer than this tool reads (--mcp-max-line)" in run.output
+    said = "the answer is a line longer than this tool reads (--mcp-max-line)"
+    assert [said in case.text for case in run.of("blocked")] == [True]
     assert run.exit == 1
     assert run.of("passed")
 
@@ -26,6 +46,8 @@ def test_when_the_time_is_up_the_rest_is_skipped_and_one_check_says_so():
     assert [case.text.count("--mcp-max-time") for case in run.of("blocked")] == [1]
     assert run.exit == 1
     assert not run.of("failed", "crashed")
+    assert re.search(r"\nverdict: not finished: the checks took .* checks did not run \(1 block", run.output)
+    assert "BLOCKED" not in run.output
 
 
 def test_a_wrong_limit_is_one_clear_line():
@@ -42,7 +64,8 @@ def test_of_a_long_line_the_head_is_told_once_and_the_size_again_and_again():
     splitter.feed(b"\nshort\n")
     *parts, last = told
     assert last == b"short"
-    assert [len(one.head) for one in parts] == [HEAD, 0, 0, 0, 0]
+    assert [len(one.head) for one in parts] == [HEAD, 0, 0, 0, 0, 0]
+    assert [one.is_last for one in parts] == [False] * 5 + [True]
     assert sum(one.size for one in parts) == 10 * HEAD
     assert all(isinstance(one, Overlong) for one in parts)
 
@@ -80,3 +103,62 @@ def test_of_long_lines_of_ours_the_beginning_is_kept():
 
 def test_an_empty_line_is_not_one_that_was_let_go():
     assert not is_let_go(Line.received(b""))
+
+
+def listing(number):
+    return {"id": 1, "result": {"tools": [{"name": "[,]"}] * number, "nextCursor": "more"}}
+
+
+@pytest.mark.parametrize("more", [1, MOST_LISTED])
+def test_the_first_items_of_a_long_list_are_read(more):
+    line = Line.received(json.dumps(listing(MOST_LISTED + more)).encode())
+    assert line.message == listing(MOST_LISTED)
+    assert (line.fault, line.left_out) == ("", more)
+
+
+def test_other_lists_are_read_to_their_end():
+    numbers = [[0]] * (2 * MOST_LISTED)
+    for value in (listing(MOST_LISTED), {"id": 1, "result": {"content": {"tools": numbers}, "a": numbers}}):
+        assert decode(json.dumps(value).encode()) == (value, "", ())
+
+
+def test_a_long_line_is_kept_in_little_memory_and_read_again():
+    raws = [json.dumps({"id": number, "result": {"text": LONG * "x"}}).encode() for number in range(2)]
+    lines = [received(raw, 1.0) for raw in raws]
+    assert [(type(line), line.raw) for line in lines] == [(Packed, raw) for raw in raws]
+    assert [Unpacked(line)["id"] for line in lines] == [0, 1]
+    assert [line.message for line in lines] == [decode(raw)[0] for raw in raws]
+    assert all(len(vars(line)["packed"]) < LONG // 100 for line in lines)
+    assert type(received(b"x" * LONG, 1.0)) is Line
+
+
+def test_an_answer_without_a_line_end_is_waited_for():
+    told = []
+    splitter = Splitter(told.append, limit=HEAD)
+    splitter.feed(b"x" * HEAD * 3)
+    assert not any(one.is_last for one in told)
+
+
+def ended(server):
+    """What a check tells of a process that ends sooner or later."""
+    with server.fresh() as session:
+        try:
+            while True:
+                heard(session.request("tools/call", {"name": "hello", "arguments": {}}))
+        except Blocked as blocked:
+            return blocked
+
+
+@pytest.mark.parametrize(("words", "told"), [(["exits_at_nth", "4"], 1), (["dies_of_signal"], 3)])
+def test_ends_of_one_kind_are_told_once_and_some_requests_that_bring_them_about(words, told):
+    settings = Settings((sys.executable, "-m", f"conformance.fixtures.hostile.{words[0]}", *words[1:]))
+    with closing(Server(settings, probe(settings, "2025-11-25", exactly=True))) as server:
+        known = [server.told_before(ended(server)) for _ in range(4)]
+    assert known == [False] * told + [True] * (4 - told)
+
+
+def test_a_silence_is_told_each_time():
+    settings = Settings(SERVER)
+    with closing(Server(settings, probe(settings, "2025-11-25", exactly=True))) as server:
+        silent = Blocked("no answer").by(Silence(1.0))
+        assert [server.told_before(silent) for _ in range(2)] == [False, False]

@@ -83,13 +83,40 @@ for line in sys.stdin:
         print(json.dumps(answer), flush=True)
 """
 START = on((sys.executable, "calculator.py"))
-README = Path(__file__).parents[1] / "README.md"
+SUM = """
+from conformance import for_valid_arguments
 
 
-def documented():
-    """The examples in the README, as one module."""
-    section = README.read_text("utf-8").partition("\n## Tests of your own\n")[2].partition("\n## ")[0]
-    return "\n".join(re.findall(r"```python\n(.*?)```", section, re.DOTALL))
+@for_valid_arguments("add")
+def test_the_sum_is_right(add, arguments):
+    assert add(**arguments).structured["sum"] == arguments["a"] + arguments["b"]
+"""
+EXAMPLES = f"""{SUM}
+import pytest
+from hypothesis import given, strategies as st
+from conformance import NoAnswer, invalid_arguments, valid_arguments
+
+
+def test_a_sum_in_words(mcp_server):
+    result = mcp_server.call("add", {{"a": 1, "b": 2}})
+    assert result.ok and result.text == "3"
+
+
+@given(data=st.data())
+def test_a_refusal_changes_nothing(mcp_server, data):
+    add = mcp_server.tool("add")
+    arguments = data.draw(valid_arguments(add))
+    before = add(**arguments).structured
+    assert not add(**data.draw(invalid_arguments(add))).ok
+    assert add(**arguments).structured == before
+
+
+def test_it_is_back_after_a_crash(mcp_server):
+    with pytest.raises(NoAnswer):
+        mcp_server.call("crash")
+    assert mcp_server.call("add", {{"a": 1, "b": 2}}).ok
+"""
+"""All that one can do, in one module."""
 
 
 def repository(folder, **tests):
@@ -203,8 +230,8 @@ PASSING = [
 
 
 @pytest.mark.parametrize("options", [[], ["-n", "2", "--dist", "loadfile"]], ids=["alone", "two workers"])
-def test_what_is_documented_works(tmp_path, options):
-    repo = repository(tmp_path / "repo", test_readme=documented(), test_variants=VARIANTS)
+def test_what_is_promised_works(tmp_path, options):
+    repo = repository(tmp_path / "repo", test_examples=EXAMPLES, test_variants=VARIANTS)
     run = run_pytest(repo, START, "-W", "error", "--mcp-call=none", *options, ".")
     assert run.is_clean([], PASSING)
 
@@ -223,8 +250,7 @@ def test_they_run_beside_the_suites(tmp_path):
 def test_their_own_fixture_of_that_name_is_theirs(tmp_path):
     conftest = "import pytest\n@pytest.fixture\ndef mcp_server():\n    return 'mine'\n"
     test = "def test_mine(mcp_server, mcp_conformance_server):\n    assert mcp_server == 'mine'\n"
-    first = documented().split("import pytest")[0]
-    repo = repository(tmp_path / "repo", conftest=conftest, test_readme=first + test)
+    repo = repository(tmp_path / "repo", conftest=conftest, test_examples=SUM + test)
     assert run_pytest(repo, START, ".").is_clean([], ["test_the_sum_is_right", "test_mine"])
 
 
@@ -238,7 +264,7 @@ def test_another_plugins_fixture_of_that_name_is_theirs(tmp_path, place):
     }
     paths = [str(write(tmp_path / "other", other)), str(distribution("hypothesis").locate_file(""))]
     test = "def test_theirs(mcp_server):\n    assert mcp_server == 'theirs'\n"
-    repo = repository(tmp_path / "repo", test_readme=documented().split("import pytest")[0] + test)
+    repo = repository(tmp_path / "repo", test_examples=SUM + test)
     option = START.replace("--mcp-server", "--mcp-conformance-server")
     path = os.pathsep.join(paths if place == "first" else reversed(paths))
     run = run_pytest(repo, option, ".", env={"PYTHONPATH": path})
@@ -246,7 +272,7 @@ def test_another_plugins_fixture_of_that_name_is_theirs(tmp_path, place):
 
 
 def test_the_same_seed_tries_the_same_arguments(tmp_path):
-    repo = repository(tmp_path / "repo", test_readme=documented())
+    repo = repository(tmp_path / "repo", test_examples=EXAMPLES)
     logs = [tmp_path / name for name in ("one", "two", "other")]
     for log, seed in zip(logs, (1, 1, 2), strict=True):
         run = run_pytest(
@@ -300,7 +326,7 @@ def test_deadline(slow, arguments):
 def failures(tmp_path_factory):
     """What a run prints about each test that fails, on a server whose sums above 100 are wrong."""
     folder = tmp_path_factory.mktemp("failures")
-    repo = repository(folder / "repo", test_readme=documented(), test_failing=FAILING)
+    repo = repository(folder / "repo", test_examples=EXAMPLES, test_failing=FAILING)
     run = run_pytest(repo, START, "--mcp-env=WRONG_FROM=100", "--mcp-timeout=2", ".")
     assert run.exit == 1
     names = [f"test_{name}" for name in ("a_sum_in_words", "runs_again", "it_is_back_after_a_crash")]
@@ -366,7 +392,7 @@ def test_a_deadline_that_was_chosen_is_kept(failures):
     ids=["no server", "dead server", "revision", "example"],
 )
 def test_without_a_usable_server_they_fail(tmp_path, option, said):
-    repo = repository(tmp_path / "repo", test_readme=documented())
+    repo = repository(tmp_path / "repo", test_examples=EXAMPLES)
     run = run_pytest(repo, *option, ".")
     assert run.exit == 1
     assert run.own == []
@@ -440,7 +466,7 @@ def calls(folder, *options):
 
 
 def test_own_tests_try_them_first(tmp_path):
-    repo = repository(tmp_path / "repo", test_readme=documented())
+    repo = repository(tmp_path / "repo", test_examples=EXAMPLES)
     lines = "".join(f"  add {json.dumps(one)}\n" for one in (FIRST, SECOND))
     write(repo, {"pytest.ini": f"[pytest]\nmcp_examples =\n{lines}"})
     log = tmp_path / "log"

@@ -9,7 +9,12 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from handmade import result
 from support import REFERENCE, environment, mutant, run_suite
+
+from conformance.report import Evidence, with_evidence
+from conformance.verdict import Outcome
+from conformance.wire import Line
 
 GOLDEN = Path(__file__).parent / "golden"
 SELECTED = (
@@ -136,7 +141,6 @@ def test_all_that_a_check_finds_is_told():
     outcomes = ("FAILED", "BLOCKED", "WARNED", "INFORMED")
     for requirement, outcome in zip(case.requirements, outcomes, strict=True):
         assert f"{outcome} {requirement}" in run.output
-    assert case.text in run.output
 
 
 def test_what_was_not_called_is_listed_with_what_would_call_it():
@@ -163,6 +167,47 @@ def test_a_mistake_of_ours_is_told_as_such():
     assert "KeyError" in text
     assert "a mistake in pytest-mcp-conformance, not in the server. Please report it" in text
     assert "verdict: not tested in full, through a mistake in this tool: please report it" in run.output
+
+
+def test_a_mistake_of_ours_while_the_server_is_looked_at_is_told_as_such(tmp_path):
+    run = run_suite(REFERENCE, "-p", "misprobing", "--report", str(tmp_path / "r.json"), "-n", "1")
+    assert run.exit == pytest.ExitCode.INTERNAL_ERROR
+    (case,) = run.cases
+    assert (case.outcome, case.requirement) == ("crashed", "lifecycle.initialize.responds")
+    assert "a mistake in pytest-mcp-conformance, not in the server. Please report it" in run.output
+    assert run.output.count("KeyError: 'a member that the server left out'") == 1
+    assert "INTERNALERROR" not in run.output
+    assert "verdict: not tested in full, through a mistake in this tool: please report it" in run.output
+    assert json.loads((tmp_path / "r.json").read_text())["verdict"]["status"] == "crashed"
+
+
+HOSTILE = "::stop-commands::x\n  ::add-mask::e ::set-output name=a::b\n##[add-mask]e\na ##[debug]b"
+"""What GitHub's runner would obey, at the beginning of a line or anywhere, and after whatever is blank."""
+
+
+@pytest.mark.parametrize("more", [(), ("-v", "--tb=long")], ids=["short", "long"])
+def test_github_obeys_nothing_that_a_server_wrote(more, tmp_path):
+    """It says so on stderr, so long that lines are broken."""
+    code = f"import sys; sys.exit({HOSTILE!r} + ' word' * 30 + ' ::error ::x' * 30)"
+    told = environment(GITHUB_ACTIONS="true", COLUMNS="60")
+    words = ["run", *more, "--", sys.executable, "-c", code]
+    command = [sys.executable, "-m", "conformance", *words]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=told, capture_output=True, text=True, check=False, timeout=120
+    )
+    lines = (done.stdout + done.stderr).splitlines()
+    obeyed = [line for line in lines if line.strip().startswith("::") or "##[" in line]
+    assert len(obeyed) == 1
+    assert obeyed[0].startswith("::error title=MCP lifecycle.initialize.responds blocked")
+    assert "\\u003a:add-mask::e" in done.stdout
+
+
+def test_lines_that_were_not_kept_are_counted():
+    gone = Line(sent=False, raw=b"")
+    sent, came = Line(sent=True, raw=b"1"), Line.received(b"2")
+    evidence = Evidence(lines=(sent, gone, gone, came))
+    shown = with_evidence(result("ping.responds", Outcome.FAILED), evidence, "", Path()).wire
+    assert shown == ("> 1", "< 2", "... and 2 lines let go, as the server wrote too much to keep")
 
 
 def test_what_the_server_breaks_counts_beside_a_mistake_of_ours():

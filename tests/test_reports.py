@@ -24,9 +24,9 @@ from conformance import (
     rendering_json,
     rendering_markdown,
     rendering_sarif,
+    rendering_terminal,
     schema,
 )
-from conformance.document import status
 from conformance.redaction import credentials, redacted, without
 from conformance.rendering_json import BadReport
 from conformance.verdict import Outcome
@@ -55,6 +55,7 @@ RENDERED = {
     "report.sarif": lambda: rendering_sarif.render(REPORT),
     "report.github.txt": lambda: "\n".join(rendering_github.commands(REPORT)) + "\n",
     "report.svg": lambda: rendering_badge.svg(REPORT),
+    "report.txt": lambda: rendering_terminal.render(REPORT),
     "report.badge.json": lambda: rendering_badge.endpoint(REPORT),
 }
 
@@ -79,14 +80,81 @@ def test_nothing_is_shown_that_a_terminal_or_a_reader_would_obey(name):
 def test_the_worst_finding_makes_the_status():
     outcomes = [one.outcome for one in RESULTS]
     assert REPORT.status == "failed"
-    assert (GOOD.status, replace(GOOD, ended="interrupted").status) == ("passed", "unfinished")
-    assert replace(GOOD, ended="interrupted").verdict.startswith("not finished: no rule found broken (")
     assert set(REPORT.counts) == set(Outcome) == set(outcomes)
     for gone, then in (("failed blocked", "crashed"), ("crashed", "passed"), ("passed", "passed")):
         outcomes = [one for one in outcomes if one.value not in gone.split()]
-        assert status([one for one in RESULTS if one.outcome in outcomes]) == then
-    assert status([one for one in RESULTS if one.outcome is Outcome.SKIPPED]) == "untested"
-    assert status([]) == "untested"
+        assert with_results(*(one for one in RESULTS if one.outcome in outcomes)).status == then
+    assert with_results(*(one for one in RESULTS if one.outcome is Outcome.SKIPPED)).status == "untested"
+    assert with_results().status == "untested"
+
+
+def with_results(*results, **more):
+    return replace(GOOD, results=results, **more)
+
+
+LATE = "the checks took 5 s, which is all they may take (--mcp-max-time)"
+PASSED = result("ping.empty-result", Outcome.PASSED)
+BLOCKED_LATE = result("ping.responds", Outcome.BLOCKED, "test_late", reason=LATE)
+
+
+@pytest.mark.parametrize(
+    ("report", "status", "verdict"),
+    [
+        (
+            with_results(PASSED, ended="interrupted", not_run={"ping": 2, "tools": 3}),
+            "unfinished",
+            "not finished: interrupted, 5 of 6 checks did not run (1 passed)",
+        ),
+        (
+            with_results(ended="interrupted", not_run={"ping": 2}),
+            "unfinished",
+            "not finished: interrupted, 2 of 2 checks did not run (no checks)",
+        ),
+        (
+            with_results(failed("add"), ended="too late", not_run={"ping": 2}),
+            "failed",
+            "does not conform: 1 rule broken; not finished: too late, 2 of 3 checks did not run (1 failed)",
+        ),
+        (
+            with_results(PASSED, BLOCKED_LATE, ended=LATE, not_run={"ping": 1}),
+            "unfinished",
+            f"not finished: {LATE}, 1 of 2 checks did not run (1 blocked, 1 passed)",
+        ),
+        (
+            with_results(PASSED, outdated=("known.toml:3: x is mended",)),
+            "failed",
+            "no rule found broken, but the baseline is out of date (1 passed)",
+        ),
+        (with_results(PASSED), "passed", "no rule found broken (1 passed)"),
+    ],
+    ids=["interrupted", "at once", "first failure", "time is up", "baseline", "all done"],
+)
+def test_a_run_that_is_not_finished_or_not_green_looks_like_it_everywhere(report, status, verdict):
+    assert (report.status, report.verdict) == (status, verdict)
+    data = json.loads(rendering_json.render(report))
+    assert (data["verdict"]["status"], data["verdict"]["text"]) == (status, verdict)
+    assert rendering_json.read(rendering_json.render(report)) == report
+    assert not list(jsonschema.Draft202012Validator(SCHEMA).iter_errors(data))
+    markdown, html = rendering_markdown.render(report), page(report)
+    assert verdict in markdown
+    assert verdict.rpartition(" (")[0] in html
+    (run,) = json.loads(rendering_sarif.render(report))["runs"]
+    (invocation,) = run["invocations"]
+    assert invocation["executionSuccessful"] == (not report.ended)
+    badge = json.loads(rendering_badge.endpoint(report))
+    assert (badge["color"] == "brightgreen") == (status == "passed")
+    errors = [line for line in rendering_github.commands(report) if line.startswith("::error ")]
+    assert bool(errors) == (status != "passed")
+    shown = rendering_terminal.render(report)
+    assert shown.splitlines()[-1] == f"verdict: {verdict}"
+    assert LATE not in shown.rpartition("verdict: ")[0]
+    for told in report.outdated:
+        texts = (markdown, html, shown, "\n".join(errors), json.dumps(invocation))
+        assert all(told in text.replace("%3A", ":") for text in texts)
+    for name, number in report.not_run.items():
+        assert f"{name} ({number})" in shown
+        assert f"({number})" in markdown
+        assert f"({number})" in html
 
 
 # JSON --------------------------------------------------------------------------------------------
@@ -312,7 +380,8 @@ def test_annotations_are_a_line_each_and_no_more_than_github_shows():
     assert len(lines) == rendering_github.MOST
     assert all(line.startswith("::error file=src/server one.py,title=") for line in lines)
     assert not [line for line in lines if "\n" in line or line.count("::") < 2]
-    assert lines[-1].endswith("and 21 more rules: see the log")
+    assert "title=MCP run not finished::" in lines[0]
+    assert lines[-1].endswith("and 22 more rules: see the log")
 
 
 # Badge -------------------------------------------------------------------------------------------
@@ -422,13 +491,16 @@ def test_a_run_writes_what_it_found(more, tmp_path):
 
 @pytest.mark.parametrize(
     ("options", "ended"),
-    [(("-x",), "stopping after 1 failures"), (("-p", "interrupting"), "interrupted")],
+    [(("-x",), "stopped after 1 failure"), (("-p", "interrupting"), "interrupted")],
     ids=["first failure", "Ctrl-C"],
 )
 def test_a_run_that_is_cut_short_writes_its_report(options, ended, tmp_path):
     run = run_suite(BROKEN, *SELECTED, *options, "--report", str(tmp_path / "r.json"))
     report = reported(tmp_path / "r.json")
     assert report.ended == ended
+    assert report.status == ("failed" if ended.startswith("stopped") else "unfinished")
+    assert report.not_run["tools"] > 0
+    assert f"not finished: {ended}, {sum(report.not_run.values())} of " in run.output
     assert f"report: {tmp_path / 'r.json'}" in run.output
 
 

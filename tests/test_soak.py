@@ -13,6 +13,7 @@ import pytest
 from hypothesis import find, settings
 from support import REFERENCE, awkward, environment, forked, mutant, started
 
+from conformance import rendering_json
 from conformance import soak as soak_module
 from conformance.server import Server
 from conformance.soak import Soak
@@ -265,18 +266,26 @@ def test_the_command_says_what_was_done(tmp_path):
     assert (
         "not called: change, grow (release them by name with --call NAME, or all with --call all)" in output
     )
-    assert output.endswith("verdict: no rule found broken\n")
+    assert re.search(r"\nverdict: no rule found broken \(\d+ passed\)\n$", output)
 
 
 def test_the_command_shows_a_finding_and_how_to_see_it_again(tmp_path):
     server = spoilt("if name == 'echo' and calls > 30:", "    reply['result'].pop('content')")
-    exit, output = run("soak", "--for", "3s", "--", *server, cwd=tmp_path)
+    report = ("--report", "r.json", "--report", "r.md")
+    exit, output = run("soak", "--for", "3s", *report, "--", *server, cwd=tmp_path)
     assert exit == 1
     assert re.search(
         r"^call [\d,]+: tools.call.result-content-array · MUST .* · tool echo$", output, re.MULTILINE
     )
     assert re.search(r"to see it again: mcp-conformance replay \.mcp-conformance/\S+\.jsonl", output)
-    assert "verdict: does not conform: 1 rule broken (1 failed)" in output
+    assert "verdict: does not conform: 1 rule broken (1 failed" in output
+    written = rendering_json.read((tmp_path / "r.json").read_text())
+    (finding,) = written.findings
+    assert (finding.requirement, finding.tool) == ("tools.call.result-content-array", "echo")
+    assert (finding.wire[0][0], len(finding.transcripts)) == (">", 1)
+    assert f"verdict: {written.verdict}" in output
+    assert "echo" not in {one.tool for one in written.results if one.outcome == "passed"}
+    assert written.verdict in (tmp_path / "r.md").read_text()
 
 
 def test_an_older_revision_can_be_soaked(tmp_path):
@@ -295,6 +304,7 @@ def test_an_older_revision_can_be_soaked(tmp_path):
         (("--for", "0s"), "--for takes a duration"),
         (("--for", "1s", "--select", "tools"), "unknown words: --select tools"),
         (("--for", "1s", "--timeout", "soon"), "--mcp-timeout: a number of seconds above 0 is expected"),
+        (("--for", "1s", "--report", "r.txt"), "--mcp-report: 'r.txt' ends in none of"),
         (("--for", "1s", "--revision", "all"), "--mcp-revision: a soak takes one revision"),
         (("--for", "1s", "--revision", "2019-01-01"), "--mcp-revision: unknown revision '2019-01-01'"),
     ],
@@ -349,6 +359,7 @@ def test_ctrl_c_ends_the_soak_with_its_summary(tmp_path):
     output = ours.communicate(timeout=60)[0].decode()
     assert ours.returncode == 2, output
     assert "stopped after" in output
+    assert "verdict: not finished: interrupted" in output
     assert "Traceback" not in output
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)

@@ -19,7 +19,7 @@ OPTIONS = (
     *("--call", "all", "--revision", "2025-11-25"),
 )
 PEAK_MB = 300
-MOST_RED = 10
+MOST_RED = 5
 OUTPUT, REPORT = 100_000, 5_000_000
 """The most characters of what goes to the terminal, and of the JUnit report."""
 GIVEN_UP = ("the server flooded its stdout in", "the server stopped answering in")

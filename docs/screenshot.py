@@ -1,0 +1,72 @@
+"""Make `docs/images/terminal.svg`, the picture in the README: what a terminal shows when a run is over.
+
+It needs tmux, the package `rich`, and `mcp-conformance` on the PATH: `python docs/screenshot.py`.
+"""
+
+import io
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+DOCS = Path(__file__).parent
+PICTURE = DOCS / "images" / "terminal.svg"
+COLUMNS, LINES = 112, 52
+COMMAND = "mcp-conformance run --profile none -- python server.py"
+PROMPT = "$ "
+PATIENCE = 120
+
+
+def main() -> None:
+    """Run the command in a terminal of its own, and draw what stands on its screen in the end."""
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(DOCS / "examples" / "server.py", folder)
+        PICTURE.write_text(drawn(screen(folder)), encoding="utf-8")
+
+
+def screen(folder: str) -> str:
+    """The screen, colours and all, once the prompt is back."""
+    name = f"mcp-conformance-{Path(folder).name}"
+    shell = f"cd {folder} && PS1='{PROMPT}' exec bash --norc --noprofile -i"
+    tmux("new-session", "-d", "-s", name, "-x", str(COLUMNS), "-y", str(LINES), shell)
+    try:
+        tmux("send-keys", "-t", name, f"clear; {COMMAND}", "Enter")
+        give_up = time.monotonic() + PATIENCE
+        while time.monotonic() < give_up:
+            time.sleep(0.5)
+            text = tmux("capture-pane", "-e", "-p", "-t", name)
+            if plain(text).rstrip().endswith(f"\n{PROMPT.strip()}") and "verdict:" in text:
+                return text
+        raise TimeoutError(plain(text))
+    finally:
+        tmux("kill-session", "-t", name)
+
+
+def tmux(*words: str) -> str:
+    """Have tmux do something, and return what it prints."""
+    done = subprocess.run(["tmux", "-L", "screenshot", *words], check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+def plain(text: str) -> str:
+    """The text without its colours."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+def drawn(text: str) -> str:
+    """An SVG of a terminal, in the reader's own monospaced font."""
+    lines = text.rstrip().splitlines()[:-1]
+    console = Console(width=COLUMNS, record=True, file=io.StringIO(), force_terminal=True)
+    console.print(Text.from_ansi("\n".join(lines)))
+    svg = console.export_svg(title=COMMAND, unique_id="terminal")
+    svg = re.sub(r"\s*@font-face \{.*?\}", "", svg, flags=re.DOTALL)
+    return svg.replace("Fira Code, monospace", "ui-monospace, Menlo, Consolas, monospace")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,321 @@
+"""``run --config``: what clients' configurations say is understood, and each server is run by it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support import REFERENCE, environment, forked, mutant, read_junit
+from test_bad_input import is_alive
+from test_stranger import write
+
+from conformance.cli import main
+from conformance.client_configs import BadConfig, NotTested, read
+from conformance.redaction import credentials
+from conformance.several import Outcome, prefixed, prefixes, with_files, worst
+
+QUICK = ("--select", "ping.empty-result", "--profile", "none", "--revision", "2025-11-25")
+
+
+def started_by(command, **more):
+    return {"command": command[0], "args": list(command[1:]), **more}
+
+
+def config(folder, servers, name=".mcp.json", key="mcpServers"):
+    return write(folder, {name: json.dumps({key: servers})}) / name
+
+
+def entry(folder, about, name=".mcp.json"):
+    return read(config(folder, {"one": about}, name)).entry("one")
+
+
+# Reading
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"mcpServers": {"one": {"command": "x"}}}',
+        '{"servers": {"one": {"type": "stdio", "command": "x"}}, "inputs": []}',
+        '{"editor.tabSize": 2, "mcp": {"servers": {"one": {"command": "x"}}}}',
+        '\ufeff{"mcpServers": {"one": {"command": "x"}}}',
+        '{\r\n  // one, "two"\r\n  "servers": {/* ,} */ "one": {"command": "x", /* last */},\r\n},}',
+        '{"servers": {"one": {"command": "x", "args": [], // none\n } } }',
+    ],
+    ids=["Claude", "VS Code", "settings.json", "BOM", "comments", "trailing comma"],
+)
+def test_the_shapes_of_clients_are_understood(text, tmp_path):
+    (tmp_path / "mcp.json").write_text(text, encoding="utf-8", newline="")
+    found = read(tmp_path / "mcp.json")
+    assert list(found.servers) == ["one"]
+    assert found.entry("one").command == ("x",)
+
+
+def test_what_looks_like_a_comment_in_a_string_is_none(tmp_path):
+    words = ["http://x/*y*/", "a,]", 'say \\"//hi\\"']
+    text = f'{{"mcpServers": {{"one": {{"command": "x", "args": {json.dumps(words)}, }} // end\n}}}}'
+    assert read(write(tmp_path, {"m.json": text}) / "m.json").entry("one").command == ("x", *words)
+
+
+def test_variables_have_the_values_that_clients_give_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLOUR", "blue")
+    monkeypatch.delenv("MISSING", raising=False)
+    words = ["${COLOUR}", "${env:COLOUR}", "${MISSING:-a b}", "${COLOUR:-red}", "$COLOUR", "${MISSING:-}"]
+    places = ["${workspaceFolder}/x", "${workspaceFolderBasename}", "${userHome}", "${pathSeparator}${/}"]
+    found = entry(tmp_path, {"command": "x", "args": [*words, *places], "env": {"C": "<${COLOUR}>", "N": 1}})
+    assert found.command[1:7] == ("blue", "blue", "a b", "blue", "$COLOUR", "")
+    assert found.command[7:] == (f"{tmp_path}/x", tmp_path.name, str(Path.home()), os.sep * 2)
+    assert found.env == {"C": "<blue>", "N": "1"}
+
+
+@pytest.mark.parametrize("name", [".vscode/mcp.json", ".cursor/mcp.json", ".mcp.json"])
+def test_paths_start_from_the_folder_that_the_editor_has_open(name, tmp_path):
+    write(tmp_path, {"server.js": "", "sub/x": "", ".env": "# keys\nexport A='1 2'\nB=3 # three\n\nC=4\n"})
+    about = {
+        "command": "node",
+        "args": ["./server.js"],
+        "envFile": "${workspaceFolder}/.env",
+        "env": {"C": "5"},
+    }
+    found = entry(tmp_path, about, name)
+    assert found.command == ("node", str(tmp_path / "server.js"))
+    assert found.env == {"A": "1 2", "B": "3", "C": "5"}
+    assert found.cwd is None
+    assert entry(tmp_path, {**about, "cwd": "sub"}, name).cwd == tmp_path / "sub"
+    assert entry(tmp_path, {**about, "cwd": "sub"}, name).command == ("node", "./server.js")
+
+
+def test_a_module_of_the_workspace_is_found_from_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
+    assert entry(tmp_path, {"command": "python", "args": ["-m", "mine"]}).env == {"PYTHONPATH": str(tmp_path)}
+    monkeypatch.chdir(tmp_path)
+    assert entry(tmp_path, {"command": "python", "args": ["-m", "mine"]}).env == {}
+
+
+def test_a_credential_that_is_put_in_the_command_is_known_as_one(tmp_path, monkeypatch):
+    monkeypatch.setenv("ACME_TOKEN", "hush-hush-7")
+    found = entry(tmp_path, {"command": "x", "args": ["${ACME_TOKEN}"]})
+    assert "hush-hush-7" in credentials(found.command, found.env)
+
+
+def test_a_credential_in_a_variable_is_known_by_its_looks():
+    """The name does not tell."""
+    found = credentials(
+        (), {"DATABASE_URL": "postgres://me:hunter22@db/x", "KEY": "ghp_" + "a1" * 12, "A": "b"}
+    )
+    assert set(found) == {"me:hunter22", "ghp_" + "a1" * 12}
+
+
+@pytest.mark.parametrize("about", [{"url": "https://x"}, {"type": "http", "url": "x"}, {"serverUrl": "x"}])
+def test_a_remote_server_is_not_tested(about, tmp_path):
+    with pytest.raises(NotTested, match="remote"):
+        entry(tmp_path, about)
+
+
+@pytest.mark.parametrize(
+    ("about", "told"),
+    [
+        (
+            {"command": "x", "args": ["${MISSING}"]},
+            "needs the environment variable MISSING, which is not set",
+        ),
+        (
+            {"command": "x", "env": {"K": "${input:key}"}},
+            "its client would ask for K: give it with --env K=VALUE",
+        ),
+        ({"command": "x", "args": ["${input:key}"]}, "its client would ask for ${input:key}, which nobody"),
+        ({"command": "x", "args": ["${config:a.b}"]}, "${config:a.b} has no value here"),
+        ({"command": "x", "args": "-m y"}, "its args are no list of strings"),
+        ({"command": ["x"]}, "its command is no string"),
+        ({"command": "x", "env": ["A=1"]}, "its env is no object"),
+        ({"command": "x", "env": {"A=B": "c"}}, "its env has a variable that cannot be: 'A=B'"),
+        ({"command": "x", "cwd": "no/such"}, "its cwd is no directory"),
+        ({"command": "x", "envFile": "no.env"}, "its envFile"),
+        ({"args": []}, "it has neither a command nor a url"),
+        (7, "it has neither a command nor a url"),
+    ],
+)
+def test_what_cannot_be_used_says_why(about, told, tmp_path, monkeypatch):
+    monkeypatch.delenv("MISSING", raising=False)
+    with pytest.raises(BadConfig) as caught:
+        entry(tmp_path, about)
+    assert str(caught.value).startswith("one: ")
+    assert told in str(caught.value)
+
+
+def test_a_variable_that_the_user_gives_need_not_be_known(tmp_path):
+    path = config(tmp_path, {"one": {"command": "x", "env": {"K": "${input:key}", "A": "b"}}})
+    assert read(path).entry("one", frozenset(["K"])).env == {"A": "b"}
+
+
+# Mistakes
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "told"),
+    [
+        ("{", (), "mcp.json: not JSON: "),
+        ('{"mcpServers": {"a" {}}}', (), "line 1 column 21"),
+        ("[]", (), "it names no server"),
+        ('{"mcpServers": {}}', (), "it names no server"),
+        ("{}", ("--", "x"), "--config names the server already"),
+        ('{"mcpServers": {"a": {}, "b": {}}}', (), "--server NAME or --all? It has a, b"),
+        ('{"mcpServers": {"a": {}}}', ("--server", "b"), "no server 'b' in it; it has a"),
+        ('{"mcpServers": {"a": {}}}', (), "a: it has neither a command nor a url"),
+        ('{"mcpServers": {"a": {"url": "x"}}}', (), "a cannot be tested: it is remote"),
+        (
+            '{"mcpServers": {"a": {"command": "x"}}}',
+            ("--all", "--baseline", "b"),
+            "a baseline belongs to one",
+        ),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_4(text, words, told, tmp_path, capsys):
+    path = write(tmp_path, {"mcp.json": text}) / "mcp.json"
+    assert main(["run", "--config", str(path), *words]) == 4
+    said = capsys.readouterr()
+    assert told in said.err
+    assert len(said.err.splitlines()) == 1
+    assert said.out == ""
+
+
+def test_a_file_that_is_not_there(tmp_path, capsys):
+    assert main(["run", "--config", str(tmp_path / "no.json")]) == 4
+    assert capsys.readouterr().err.endswith("no.json: No such file or directory\n")
+
+
+def test_a_choice_without_a_file(capsys):
+    assert main(["run", "--all", "--", "x"]) == 4
+    assert "--all and --server choose from a client's configuration" in capsys.readouterr().err
+
+
+# Running
+
+
+def test_one_server_gets_its_environment_and_no_report_its_credentials(tmp_path):
+    """The server dies with its key on its lips, and looks where it is."""
+    code = "import os, sys; sys.exit(f\"{os.environ['PLACE']} {os.environ['API_KEY']} {os.environ['MINE']}\")"
+    about = {"PLACE": "${workspaceFolder}", "API_KEY": "hush-hush-7", "MINE": "${input:mine}"}
+    path = config(tmp_path, {"one": started_by((sys.executable, "-c", code), env=about)})
+    before = path.read_bytes()
+    report = tmp_path / "report.json"
+    words = ["run", "--config", str(path), "--env", "MINE=ours", f"--report={report}", *QUICK]
+    status, output = forked(words, tmp_path, 60)
+    assert status == 1
+    for text in (output, report.read_text("utf-8")):
+        assert f"{tmp_path} *** ours" in text
+        assert "hush-hush-7" not in text
+    assert path.read_bytes() == before
+
+
+def test_all_are_run_and_summed_up(tmp_path):
+    servers = {
+        "right": started_by(REFERENCE),
+        "wrong one": started_by(mutant("ping_carries_a_payload"), env={"A": "b"}),
+        "far": {"type": "http", "url": "https://example.com/mcp"},
+        "lacking": {"command": "x", "args": ["${SURELY_NOT_SET}"]},
+        "off": {"command": "x", "disabled": True},
+        "gone": {"command": "no-such-program-anywhere"},
+    }
+    path = config(tmp_path, servers)
+    words = [
+        "run",
+        "--config",
+        ".mcp.json",
+        "--all",
+        "--report",
+        "out/report.json",
+        "--junitxml=junit.xml",
+        *QUICK,
+    ]
+    before = path.read_bytes()
+    status, output = forked(words, tmp_path, 120)
+    assert status == 1
+    _, _, told = output.rpartition("==== .mcp.json: 6 servers ====\n\n")
+    assert [line.split("  ")[0] for line in told.splitlines()] == list(servers)
+    assert told.splitlines()[0].split()[1:] == ["passed", "1", "passed"]
+    assert told.splitlines()[1].split()[2:] == ["failed", "1", "failed"]
+    assert "skipped         it is remote" in told
+    assert "not run         it needs the environment variable SURELY_NOT_SET" in told
+    assert "skipped         it is disabled" in told
+    assert "no such program, or not executable: no-such-program-anywhere" in output
+    assert [case.outcome for case in read_junit(tmp_path / "wrong_one-junit.xml")] == ["failed"]
+    assert {one.name for one in (tmp_path / "out").iterdir()} == {
+        "right-report.json",
+        "wrong_one-report.json",
+    }
+    assert path.read_bytes() == before
+
+
+HANGS = """
+import os, time
+print(os.getpid(), file=open({marker!r}, "w"), flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_all(number, tmp_path):
+    """Ctrl-C reaches every process of the terminal, SIGTERM only the first one."""
+    marker = tmp_path / "started"
+    os.mkfifo(marker)
+    hangs = started_by((sys.executable, "-c", HANGS.format(marker=str(marker))))
+    config(tmp_path, {"hangs": hangs, "next": started_by(REFERENCE)})
+    ours = subprocess.Popen(
+        [sys.executable, "-m", "conformance", "run", "--config", ".mcp.json", "--all", *QUICK],
+        env=environment(),
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        text=True,
+    )
+    with marker.open() as started:
+        pid = int(started.readline())
+    if number == signal.SIGINT:
+        os.killpg(ours.pid, number)
+    else:
+        ours.send_signal(number)
+    output, _ = ours.communicate(timeout=60)
+    assert ours.returncode == 2, output
+    assert not is_alive(pid)
+    assert [line.split()[:2] for line in output.splitlines()[-2:]] == [
+        ["hangs", "interrupted"],
+        ["next", "skipped"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("statuses", "status"),
+    [
+        ([0, 0], 0),
+        ([0, 1, 4], 1),
+        ([0, 4], 4),
+        ([3, 4], 3),
+        ([0, None, 5], 5),
+        ([1, 2], 2),
+        ([None], 5),
+        ([], 5),
+    ],
+)
+def test_the_exit_status_is_the_worst(statuses, status):
+    assert worst([Outcome("x", one) for one in statuses]) == status
+
+
+def test_files_have_the_servers_name_before_theirs():
+    """Before, so that the ending, which tells the format, stays."""
+    assert Path(prefixed("out/a.sarif.json", "x")) == Path("out/x-a.sarif.json")
+    rest = ["-n", "2", "--junitxml=a.xml", "--junit-xml", "b.xml", "-k", "b.xml"]
+    assert with_files(rest, "x") == ["-n", "2", "--junitxml=x-a.xml", "--junit-xml", "x-b.xml", "-k", "b.xml"]
+
+
+def test_no_two_servers_write_to_the_same_file():
+    names = ["a b", "a/b", "A_B", "../x", ".", "a"]
+    found = list(prefixes(names).values())
+    assert len({one.lower() for one in found}) == len(names)
+    assert all(Path(prefixed("r.json", one)).name == prefixed("r.json", one) for one in found)

@@ -1,0 +1,440 @@
+"""``mcp-conformance init``: each kind of server is recognised, and nothing that was there is touched."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from test_stranger import alone_environment, write
+
+from conformance.cli import main
+
+WORKFLOW = ".github/workflows/mcp-conformance.yml"
+ACTIONS = {
+    *("actions/checkout@v6", "actions/setup-python@v6", "actions/setup-node@v6", "actions/setup-go@v6"),
+    *("actions/upload-artifact@v7", "astral-sh/setup-uv@v7", "oven-sh/setup-bun@v2"),
+}
+"""Majors that exist."""
+PACKAGED = '[build-system]\nrequires = ["setuptools"]\n'
+PROJECT = '[project]\nname = "acme-mcp"\n'
+SDK = 'from mcp.server.fastmcp import FastMCP\nif __name__ == "__main__":\n    FastMCP("x").run()\n'
+BIN = {"name": "@acme/weather", "bin": {"weather": "./dist/index.js"}, "scripts": {"build": "tsc"}}
+VENV = 'echo "$PWD/.venv/bin" >> "$GITHUB_PATH"'
+COREPACK = "npm install -g corepack && corepack enable"
+
+
+def init(folder, *words):
+    return main(["init", str(folder), *words])
+
+
+def workflow(folder, name=WORKFLOW):
+    return yaml.safe_load((folder / name).read_text("utf-8"))
+
+
+def steps(folder, name=WORKFLOW):
+    (job,) = workflow(folder, name)["jobs"].values()
+    return job["steps"]
+
+
+def suites(folder, name=WORKFLOW):
+    """The words of ``mcp-conformance run`` in the workflow, and those of the server's command."""
+    (words,) = [
+        shlex.split(step["run"])
+        for step in steps(folder, name)
+        if step.get("run", "").startswith("mcp-conformance run")
+    ]
+    cut = words.index("--")
+    return words[:cut], words[cut + 1 :]
+
+
+def prepared(folder):
+    """What the workflow does before it installs this package, and after the checkout."""
+    told = [step.get("run") or step["uses"] for step in steps(folder)]
+    return told[1 : next(number for number, text in enumerate(told) if text.startswith('pipx install "'))]
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+SERVERS = {
+    "python": (
+        {
+            "pyproject.toml": f'{PACKAGED}{PROJECT}[project.scripts]\nadmin = "a:b"\nacme-mcp = "a:c"\n',
+            "src/acme/__main__.py": "",
+        },
+        "acme-mcp",
+        ["actions/setup-python@v6", "pip install ."],
+        "pip install -e . pytest-mcp-conformance && pytest",
+    ),
+    "python -m": (
+        {"pyproject.toml": f"{PACKAGED}{PROJECT}", "src/acme/__main__.py": ""},
+        "python -m acme",
+        ["actions/setup-python@v6", "pip install ."],
+        "pip install -e . pytest-mcp-conformance && pytest",
+    ),
+    "python file": (
+        {"requirements.txt": "mcp\n", "helper.py": "import mcp\n", "server.py": SDK},
+        "python server.py",
+        ["actions/setup-python@v6", "pip install -r requirements.txt"],
+        "pip install -r requirements.txt pytest-mcp-conformance && pytest",
+    ),
+    "setup.cfg": (
+        {
+            "setup.cfg": "[metadata]\nname = a\n[options.entry_points]\nconsole_scripts =\n    a-mcp = a:b\n",
+            "setup.py": "",
+        },
+        "a-mcp",
+        ["actions/setup-python@v6", "pip install ."],
+        "pip install -e . pytest-mcp-conformance && pytest",
+    ),
+    "uv": (
+        {"pyproject.toml": f'{PACKAGED}{PROJECT}[project.scripts]\nacme-mcp = "a:b"\n', "uv.lock": ""},
+        "acme-mcp",
+        ["astral-sh/setup-uv@v7", "uv sync", VENV],
+        "uv add --dev pytest-mcp-conformance && uv run pytest",
+    ),
+    "uv without a package": (
+        {
+            "pyproject.toml": f'{PROJECT}requires-python = ">=3.10"\n[project.scripts]\nacme-mcp = "a:b"\n',
+            "uv.lock": "",
+            "main.py": SDK,
+        },
+        "python main.py",
+        ["astral-sh/setup-uv@v7", "uv sync", VENV],
+        "uv add --dev \"pytest-mcp-conformance; python_version >= '3.11'\" && uv run pytest",
+    ),
+    "poetry": (
+        {"pyproject.toml": '[tool.poetry]\nname = "acme"\n[tool.poetry.scripts]\nacme = "a:b"\n'},
+        "acme",
+        [
+            "actions/setup-python@v6",
+            "pipx install poetry",
+            "POETRY_VIRTUALENVS_IN_PROJECT=true poetry install",
+            VENV,
+        ],
+        'poetry add --group dev pytest-mcp-conformance --python ">=3.11" && poetry run pytest',
+    ),
+    "typescript": (
+        {"package.json": json.dumps(BIN), "package-lock.json": "{}", "tsconfig.json": "{}"},
+        "node dist/index.js",
+        ["actions/setup-node@v6", "npm ci", "npm run build"],
+        "npm run build && mcp-conformance run -- node dist/index.js",
+    ),
+    "typescript without a build": (
+        {"package.json": json.dumps({"main": "build/index.js"}), "tsconfig.json": "{}"},
+        "node build/index.js",
+        ["actions/setup-node@v6", "npm install", "npx tsc"],
+        "npx tsc && mcp-conformance run -- node build/index.js",
+    ),
+    "javascript": (
+        {"package.json": json.dumps({"main": "x.js", "scripts": {"start": "node server.mjs --stdio"}})},
+        "node server.mjs --stdio",
+        ["actions/setup-node@v6", "npm install"],
+        "mcp-conformance run -- node server.mjs --stdio",
+    ),
+    "a start that wants a shell": (
+        {"package.json": json.dumps({"scripts": {"start": "A=1 node x.js"}}), "pnpm-lock.yaml": ""},
+        "pnpm run --silent start",
+        ["actions/setup-node@v6", COREPACK, "pnpm install"],
+        "mcp-conformance run --cwd . -- pnpm run --silent start",
+    ),
+    "yarn": (
+        {"package.json": json.dumps({**BIN, "packageManager": "yarn@4.1.0"})},
+        "node dist/index.js",
+        ["actions/setup-node@v6", COREPACK, "yarn install", "yarn run build"],
+        "yarn run build && mcp-conformance run -- node dist/index.js",
+    ),
+    "bun": (
+        {"package.json": json.dumps({"scripts": {"start": "bun src/index.ts"}}), "bun.lock": ""},
+        "bun src/index.ts",
+        ["oven-sh/setup-bun@v2", "bun install"],
+        "mcp-conformance run --cwd . -- bun src/index.ts",
+    ),
+    "go": (
+        {"go.mod": 'module "example.com/acme/v2"\n', "main.go": "package main\n", "x_test.go": ""},
+        "bin/acme",
+        ["actions/setup-go@v6", "go build -o bin/acme ."],
+        "go build -o bin/acme . && mcp-conformance run -- bin/acme",
+    ),
+    "go cmd": (
+        {
+            "go.mod": "module example.com/acme\n",
+            "lib.go": "package acme\n",
+            "gen.go": "//go:build ignore\n\npackage main\n",
+            "cmd/acme/main.go": "package main\n",
+            "cmd/acme-mcp/main.go": "// Serves.\npackage main\n",
+        },
+        "bin/acme-mcp",
+        ["actions/setup-go@v6", "go build -o bin/acme-mcp ./cmd/acme-mcp"],
+        "go build -o bin/acme-mcp ./cmd/acme-mcp && mcp-conformance run -- bin/acme-mcp",
+    ),
+    "rust": (
+        {"Cargo.toml": '[package]\nname = "acme"\n', "Cargo.lock": "", "src/main.rs": ""},
+        "target/release/acme",
+        ["cargo build --release --locked --bin acme"],
+        "cargo build --release --locked --bin acme && mcp-conformance run -- target/release/acme",
+    ),
+    "rust bins": (
+        {
+            "Cargo.toml": '[package]\nname = "acme"\n[[bin]]\nname = "acme-server"\npath = "src/main.rs"\n',
+            "src/main.rs": "",
+            "src/bin/tool.rs": "",
+        },
+        "target/release/acme-server",
+        ["cargo build --release --bin acme-server"],
+        "cargo build --release --bin acme-server && mcp-conformance run -- target/release/acme-server",
+    ),
+    "rust workspace": (
+        {
+            "Cargo.toml": '[workspace]\nmembers = ["crates/*"]\n',
+            "crates/lib/Cargo.toml": '[package]\nname = "lib"\n',
+            "crates/mcp/Cargo.toml": '[package]\nname = "acme-mcp"\n',
+            "crates/mcp/src/main.rs": "",
+        },
+        "target/release/acme-mcp",
+        ["cargo build --release --bin acme-mcp"],
+        "cargo build --release --bin acme-mcp && mcp-conformance run -- target/release/acme-mcp",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_a_server_is_recognised(name, tmp_path, monkeypatch, capsys):
+    files, command, preparation, following = SERVERS[name]
+    monkeypatch.chdir(write(tmp_path, files))
+    assert main(["init"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert re.match(rf"server: {re.escape(command)}   \(guessed from ", said[1])
+    assert said[-1] == f"next: {following}"
+    options, words = suites(tmp_path)
+    assert shlex.join(words) == command
+    assert ("--cwd" in options) == ("--cwd" in following)
+    assert prepared(tmp_path) == preparation
+    assert {step["uses"] for step in steps(tmp_path) if "uses" in step} <= ACTIONS
+
+
+def test_a_workflow_is_harmless_and_keeps_its_files_together(tmp_path):
+    init(write(tmp_path, SERVERS["typescript"][0]))
+    found = workflow(tmp_path)
+    assert found["permissions"] == {"contents": "read"}
+    assert steps(tmp_path)[0]["with"] == {"persist-credentials": False}
+    assert steps(tmp_path)[-1]["with"]["path"] == "reports/"
+    options, _ = suites(tmp_path)
+    written = [word.rpartition("=")[2] for word in options if word.startswith(("--junitxml=", "reports/"))]
+    assert len(written) == 4
+    assert all(path.startswith("reports/") for path in written)
+
+
+@pytest.mark.parametrize("name", ["python", "typescript"])
+def test_a_second_run_changes_nothing(name, tmp_path, capsys):
+    init(write(tmp_path, SERVERS[name][0]))
+    before = contents(tmp_path)
+    capsys.readouterr()
+    assert init(tmp_path) == 0
+    assert "nothing to write: everything is there" in capsys.readouterr().out
+    assert contents(tmp_path) == before
+
+
+# Pytest's configuration
+
+PYTHON = SERVERS["python"][0]
+
+
+def test_pyproject_gets_a_table_of_its_own(tmp_path):
+    lines = f'{PACKAGED}{PROJECT}[project.scripts]\nacme-mcp = "a:c"'
+    before = lines.replace("\n", "\r\n")
+    (tmp_path / "pyproject.toml").write_bytes(before.encode())
+    init(tmp_path)
+    after = (tmp_path / "pyproject.toml").read_bytes().decode()
+    assert after == f'{before}\r\n\r\n[tool.pytest.ini_options]\r\nmcp_server = "acme-mcp"\r\n'
+
+
+TAKEN = {
+    "pyproject.toml": "[tool.pytest.ini_options]\naddopts = '-q'\n",
+    "native": "[tool.pytest]\naddopts = ['-q']\n",
+    "inline": "[tool]\npytest = {ini_options = {addopts = '-q'}}\n",
+    "pytest.ini": "[pytest]\naddopts = -q\n",
+    ".pytest.ini": "[pytest]\n",
+    "pytest.toml": "[pytest]\n",
+    "tox.ini": "[pytest]\n",
+    "setup.cfg": "[tool:pytest]\n",
+}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_a_configuration_that_is_there_is_left_and_told_what_to_add(name, tmp_path, capsys):
+    file = name if "." in name else "pyproject.toml"
+    text = PYTHON["pyproject.toml"]
+    write(tmp_path, {**PYTHON, file: f"{text}{TAKEN[name]}" if file == "pyproject.toml" else TAKEN[name]})
+    before = contents(tmp_path)
+    assert init(tmp_path) == 0
+    said = capsys.readouterr().out
+    assert f"left as it is: {file}; add this to its [" in said
+    assert '    mcp_server = "acme-mcp"' in said or "    mcp_server = acme-mcp" in said
+    assert {path: contents(tmp_path)[path] for path in before} == before
+
+
+def test_a_table_that_cannot_be_added_is_told(tmp_path, capsys):
+    inline = f'tool = {{black = {{}}}}\n{PACKAGED}{PROJECT}[project.scripts]\nacme-mcp = "a:c"\n'
+    init(write(tmp_path, {"pyproject.toml": inline}))
+    assert (
+        "left as it is: pyproject.toml; add this to its [tool.pytest.ini_options] by hand:"
+        in capsys.readouterr().out
+    )
+    assert (tmp_path / "pyproject.toml").read_text() == inline
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [("pytest.ini", ""), ("pytest.toml", "# none yet\n"), ("tox.ini", "[tox]\nenv_list = py\n")],
+)
+def test_a_file_without_a_section_does_not_hide_the_server(file, text, tmp_path):
+    init(write(tmp_path, {**PYTHON, file: text}))
+    about = tomllib.loads((tmp_path / "pyproject.toml").read_text())
+    own = (tmp_path / file).read_text()
+    assert ("mcp_server" in own) != ("tool" in about)
+    assert ("mcp_server" in own) == file.startswith("pytest")
+
+
+def test_the_server_that_a_configuration_names_is_the_one(tmp_path, capsys):
+    init(write(tmp_path, {**PYTHON, "pytest.ini": "[pytest]\nmcp_server = python -m other --stdio\n"}))
+    assert "server: python -m other --stdio   (mcp_server in pytest.ini)" in capsys.readouterr().out
+    assert suites(tmp_path)[1] == ["python", "-m", "other", "--stdio"]
+
+
+def test_another_server_in_the_configuration_is_left(tmp_path, capsys):
+    init(write(tmp_path, {**PYTHON, "pytest.ini": "[pytest]\nmcp_server = other\n"}), "--", "mine", "--stdio")
+    said = capsys.readouterr().out
+    assert "left as it is: pytest.ini has another mcp_server, 'other'" in said
+    assert "    mcp_server = mine --stdio\n" in said
+    assert suites(tmp_path)[1] == ["mine", "--stdio"]
+
+
+def test_pytest_runs_the_suites_by_what_is_written(tmp_path):
+    server = "from conformance.fixtures.reference import main\nmain()\n"
+    write(
+        tmp_path,
+        {"pyproject.toml": f"{PACKAGED}{PROJECT}", "acme/__main__.py": server, "acme/__init__.py": ""},
+    )
+    assert init(tmp_path) == 0
+    configured = tomllib.loads((tmp_path / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+    assert configured == {"mcp_server": "python -m acme"}
+    programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "pytest", "--mcp-select=ping.empty-result", "--mcp-revision=2025-11-25"],
+        cwd=tmp_path,
+        env=alone_environment(PATH=programs),
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "configfile: pyproject.toml" in done.stdout
+    assert "test_ping.py" in done.stdout
+
+
+# The workflow
+
+
+def test_a_strangers_workflow_is_left_and_ours_is_shown(tmp_path, capsys):
+    write(tmp_path, {**SERVERS["go"][0], WORKFLOW: "name: mine\n"})
+    init(tmp_path)
+    said = capsys.readouterr().out
+    assert f"left as it is: {WORKFLOW}, which does not run mcp-conformance; this would:" in said
+    shown = "\n".join(line[4:] for line in said.splitlines() if line.startswith("    "))
+    assert "mcp-conformance run" in yaml.safe_load(shown)["jobs"]["conformance"]["steps"][-2]["run"]
+    assert (tmp_path / WORKFLOW).read_text() == "name: mine\n"
+
+
+def test_a_workflow_of_ours_that_was_changed_is_left(tmp_path, capsys):
+    changed = "jobs: {a: {steps: [{run: mcp-conformance run --strict -- x}]}}\n"
+    init(write(tmp_path, {**SERVERS["go"][0], WORKFLOW: changed}))
+    assert f"there already: {WORKFLOW}" in capsys.readouterr().out
+    assert (tmp_path / WORKFLOW).read_text() == changed
+
+
+def test_the_users_command_wins(tmp_path, capsys):
+    words = ["python", "-m", "acme", "--name", "it's a 'quoted' \"name\"", "a: b # c", "*"]
+    assert init(write(tmp_path, PYTHON), "--", *words) == 0
+    assert "(as you say)" in capsys.readouterr().out
+    assert suites(tmp_path)[1] == words
+    configured = tomllib.loads((tmp_path / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+    assert json.loads(configured["mcp_server"]) == words
+
+
+def test_a_command_that_needs_the_project_gets_it(tmp_path):
+    init(write(tmp_path, PYTHON), "--", "uv", "run", "acme")
+    configured = tomllib.loads((tmp_path / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+    assert configured == {"mcp_server": "uv run acme", "mcp_cwd": "."}
+    assert suites(tmp_path)[0][-2:] == ["--cwd", "."]
+
+
+def test_a_command_is_enough_where_nothing_is_recognised(tmp_path):
+    assert init(tmp_path, "--", "java", "-jar", "server.jar") == 0
+    assert suites(tmp_path)[1] == ["java", "-jar", "server.jar"]
+    assert prepared(tmp_path) == []
+
+
+def test_a_server_in_a_folder_of_its_repository(tmp_path):
+    """GitHub reads workflows at the top only, where the steps have to find the folder."""
+    (tmp_path / ".git").mkdir()
+    write(tmp_path, {"pnpm-lock.yaml": "", "package.json": "{}"})
+    folder = write(tmp_path / "servers" / "a b", {"package.json": json.dumps(BIN), ".nvmrc": "22"})
+    assert init(folder) == 0
+    name = ".github/workflows/mcp-conformance-servers-a-b.yml"
+    (job,) = workflow(tmp_path, name)["jobs"].values()
+    assert job["defaults"]["run"]["working-directory"] == "servers/a b"
+    assert job["steps"][1]["with"] == {"node-version-file": "servers/a b/.nvmrc"}
+    assert job["steps"][-1]["with"] == {"name": "mcp-conformance-servers-a-b", "path": "servers/a b/reports/"}
+    assert "pnpm install" in [step.get("run") for step in job["steps"]]
+
+
+def test_the_language_that_names_mcp_comes_first(tmp_path, capsys):
+    files = {"pyproject.toml": f"{PACKAGED}[project]\nname = 'tools'\n[project.scripts]\nx = 'a:b'\n"}
+    dependency = {**BIN, "dependencies": {"@modelcontextprotocol/sdk": "1"}}
+    init(write(tmp_path, {**files, "package.json": json.dumps(dependency)}))
+    said = capsys.readouterr().out
+    assert said.startswith("found: Node (package.json); also here, and left alone: Python (pyproject.toml)\n")
+
+
+# Mistakes
+
+
+@pytest.mark.parametrize(
+    ("files", "words", "told"),
+    [
+        ({}, (), "says which server it holds; say how the server starts: mcp-conformance init -- COMMAND"),
+        ({"pyproject.toml": "[project]\nname = 'a'\n"}, (), "pyproject.toml names no program"),
+        (
+            {"package.json": '{"workspaces": ["a/*", "b"]}', "a/x/package.json": "{}", "b/y": ""},
+            (),
+            "package.json has no server, but workspaces: a/x; go into the server's own folder",
+        ),
+        ({"pyproject.toml": "[project\n"}, (), "pyproject.toml: not TOML"),
+        ({"package.json": "{"}, (), "package.json: not JSON"),
+        ({"go.mod": "module a\n"}, ("--", "a\nb"), "'a\\nb' cannot stand in a workflow"),
+        ({"go.mod": "module a\n"}, ("--", "${{ secrets.X }}"), "cannot stand in a workflow"),
+        ({"go.mod": "module a\n"}, ("more",), "unknown words: more"),
+    ],
+)
+def test_a_mistake_is_one_line_and_writes_nothing(files, words, told, tmp_path, capsys):
+    before = contents(write(tmp_path, files))
+    assert init(tmp_path, *words) == 4
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert told in said.err
+    assert len(said.err.splitlines()) == 1
+    assert contents(tmp_path) == before
+
+
+def test_a_folder_that_is_not_there(tmp_path, capsys):
+    assert init(tmp_path / "no") == 4
+    assert "init: no such directory: " in capsys.readouterr().err
