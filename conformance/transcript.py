@@ -68,7 +68,14 @@ class Transcript:
         return raw
 
     def keep(self, folder: Path, name: str) -> Path:
-        """Write it to a file of that name, made fit for one, in a folder; raises `OSError`."""
+        """Write it to a file of that name, made fit for one, in a folder; raises `OSError`.
+
+        A folder that is made for it is none for Git to keep.
+        """
+        is_new = not folder.exists()
+        folder.mkdir(parents=True, exist_ok=True)
+        if is_new:
+            (folder / ".gitignore").write_text("*\n", encoding="ascii")
         path = Path(folder, re.sub(r"\W+", "-", name).strip("-") + ".jsonl")
         self.write(path)
         return path

@@ -74,7 +74,9 @@ def test_a_failure_that_never_comes_again_is_flaky_and_both_conversations_are_ke
     (text,) = [case.text for case in found.of("failed", "blocked")]
     assert "it happened once" in text
     assert "flaky" in text
-    first, again = sorted((tmp_path / ".mcp-conformance").glob("*.jsonl"))
+    folder = tmp_path / ".mcp-conformance"
+    assert (folder / ".gitignore").read_text() == "*\n"
+    first, again = sorted(folder.glob("*.jsonl"))
     assert f"replay {first.relative_to(tmp_path)} or {again.relative_to(tmp_path)}" in text
     assert Transcript.read(first).lines[-1].sent
     assert not Transcript.read(again).lines[-1].sent

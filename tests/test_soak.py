@@ -166,7 +166,7 @@ def test_a_death_that_other_calls_prepare_is_told_with_them(soak_of, tmp_path):
     assert told.tool == "echo"
     before = re.search(r"on a fresh server, after (\d+) other calls, up to 32 under way", told.what.reason)
     assert int(before[1]) >= 19  # on a busy machine they are not reduced all the way
-    (file,) = (tmp_path / "kept").iterdir()
+    (file,) = (tmp_path / "kept").glob("*.jsonl")
     exit, output = run("replay", str(file), cwd=tmp_path)
     assert (exit, output.count("(the server process ended (exit status 3))")) == (0, 1), output
 
