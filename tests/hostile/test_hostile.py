@@ -1,6 +1,6 @@
 """No server harms, hangs, blinds or bloats the run: one finding names it, and nothing is left of it.
 
-A third of the servers take part; all of them with ``HOSTILE=all`` (`tox -e hostile`).
+Every fifth of the servers takes part; all of them with ``HOSTILE=all`` (`tox -e hostile`).
 """
 
 import os
@@ -13,7 +13,7 @@ from conformance.fixtures import hostile
 from measuring import measured, rows, well_formed
 
 ROWS = rows()
-TRIED = ROWS if os.environ.get("HOSTILE") == "all" else ROWS[::3]
+TRIED = ROWS if os.environ.get("HOSTILE") == "all" else ROWS[::5]
 OPTIONS = (
     *("--timeout", "3", "--start-timeout", "5", "--profile", "none"),
     *("--call", "all", "--revision", "2025-11-25"),
