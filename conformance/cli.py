@@ -46,8 +46,8 @@ SOAKED = (
 EXAMINED = ("start-timeout", "env", "cwd", "inherit-home")
 """The options of a run that an examination has too."""
 DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?")
-SOAKING = ("--capture=no", "-p", "no:hypothesispytest")
-"""Pytest's options for a soak, in which it runs no tests."""
+UNTESTED = ("--capture=no", "-p", "no:hypothesispytest")
+"""Pytest's options for a soak or an examination, in which it runs no tests."""
 QUIET = ("-W", "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning")
 """Behind the user's options, so that it wins over ``-W error``: the command loads us before pytest can."""
 
@@ -211,6 +211,11 @@ def _tested(words: Sequence[str], rest: Sequence[str], *plugins: object) -> int:
     return int(pytest.main([*words, *rest, *QUIET], plugins=[Ticking(), *plugins]))
 
 
+def _without_tests(words: Sequence[str], plugin: object) -> int:
+    """Run pytest with a plugin that does something else with the server than tests; its exit status."""
+    return int(pytest.main([*words, *UNTESTED, *QUIET], plugins=[plugin]))
+
+
 def _run_configured(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
     from conformance.client_configs import BadConfig, NotTested, read  # noqa: PLC0415
 
@@ -341,7 +346,7 @@ def _doctor(options: argparse.Namespace, rest: Sequence[str], command: list[str]
     _no_more(rest, None)
     if not command:
         raise Mistake("doctor: which server? mcp-conformance doctor [options] -- COMMAND [ARGUMENTS ...]")
-    return int(pytest.main([*_words(options, command), *SOAKING, *QUIET], plugins=[Doctoring()]))
+    return _without_tests(_words(options, command), Doctoring())
 
 
 def _soak(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
@@ -352,8 +357,7 @@ def _soak(options: argparse.Namespace, rest: Sequence[str], command: list[str] |
         raise Mistake(
             "soak: which server? mcp-conformance soak --for 10m [options] -- COMMAND [ARGUMENTS ...]"
         )
-    plugin = Soaking(_seconds(options.duration))
-    return int(pytest.main([*_words(options, command), *SOAKING, *QUIET], plugins=[plugin]))
+    return _without_tests(_words(options, command), Soaking(_seconds(options.duration)))
 
 
 def _seconds(text: str | None) -> float:

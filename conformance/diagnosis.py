@@ -606,10 +606,9 @@ def _gone(seen: Seen, attempt: Attempt) -> Diagnosis | None:
     how = "was not answered:" if reply.fault is not None else "was answered with"
     words = _quoting(attempt) if reply.fault is not None else ""
     cause = f"It starts, but then {reply.method} {how} {named(str(reply), 300)}{words}."
-    also = _chatter(seen, attempt)
-    if also is not None:
-        cause += f" {also.cause.replace('It starts and answers, but also', 'It also')}"
-    return Diagnosis(cause, also.advice if also is not None else (again(seen, "run"),))
+    if _is_chatty(attempt):
+        return Diagnosis(f"{cause} It also {_prints(attempt)}", _tidied(seen))
+    return Diagnosis(cause, (again(seen, "run"),))
 
 
 @cause
@@ -619,10 +618,22 @@ def chatter(seen: Seen) -> Diagnosis | None:
 
 
 def _chatter(seen: Seen, attempt: Attempt) -> Diagnosis | None:
-    if not attempt.is_open or not (attempt.noise or attempt.unended):
+    if not attempt.is_open or not _is_chatty(attempt):
         return None
-    cause = f"It starts and answers, but also prints to stdout what is no message: {_sample(attempt)}"
-    return Diagnosis(cause, (_quietly(seen), f"then: {again(seen, 'run')}"))
+    return Diagnosis(f"It starts and answers, but also {_prints(attempt)}", _tidied(seen))
+
+
+def _is_chatty(attempt: Attempt) -> bool:
+    return bool(attempt.noise or attempt.unended)
+
+
+def _prints(attempt: Attempt) -> str:
+    return f"prints to stdout what is no message: {_sample(attempt)}"
+
+
+def _tidied(seen: Seen) -> tuple[str, ...]:
+    """How to keep stdout clean, and what to do then."""
+    return _quietly(seen), f"then: {again(seen, 'run')}"
 
 
 def _sample(attempt: Attempt) -> str:
