@@ -22,14 +22,16 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from conformance.fuzzing import Fuzzer
+from conformance.fuzzing.fuzz_target import Target
+from conformance.fuzzing.fuzzer import Fuzzer
+from conformance.fuzzing.oracles import Case, handled
+from conformance.fuzzing.soak import WINDOW, Soak
 from conformance.generation import valid
-from conformance.judges import Case, handled
-from conformance.server import Server
-from conformance.soak import WINDOW, Soak
-from conformance.surface import Settings, Surface, probe
-from conformance.targets import Target
-from conformance.wire import encode
+from conformance.protocol.jsonrpc import encode
+from conformance.target.probe import probe
+from conformance.target.server import Server
+from conformance.target.settings import Settings
+from conformance.target.surface import Surface
 
 REVISION = "2025-11-25"
 REFERENCE = (sys.executable, "-m", "conformance.fixtures.reference")

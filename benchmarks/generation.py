@@ -30,7 +30,6 @@ from jsonschema import validators
 from jsonschema_specifications import REGISTRY
 from referencing.exceptions import Unresolvable
 
-from conformance.dialects import DIALECTS
 from conformance.generation import (
     NoExample,
     Unsatisfiable,
@@ -41,6 +40,7 @@ from conformance.generation import (
     valid,
     values,
 )
+from conformance.json_schema.validation import DIALECTS
 
 REVISION = "2025-11-25"
 DRAFTS = {"draft2020-12": "2020-12", "draft7": "draft-07"}

@@ -33,10 +33,11 @@ from typing import Any
 from jsonschema import validators
 from jsonschema.exceptions import ValidationError
 
-from conformance import schema as own
-from conformance.messages import CLIENT, SERVER, Wrong, message_errors
-from conformance.revisions import PROTOCOL_VERSION, is_modern
-from conformance.wire import Kind, kind, shorten
+from conformance.protocol import schemas as own
+from conformance.protocol.jsonrpc import Kind, kind
+from conformance.protocol.revisions import PROTOCOL_VERSION, is_modern
+from conformance.protocol.text import shorten
+from conformance.protocol.wire_schema import CLIENT, SERVER, Wrong, message_errors
 
 REVISIONS = own.revisions()[1:]
 """Those with an official schema, which the oldest draft lacks."""

@@ -33,7 +33,7 @@ sys.path.insert(0, str(TESTS))
 import test_self_fuzz as fuzz  # noqa: E402
 from scripts import scripts  # noqa: E402
 
-from conformance import revisions  # noqa: E402
+from conformance.protocol import revisions  # noqa: E402
 
 Script = list[dict[str, Any]]
 Try = Callable[[Script, random.Random], str]

@@ -28,13 +28,17 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from conformance import revisions
+from conformance.client.reply import Reply
+from conformance.client.session import NO_PARAMS, Session
 from conformance.generation import NoExample, invalid_strategy, valid
-from conformance.process import CannotStart
-from conformance.sandbox import Sandbox
-from conformance.session import NO_PARAMS, Reply, Session
-from conformance.surface import Settings, Subject, opened
-from conformance.wire import Line, encode, shorten
+from conformance.protocol import revisions
+from conformance.protocol.jsonrpc import Line, encode
+from conformance.protocol.text import shorten
+from conformance.target.probe import opened
+from conformance.target.settings import Settings
+from conformance.target.surface import Subject
+from conformance.transport.process import CannotStart
+from conformance.transport.sandbox import Sandbox
 
 LINE_SHOWN = 600
 STDERR_SHOWN = 1000

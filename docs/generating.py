@@ -1,7 +1,7 @@
 """Pages of the reference, made of the code and the catalogue whenever the documentation is built.
 
-What they say stands in one place each: the options in `conformance/options.py`, the commands in
-`conformance/cli.py`, the report's format in its JSON Schema, the requirements in `conformance/catalogue/`.
+What they say stands in one place each: the options in `conformance/plugin/options.py`, the commands in
+`conformance/cli/`, the report's format in its JSON Schema, the requirements in `conformance/requirements/`.
 """
 
 import json
@@ -10,12 +10,15 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from conformance import catalogue, cli, options, revisions
-from conformance.catalogue import Family, Requirement
-from conformance.checks import checked
+from conformance.cli import main as cli
+from conformance.plugin import options
+from conformance.protocol import revisions
+from conformance.report.formats.json import SCHEMA
+from conformance.requirements import catalogue
+from conformance.requirements.catalogue import Family, Requirement
+from conformance.requirements.checks import checked
 
 MADE = Path(__file__).parent / "reference" / "made"
-SCHEMA = Path(options.__file__).parent / "schema" / "report-1.json"
 COLUMNS = "92"
 SPECIAL = re.compile(r"([\\*_{}\[\]<>#|~$&])")
 
@@ -133,8 +136,9 @@ def report_lines(schema: dict) -> Iterator[str]:
     yield ""
     yield plain(schema["description"])
     yield ""
-    yield "The JSON Schema itself is {download}`report-1.json <../../../conformance/schema/report-1.json>`;"
-    yield "installed, it lies in `conformance/schema/`."
+    yield "The JSON Schema itself is"
+    yield "{download}`report-1.schema.json <../../../conformance/report/report-1.schema.json>`;"
+    yield "installed, it lies in `conformance/report/`."
     yield ""
     yield from part_lines("The whole", {"properties": schema["properties"], "required": schema["required"]})
     for name, part in schema["$defs"].items():

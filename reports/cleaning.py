@@ -9,7 +9,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from conformance import rendering_json
+from conformance.report.formats import json as json_format
 
 ROOT = Path(__file__).resolve().parents[1]
 CUT = r" \[\.\.\. \d+ more \.\.\.\]"
@@ -33,8 +33,8 @@ def cleaned(report, places, hosts=()):
     """
     bare = replace(report, results=tuple(replace(one, transcripts=(), text="") for one in report.results))
     clean = cleaner({**places, **machine()}, {*hosts, *names()})
-    data = json.loads(rendering_json.render(bare))
-    return rendering_json.read(json.dumps(mapped(data, clean)))
+    data = json.loads(json_format.render(bare))
+    return json_format.read(json.dumps(mapped(data, clean)))
 
 
 def mapped(value, clean):

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from conformance import rendering_html, rendering_json, rendering_markdown
-from conformance.catalogue import families
-from conformance.document import TESTED, Report, grouped
-from conformance.rendering_html import ASSETS, LISTED, anchor, text
-from conformance.verdict import Outcome
+from conformance.report.formats import html
+from conformance.report.formats import json as json_format
+from conformance.report.formats import markdown as markdown_format
+from conformance.report.formats.html import ASSETS, LISTED, anchor, text
+from conformance.report.model import TESTED, Report, grouped
+from conformance.requirements.catalogue import families
+from conformance.verdicts import Outcome
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -93,7 +95,7 @@ def published(place=HERE):
 
 
 def read(path):
-    return rendering_json.read(path.read_text(encoding="utf-8"))
+    return json_format.read(path.read_text(encoding="utf-8"))
 
 
 def notes(place=HERE):
@@ -155,8 +157,8 @@ def tables(reports, told):
 
 def pages(reports):
     """The files that tell of one server each, by name."""
-    made = {f"{one.name}.html": rendering_html.render(one.report) for one in reports}
-    return made | {f"{one.name}.md": rendering_markdown.render(one.report) for one in reports}
+    made = {f"{one.name}.html": html.render(one.report) for one in reports}
+    return made | {f"{one.name}.md": markdown_format.render(one.report) for one in reports}
 
 
 def chapters(reports):

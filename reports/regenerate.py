@@ -29,8 +29,8 @@ from installing import filled, installed, left_behind  # noqa: E402
 from origins import package, sdk  # noqa: E402
 from support import environment  # noqa: E402
 
-from conformance import rendering_json  # noqa: E402
-from conformance.rendering_json import BadReport  # noqa: E402
+from conformance.report.formats import json as json_format  # noqa: E402
+from conformance.report.formats.json import BadReport  # noqa: E402
 
 OPTIONS = ("--revision", "latest", "--seed", "0")
 ENDED = (0, 1)
@@ -104,7 +104,7 @@ def regenerated(place, name, server, hosts):
         if left := left_behind(own):
             raise Failed(f"left behind: {left}")
     places = {"{ENV}": folder, "{SERVERS}": place, "{WORK}": own / "work", "{RUN}": own}
-    text = rendering_json.render(cleaned(report, places, hosts))
+    text = json_format.render(cleaned(report, places, hosts))
     print(f"{name}: {report.verdict}", flush=True)
     return text, {"package": package(server), "sdk": sdk(folder, report)}
 

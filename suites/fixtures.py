@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from conformance.calling import Call
-from conformance.collection import server_for
-from conformance.server import Server
-from conformance.session import Session
-from conformance.surface import Tool
-from conformance.value import Value
-from conformance.verdict import NotExercised, not_exercised
+from conformance.client.session import Session
+from conformance.client.tool_call import Call, Tool
+from conformance.expect import not_exercised
+from conformance.plugin.execution import server_for
+from conformance.protocol.value import Value
+from conformance.target.server import Server
+from conformance.verdicts import NotExercised
 
 
 @pytest.fixture

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.verdict import Finding, not_exercised
-from conformance.wire import Kind, kind, shorten
+from conformance.expect import not_exercised
+from conformance.protocol.jsonrpc import Kind, kind
+from conformance.protocol.text import shorten
+from conformance.verdicts import Finding
 
 GRACE = 2.0
 ANSWERS = (Kind.RESULT, Kind.ERROR)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.asking import questions
-from conformance.envelope import modern_results
-from conformance.surface import LISTS
-from conformance.value import members
-from conformance.verdict import expect, expect_each, some
+from conformance.expect import expect, expect_each, some
+from conformance.protocol.methods import LISTS
+from conformance.protocol.value import members
+from conformance.scenarios.multi_round_trip import questions
+from conformance.scenarios.request_metadata import modern_results
 
 CACHEABLE = ("server/discover", *LISTS, "resources/read")
 HINTS = ("ttlMs", "cacheScope")

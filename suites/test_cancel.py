@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.session import NO_PARAMS, Silence
-from conformance.tasks import accepted, task_id
-from conformance.value import Value, members
-from conformance.verdict import Finding, expect, heard, not_exercised, some
-from conformance.wire import ABSENT, Kind, id_key, kind
+from conformance.client.reply import Silence
+from conformance.client.session import NO_PARAMS
+from conformance.expect import expect, heard, not_exercised, some
+from conformance.protocol.jsonrpc import ABSENT, Kind, id_key, kind
+from conformance.protocol.value import Value, members
+from conformance.scenarios.tasks import accepted, task_id
+from conformance.verdicts import Finding
 
 CANCELLED = "notifications/cancelled"
 CROSSINGS = 50

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.completions import completion_request
-from conformance.logs import chatty_requests
-from conformance.value import members
-from conformance.verdict import Finding, expect_each, not_exercised, some
-from conformance.wire import Kind
+from conformance.expect import expect_each, not_exercised, some
+from conformance.protocol.jsonrpc import Kind
+from conformance.protocol.value import members
+from conformance.scenarios.completion import completion_request
+from conformance.scenarios.log_messages import chatty_requests
+from conformance.verdicts import Finding
 
 
 @pytest.mark.requirement("capabilities.tools.declared")

@@ -7,10 +7,15 @@ import re
 
 import pytest
 
-from conformance.asking import all_results, undeclared_in
-from conformance.client import LONGEST_LOOP
-from conformance.dialects import Unjudgeable, instance_errors
-from conformance.meeting import (
+from conformance.client.handlers import LONGEST_LOOP
+from conformance.expect import expect, expect_each, heard, not_exercised, some
+from conformance.json_schema.validation import Unjudgeable, instance_errors
+from conformance.protocol.jsonrpc import ABSENT, Kind, kind, show
+from conformance.protocol.methods import FEATURES
+from conformance.protocol.revisions import DEFAULT_DIALECT, elicits_by_url, is_modern
+from conformance.protocol.uri import is_uri
+from conformance.protocol.value import Value, members
+from conformance.scenarios.client_features import (
     ABLE,
     CANCELLING,
     CARELESS,
@@ -21,13 +26,9 @@ from conformance.meeting import (
     expect_answers,
     meet,
 )
-from conformance.revisions import DEFAULT_DIALECT, elicits_by_url, is_modern
-from conformance.session import FEATURES
-from conformance.uris import is_uri
-from conformance.value import Value, members
-from conformance.verdict import Finding, expect, expect_each, heard, not_exercised, some
-from conformance.wire import ABSENT, Kind, kind, show
-from conformance.wrong_requests import call_unknown, malformed_call
+from conformance.scenarios.invalid_requests import call_unknown, malformed_call
+from conformance.scenarios.multi_round_trip import all_results, undeclared_in
+from conformance.verdicts import Finding
 
 ROOTS, SAMPLING, ELICITATION = FEATURES
 COMPLETE = "notifications/elicitation/complete"

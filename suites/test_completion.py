@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.completions import completion_request, completion_requests
-from conformance.refusals import NO_SUCH_NAME
-from conformance.revisions import is_modern
-from conformance.value import members
-from conformance.verdict import (
-    Blocked,
-    Finding,
-    expect_each,
-    expect_error,
-    expect_result,
-    heard,
-    not_exercised,
-    some,
-)
+from conformance.client.refusals import NO_SUCH_NAME
+from conformance.expect import expect_each, expect_error, expect_result, heard, not_exercised, some
+from conformance.protocol.revisions import is_modern
+from conformance.protocol.value import members
+from conformance.scenarios.completion import completion_request, completion_requests
+from conformance.verdicts import Blocked, Finding
 
 JSON_RPC_CODES = (-32700, -32600, -32601, -32602, -32603)
 MOST_COMPLETED = 30

@@ -9,7 +9,9 @@ from datetime import datetime
 
 import pytest
 
-from conformance.content import (
+from conformance.expect import expect, expect_each, some
+from conformance.protocol.value import members
+from conformance.scenarios.content import (
     all_icons,
     annotated,
     blocks,
@@ -18,8 +20,6 @@ from conformance.content import (
     tool_blocks,
     with_icons,
 )
-from conformance.value import members
-from conformance.verdict import expect, expect_each, some
 
 MEDIA_TYPE = re.compile(
     r"[A-Za-z0-9][\w!#$&^.+-]{0,126}/[A-Za-z0-9][\w!#$&^.+-]{0,126}(\s*;.*)?", re.ASCII | re.DOTALL

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from conformance import revisions
-from conformance.envelope import first_talk, is_later, versions
-from conformance.surface import LISTS
-from conformance.value import members
-from conformance.verdict import Finding, expect, expect_each, heard, not_exercised, some
-from conformance.wrong_requests import undeclared_requests
+from conformance.expect import expect, expect_each, heard, not_exercised, some
+from conformance.protocol import revisions
+from conformance.protocol.methods import LISTS
+from conformance.protocol.value import members
+from conformance.scenarios.invalid_requests import undeclared_requests
+from conformance.scenarios.request_metadata import first_talk, is_later, versions
+from conformance.verdicts import Finding
 
 METHODS = {"completions": ("completion/complete",)} | {
     feature: tuple(method for method, (owner, _) in LISTS.items() if owner == feature)

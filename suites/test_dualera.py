@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import pytest
 
-from conformance import revisions
-from conformance.envelope import first_talk, shaken
-from conformance.verdict import Finding, not_exercised
+from conformance.expect import not_exercised
+from conformance.protocol import revisions
+from conformance.scenarios.request_metadata import first_talk, shaken
+from conformance.verdicts import Finding
 
 WANTED = (revisions.LATEST_HANDSHAKE, revisions.LATEST_MODERN)
 

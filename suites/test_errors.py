@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from conformance import revisions
-from conformance.envelope import exchanges, modern_messages, said_of
-from conformance.listening import listening
-from conformance.meeting import ABLE, everything, meet
-from conformance.refusals import NO_SUCH_URI
-from conformance.value import members
-from conformance.verdict import (
-    Blocked,
-    Finding,
-    expect,
-    expect_each,
-    expect_error,
-    heard,
-    some,
-)
-from conformance.wire import Kind, kind, show
-from conformance.wrong_requests import misshapen_requests, not_found_requests, undeclared_requests
+from conformance.client.refusals import NO_SUCH_URI
+from conformance.expect import expect, expect_each, expect_error, heard, some
+from conformance.protocol import revisions
+from conformance.protocol.jsonrpc import Kind, kind, show
+from conformance.protocol.value import members
+from conformance.scenarios.client_features import ABLE, everything, meet
+from conformance.scenarios.invalid_requests import misshapen_requests, not_found_requests, undeclared_requests
+from conformance.scenarios.request_metadata import exchanges, modern_messages, said_of
+from conformance.scenarios.subscriptions import listening
+from conformance.verdicts import Blocked, Finding
 
 JSON_RPC_CODES = (-32700, -32600, -32601, -32602, -32603)
 HEADER_MISMATCH, LACKS_CAPABILITY = -32020, -32021

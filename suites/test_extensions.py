@@ -9,10 +9,10 @@ import re
 
 import pytest
 
-from conformance import revisions
-from conformance.envelope import exchanges, said_of
-from conformance.value import Value, members
-from conformance.verdict import expect_each, some
+from conformance.expect import expect_each, some
+from conformance.protocol import revisions
+from conformance.protocol.value import Value, members
+from conformance.scenarios.request_metadata import exchanges, said_of
 
 LABEL = "[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 IDENTIFIER = re.compile(rf"{LABEL}(?:\.{LABEL})*/(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?")

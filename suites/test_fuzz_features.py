@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.completions import completion_request
-from conformance.fuzzing import Fuzzer
+from conformance.expect import not_exercised, some
+from conformance.fuzzing.fuzz_target import Target
+from conformance.fuzzing.fuzzer import Fuzzer
+from conformance.fuzzing.oracles import Case, shape
 from conformance.generation import hostile, hostile_texts, valid, values
-from conformance.judges import Case, shape
-from conformance.targets import Target
-from conformance.value import Value, members
-from conformance.verdict import not_exercised, some
-from conformance.wire import encode, shorten
+from conformance.protocol.jsonrpc import encode
+from conformance.protocol.text import shorten
+from conformance.protocol.value import Value, members
+from conformance.scenarios.completion import completion_request
 
 MOST_FUZZED = 5
 """How many prompts, resources or templates are fuzzed; the others are much the same."""

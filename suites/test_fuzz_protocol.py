@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.protocol import STAGES, broken_lines, right_messages
-from conformance.verdict import not_exercised
+from conformance.expect import not_exercised
+from conformance.fuzzing.protocol import STAGES, broken_lines, right_messages
 
 
 @pytest.mark.requirement("stdio.stdout-purity")

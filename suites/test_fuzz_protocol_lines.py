@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.challenges import BROKEN
-from conformance.protocol import broken_lines
+from conformance.fuzzing.payloads import BROKEN
+from conformance.fuzzing.protocol import broken_lines
 
 
 @pytest.mark.requirement("jsonrpc.garbage-not-fatal")

@@ -6,13 +6,13 @@ from collections import Counter
 
 import pytest
 
-from conformance.dialects import instance_errors
-from conformance.fuzzing import Fuzzer
+from conformance.expect import not_exercised, some
+from conformance.fuzzing.fuzz_target import Target
+from conformance.fuzzing.fuzzer import Fuzzer
+from conformance.fuzzing.oracles import Case, handled, refused, survival
 from conformance.generation import NoExample, boundary, hostile, invalid, invalid_strategy, valid
-from conformance.judges import Case, handled, refused, survival
-from conformance.targets import Target
-from conformance.verdict import not_exercised, some
-from conformance.wire import encode
+from conformance.json_schema.validation import instance_errors
+from conformance.protocol.jsonrpc import encode
 
 MOST_EDGES = 60
 MOST_INVALID = 150

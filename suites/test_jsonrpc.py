@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.meeting import ABLE, meet
-from conformance.surface import LISTS
-from conformance.value import members
-from conformance.verdict import Finding, expect_each, heard, some
-from conformance.wire import Kind, id_key, show
+from conformance.expect import expect_each, heard, some
+from conformance.protocol.jsonrpc import Kind, id_key, show
+from conformance.protocol.methods import LISTS
+from conformance.protocol.value import members
+from conformance.scenarios.client_features import ABLE, meet
+from conformance.verdicts import Finding
 
 ANNOUNCED = "notifications/"
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.subschemas import dangling
-from conformance.value import members
-from conformance.verdict import Finding, expect_each, not_exercised, some
-from conformance.wrong_requests import calls_wrong_in_2020_12
+from conformance.expect import expect_each, not_exercised, some
+from conformance.json_schema.subschemas import dangling
+from conformance.protocol.value import members
+from conformance.scenarios.invalid_requests import calls_wrong_in_2020_12
+from conformance.verdicts import Finding
 
 
 @pytest.mark.requirement("jsonschema.dialect-default")

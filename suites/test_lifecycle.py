@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import pytest
 
-from conformance import revisions
-from conformance.content import blocks
-from conformance.meeting import everything
-from conformance.session import FEATURES
-from conformance.value import Value, members
-from conformance.verdict import Finding, expect_each, heard, not_exercised, some
-from conformance.wire import Kind, kind, show
+from conformance.expect import expect_each, heard, not_exercised, some
+from conformance.protocol import revisions
+from conformance.protocol.jsonrpc import Kind, kind, show
+from conformance.protocol.methods import FEATURES
+from conformance.protocol.value import Value, members
+from conformance.scenarios.client_features import everything
+from conformance.scenarios.content import blocks
+from conformance.verdicts import Finding
 
 OLD_AND_NEW = ("1999-01-01", "2099-01-01")
 AGREEABLE = revisions.HANDSHAKE[1:]

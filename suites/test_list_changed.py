@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.changes import GRACE, unheard_change
-from conformance.listening import EVERY, declared, listening
-from conformance.news import asked_for, evoke_news, expect_tagged, is_list_change_told, unasked
-from conformance.refusals import NO_SUCH_URI
-from conformance.subscriptions import FLAGS, NEWS, UPDATED
-from conformance.value import members
-from conformance.verdict import Finding, expect, expect_each, not_exercised, some
-from conformance.wire import Kind
+from conformance.client.refusals import NO_SUCH_URI
+from conformance.client.subscriptions import FLAGS, NEWS, UPDATED
+from conformance.expect import expect, expect_each, not_exercised, some
+from conformance.protocol.jsonrpc import Kind
+from conformance.protocol.value import members
+from conformance.scenarios.list_changes import GRACE, unheard_change
+from conformance.scenarios.subscriptions import (
+    EVERY,
+    asked_for,
+    declared,
+    evoke_news,
+    expect_tagged,
+    is_list_change_told,
+    listening,
+    unasked,
+)
+from conformance.verdicts import Finding
 
 CHANGED = "notifications/tools/list_changed"
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.envelope import modern_lines, plain_method
-from conformance.logs import (
+from conformance.client.subscriptions import LISTEN, tag_of
+from conformance.expect import expect_each, expect_error, heard, not_exercised, some
+from conformance.protocol.jsonrpc import ABSENT, Kind
+from conformance.protocol.revisions import SUBSCRIPTION_ID
+from conformance.protocol.value import Value, members
+from conformance.scenarios.log_messages import (
     LEVELS,
     MESSAGE,
     chatty_requests,
@@ -16,12 +20,9 @@ from conformance.logs import (
     set_level,
     with_level,
 )
-from conformance.news import evoke_news
-from conformance.revisions import SUBSCRIPTION_ID
-from conformance.subscriptions import LISTEN, tag_of
-from conformance.value import Value, members
-from conformance.verdict import Finding, expect_each, expect_error, heard, not_exercised, some
-from conformance.wire import ABSENT, Kind
+from conformance.scenarios.request_metadata import modern_lines, plain_method
+from conformance.scenarios.subscriptions import evoke_news
+from conformance.verdicts import Finding
 
 CANARY = "conformance-secret-1f3870be274f6c49"
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from conformance import catalogue
-from conformance.dialects import TOO_COSTLY
-from conformance.messages import SERVER, conversation_errors
-from conformance.verdict import Finding, not_exercised
-from conformance.wire import TOO_DEEP, TOO_LONG, TOO_MANY
+from conformance.expect import not_exercised
+from conformance.json_schema.validation import TOO_COSTLY
+from conformance.protocol.jsonrpc import TOO_DEEP, TOO_LONG, TOO_MANY
+from conformance.protocol.wire_schema import SERVER, conversation_errors
+from conformance.requirements import catalogue
+from conformance.verdicts import Finding
 
 
 @pytest.mark.requirement("jsonrpc.message-shape", "tools.list.result-shape")

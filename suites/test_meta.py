@@ -6,14 +6,15 @@ import re
 
 import pytest
 
-from conformance.logs import chatty_requests
-from conformance.meeting import ABLE, meet
-from conformance.news import evoke_news
-from conformance.revisions import is_modern
-from conformance.surface import LISTS
-from conformance.value import Value, members
-from conformance.verdict import Finding, expect, expect_each, heard, some
-from conformance.wire import Kind
+from conformance.expect import expect, expect_each, heard, some
+from conformance.protocol.jsonrpc import Kind
+from conformance.protocol.methods import LISTS
+from conformance.protocol.revisions import is_modern
+from conformance.protocol.value import Value, members
+from conformance.scenarios.client_features import ABLE, meet
+from conformance.scenarios.log_messages import chatty_requests
+from conformance.scenarios.subscriptions import evoke_news
+from conformance.verdicts import Finding
 
 LABEL = "[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 PREFIX = re.compile(rf"{LABEL}(?:\.{LABEL})*")

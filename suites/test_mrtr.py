@@ -11,7 +11,16 @@ import json
 
 import pytest
 
-from conformance.asking import (
+from conformance.client.input_required import replies_in, retried, retry_of
+from conformance.expect import expect, expect_each, expect_error, heard, some
+from conformance.protocol.jsonrpc import ABSENT, Kind, id_key, show
+from conformance.protocol.methods import FEATURES
+from conformance.protocol.progress import progress_in
+from conformance.protocol.text import shorten
+from conformance.protocol.value import Value, members
+from conformance.scenarios.client_features import ABLE, DECLINING, answers_of, meet
+from conformance.scenarios.completion import completion_request
+from conformance.scenarios.multi_round_trip import (
     EXIT,
     MAY_ASK,
     Asker,
@@ -32,14 +41,7 @@ from conformance.asking import (
     still_works,
     unfinished,
 )
-from conformance.completions import completion_request
-from conformance.meeting import ABLE, DECLINING, answers_of, meet
-from conformance.progress import progress_in
-from conformance.rounds import replies_in, retried, retry_of
-from conformance.session import FEATURES
-from conformance.value import Value, members
-from conformance.verdict import Finding, expect, expect_each, expect_error, heard, some
-from conformance.wire import ABSENT, Kind, id_key, shorten, show
+from conformance.verdicts import Finding
 
 INVALID_REQUEST, INVALID_PARAMS = -32600, -32602
 ROOTS, _, ELICITATION = FEATURES

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.refusals import NO_SUCH_NAME
-from conformance.value import members
-from conformance.verdict import Finding, expect_each, some
+from conformance.client.refusals import NO_SUCH_NAME
+from conformance.expect import expect_each, some
+from conformance.protocol.value import members
+from conformance.verdicts import Finding
 
 FORGED = f"forged-{NO_SUCH_NAME}"
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.logs import MESSAGE, logged_in
-from conformance.news import evoke_news
-from conformance.progress import progress_in
-from conformance.subscriptions import ACKNOWLEDGED, CANCELLED, NEWS
-from conformance.verdict import Finding, expect_each, some
-from conformance.wire import Kind
+from conformance.client.subscriptions import ACKNOWLEDGED, CANCELLED, NEWS
+from conformance.expect import expect_each, some
+from conformance.protocol.jsonrpc import Kind
+from conformance.protocol.progress import progress_in
+from conformance.scenarios.log_messages import MESSAGE, logged_in
+from conformance.scenarios.subscriptions import evoke_news
+from conformance.verdicts import Finding
 
 KNOWN = sorted([ACKNOWLEDGED, CANCELLED, MESSAGE, "notifications/progress", *NEWS])
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.client import WAITING
-from conformance.meeting import ABLE, everything, meet
-from conformance.session import FEATURES
-from conformance.verdict import Finding, expect, expect_result, not_exercised, some
-from conformance.wire import Kind, id_key, kind
+from conformance.client.handlers import WAITING
+from conformance.expect import expect, expect_result, not_exercised, some
+from conformance.protocol.jsonrpc import Kind, id_key, kind
+from conformance.protocol.methods import FEATURES
+from conformance.scenarios.client_features import ABLE, everything, meet
+from conformance.verdicts import Finding
 
 PROMPT = 3.0
 GRACE = 2.0

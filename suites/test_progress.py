@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.client import WAITING
-from conformance.meeting import ABLE, everything, meet
-from conformance.progress import progress_in
-from conformance.session import FEATURES
-from conformance.value import Value, members
-from conformance.verdict import Finding, expect, expect_each, some
-from conformance.wire import id_key
+from conformance.client.handlers import WAITING
+from conformance.expect import expect, expect_each, some
+from conformance.protocol.jsonrpc import id_key
+from conformance.protocol.methods import FEATURES
+from conformance.protocol.progress import progress_in
+from conformance.protocol.value import Value, members
+from conformance.scenarios.client_features import ABLE, everything, meet
+from conformance.verdicts import Finding
 
 MOST_A_SECOND = 1000
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.envelope import needs_client
-from conformance.refusals import NO_SUCH_NAME, refused_as_unknown, same_refusal
-from conformance.revisions import CONTENT_TYPES
-from conformance.value import members
-from conformance.verdict import Finding, expect_each, expect_error, expect_result, heard, not_exercised, some
+from conformance.client.refusals import NO_SUCH_NAME, refused_as_unknown, same_refusal
+from conformance.expect import expect_each, expect_error, expect_result, heard, not_exercised, some
+from conformance.protocol.revisions import CONTENT_TYPES
+from conformance.protocol.value import members
+from conformance.scenarios.request_metadata import needs_client
+from conformance.verdicts import Finding
 
 MOST_UNKNOWN = 10
 JSON_RPC_CODES = (-32700, -32600, -32601, -32602, -32603)

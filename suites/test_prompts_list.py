@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.changes import GRACE
-from conformance.news import evoke_news, is_list_change_told
-from conformance.sameness import expect_same_after_others, expect_same_in_every_process, repeated
-from conformance.session import NO_PARAMS
-from conformance.value import members
-from conformance.verdict import Finding, expect, expect_each, expect_result, not_exercised, some
-from conformance.wire import Kind
+from conformance.client.session import NO_PARAMS
+from conformance.expect import expect, expect_each, expect_result, not_exercised, some
+from conformance.protocol.jsonrpc import Kind
+from conformance.protocol.value import members
+from conformance.scenarios.list_changes import GRACE
+from conformance.scenarios.list_stability import (
+    expect_same_after_others,
+    expect_same_in_every_process,
+    repeated,
+)
+from conformance.scenarios.subscriptions import evoke_news, is_list_change_told
+from conformance.verdicts import Finding
 
 CHANGED = "notifications/prompts/list_changed"
 

@@ -6,13 +6,14 @@ import json
 
 import pytest
 
-from conformance import revisions
-from conformance.envelope import plain_method, settled, shaken
-from conformance.meeting import ABLE, meet
-from conformance.refusals import NO_SUCH_NAME, NO_SUCH_URI
-from conformance.value import members
-from conformance.verdict import Finding, expect_error, heard, not_exercised, some
-from conformance.wire import Kind, kind
+from conformance.client.refusals import NO_SUCH_NAME, NO_SUCH_URI
+from conformance.expect import expect_error, heard, not_exercised, some
+from conformance.protocol import revisions
+from conformance.protocol.jsonrpc import Kind, kind
+from conformance.protocol.value import members
+from conformance.scenarios.client_features import ABLE, meet
+from conformance.scenarios.request_metadata import plain_method, settled, shaken
+from conformance.verdicts import Finding
 
 UNKNOWN_METHOD = -32601
 DEAF = ("notifications/initialized", "notifications/roots/list_changed")

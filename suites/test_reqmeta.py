@@ -8,10 +8,17 @@ from __future__ import annotations
 
 import pytest
 
-from conformance import revisions
-from conformance.asking import ask_as_others
-from conformance.cancelling import cancelled_calls
-from conformance.envelope import (
+from conformance.client.reply import Silence
+from conformance.client.session import NO_PARAMS
+from conformance.expect import expect, expect_error, heard, not_exercised, some
+from conformance.protocol import revisions
+from conformance.protocol.jsonrpc import ABSENT, Kind, kind
+from conformance.protocol.methods import FEATURES, LISTS
+from conformance.protocol.value import members
+from conformance.scenarios.cancellation import cancelled_calls
+from conformance.scenarios.client_features import ABLE, everything, meet
+from conformance.scenarios.multi_round_trip import ask_as_others
+from conformance.scenarios.request_metadata import (
     ask_bare,
     exchanges,
     plain_method,
@@ -20,12 +27,7 @@ from conformance.envelope import (
     settled,
     without,
 )
-from conformance.meeting import ABLE, everything, meet
-from conformance.session import FEATURES, NO_PARAMS, Silence
-from conformance.surface import LISTS
-from conformance.value import members
-from conformance.verdict import Finding, expect, expect_error, heard, not_exercised, some
-from conformance.wire import ABSENT, Kind, kind
+from conformance.verdicts import Finding
 
 INVALID_REQUEST, UNKNOWN_METHOD, INVALID_PARAMS, LACKS_CAPABILITY = -32600, -32601, -32602, -32021
 WRONG = {

@@ -6,26 +6,26 @@ from typing import NamedTuple
 
 import pytest
 
-from conformance.changes import GRACE, answers, changing_tool, contents
-from conformance.listening import heard_change, listening
-from conformance.news import asked_for, evoke_news, expect_tagged, is_list_change_told, unasked
-from conformance.refusals import NO_SUCH_URI
-from conformance.revisions import is_modern
-from conformance.session import Reply, Session
-from conformance.subscriptions import UPDATED
-from conformance.templates import is_templated
-from conformance.value import Value, members
-from conformance.verdict import (
-    Blocked,
-    Finding,
-    expect_each,
-    expect_error,
-    expect_result,
-    heard,
-    not_exercised,
-    some,
+from conformance.client.refusals import NO_SUCH_URI
+from conformance.client.reply import Reply
+from conformance.client.session import Session
+from conformance.client.subscriptions import UPDATED
+from conformance.expect import expect_each, expect_error, expect_result, heard, not_exercised, some
+from conformance.protocol.jsonrpc import Kind
+from conformance.protocol.revisions import is_modern
+from conformance.protocol.value import Value, members
+from conformance.scenarios.list_changes import GRACE, answers, changing_tool, contents
+from conformance.scenarios.resource_templates import is_templated
+from conformance.scenarios.subscriptions import (
+    asked_for,
+    evoke_news,
+    expect_tagged,
+    heard_change,
+    is_list_change_told,
+    listening,
+    unasked,
 )
-from conformance.wire import Kind
+from conformance.verdicts import Blocked, Finding
 
 CHANGED = "notifications/resources/list_changed"
 MOST = 10

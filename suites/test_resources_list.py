@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.sameness import expect_same_after_others, expect_same_in_every_process, repeated
-from conformance.session import NO_PARAMS
-from conformance.uris import is_uri, scheme
-from conformance.value import members
-from conformance.verdict import Finding, expect, expect_each, expect_result, heard, not_exercised, some
+from conformance.client.session import NO_PARAMS
+from conformance.expect import expect, expect_each, expect_result, heard, not_exercised, some
+from conformance.protocol.uri import is_uri, scheme
+from conformance.protocol.value import members
+from conformance.scenarios.list_stability import (
+    expect_same_after_others,
+    expect_same_in_every_process,
+    repeated,
+)
+from conformance.verdicts import Finding
 
 REGISTERED = (
     *(

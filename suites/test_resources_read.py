@@ -8,15 +8,16 @@ from urllib.parse import unquote
 
 import pytest
 
-from conformance.climbing import climbing
-from conformance.refusals import NO_SUCH_NAME, NO_SUCH_URI
-from conformance.revisions import not_found
-from conformance.session import NO_PARAMS
-from conformance.templates import expansions, is_templated
-from conformance.uris import scheme
-from conformance.value import members
-from conformance.verdict import Finding, expect_each, expect_error, heard, not_exercised, some
-from conformance.wrong_requests import is_not_found
+from conformance.client.refusals import NO_SUCH_NAME, NO_SUCH_URI
+from conformance.client.session import NO_PARAMS
+from conformance.expect import expect_each, expect_error, heard, not_exercised, some
+from conformance.protocol.revisions import not_found
+from conformance.protocol.uri import scheme
+from conformance.protocol.value import members
+from conformance.scenarios.invalid_requests import is_not_found
+from conformance.scenarios.path_traversal import climbing
+from conformance.scenarios.resource_templates import expansions, is_templated
+from conformance.verdicts import Finding
 
 FETCHED = ("http", "https", "ws", "wss", "ftp", "sftp", "ssh", "git")
 """Schemes behind which a read may leave for the network."""

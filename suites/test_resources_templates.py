@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.session import NO_PARAMS
-from conformance.templates import expansions
-from conformance.uris import is_template
-from conformance.value import members
-from conformance.verdict import Finding, expect, expect_each, expect_result, heard, not_exercised, some
-from conformance.wrong_requests import is_not_found
+from conformance.client.session import NO_PARAMS
+from conformance.expect import expect, expect_each, expect_result, heard, not_exercised, some
+from conformance.protocol.uri import is_template
+from conformance.protocol.value import members
+from conformance.scenarios.invalid_requests import is_not_found
+from conformance.scenarios.resource_templates import expansions
+from conformance.verdicts import Finding
 
 
 def is_string(value):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.asking import declared_by
-from conformance.completions import completion_request
-from conformance.envelope import modern_results
-from conformance.listening import listening
-from conformance.meeting import ABLE, meet
-from conformance.revisions import SERVER_INFO
-from conformance.value import members
-from conformance.verdict import expect_each, some
-from conformance.wire import Kind
+from conformance.expect import expect_each, some
+from conformance.protocol.jsonrpc import Kind
+from conformance.protocol.revisions import SERVER_INFO
+from conformance.protocol.value import members
+from conformance.scenarios.client_features import ABLE, meet
+from conformance.scenarios.completion import completion_request
+from conformance.scenarios.multi_round_trip import declared_by
+from conformance.scenarios.request_metadata import modern_results
+from conformance.scenarios.subscriptions import listening
 
 OF_A_METHOD = {
     "server/discover": ("supportedVersions", "capabilities"),

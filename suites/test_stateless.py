@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import pytest
 
-from conformance import revisions
-from conformance.asking import is_refused, responses_to, still_works, unfinished
-from conformance.envelope import first_talk, said_of
-from conformance.meeting import ABLE, answers_of, everything, meet
-from conformance.rounds import input_requests, retried
-from conformance.session import FEATURES
-from conformance.surface import LISTS
-from conformance.verdict import Finding, expect_result, heard, not_exercised, some
-from conformance.wire import ABSENT
+from conformance.client.input_required import input_requests, retried
+from conformance.expect import expect_result, heard, not_exercised, some
+from conformance.protocol import revisions
+from conformance.protocol.jsonrpc import ABSENT
+from conformance.protocol.methods import FEATURES, LISTS
+from conformance.scenarios.client_features import ABLE, answers_of, everything, meet
+from conformance.scenarios.multi_round_trip import is_refused, responses_to, still_works, unfinished
+from conformance.scenarios.request_metadata import first_talk, said_of
+from conformance.verdicts import Finding
 
 STRANGERS = (
     {"name": "ExampleHost", "version": "9.9.9", "title": "Example"},

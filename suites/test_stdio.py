@@ -6,11 +6,13 @@ import json
 
 import pytest
 
-from conformance.dialects import TOO_COSTLY
-from conformance.envelope import modern_messages
-from conformance.meeting import ABLE, meet
-from conformance.verdict import Finding, not_exercised
-from conformance.wire import BYTE_ORDER_MARK, NOT_UTF_8, Kind, glued, kind, shorten, torn
+from conformance.expect import not_exercised
+from conformance.json_schema.validation import TOO_COSTLY
+from conformance.protocol.jsonrpc import BYTE_ORDER_MARK, NOT_UTF_8, Kind, glued, kind, torn
+from conformance.protocol.text import shorten
+from conformance.scenarios.client_features import ABLE, meet
+from conformance.scenarios.request_metadata import modern_messages
+from conformance.verdicts import Finding
 
 GRACE = 2.0
 EXIT = 10.0

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.cancelling import cancelled_calls
-from conformance.listening import listening
-from conformance.subscriptions import listens_in
-from conformance.value import Value
-from conformance.verdict import Finding, expect, not_exercised, some
-from conformance.wire import Kind, id_key, kind
+from conformance.client.subscriptions import listens_in
+from conformance.expect import expect, not_exercised, some
+from conformance.protocol.jsonrpc import Kind, id_key, kind
+from conformance.protocol.value import Value
+from conformance.scenarios.cancellation import cancelled_calls
+from conformance.scenarios.subscriptions import listening
+from conformance.verdicts import Finding
 
 CANCELLED = "notifications/cancelled"
 

@@ -4,22 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.changes import unheard_change
-from conformance.listening import (
-    FIRST,
-    HASTY,
-    MALFORMED,
-    NOTHING,
-    SECOND,
-    STILL,
-    declared,
-    heard_change,
-    listening,
-)
-from conformance.logs import MESSAGE
-from conformance.news import all_news, asked_for, expect_tagged
-from conformance.revisions import SUBSCRIPTION_ID
-from conformance.subscriptions import (
+from conformance.client.subscriptions import (
     ACKNOWLEDGED,
     CANCELLED,
     FLAGS,
@@ -29,15 +14,26 @@ from conformance.subscriptions import (
     notifications_in,
     tag_of,
 )
-from conformance.verdict import (
-    Finding,
-    expect,
-    expect_each,
-    expect_error,
-    not_exercised,
-    some,
+from conformance.expect import expect, expect_each, expect_error, not_exercised, some
+from conformance.protocol.jsonrpc import ABSENT, Kind, id_key, kind, show
+from conformance.protocol.revisions import SUBSCRIPTION_ID
+from conformance.scenarios.list_changes import unheard_change
+from conformance.scenarios.log_messages import MESSAGE
+from conformance.scenarios.subscriptions import (
+    FIRST,
+    HASTY,
+    MALFORMED,
+    NOTHING,
+    SECOND,
+    STILL,
+    all_news,
+    asked_for,
+    declared,
+    expect_tagged,
+    heard_change,
+    listening,
 )
-from conformance.wire import ABSENT, Kind, id_key, kind, show
+from conformance.verdicts import Finding
 
 PROGRESS = "notifications/progress"
 

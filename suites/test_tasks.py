@@ -6,8 +6,10 @@ from datetime import datetime
 
 import pytest
 
-from conformance.progress import progress_in
-from conformance.tasks import (
+from conformance.expect import expect, expect_each, heard, some
+from conformance.protocol.progress import progress_in
+from conformance.protocol.value import Value, members
+from conformance.scenarios.tasks import (
     ENDED,
     OWN_ID,
     RELATED,
@@ -28,8 +30,7 @@ from conformance.tasks import (
     support,
     takes_tasks,
 )
-from conformance.value import Value, members
-from conformance.verdict import Finding, expect, expect_each, heard, some
+from conformance.verdicts import Finding
 
 FEWEST_IDS = 3
 FEWEST_CHARACTERS = 8

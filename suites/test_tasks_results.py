@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.refusals import NO_SUCH_NAME
-from conformance.tasks import (
+from conformance.client.refusals import NO_SUCH_NAME
+from conformance.expect import expect, expect_error, expect_result, heard, not_exercised, some
+from conformance.scenarios.tasks import (
     ENDED,
     RELATED,
     accepted,
@@ -21,7 +22,7 @@ from conformance.tasks import (
     takes_tasks,
     task_id,
 )
-from conformance.verdict import Finding, expect, expect_error, expect_result, heard, not_exercised, some
+from conformance.verdicts import Finding
 
 OPEN = ("working", "input_required")
 

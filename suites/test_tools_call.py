@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.envelope import needs_client
-from conformance.refusals import refused_as_unknown, same_refusal
-from conformance.revisions import CONTENT_TYPES, is_modern
-from conformance.value import Value, members
-from conformance.verdict import Finding, expect, expect_each, expect_error, heard, not_exercised, some
-from conformance.wrong_requests import call_unknown, invalid_calls, malformed_call, tool_errors, unknown_calls
+from conformance.client.refusals import refused_as_unknown, same_refusal
+from conformance.expect import expect, expect_each, expect_error, heard, not_exercised, some
+from conformance.protocol.revisions import CONTENT_TYPES, is_modern
+from conformance.protocol.value import Value, members
+from conformance.scenarios.invalid_requests import (
+    call_unknown,
+    invalid_calls,
+    malformed_call,
+    tool_errors,
+    unknown_calls,
+)
+from conformance.scenarios.request_metadata import needs_client
+from conformance.verdicts import Finding
 
 
 @pytest.mark.requirement("tools.call.listed-is-callable")

@@ -6,10 +6,11 @@ import re
 
 import pytest
 
-from conformance.dialects import Unjudgeable, schema_errors
-from conformance.subschemas import subschemas
-from conformance.value import members
-from conformance.verdict import Finding, expect, expect_each, not_exercised, some
+from conformance.expect import expect, expect_each, not_exercised, some
+from conformance.json_schema.subschemas import subschemas
+from conformance.json_schema.validation import Unjudgeable, schema_errors
+from conformance.protocol.value import members
+from conformance.verdicts import Finding
 
 HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 PARAMETERLESS = {

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.sameness import (
+from conformance.client.session import NO_PARAMS
+from conformance.expect import expect, expect_each, expect_result, heard, not_exercised
+from conformance.scenarios.list_stability import (
     expect_same_after_others,
     expect_same_in_every_process,
     expect_same_order,
     repeated,
 )
-from conformance.session import NO_PARAMS
-from conformance.verdict import Finding, expect, expect_each, expect_result, heard, not_exercised
+from conformance.verdicts import Finding
 
 
 @pytest.mark.requirement("tools.list.answered")

@@ -6,9 +6,10 @@ import json
 
 import pytest
 
-from conformance.dialects import Unjudgeable, instance_errors
-from conformance.value import members
-from conformance.verdict import Finding, expect, expect_each, not_exercised, some
+from conformance.expect import expect, expect_each, not_exercised, some
+from conformance.json_schema.validation import Unjudgeable, instance_errors
+from conformance.protocol.value import members
+from conformance.verdicts import Finding
 
 
 @pytest.mark.requirement("tools.structured.json-object")

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import pytest
 
-from conformance import revisions
-from conformance.envelope import is_later, plain_method, said_of, versions
-from conformance.value import Value, members
-from conformance.verdict import Finding, expect, expect_each, expect_error, heard, not_exercised, some
+from conformance.expect import expect, expect_each, expect_error, heard, not_exercised, some
+from conformance.protocol import revisions
+from conformance.protocol.value import Value, members
+from conformance.scenarios.request_metadata import is_later, plain_method, said_of, versions
+from conformance.verdicts import Finding
 
 UNKNOWN = "1900-01-01"
 

@@ -19,9 +19,9 @@ from pathlib import Path
 
 from hypothesis.configuration import set_hypothesis_home_dir
 
-from conformance import catalogue, collection, reporting  # noqa: F401  (loaded for the children)
-from conformance.checks import PACKAGE, checked, suites_directory
-from conformance.cli import main
+from conformance.cli.main import main
+from conformance.requirements import catalogue
+from conformance.requirements.checks import PACKAGE, checked, suites_directory
 
 sys.path.append(os.path.dirname(__file__))  # noqa: PTH120  (for ``-p``, with PYTHONSAFEPATH too)
 
@@ -30,6 +30,8 @@ def load():
     """Import and read what every run needs, and keep the children from looking through it for garbage."""
     for plugin in entry_points(group="pytest11"):
         plugin.load()
+    for name in ("collection", "execution", "outcomes", "output"):
+        import_module(f"conformance.plugin.{name}")
     for path in sorted(suites_directory().glob("test_*.py")):
         import_module(f"{PACKAGE}.{path.stem}")
     catalogue.all_requirements()

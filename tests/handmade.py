@@ -1,8 +1,8 @@
 """A report made by hand, of a server that tries to be obeyed by whatever shows it."""
 
-from conformance import catalogue
-from conformance.document import REFUSED, Interface, OfferedTool, Report, Result, in_order
-from conformance.verdict import Outcome
+from conformance.report.model import REFUSED, Interface, OfferedTool, Report, Result, in_order
+from conformance.requirements import catalogue
+from conformance.verdicts import Outcome
 
 EVIL = (
     "<script>alert(1)</script> \u202eevil\u2066 \x1b[31mred\x1b[0m"

@@ -14,22 +14,21 @@ import pytest
 from conformance.fixtures import reference_modern
 from scripted import Ended, Scripted
 
-from conformance import (
-    catalogue,
-    collection,  # noqa: F401  (before the suites: pytest warns if it is after them)
-    rendering_terminal,
-)
-from conformance.assembling import Course, assembled
-from conformance.checks import PACKAGE, suites_directory
-from conformance.dialects import Unjudgeable
-from conformance.document import Result
-from conformance.ecosystem import known_deviation
 from conformance.generation import NoExample
-from conformance.process import EOF, MAX_LINE, Splitter
-from conformance.report import evidence_of, with_evidence
-from conformance.server import Server
-from conformance.surface import Sample, Settings, Surface, probe_all
-from conformance.verdict import Blocked, Finding, NotExercised, Outcome, loudness
+from conformance.json_schema.validation import Unjudgeable
+from conformance.report.build import Course, assembled
+from conformance.report.formats import terminal
+from conformance.report.model import Result
+from conformance.report.text import evidence_of, with_evidence
+from conformance.requirements import catalogue
+from conformance.requirements.checks import PACKAGE, suites_directory
+from conformance.scenarios.sdk_deviations import known_deviation
+from conformance.target.probe import probe_all
+from conformance.target.server import Server
+from conformance.target.settings import Sample, Settings
+from conformance.target.surface import Surface
+from conformance.transport.process import EOF, MAX_LINE, Splitter
+from conformance.verdicts import Blocked, Finding, NotExercised, Outcome, loudness
 
 
 class Clock:
@@ -336,7 +335,7 @@ def run_in_memory(script, revisions, chosen, examples=0, *, as_for_workers=True)
         for surface in subject.live:
             results = _checked(Bench(settings, surface, common), chosen, counts)
             report = assembled(subject, results, Course(datetime.now(UTC), 1.0), {}, ["a notice"])
-            text += [rendering_terminal.render(report, verbose=True), *(one.text for one in results)]
+            text += [terminal.render(report, verbose=True), *(one.text for one in results)]
         "\n".join(text).encode()
         counts["live"] = len(subject.live)
         return counts

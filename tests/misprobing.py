@@ -1,6 +1,6 @@
 """A pytest plugin that puts a mistake of ours into the first look at the server."""
 
-from conformance import collection
+from conformance.plugin import collection
 
 
 def pytest_configure():

@@ -8,8 +8,9 @@ from collections import defaultdict
 
 from conformance.fixtures.mutants import all_mutants
 
-from conformance import catalogue, revisions
-from conformance.checks import checked
+from conformance.protocol import revisions
+from conformance.requirements import catalogue
+from conformance.requirements.checks import checked
 
 HEAD = """\
 # Requirements

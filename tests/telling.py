@@ -1,6 +1,6 @@
 """A pytest plugin by which the checks of ping find several things at once."""
 
-from conformance.verdict import Blocked, Finding
+from conformance.verdicts import Blocked, Finding
 
 
 def pytest_collection_modifyitems(items):

@@ -13,7 +13,7 @@ import yaml
 from support import environment, mutant
 from test_stranger import write
 
-from conformance.acting import INPUTS, PREFIX, act
+from conformance.cli.github_action import INPUTS, PREFIX, act
 
 PROJECT = Path(__file__).parents[1]
 ACTION = yaml.safe_load((PROJECT / "action.yml").read_text("utf-8"))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support import REFERENCE, environment, run_suite
 
-from conformance.collection import pytest_keyboard_interrupt
+from conformance.plugin.execution import pytest_keyboard_interrupt
 
 QUICK = ("--start-timeout", "2", "--timeout", "2")
 

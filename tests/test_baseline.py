@@ -13,10 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import REFERENCE, environment, forked, quick_mutant, run_suite
 
-from conformance.baseline import BadBaseline, Baseline, Entry, Seen, complaints, parse, updated, written
-from conformance.checks import checked
-from conformance.document import Result
-from conformance.verdict import Outcome
+from conformance.report.baseline import (
+    BadBaseline,
+    Baseline,
+    Entry,
+    Seen,
+    complaints,
+    parse,
+    updated,
+    written,
+)
+from conformance.report.model import Result
+from conformance.requirements.checks import checked
+from conformance.verdicts import Outcome
 
 TODAY = date(2026, 11, 21)
 NOW, BEFORE = "2025-11-25", "2025-06-18"

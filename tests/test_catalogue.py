@@ -9,8 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from conformance import catalogue
-from conformance.catalogue import UnknownRequirement, all_requirements, families, requirement, select
+from conformance.requirements import catalogue
+from conformance.requirements.catalogue import (
+    UnknownRequirement,
+    all_requirements,
+    families,
+    requirement,
+    select,
+)
 
 FOLDER = Path(catalogue.__file__).parent
 FILES = {path.stem: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.toml")}
@@ -277,11 +283,14 @@ def test_asking_for_one_row_reads_one_family_and_imports_nothing_of_ours():
 import sys
 read = []
 sys.addaudithook(lambda event, args: read.append(str(args[0])) if event == "open" else None)
-from conformance import catalogue
+from conformance.requirements import catalogue
 catalogue.requirement("ping.responds")
 print(*sorted(name.replace("\\\\", "/").rpartition("/")[2] for name in read if name.endswith(".toml")))
 print(*sorted(name for name in sys.modules if name.partition(".")[0] == "conformance"))
 """
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.splitlines() == ["families.toml ping.toml", "conformance conformance.catalogue"]
+    assert done.stdout.splitlines() == [
+        "families.toml ping.toml",
+        "conformance conformance.requirements conformance.requirements.catalogue",
+    ]

@@ -6,8 +6,8 @@ import sys
 import pytest
 from support import REFERENCE, environment, run_suite
 
-from conformance import catalogue
-from conformance.checks import checked
+from conformance.requirements import catalogue
+from conformance.requirements.checks import checked
 
 
 def command(*words):

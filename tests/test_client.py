@@ -5,10 +5,11 @@ import sys
 
 import pytest
 
-from conformance import client
-from conformance import session as session_module
-from conformance.process import Process
-from conformance.session import FEATURES, Session
+from conformance.client import handlers as client
+from conformance.client import session as session_module
+from conformance.client.session import Session
+from conformance.protocol.methods import FEATURES
+from conformance.transport.process import Process
 
 ROOTS, SAMPLING, ELICITATION = FEATURES
 ICONS = "2025-11-25"

@@ -12,10 +12,10 @@ from support import REFERENCE, environment, forked, mutant, read_junit
 from test_bad_input import is_alive
 from test_stranger import write
 
-from conformance.cli import main
-from conformance.client_configs import BadConfig, NotTested, read
-from conformance.redaction import credentials
-from conformance.several import Outcome, prefixed, prefixes, with_files, worst
+from conformance.cli.main import main
+from conformance.cli.run_many import Outcome, prefixed, prefixes, with_files, worst
+from conformance.project.client_configs import BadConfig, NotTested, read
+from conformance.transport.credentials import credentials
 
 QUICK = ("--select", "ping.empty-result", "--profile", "none", "--revision", "2025-11-25")
 

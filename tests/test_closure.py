@@ -6,8 +6,9 @@ import sys
 from conformance.fixtures.mutants import all_mutants
 from support import EVERYTHING, REFERENCE, awkward, run_suite
 
-from conformance import catalogue, revisions
-from conformance.checks import checked, checks
+from conformance.protocol import revisions
+from conformance.requirements import catalogue
+from conformance.requirements.checks import checked, checks
 
 
 @functools.cache

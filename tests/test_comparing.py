@@ -3,9 +3,9 @@
 import pytest
 from support import REFERENCE, forked, quick_mutant
 
-from conformance.comparing import compared, comparison_lines
-from conformance.document import DEAD, Interface, OfferedTool, Report, Result
-from conformance.verdict import Outcome
+from conformance.report.compare import compared, comparison_lines
+from conformance.report.model import DEAD, Interface, OfferedTool, Report, Result
+from conformance.verdicts import Outcome
 
 NOW, BEFORE = "2025-11-25", "2025-06-18"
 TITLE, SHAPE = "tools.def.title-string", "jsonrpc.message-shape"

@@ -24,9 +24,9 @@ from pathlib import Path
 import pytest
 from support import environment
 
-from conformance import baseline
-from conformance.checks import checked
-from conformance.cli import _parser
+from conformance.cli.main import _parser
+from conformance.report import baseline
+from conformance.requirements.checks import checked
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

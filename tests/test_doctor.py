@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from support import REFERENCE, forked
 
-from conformance.diagnosis import CAUSES, diagnosis
-from conformance.doctor import Attempt, Program, Seen, looked_up
-from conformance.doctoring import Paper
-from conformance.sandbox import SECRET
-from conformance.session import Reply
-from conformance.surface import Settings
-from conformance.wire import Line
+from conformance.cli.doctor import Paper
+from conformance.client.reply import Reply
+from conformance.doctor.attempts import Attempt, Program, Seen, looked_up
+from conformance.doctor.diagnosis import CAUSES, diagnosis
+from conformance.protocol.jsonrpc import Line
+from conformance.target.settings import Settings
+from conformance.transport.sandbox import SECRET
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the command is run in a forked process")
 

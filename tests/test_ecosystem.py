@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from support import mutant, run_suite
 
-from conformance import ecosystem
-from conformance.ecosystem import PYTHON_1, PYTHON_2, TYPESCRIPT_2
-from conformance.verdict import Finding
-from conformance.wire import Line
+from conformance.protocol.jsonrpc import Line
+from conformance.scenarios import sdk_deviations as ecosystem
+from conformance.scenarios.sdk_deviations import PYTHON_1, PYTHON_2, TYPESCRIPT_2
+from conformance.verdicts import Finding
 
 IMITATION = (sys.executable, str(Path(__file__).with_name("talks_like_typescript.py")))
 NOTE = "every server built on the TypeScript SDK 1.x"

@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis.strategies import data
 from support import HANDSHAKE, REFERENCE, mutant, run_suite, started
 
-from conformance.challenges import (
+from conformance.client.in_flight import Window
+from conformance.fuzzing.invariants import broken_rules
+from conformance.fuzzing.payloads import (
     BROKEN,
     NOTIFICATIONS,
     PING,
@@ -22,12 +24,11 @@ from conformance.challenges import (
     odd_requests,
     request_line,
 )
-from conformance.invariants import broken_rules
-from conformance.protocol import _in_any_order, right_messages
-from conformance.server import Server
-from conformance.surface import Settings, probe
-from conformance.window import Window
-from conformance.wire import Kind, Line, decode, kind
+from conformance.fuzzing.protocol import _in_any_order, right_messages
+from conformance.protocol.jsonrpc import Kind, Line, decode, kind
+from conformance.target.probe import probe
+from conformance.target.server import Server
+from conformance.target.settings import Settings
 
 ANSWERED = "jsonrpc.response-every-request"
 QUICK = ("--timeout", "5", "--call", "all")

@@ -9,9 +9,10 @@ import sys
 import pytest
 from support import REFERENCE, environment, forked, mutant, run_suite
 
-from conformance.process import Process
-from conformance.transcript import BadTranscript, Transcript, reduced, replay
-from conformance.wire import Line
+from conformance.client.transcript import BadTranscript, Transcript, replay
+from conformance.fuzzing.reduction import reduced
+from conformance.protocol.jsonrpc import Line
+from conformance.transport.process import Process
 
 QUICK = ("--timeout", "5", "--revision", "2025-11-25")
 

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import find, given, settings
 from test_generation import IMPOSSIBLE, QUIET, REVISION, SCHEMAS, SHRINKING, TREE, WANTED, of
 
-from conformance.dialects import instance_errors
 from conformance.generation import (
     NoExample,
     boundary,
@@ -19,6 +18,7 @@ from conformance.generation import (
     invalid_strategy,
     seeded,
 )
+from conformance.json_schema.validation import instance_errors
 
 LARGE = {"meta-schema"}
 TABLE = {name: schema for name, schema in SCHEMAS.items() if name not in LARGE}

@@ -7,8 +7,10 @@ from contextlib import suppress
 import pytest
 from conformance.fixtures.hostile import cyclic_refs, evil_pattern, exponential_schema, remote_ref
 
-from conformance import dialects, generation
-from conformance.dialects import (
+from conformance import generation
+from conformance.generation import NoExample
+from conformance.json_schema import validation as dialects
+from conformance.json_schema.validation import (
     LONGEST_SCHEMA,
     TOO_COSTLY,
     TooLarge,
@@ -16,8 +18,8 @@ from conformance.dialects import (
     instance_errors,
     schema_errors,
 )
-from conformance.generation import NoExample
-from conformance.wire import DEEPEST, TOO_DEEP, TOO_LONG, decode, named
+from conformance.protocol.jsonrpc import DEEPEST, TOO_DEEP, TOO_LONG, decode
+from conformance.protocol.text import named
 
 REVISION = "2025-11-25"
 SCHEMAS = {

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from test_stranger import alone_environment, write
 
-from conformance.cli import main
+from conformance.cli.main import main
 
 WORKFLOW = ".github/workflows/mcp-conformance.yml"
 ACTIONS = {

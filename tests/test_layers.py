@@ -1,101 +1,154 @@
-"""A module imports only from the layers below its own."""
+"""The layers of the packages, and the size of what is in them."""
 
 import ast
+from collections import defaultdict
+from graphlib import CycleError, TopologicalSorter
 from importlib.util import find_spec
 from pathlib import Path
 
-import pytest
-
 import conformance
-from conformance.checks import suites_directory
+from conformance.requirements.checks import suites_directory
 
 ROOT = Path(conformance.__file__).parent
-RENDERINGS = (
-    *("rendering_badge", "rendering_github", "rendering_html"),
-    *("rendering_json", "rendering_markdown", "rendering_sarif"),
-)
-LAYERS = [
-    {"watcher", "matching", "ports"},
-    {"tree"},
-    {"pace", "wire", "revisions", "catalogue", "checks", "sandbox", "schema", "uris", "climbing"},
-    {"recognising", "client_configs"},
-    {"initialising"},
-    {"value", "process", "keeping", "dialects", "challenges", "messages", "redaction"},
-    {"session", "generation", "subschemas"},
-    {"transcript", "client", "progress", "rounds", "refusals", "subscriptions"},
-    {"verdict", "surface", "window"},
-    {"document"},
-    {"calling", "starting", "report", "assembling", *RENDERINGS, "replaying", "testing", "invariants"},
-    {"rendering_terminal", "sessions", "doctor", "symptoms"},
-    {"server", "diagnosis"},
-    {"completions", "content", "wrong_requests", "changes"},
-    {"templates", "judges", "targets", "meeting", "ecosystem", "conversation", "envelope", "logs"},
-    {"proving", "sameness", "asking", "cancelling", "listening", "tasks", "machine", "drills"},
-    {"fuzzing", "protocol", "news"},
-    {"schema_changes"},
-    {"baseline", "comparing"},
-    {"options", "soak"},
-    {"collection"},
-    {"baselining"},
-    {"reporting", "doctoring"},
-    {"updating", "several"},
-    {"publishing"},
-    {"soaking", "ticker"},
-    {"plugin", "cli"},
-    {"__main__", "acting"},
-]
-RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}
-
-
-def imported(path):
-    """The names of our modules that a file imports, at its top and inside functions."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module == "conformance":
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("conformance."):
-            yield node.module.split(".")[1]
-        elif isinstance(node, ast.Import):
-            yield from (
-                alias.name.split(".")[1] for alias in node.names if alias.name.startswith("conformance.")
-            )
-
-
-def modules():
-    """The engine's modules; in a wheel the suites and the fixtures lie beside them."""
-    paths = [path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py"]
-    return [path for path in paths if name_of(path) not in ("suites", "fixtures")]
-
-
-def name_of(path):
-    return path.relative_to(ROOT).parts[0].removesuffix(".py")
-
-
-@pytest.mark.parametrize("path", modules(), ids=name_of)
-def test_a_module_imports_only_from_below(path):
-    for other in set(imported(path)) - {name_of(path)}:
-        assert RANK[other] < RANK[name_of(path)], f"{name_of(path)} imports {other}"
-
-
-def test_every_module_has_a_layer():
-    assert {name_of(path) for path in modules()} == set(RANK)
-
-
-@pytest.mark.parametrize("path", sorted(suites_directory().glob("*.py")), ids=lambda path: path.stem)
-def test_suites_import_little(path):
-    allowed = {"conformance", "pytest", "hypothesis", "jsonschema", "__future__", "collections"}
-    allowed |= {"base64", "binascii", "datetime", "json", "re", "typing", "urllib"}
-    roots = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom):
-            roots.add(node.module.split(".")[0])
-        elif isinstance(node, ast.Import):
-            roots |= {alias.name.split(".")[0] for alias in node.names}
-    assert roots <= allowed
-
-
 FIXTURES = Path(find_spec("conformance.fixtures").origin).parent
+LAYERS = (
+    {"protocol", "requirements", "transport"},
+    {"json_schema", "project"},
+    {"generation"},
+    {"client"},
+    {"verdicts"},
+    {"expect"},
+    {"target"},
+    {"scenarios", "fuzzing", "report", "doctor", "testing"},
+    {"plugin"},
+    {"cli"},
+    {"__main__"},
+)
+"""Each row imports only from the rows above it; packages of one row do not know each other."""
+ROW = {package: number for number, row in enumerate(LAYERS) for package in row}
+FOR_SUITES = {"expect", "verdicts", "protocol", "client", "scenarios", "fuzzing", "generation", "json_schema"}
+FOR_SUITE_FIXTURES = {*FOR_SUITES, "plugin", "target"}
+LIBRARIES = {"pytest", "hypothesis", "jsonschema", "__future__", "collections", "base64", "binascii"}
+LIBRARIES |= {"contextlib", "datetime", "json", "re", "typing", "urllib"}
+MAX_MODULE_LINES = 450
+MAX_FUNCTION_LINES = 45
 
 
-@pytest.mark.parametrize("path", sorted(FIXTURES.rglob("*.py")), ids=lambda path: path.stem)
-def test_fixtures_import_nothing_of_ours_but_each_other(path):
-    assert set(imported(path)) <= {"fixtures"}
+def engine():
+    """The modules of the engine; in a wheel the suites and the fixtures lie beside them."""
+    paths = [path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py"]
+    return {dotted(path): path for path in paths if package_of(dotted(path)) not in ("suites", "fixtures")}
+
+
+def suites():
+    return {path.stem: path for path in suites_directory().glob("*.py")}
+
+
+def dotted(path):
+    """The name of a module below `conformance`."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def package_of(module):
+    return module.partition(".")[0]
+
+
+def imports(path):
+    """Each import of a file, at its top and inside functions: the module and the name, empty for a module."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            yield from ((node.module or "", alias.name) for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+
+
+def our_imports(path):
+    """The same for modules of ours, named as in `engine`."""
+    for module, name in imports(path):
+        if module == "conformance":
+            yield name, ""
+        elif module.startswith("conformance."):
+            yield module.removeprefix("conformance."), name
+
+
+def module_of(module, name, modules):
+    """The module that an import loads: ``name`` may be a module of a package."""
+    inner = f"{module}.{name}"
+    return inner if inner in modules else module
+
+
+def test_packages_import_only_from_above_in_the_table():
+    offences = [
+        f"{module} imports {other}"
+        for module, path in engine().items()
+        for other, _ in our_imports(path)
+        if package_of(other) != package_of(module)
+        and ROW.get(package_of(other), 99) >= ROW.get(package_of(module), -1)
+    ]
+    assert offences == []
+
+
+def test_every_package_is_in_the_table():
+    assert {package_of(module) for module in engine()} == set(ROW)
+
+
+def test_modules_of_a_package_form_no_circle():
+    modules = engine()
+    graphs = defaultdict(lambda: defaultdict(set))
+    for module, path in modules.items():
+        for other, name in our_imports(path):
+            imported = module_of(other, name, modules)
+            if package_of(imported) == package_of(module) and imported in modules:
+                graphs[package_of(module)][module].add(imported)
+    circles = []
+    for graph in graphs.values():
+        try:
+            TopologicalSorter(graph).prepare()
+        except CycleError as error:
+            circles.append(" -> ".join(error.args[1]))
+    assert circles == []
+
+
+def test_private_names_stay_in_their_module():
+    offences = [
+        f"{path.name} imports {module}.{name}"
+        for path in (*engine().values(), *suites().values())
+        for module, name in our_imports(path)
+        if name.startswith("_")
+    ]
+    assert offences == []
+
+
+def test_suites_import_what_a_check_needs_and_no_more():
+    offences = []
+    for name, path in suites().items():
+        allowed = FOR_SUITE_FIXTURES if name == "fixtures" else FOR_SUITES
+        ours = {package_of(module) for module, _ in our_imports(path)}
+        others = {module.partition(".")[0] for module, _ in imports(path)} - {"conformance"}
+        offences += [f"{name} imports {one}" for one in sorted((ours - allowed) | (others - LIBRARIES))]
+    assert offences == []
+
+
+def test_fixtures_import_nothing_of_ours_but_each_other():
+    offences = [
+        f"{path.stem} imports {module}"
+        for path in FIXTURES.rglob("*.py")
+        for module, _ in our_imports(path)
+        if package_of(module) != "fixtures"
+    ]
+    assert offences == []
+
+
+def test_modules_and_functions_are_short():
+    offences = []
+    for path in (*engine().values(), *suites().values()):
+        text = path.read_text(encoding="utf-8")
+        lines = len(text.splitlines())
+        if lines > MAX_MODULE_LINES:
+            offences.append(f"{path.name}: {lines} lines")
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef):
+                length = node.end_lineno - node.lineno + 1
+                if length > MAX_FUNCTION_LINES:
+                    offences.append(f"{path.name}: {node.name} has {length} lines")
+    assert offences == []

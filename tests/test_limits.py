@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 from support import awkward, run_suite
 
-from conformance.keeping import (
+from conformance.client.message_log import (
     CUT,
     LINE_COST,
     LONG,
@@ -20,12 +20,14 @@ from conformance.keeping import (
     received,
     weight,
 )
-from conformance.process import HEAD, Overlong, Splitter
-from conformance.server import Server
-from conformance.session import Silence
-from conformance.surface import Settings, probe
-from conformance.verdict import Blocked, heard
-from conformance.wire import MOST_LISTED, Line, decode
+from conformance.client.reply import Silence
+from conformance.expect import heard
+from conformance.protocol.jsonrpc import MOST_LISTED, Line, decode
+from conformance.target.probe import probe
+from conformance.target.server import Server
+from conformance.target.settings import Settings
+from conformance.transport.process import HEAD, Overlong, Splitter
+from conformance.verdicts import Blocked
 
 SERVER = awkward("bare_minimum")
 SLOW = "the checks took"

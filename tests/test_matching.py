@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conformance.matching import CHEAP, LONGEST_PATTERN, Automaton, Pattern, TooCostly, compiled, search
+from conformance.json_schema.regex import (
+    CHEAP,
+    LONGEST_PATTERN,
+    Automaton,
+    Pattern,
+    TooCostly,
+    compiled,
+    search,
+)
 
 EVIL = {
     "nested": "^(a+)+$",

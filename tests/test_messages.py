@@ -11,10 +11,11 @@ import pytest
 from jsonschema import Draft202012Validator
 from support import EVERYTHING, run_suite
 
-from conformance import catalogue, revisions
-from conformance import schema as own
-from conformance.messages import CLIENT, SERVER, conversation_errors, message_errors
-from conformance.wire import Line
+from conformance.protocol import revisions
+from conformance.protocol import schemas as own
+from conformance.protocol.jsonrpc import Line
+from conformance.protocol.wire_schema import CLIENT, SERVER, conversation_errors, message_errors
+from conformance.requirements import catalogue
 
 REVISIONS = own.revisions()
 OFFICIAL = REVISIONS[1:]

@@ -13,8 +13,9 @@ from conformance.fixtures import mutants
 from conformance.fixtures.mutants import all_mutants
 from support import EVERYTHING, quick_mutant, run_suite
 
-from conformance import catalogue, revisions
-from conformance.checks import checks
+from conformance.protocol import revisions
+from conformance.requirements import catalogue
+from conformance.requirements.checks import checks
 
 
 def names_in(pattern):

@@ -1,6 +1,6 @@
 """Waits grow with what a server has shown that it needs, and with nothing else."""
 
-from conformance.pace import Pace, start_timeout
+from conformance.client.timing import Pace, start_timeout
 
 
 def paced(*pulses):

@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 from handmade import REPORT
 
-from conformance import schema
+from conformance.report.formats.json import SCHEMA
 
 ROOT = Path(__file__).parents[1]
 REPORTS = ROOT / "reports"
@@ -23,7 +23,7 @@ import index  # noqa: E402
 SERVERS = tomllib.loads((ROOT / "tests" / "real" / "servers.toml").read_text())
 SOURCES = {"cleaning.py", "index.py", "origins.py", "regenerate.py", "notes.toml", "installed.json"}
 ENDINGS = ("json", "html", "md")
-CHECKER = jsonschema.Draft202012Validator(json.loads((schema.FILES / "report-1.json").read_text()))
+CHECKER = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text()))
 AGAIN = "python reports/regenerate.py --index-only"
 MACHINE = re.compile(
     r"""(?:(?<![\w.}~-])|(?<=\\[nrt]))(?:

@@ -12,9 +12,9 @@ import pytest
 from handmade import result
 from support import REFERENCE, environment, mutant, run_suite
 
-from conformance.report import Evidence, with_evidence
-from conformance.verdict import Outcome
-from conformance.wire import Line
+from conformance.protocol.jsonrpc import Line
+from conformance.report.text import Evidence, with_evidence
+from conformance.verdicts import Outcome
 
 GOLDEN = Path(__file__).parent / "golden"
 SELECTED = (

@@ -17,24 +17,18 @@ import pytest
 from handmade import EVIL, REPORT, RESULTS, failed, result
 from support import REFERENCE, environment, mutant, run_suite
 
-from conformance import (
-    rendering_badge,
-    rendering_github,
-    rendering_html,
-    rendering_json,
-    rendering_markdown,
-    rendering_sarif,
-    rendering_terminal,
-    schema,
-)
-from conformance.redaction import credentials, redacted, without
-from conformance.rendering_json import BadReport
-from conformance.verdict import Outcome
-from conformance.wire import shorten
+from conformance.protocol.text import shorten
+from conformance.report.formats import badge as badge_format
+from conformance.report.formats import github, html, sarif, terminal
+from conformance.report.formats import json as json_format
+from conformance.report.formats import markdown as markdown_format
+from conformance.report.formats.json import BadReport
+from conformance.transport.credentials import credentials, redacted, without
+from conformance.verdicts import Outcome
 
 GOLDEN = Path(__file__).parent / "golden"
-ASSETS = Path(rendering_html.__file__).with_name("assets")
-SCHEMA = json.loads((schema.FILES / "report-1.json").read_text())
+ASSETS = Path(html.__file__).with_name("assets")
+SCHEMA = json.loads(json_format.SCHEMA.read_text())
 GOOD = replace(
     REPORT, results=tuple(one for one in RESULTS if one.outcome in ("passed", "skipped")), ended=""
 )
@@ -42,21 +36,21 @@ GOOD = replace(
 
 def page(report=REPORT):
     """The page without its style and its script."""
-    text = rendering_html.render(report)
+    text = html.render(report)
     for name in ("report.css", "report.js"):
         text = text.replace((ASSETS / name).read_text(), "")
     return re.sub("sha256-[^']+", "sha256-...", text)
 
 
 RENDERED = {
-    "report.json": lambda: rendering_json.render(REPORT),
+    "report.json": lambda: json_format.render(REPORT),
     "report.html": page,
-    "report.md": lambda: rendering_markdown.render(REPORT),
-    "report.sarif": lambda: rendering_sarif.render(REPORT),
-    "report.github.txt": lambda: "\n".join(rendering_github.commands(REPORT)) + "\n",
-    "report.svg": lambda: rendering_badge.svg(REPORT),
-    "report.txt": lambda: rendering_terminal.render(REPORT),
-    "report.badge.json": lambda: rendering_badge.endpoint(REPORT),
+    "report.md": lambda: markdown_format.render(REPORT),
+    "report.sarif": lambda: sarif.render(REPORT),
+    "report.github.txt": lambda: "\n".join(github.commands(REPORT)) + "\n",
+    "report.svg": lambda: badge_format.svg(REPORT),
+    "report.txt": lambda: terminal.render(REPORT),
+    "report.badge.json": lambda: badge_format.endpoint(REPORT),
 }
 
 
@@ -131,21 +125,21 @@ BLOCKED_LATE = result("ping.responds", Outcome.BLOCKED, "test_late", reason=LATE
 )
 def test_a_run_that_is_not_finished_or_not_green_looks_like_it_everywhere(report, status, verdict):
     assert (report.status, report.verdict) == (status, verdict)
-    data = json.loads(rendering_json.render(report))
+    data = json.loads(json_format.render(report))
     assert (data["verdict"]["status"], data["verdict"]["text"]) == (status, verdict)
-    assert rendering_json.read(rendering_json.render(report)) == report
+    assert json_format.read(json_format.render(report)) == report
     assert not list(jsonschema.Draft202012Validator(SCHEMA).iter_errors(data))
-    markdown, html = rendering_markdown.render(report), page(report)
+    markdown, html = markdown_format.render(report), page(report)
     assert verdict in markdown
     assert verdict.rpartition(" (")[0] in html
-    (run,) = json.loads(rendering_sarif.render(report))["runs"]
+    (run,) = json.loads(sarif.render(report))["runs"]
     (invocation,) = run["invocations"]
     assert invocation["executionSuccessful"] == (not report.ended)
-    badge = json.loads(rendering_badge.endpoint(report))
+    badge = json.loads(badge_format.endpoint(report))
     assert (badge["color"] == "brightgreen") == (status == "passed")
-    errors = [line for line in rendering_github.commands(report) if line.startswith("::error ")]
+    errors = [line for line in github.commands(report) if line.startswith("::error ")]
     assert bool(errors) == (status != "passed")
-    shown = rendering_terminal.render(report)
+    shown = terminal.render(report)
     assert shown.splitlines()[-1] == f"verdict: {verdict}"
     assert LATE not in shown.rpartition("verdict: ")[0]
     for told in report.outdated:
@@ -161,8 +155,8 @@ def test_a_run_that_is_not_finished_or_not_green_looks_like_it_everywhere(report
 
 
 def test_what_is_written_is_read_again():
-    assert rendering_json.read(rendering_json.render(REPORT)) == REPORT
-    assert rendering_json.read(rendering_json.render(GOOD)) == GOOD
+    assert json_format.read(json_format.render(REPORT)) == REPORT
+    assert json_format.read(json_format.render(GOOD)) == GOOD
 
 
 @pytest.mark.parametrize(
@@ -171,14 +165,14 @@ def test_what_is_written_is_read_again():
 def test_the_json_is_as_its_schema_says(report):
     checker = jsonschema.Draft202012Validator(SCHEMA)
     checker.check_schema(SCHEMA)
-    assert not list(checker.iter_errors(json.loads(rendering_json.render(report))))
+    assert not list(checker.iter_errors(json.loads(json_format.render(report))))
 
 
 def test_the_schema_names_all_that_is_written():
     described = SCHEMA["$defs"]["result"]["properties"]
-    assert set(described) == {*rendering_json.FACTS, *rendering_json.EVIDENCE}
+    assert set(described) == {*json_format.FACTS, *json_format.EVIDENCE}
     assert set(SCHEMA["$defs"]["outcome"]["enum"]) == set(Outcome)
-    assert set(SCHEMA["properties"]) == set(json.loads(rendering_json.render(REPORT)))
+    assert set(SCHEMA["properties"]) == set(json.loads(json_format.render(REPORT)))
 
 
 @pytest.mark.parametrize(
@@ -189,14 +183,14 @@ def test_the_schema_names_all_that_is_written():
         ("[]", "no report of format 1"),
         ('{"format": 2}', "no report of format 1"),
         ('{"format": 1}', "missing or of the wrong type: 'server'"),
-        (rendering_json.render(GOOD).replace('"passed", "level"', '"perhaps", "level"'), "perhaps"),
-        (rendering_json.render(GOOD).replace('"results": [', '"results": [3,'), "wrong type"),
+        (json_format.render(GOOD).replace('"passed", "level"', '"perhaps", "level"'), "perhaps"),
+        (json_format.render(GOOD).replace('"results": [', '"results": [3,'), "wrong type"),
     ],
     ids=range(7),
 )
 def test_what_is_no_report_is_told_as_such(text, said):
     with pytest.raises(BadReport, match=re.escape(said)):
-        rendering_json.read(text)
+        json_format.read(text)
 
 
 # HTML --------------------------------------------------------------------------------------------
@@ -225,7 +219,7 @@ class Page(HTMLParser):
 
 
 def test_a_page_holds_no_tag_that_a_server_wrote():
-    page = Page(rendering_html.render(REPORT))
+    page = Page(html.render(REPORT))
     assert page.open == []
     assert page.tags["script"] == page.tags["style"] == 1
     assert not {"b", "i", "u"} & set(page.tags) - {"b"}
@@ -236,7 +230,7 @@ def test_a_page_holds_no_tag_that_a_server_wrote():
 
 
 def test_a_page_runs_its_own_script_and_loads_nothing():
-    text = rendering_html.render(REPORT)
+    text = html.render(REPORT)
     script = re.search(r"<script>(.*)</script>", text, re.DOTALL)[1]
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'" in text
@@ -245,7 +239,7 @@ def test_a_page_runs_its_own_script_and_loads_nothing():
 
 def test_a_link_leads_to_the_web_only():
     hostile = replace(failed("add"), spec="javascript:alert(1)")
-    assert "href" not in rendering_html.render(replace(GOOD, results=(hostile,)))
+    assert "href" not in html.render(replace(GOOD, results=(hostile,)))
 
 
 def test_a_page_of_a_clean_run_says_so():
@@ -259,7 +253,7 @@ def test_a_page_of_a_clean_run_says_so():
 
 def test_markdown_fits_into_a_comment():
     many = [replace(failed("add"), requirement=f"tools.r{number}") for number in range(900)]
-    text = rendering_markdown.render(replace(REPORT, results=tuple(many), not_called=(EVIL,) * 500))
+    text = markdown_format.render(replace(REPORT, results=tuple(many), not_called=(EVIL,) * 500))
     assert 50_000 < len(text) < 65_536
     left = int(re.search(r"… and (\d+) more rules, which have no room here", text)[1])
     assert left == 900 - len(re.findall("^### ", text, re.MULTILINE))
@@ -268,12 +262,12 @@ def test_markdown_fits_into_a_comment():
 
 @pytest.mark.parametrize("words", [EVIL, "a`", "`b", "``", " ", "", "@team #1 <b>"])
 def test_code_in_markdown_stays_code(words):
-    span = rendering_markdown.code(words)
+    span = markdown_format.code(words)
     ticks = re.match("`*", span)[0]
     assert "\n" not in span
     assert span.endswith(ticks)
     assert ticks not in span[len(ticks) : len(span) - len(ticks)] or not ticks
-    block = rendering_markdown.fence(words)
+    block = markdown_format.fence(words)
     assert block.splitlines()[0] == block.splitlines()[-1]
     assert block.splitlines()[0] not in block.splitlines()[1:-1]
 
@@ -353,7 +347,7 @@ ESSENTIALS = {
 
 @pytest.mark.parametrize("report", [REPORT, GOOD, replace(REPORT, source="")])
 def test_sarif_has_what_its_readers_ask_for(report):
-    log = json.loads(rendering_sarif.render(report))
+    log = json.loads(sarif.render(report))
     assert not list(jsonschema.Draft202012Validator(ESSENTIALS).iter_errors(log))
     (run,) = log["runs"]
     rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
@@ -363,7 +357,7 @@ def test_sarif_has_what_its_readers_ask_for(report):
 
 def test_findings_are_told_apart_and_known_again():
     def prints(report):
-        (run,) = json.loads(rendering_sarif.render(report))["runs"]
+        (run,) = json.loads(sarif.render(report))["runs"]
         return [one["partialFingerprints"]["mcpConformance/v1"] for one in run["results"]]
 
     later = [replace(one, reason="another", got="another", again="another") for one in REPORT.results]
@@ -376,8 +370,8 @@ def test_findings_are_told_apart_and_known_again():
 
 def test_annotations_are_a_line_each_and_no_more_than_github_shows():
     many = [replace(failed("add"), requirement=f"tools.r{number}") for number in range(30)]
-    lines = list(rendering_github.commands(replace(REPORT, results=tuple(many))))
-    assert len(lines) == rendering_github.MOST
+    lines = list(github.commands(replace(REPORT, results=tuple(many))))
+    assert len(lines) == github.MOST
     assert all(line.startswith("::error file=src/server one.py,title=") for line in lines)
     assert not [line for line in lines if "\n" in line or line.count("::") < 2]
     assert "title=MCP run not finished::" in lines[0]
@@ -403,9 +397,9 @@ def test_annotations_are_a_line_each_and_no_more_than_github_shows():
 def test_a_badge_says_the_verdict(outcomes, ended, message, colour):
     results = tuple(result("ping.responds", Outcome(one)) for one in outcomes.split())
     report = replace(GOOD, results=results, ended=ended)
-    told = json.loads(rendering_badge.endpoint(report))
+    told = json.loads(badge_format.endpoint(report))
     assert (told["message"], told["color"]) == (message, colour)
-    badge = ElementTree.fromstring(rendering_badge.svg(report))
+    badge = ElementTree.fromstring(badge_format.svg(report))
     assert badge.get("aria-label") == f"MCP conformance: {message}"
 
 
@@ -456,7 +450,7 @@ SELECTED = ("--select", "tools.def.title-string,ping")
 
 
 def reported(path):
-    return rendering_json.read(path.read_text())
+    return json_format.read(path.read_text())
 
 
 @pytest.mark.parametrize("more", [(), ("-n", "2")], ids=["alone", "workers"])
@@ -481,11 +475,11 @@ def test_a_run_writes_what_it_found(more, tmp_path):
     tools = {tool.name: tool for tool in report.revisions[0].tools}
     assert tools["nothing"].definition["title"] is None
     assert report.not_called == ("change", "grow")
-    assert files[1].read_text() == rendering_html.render(report)
-    assert files[2].read_text() == rendering_markdown.render(report)
-    assert files[3].read_text() == files[4].read_text() == rendering_sarif.render(report)
-    assert files[5].read_text() == rendering_badge.svg(report)
-    assert files[6].read_text() == rendering_badge.endpoint(report)
+    assert files[1].read_text() == html.render(report)
+    assert files[2].read_text() == markdown_format.render(report)
+    assert files[3].read_text() == files[4].read_text() == sarif.render(report)
+    assert files[5].read_text() == badge_format.svg(report)
+    assert files[6].read_text() == badge_format.endpoint(report)
     assert all(f"report: {file}" in run.output for file in files)
 
 

@@ -6,8 +6,8 @@ import pytest
 from conformance.fixtures.mutants import all_mutants
 from requirements_table import reason, table
 
-from conformance import catalogue
-from conformance.checks import checked
+from conformance.requirements import catalogue
+from conformance.requirements.checks import checked
 
 PAGE = Path(__file__).parents[1] / "docs" / "requirements.md"
 BROKEN = {id for mutant in all_mutants() for id in mutant.breaks}

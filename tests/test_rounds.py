@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from support import EVERYTHING, REFERENCE, run_suite
 
-from conformance.asking import cut, spoilt
-from conformance.meeting import ABLE
-from conformance.process import Process
-from conformance.rounds import MOST_ROUNDS, input_requests, more_rounds, replies_in, retry_of
-from conformance.session import Session
+from conformance.client.input_required import MOST_ROUNDS, input_requests, more_rounds, replies_in, retry_of
+from conformance.client.session import Session
+from conformance.scenarios.client_features import ABLE
+from conformance.scenarios.multi_round_trip import cut, spoilt
+from conformance.transport.process import Process
 
 MODERN = "2026-07-28"
 ODD = (sys.executable, str(Path(__file__).with_name("asks_oddly.py")))

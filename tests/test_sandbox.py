@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support import run_suite
 
-from conformance.sandbox import Sandbox, importable, rooted, without_secrets
+from conformance.transport.sandbox import Sandbox, importable, rooted, without_secrets
 
 REPORTER = """
 import json, os, sys

@@ -21,17 +21,18 @@ from hypothesis import strategies as st
 from measuring import measured
 from scripts import instead, messages, names, schemas, scripts, values
 
-from conformance import revisions
-from conformance.checks import checked
-from conformance.dialects import Unjudgeable, instance_errors, schema_errors
 from conformance.generation import NoExample, boundary, clearly_invalid, hostile
 from conformance.generation import example as example_of
-from conformance.messages import CLIENT, SERVER, conversation_errors, message_errors
-from conformance.process import Overlong, Splitter
-from conformance.subschemas import subschemas
-from conformance.uris import expand, is_template, matches, scheme, variables
-from conformance.value import Value
-from conformance.wire import ABSENT, Line, decode, glued, id_key, kind, shorten, show, torn
+from conformance.json_schema.subschemas import subschemas
+from conformance.json_schema.validation import Unjudgeable, instance_errors, schema_errors
+from conformance.protocol import revisions
+from conformance.protocol.jsonrpc import ABSENT, Line, decode, glued, id_key, kind, show, torn
+from conformance.protocol.text import shorten
+from conformance.protocol.uri import expand, is_template, matches, scheme, variables
+from conformance.protocol.value import Value
+from conformance.protocol.wire_schema import CLIENT, SERVER, conversation_errors, message_errors
+from conformance.requirements.checks import checked
+from conformance.transport.process import Overlong, Splitter
 
 EXAMPLES = int(os.environ.get("SELF_FUZZ", "100"))
 MANY = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))

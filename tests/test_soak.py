@@ -13,12 +13,13 @@ import pytest
 from hypothesis import find, settings
 from support import REFERENCE, awkward, environment, forked, mutant, started
 
-from conformance import rendering_json
-from conformance import soak as soak_module
-from conformance.server import Server
-from conformance.soak import Soak
-from conformance.surface import Settings, probe
-from conformance.verdict import Blocked, Finding
+from conformance.fuzzing import soak as soak_module
+from conformance.fuzzing.soak import Soak
+from conformance.report.formats import json as json_format
+from conformance.target.probe import probe
+from conformance.target.server import Server
+from conformance.target.settings import Settings
+from conformance.verdicts import Blocked, Finding
 
 AWKWARD = ("out_of_order", "notification_first", "split_writes", "chatty_stderr")
 LONG = 600.0
@@ -279,7 +280,7 @@ def test_the_command_shows_a_finding_and_how_to_see_it_again(tmp_path):
     )
     assert re.search(r"to see it again: mcp-conformance replay \.mcp-conformance/\S+\.jsonl", output)
     assert "verdict: does not conform: 1 rule broken (1 failed" in output
-    written = rendering_json.read((tmp_path / "r.json").read_text())
+    written = json_format.read((tmp_path / "r.json").read_text())
     (finding,) = written.findings
     assert (finding.requirement, finding.tool) == ("tools.call.result-content-array", "echo")
     assert (finding.wire[0][0], len(finding.transcripts)) == (">", 1)

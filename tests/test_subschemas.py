@@ -2,8 +2,8 @@
 
 import pytest
 
-from conformance.subschemas import dangling, subschemas
-from conformance.value import Value
+from conformance.json_schema.subschemas import dangling, subschemas
+from conformance.protocol.value import Value
 
 MARK = {"mark": 1}
 

@@ -10,8 +10,8 @@ from io import StringIO
 import pytest
 from support import environment, quick_mutant
 
-from conformance.ticker import Ticker, duration, fitted, said, width
-from conformance.verdict import Outcome
+from conformance.plugin.status_line import Ticker, duration, fitted, said, width
+from conformance.verdicts import Outcome
 
 
 class Clock:

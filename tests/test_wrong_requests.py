@@ -4,9 +4,10 @@ import sys
 
 import pytest
 
-from conformance.server import Server
-from conformance.surface import Settings, probe
-from conformance.wrong_requests import unknown_calls
+from conformance.scenarios.invalid_requests import unknown_calls
+from conformance.target.probe import probe
+from conformance.target.server import Server
+from conformance.target.settings import Settings
 
 REFERENCE = (sys.executable, "-m", "conformance.fixtures.reference")
 

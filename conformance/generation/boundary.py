@@ -9,14 +9,14 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any
 
+from conformance.generation.choices import PlainSource, pool
 from conformance.generation.conjunction import Conjunction
 from conformance.generation.errors import Rejected
 from conformance.generation.generator import Generator
 from conformance.generation.items import Items
-from conformance.generation.leaves import Texts, matching
 from conformance.generation.members import Members
+from conformance.generation.scalars import Texts, matching
 from conformance.generation.shape import Shape
-from conformance.generation.source import PlainSource, pool
 from conformance.generation.walker import Walk
 
 DEEPEST = 8

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 
-from conformance.generation.demand import Branches, Choice, Demand
-from conformance.generation.heights import ENDLESS, Heights
-from conformance.generation.oracle import Oracle
+from conformance.generation.constraints import Branches, Choice, Demand
+from conformance.generation.recursion_depth import ENDLESS, Heights
 from conformance.generation.references import Document, LocalOracle
 from conformance.generation.shape import Shape
+from conformance.generation.validator import Oracle
 
 EFFORT = 3000
 """How many combinations of branches are looked at before the search for a contradiction is given up."""

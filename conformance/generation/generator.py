@@ -7,15 +7,15 @@ import math
 from functools import lru_cache
 from typing import Any
 
-from conformance.dialects import LONGEST_SCHEMA, STEPS, TOO_COSTLY, without_dialect
+from conformance.generation.choices import PlainSource, Source, seeded
 from conformance.generation.conjunction import Conjunction, Space
-from conformance.generation.demand import Demand
+from conformance.generation.constraints import Demand
 from conformance.generation.errors import NoExample, Rejected, Unsatisfiable
-from conformance.generation.oracle import Oracle
-from conformance.generation.patterns import in_python
 from conformance.generation.references import Document
-from conformance.generation.source import PlainSource, Source, seeded
+from conformance.generation.regex_strings import in_python
+from conformance.generation.validator import Oracle
 from conformance.generation.walker import Walk
+from conformance.json_schema.validation import LONGEST_SCHEMA, STEPS, TOO_COSTLY, without_dialect
 
 SEEDS = 200
 """How many walks with other choices are tried when the plainest one does not lead to a valid value."""

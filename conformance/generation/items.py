@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from conformance.generation.demand import Demand
+from conformance.generation.constraints import Demand
 from conformance.generation.references import Part
 
 if TYPE_CHECKING:

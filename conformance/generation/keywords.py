@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from conformance.dialects import DIALECTS
+from conformance.json_schema.validation import DIALECTS
 
 NEWEST = 2020
 DRAFTS = {

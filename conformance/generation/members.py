@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from conformance.generation.demand import Demand
-from conformance.generation.patterns import is_match
+from conformance.generation.constraints import Demand
 from conformance.generation.references import Part
+from conformance.generation.regex_strings import is_match
 
 if TYPE_CHECKING:
     from conformance.generation.conjunction import Conjunction

@@ -14,7 +14,7 @@ from referencing.jsonschema import lookup_recursive_ref, specification_with
 
 from conformance.generation.errors import NoExample
 from conformance.generation.keywords import DRAFTS, in_new_words
-from conformance.generation.oracle import Oracle
+from conformance.generation.validator import Oracle
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from conformance.generation.demand import Demand
+from conformance.generation.constraints import Demand
 from conformance.generation.items import Items
 from conformance.generation.keywords import OF_TYPE, TYPES
-from conformance.generation.leaves import Numbers, Texts
 from conformance.generation.members import Members
 from conformance.generation.references import Part
+from conformance.generation.scalars import Numbers, Texts
 
 if TYPE_CHECKING:
     from conformance.generation.conjunction import Space

@@ -7,12 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.generation.demand import Demand
+from conformance.generation.choices import PlainSource, seeded
+from conformance.generation.constraints import Demand
 from conformance.generation.errors import Rejected
-from conformance.generation.leaves import SAFE
 from conformance.generation.references import Part
+from conformance.generation.scalars import SAFE
 from conformance.generation.shape import Shape
-from conformance.generation.source import PlainSource, seeded
 from conformance.generation.walker import Walk
 
 FEW = 100

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
+from conformance.generation.choices import Source
 from conformance.generation.conjunction import Conjunction, Space
 from conformance.generation.errors import Rejected
 from conformance.generation.items import MOST_CONTAINED, Items
-from conformance.generation.leaves import matching
 from conformance.generation.members import Members
 from conformance.generation.references import Part
+from conformance.generation.scalars import matching
 from conformance.generation.shape import Shape
-from conformance.generation.source import Source
 
 DEPTH = 5
 """The depth from which only the shortest way to a value is taken."""

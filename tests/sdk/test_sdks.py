@@ -10,7 +10,8 @@ import pytest
 from installing import filled, installed, left_behind
 from support import FINDINGS, run_suite
 
-from conformance import fixtures, revisions
+from conformance import fixtures
+from conformance.protocol import revisions
 
 SERVERS = tomllib.loads((Path(__file__).parent / "servers.toml").read_text())
 PLACE = Path(os.environ["SDK_SERVERS"])

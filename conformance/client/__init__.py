@@ -1,0 +1,1 @@
+"""One MCP conversation: requests, replies, lists, calls, and the log of all lines."""

@@ -1,0 +1,210 @@
+"""Many requests in flight: what was asked on a session, and which answers came, in whatever order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.client.message_log import brief
+from conformance.client.reply import Closed, Flood
+from conformance.client.session import Session
+from conformance.protocol.jsonrpc import ABSENT, Line, id_key
+from conformance.protocol.progress import token_of
+
+Key = tuple[str, str]
+PATIENCE = 10.0
+GRACE = 0.5
+"""Seconds for an answer that a later one has overtaken."""
+
+
+@dataclass(frozen=True)
+class Response:
+    """An answer, the line it came in, and the request that has its id (None if there is none)."""
+
+    line: Line
+    message: Mapping[str, Any]
+    request: Line | None
+
+    @property
+    def id(self) -> Any:
+        """The id it names; None if it names none."""
+        return self.message.get("id")
+
+
+class Window:
+    """The requests in flight on a session.
+
+    From the beginning: the ``requests`` by id, the first line that ``answered`` each, the request that gave
+    each progress token in ``tokens``, and the ``notification`` sent last.  Since the last `turn`: the
+    requests ``asked``, whether a notification was sent (``told``), the first ``answers`` to any request, the
+    ``repeats`` of such answers, and the ``strays``, whose ids no request had.
+    """
+
+    def __init__(self, session: Session):
+        self.session = session
+        self.requests: dict[Key, Line] = {}
+        self.answered: dict[Key, Line] = {}
+        self.tokens: dict[Key, Line] = {}
+        self.notification: Line | None = None
+        self._cancelled: set[Key] = set()
+        self._known = 0
+        self.asked: list[Line] = []
+        self.answers: list[Response] = []
+        self.turn()
+        self.look()  # at the opening
+        self.turn()
+
+    def turn(self) -> None:
+        """Begin anew with what is sent and comes from now on; of what was long only heads are kept."""
+        for line in self.asked:
+            self._ask(brief(line))
+        for answer in self.answers:
+            self.answered[key_of(answer.id)] = brief(answer.line)
+        self._start = len(self.session.lines)
+        self.asked = []
+        self.told = False
+        self.answers = []
+        self.repeats: list[Response] = []
+        self.strays: list[Response] = []
+
+    @property
+    def lines(self) -> list[Line]:
+        """All lines since the last turn, sent and received."""
+        return self.session.lines[self._start :]
+
+    @property
+    def open(self) -> list[Line]:
+        """The requests since the last turn that were neither answered nor cancelled."""
+        self.look()
+        done = self.answered.keys() | self._cancelled
+        return [line for line in self.asked if key_of(line.message["id"]) not in done]
+
+    @property
+    def mute(self) -> bool:
+        """Whether even the last ping was not answered."""
+        return bool(self.asked) and self.asked[-1] in self.open
+
+    @property
+    def misnamed(self) -> list[Response]:
+        """What may be answers to open requests, under a wrong id."""
+        if not self.open or self.session.closed:
+            return []
+        repeats = [one for one in self.repeats if key_of(one.id) not in self._cancelled]
+        return [*self.strays, *repeats]
+
+    def is_answered(self, request: Line) -> bool:
+        """Whether a request was answered."""
+        self.look()
+        return key_of(request.message["id"]) in self.answered
+
+    @property
+    def end(self) -> Closed | Flood | None:
+        """How the conversation ended; None if it goes on."""
+        process = self.session.process
+        if self.session.flooded:
+            return self.session.flood
+        return Closed(process.wait(1.0), process.stderr) if self.session.closed else None
+
+    # Sending and waiting
+
+    def exchange(self, burst: Sequence[Line], slack: float) -> None:
+        """Send lines in one write and a ping, wait for the answers, and ping once more.
+
+        When the first ping is answered, the other answers are waited for ``slack`` seconds.
+        """
+        self._wait(self.begin(burst), slack, slack)
+
+    def begin(self, burst: Sequence[Line]) -> Line:
+        """Send lines in one write and a ping, which is given to `finish` later."""
+        self.turn()
+        self.session.forget_answers()
+        self.session.send_lines(burst)
+        return self.session.send(self.session.pulse)
+
+    def finish(self, ping: Line, slack: float) -> None:
+        """Wait for the answers as in an `exchange`, but not for seconds that have passed meanwhile."""
+        self._wait(ping, slack, GRACE)
+
+    def _wait(self, ping: Line, slack: float, least: float) -> None:
+        slack, least = self.session.patience(slack), self.session.patience(least)
+        patience = max(slack, min(self.session.patience(PATIENCE), self.session.timeout))
+        if self._comes(ping, patience):
+            passed = self.session.process.age - self._answer(ping).at
+            self._wait_for_the_rest(max(least, slack - passed))
+            self._comes(self.session.send(self.session.pulse), patience)
+
+    def _comes(self, ping: Line, seconds: float) -> bool:
+        answered = self.session.wait_for(lambda: self.is_answered(ping), seconds)
+        if answered:
+            self.session.pace.note(self._answer(ping).at - ping.at)
+        return answered
+
+    def _answer(self, ping: Line) -> Line:
+        return self.answered[key_of(ping.message["id"])]
+
+    def _wait_for_the_rest(self, slack: float) -> None:
+        """Wait until nothing is open, or only what was clearly answered under a wrong id."""
+        if self.session.wait_for(lambda: len(self._misnamed_clearly()) >= len(self.open), slack):
+            self.session.wait_for(lambda: not self.open, self.session.patience(GRACE))
+
+    def _misnamed_clearly(self) -> list[Response]:
+        """Those that are not just as well a second answer, or one to a notification."""
+        self.look()
+        return [stray for stray in self.strays if stray.id is not None or not self.told]
+
+    # Looking
+
+    def look(self) -> None:
+        """Take notice of the lines that are new."""
+        while self._known < len(self.session.lines):
+            line = self.session.lines[self._known]
+            self._known += 1
+            if line.sent:
+                self._take_sent(line)
+            else:
+                self._take_received(line)
+
+    def _take_sent(self, line: Line) -> None:
+        message = line.message
+        if not isinstance(message, dict) or "method" not in message:
+            return
+        if "id" in message:
+            self.asked.append(line)
+            self._ask(line)
+            return
+        self.told, self.notification = True, line
+        if message["method"] == "notifications/cancelled" and "params" in message:
+            self._cancelled.add(key_of(message["params"].get("requestId")))
+
+    def _ask(self, line: Line) -> None:
+        """Know a request by its id and its progress token."""
+        self.requests[key_of(line.message["id"])] = line
+        token = token_of(line.message)
+        self.tokens |= {} if token is ABSENT else {key_of(token): line}
+
+    def _take_received(self, line: Line) -> None:
+        for part in line.parts():
+            if not is_answer(part):
+                continue
+            key = key_of(part.get("id"))
+            answer = Response(line, part, self.requests.get(key))
+            if answer.request is None:
+                self.strays.append(answer)
+            elif key in self.answered:
+                self.repeats.append(answer)
+            else:
+                self.answered[key] = line
+                self.answers.append(answer)
+
+
+def key_of(id: Any) -> Key:
+    """A key that holds "1" and 1 apart, but not 1 and 1.0, which JSON does not tell apart either."""
+    return id_key(int(id) if isinstance(id, float) and id.is_integer() else id)
+
+
+def is_answer(part: Any) -> bool:
+    """Whether a message can be nothing but an answer, right or wrong."""
+    if not isinstance(part, dict) or "method" in part:
+        return False
+    return not part.keys().isdisjoint({"id", "result", "error"})

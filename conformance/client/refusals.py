@@ -1,0 +1,80 @@
+"""What a right server refuses whatever it offers, and whether two refusals say the same."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from conformance.client.reply import Reply
+
+NO_SUCH_NAME = "conformance_no_such_name_8f14e45fceea167a"
+"""A name, URI or cursor that no server has."""
+NO_SUCH_URI = f"conformance://{NO_SUCH_NAME}"
+
+REFUSED: tuple[tuple[str, Any], ...] = (
+    ("conformance/no-such-method", {}),
+    ("tools/call", {"name": NO_SUCH_NAME, "arguments": {}}),
+    ("tools/call", {}),
+    ("tools/list", {"cursor": 5}),
+)
+"""Requests that a right server refuses, and none that runs anything."""
+
+FEATURE_REQUESTS: tuple[tuple[tuple[str, ...], str, str, dict[str, Any]], ...] = (
+    (("tools",), "2024-11-05", "tools/list", {}),
+    (("tools",), "2024-11-05", "tools/call", {"name": NO_SUCH_NAME, "arguments": {}}),
+    (("prompts",), "2024-11-05", "prompts/list", {}),
+    (("prompts",), "2024-11-05", "prompts/get", {"name": NO_SUCH_NAME}),
+    (("resources",), "2024-11-05", "resources/list", {}),
+    (("resources",), "2024-11-05", "resources/templates/list", {}),
+    (("resources",), "2024-11-05", "resources/read", {"uri": NO_SUCH_URI}),
+    (("resources", "subscribe"), "2024-11-05", "resources/subscribe", {"uri": NO_SUCH_URI}),
+    (("logging",), "2024-11-05", "logging/setLevel", {"level": "info"}),
+    (
+        ("completions",),
+        "2025-03-26",
+        "completion/complete",
+        {"ref": {"type": "ref/prompt", "name": NO_SUCH_NAME}, "argument": {"name": "a", "value": ""}},
+    ),
+)
+"""For each feature, the revision since when a request belongs to it, and a well-formed one."""
+
+MISSHAPEN: tuple[tuple[str, str, Any], ...] = (
+    ("tools", "tools/call", {}),
+    ("tools", "tools/list", {"cursor": 5}),
+    ("prompts", "prompts/get", {}),
+    ("prompts", "prompts/list", {"cursor": 5}),
+    ("resources", "resources/read", {}),
+    ("resources", "resources/list", {"cursor": 5}),
+    ("resources", "resources/templates/list", {"cursor": 5}),
+    ("resources.subscribe", "resources/subscribe", {}),
+    ("completions", "completion/complete", {}),
+    ("logging", "logging/setLevel", {}),
+)
+"""For each feature a request whose params have the wrong shape."""
+
+NOT_FOUND: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("prompts", "prompts/get", {"name": NO_SUCH_NAME}),
+    ("resources", "resources/read", {"uri": NO_SUCH_URI}),
+)
+"""For each feature a well-formed request for something that does not exist."""
+
+
+def same_refusal(one: Reply, other: Reply) -> bool:
+    """Whether two requests are refused in the same words."""
+    return _refuses(one) and _refuses(other) and words(one) == words(other)
+
+
+def refused_as_unknown(reply: Reply, name: str, unknown: Reply) -> bool:
+    """Whether a call of ``name`` is refused in the words, name included, that refuse `NO_SUCH_NAME`."""
+    if not (_refuses(reply) and _refuses(unknown)) or NO_SUCH_NAME not in words(unknown):
+        return False
+    return words(reply).replace(name, NO_SUCH_NAME) == words(unknown)
+
+
+def _refuses(reply: Reply) -> bool:
+    return reply.error is not None or reply.is_tool_error
+
+
+def words(reply: Reply) -> str:
+    """The whole answer as text, an error without its frame."""
+    return json.dumps(reply.result if reply.error is None else reply.error, sort_keys=True)

@@ -1,0 +1,153 @@
+"""What became of one request: an answer, an error, or the fault that came in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.protocol.jsonrpc import ABSENT, Line, show
+from conformance.protocol.text import shorten
+from conformance.protocol.value import Value
+
+MB = 1_000_000
+
+
+@dataclass(frozen=True)
+class Silence:
+    """No answer came in ``seconds``.
+
+    ``strays`` are the ids of answers that nobody waited for; ``unended`` says that a message came without its
+    line end, ``unread`` why a line was not read.
+    """
+
+    seconds: float
+    strays: tuple[Any, ...] = ()
+    stderr: str = ""
+    unended: bool = False
+    unread: str = ""
+
+    def __str__(self) -> str:
+        ids = ", ".join(show(id, 40) for id in self.strays[:3])
+        strays = f", but one came with id {ids} that nobody waited for" if self.strays else ""
+        unended = ", but a message without its line end" if self.unended else ""
+        unread = f", but {self.unread}" if self.unread else ""
+        return f"no answer within {self.seconds:g} s{strays}{unended}{unread}"
+
+
+@dataclass(frozen=True)
+class Unread(Silence):
+    """The answer came, but was too much to be read."""
+
+    def __str__(self) -> str:
+        return f"the answer is {self.unread}"
+
+
+@dataclass(frozen=True)
+class Closed:
+    """The server closed its stdout; ``exit_code`` is None if the process lives on."""
+
+    exit_code: int | None
+    stderr: str = ""
+
+    def __str__(self) -> str:
+        if self.exit_code is None:
+            return "the server closed its stdout"
+        how = f"signal {-self.exit_code}" if self.exit_code < 0 else f"exit status {self.exit_code}"
+        return f"the server process ended ({how})"
+
+
+@dataclass(frozen=True)
+class Flood:
+    """The server wrote so much that was not the answer that the conversation was given up."""
+
+    lines: int
+    stderr: str = ""
+    size: int = 0
+    last: str = ""
+
+    def __str__(self) -> str:
+        much = f" ({self.size // MB} MB)" if self.size > MB else ""
+        last = f", the last of them {shorten(self.last, 200)}" if self.last else ""
+        return f"no answer among the {self.lines} lines{much} the server wrote instead{last}"
+
+
+Fault = Silence | Closed | Flood
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What became of one request.
+
+    Exactly one of these holds: ``fault`` is set (nothing came), ``error`` is the error object, or ``result``
+    is the result (any JSON value, also null).  ``meanwhile`` are the lines that came instead of an answer.
+    """
+
+    request: Line
+    line: Line | None = None
+    message: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    fault: Fault | None = None
+    meanwhile: tuple[Line, ...] = ()
+
+    @property
+    def method(self) -> str:
+        """The method that was asked for."""
+        message = self.request.message
+        return str(message.get("method")) if isinstance(message, dict) else "the line sent"
+
+    @property
+    def result(self) -> Any:
+        """The result, `ABSENT` if there is none."""
+        return self.message.get("result", ABSENT) if self.error is None else ABSENT
+
+    @property
+    def value(self) -> Value | None:
+        """The result with its path and its lines, None if there is none."""
+        return None if self.result is ABSENT else Value(self.result, "result", self.lines)
+
+    @property
+    def error(self) -> Any:
+        """The error member, None if there is none."""
+        return self.message.get("error")
+
+    @property
+    def error_value(self) -> Value:
+        """The error with its path and its lines."""
+        return Value(self.error, "error", self.lines)
+
+    @property
+    def code(self) -> Any:
+        """The code of the error, `ABSENT` if there is none."""
+        return self.error.get("code", ABSENT) if isinstance(self.error, dict) else ABSENT
+
+    @property
+    def is_tool_error(self) -> bool:
+        """Whether this is a tool result that reports an error (``isError`` is true)."""
+        return isinstance(self.result, dict) and self.result.get("isError") is True
+
+    @property
+    def needs_input(self) -> bool:
+        """Whether this is a result that asks the client for something, to be sent with the request again."""
+        return isinstance(self.result, dict) and self.result.get("resultType") == "input_required"
+
+    @property
+    def seconds(self) -> float:
+        """How long the answer took; 0 if there is none."""
+        return 0.0 if self.line is None else self.line.at - self.request.at
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """The request and its answer, or what came instead."""
+        return (self.request, *self.meanwhile) if self.line is None else (self.request, self.line)
+
+    def __str__(self) -> str:
+        if self.fault is not None:
+            return str(self.fault)
+        if self.error is not None:
+            return f"error {show(self.code)} {show(self.error_message)}"
+        return f"result {show(self.result)}"
+
+    @property
+    def error_message(self) -> Any:
+        """The message of the error, `ABSENT` if there is none."""
+        return self.error.get("message", ABSENT) if isinstance(self.error, dict) else ABSENT

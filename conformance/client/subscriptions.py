@@ -1,0 +1,187 @@
+"""Listen requests and what came of them, as the lines of a modern conversation tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.client.session import Session
+from conformance.protocol import revisions
+from conformance.protocol.jsonrpc import ABSENT, Kind, Line, id_key, kind
+from conformance.protocol.value import Value
+
+LISTEN = "subscriptions/listen"
+ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
+CANCELLED = "notifications/cancelled"
+UPDATED = "notifications/resources/updated"
+NEWS = {
+    "notifications/tools/list_changed": "toolsListChanged",
+    "notifications/prompts/list_changed": "promptsListChanged",
+    "notifications/resources/list_changed": "resourcesListChanged",
+    UPDATED: "resourceSubscriptions",
+}
+"""What is told only to who listens, and the member of a filter that asks for it."""
+FLAGS = {
+    "toolsListChanged": ("tools", "listChanged"),
+    "promptsListChanged": ("prompts", "listChanged"),
+    "resourcesListChanged": ("resources", "listChanged"),
+    "resourceSubscriptions": ("resources", "subscribe"),
+}
+"""The capability that goes with each member of a filter."""
+
+
+@dataclass(frozen=True)
+class Listen:
+    """A listen request, and what came of it."""
+
+    session: Session
+    request: Line
+
+    @property
+    def id(self) -> Any:
+        """Its id, which is that of the subscription."""
+        return self.request.message["id"]
+
+    @property
+    def filter(self) -> Mapping[str, Any]:
+        """What it asks for."""
+        found = Value(self.request.message).get("params", "notifications")
+        return found.json if found is not None and found.is_a(dict) else {}
+
+    def wants(self, method: str) -> bool:
+        """Whether it asks for notifications of this method."""
+        return self.filter.get(NEWS[method], False) not in (False, [])
+
+    @property
+    def told(self) -> list[Value]:
+        """Every notification that carries its id, in order."""
+        own = id_key(self.id)
+        return [one for one in notifications_in(self._later) if id_key(tag_of(one)) == own]
+
+    @property
+    def _later(self) -> list[Line]:
+        return self.session.lines[self.session.lines.index(self.request) :]
+
+    @property
+    def acknowledgment(self) -> Value | None:
+        """The notification that acknowledges it, None if there is none."""
+        return next((one for one in self.told if one.json["method"] == ACKNOWLEDGED), None)
+
+    @property
+    def agreed(self) -> Mapping[str, Any]:
+        """What the server agreed to tell of."""
+        found = self.acknowledgment
+        agreed = found.get("params", "notifications") if found is not None else None
+        return agreed.json if agreed is not None and agreed.is_a(dict) else {}
+
+    def covers(self, method: str, uri: str = "") -> bool:
+        """Whether it asks to be told of this, and the server agreed to that."""
+        agreed = self.agreed.get(NEWS[method]) if self.wants(method) else None
+        return uri in agreed if isinstance(agreed, list) else agreed is True
+
+    def is_told(self, method: str, uri: str, since: Line) -> bool:
+        """Whether it was told of this after a line was sent."""
+        return any(each.lines[0].at >= since.at for each in self.news(method, uri))
+
+    def news(self, method: str, uri: str = "") -> list[Value]:
+        """The notifications of a method that it was told, and of a resource or a part of it."""
+        return [each for each in self.told if each.json["method"] == method and names(each, uri)]
+
+    @property
+    def answers(self) -> list[Value]:
+        """The responses to it."""
+        own = id_key(self.id)
+        return [
+            Value(message, "", (self.request, line))
+            for line in self._later
+            for message in line.parts()
+            if not line.sent and is_response(message) and id_key(message.get("id", ABSENT)) == own
+        ]
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether it is acknowledged or answered."""
+        return self.acknowledgment is not None or bool(self.answers)
+
+    @property
+    def ends(self) -> list[Value]:
+        """What tells that the server has ended it: cancellations and responses."""
+        own = id_key(self.id)
+        cancelled = [one for one in notifications_in(self._later) if one.json["method"] == CANCELLED]
+        return [one for one in cancelled if id_key(cancelled_id(one)) == own] + self.answers
+
+
+def listens_in(session: Session) -> list[Listen]:
+    """The listen requests of a conversation."""
+    asked = (line for line in session.lines if line.sent and kind(line.message) is Kind.REQUEST)
+    return [Listen(session, line) for line in asked if line.message["method"] == LISTEN]
+
+
+@dataclass(frozen=True)
+class News:
+    """A notification of what has changed, or an acknowledgment, and the listen requests sent before it."""
+
+    message: Value
+    listens: tuple[Listen, ...]
+
+    @property
+    def listen(self) -> Listen | None:
+        """The listen request whose id it carries, None if there is none."""
+        tag = id_key(tag_of(self.message))
+        return next((one for one in self.listens if id_key(one.id) == tag), None)
+
+    @property
+    def is_asked_for(self) -> bool:
+        """Whether any listen request has asked for it; an acknowledgment is asked for by each."""
+        return any(self.is_wanted_by(one) for one in self.listens)
+
+    @property
+    def is_misdirected(self) -> bool:
+        """Whether it carries the id of a listen request that has not asked for it."""
+        return self.listen is not None and not self.is_wanted_by(self.listen)
+
+    def is_wanted_by(self, listen: Listen) -> bool:
+        """Whether a listen request has asked for it."""
+        method = self.message.json["method"]
+        return method == ACKNOWLEDGED or listen.wants(method)
+
+
+def news_in(session: Session, methods: Sequence[str]) -> Iterator[News]:
+    """What a conversation brought by these methods."""
+    listens = listens_in(session)
+    for one in notifications_in(session.lines) if session.lines else ():
+        if one.json["method"] in methods:
+            line = one.lines[0]
+            yield News(one, tuple(each for each in listens if each.request.at <= line.at))
+
+
+def notifications_in(lines: Sequence[Line]) -> Iterator[Value]:
+    """The notifications of the server among some lines."""
+    for line in lines:
+        for message in line.parts() if not line.sent else ():
+            if kind(message) is Kind.NOTIFICATION:
+                yield Value(message, "", (line,))
+
+
+def tag_of(notification: Value) -> Any:
+    """The id of the subscription that a notification carries, `ABSENT` if it carries none."""
+    found = notification.get("params", "_meta", revisions.SUBSCRIPTION_ID)
+    return ABSENT if found is None else found.json
+
+
+def cancelled_id(notification: Value) -> Any:
+    """The id of the request that a cancellation names, `ABSENT` if it names none."""
+    found = notification.get("params", "requestId")
+    return ABSENT if found is None else found.json
+
+
+def names(update: Value, uri: str) -> bool:
+    """Whether an update is one of a resource, or of a part of it; every notification is of no resource."""
+    found = update.get("params", "uri")
+    return not uri or (found is not None and found.is_a(str) and found.json.startswith(uri.rstrip("/")))
+
+
+def is_response(message: Any) -> bool:
+    """Whether a message is a result or an error."""
+    return kind(message) in (Kind.RESULT, Kind.ERROR)

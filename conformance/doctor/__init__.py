@@ -1,0 +1,1 @@
+"""Why a server does not start."""

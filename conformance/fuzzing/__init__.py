@@ -1,0 +1,1 @@
+"""Made-up values and conversations; failures are reproduced and reduced."""

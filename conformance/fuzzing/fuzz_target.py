@@ -1,0 +1,60 @@
+"""What is fuzzed: requests of one kind, each with another value in the same place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.client.reply import Reply
+from conformance.client.session import Session
+from conformance.client.tool_call import Call
+from conformance.protocol.jsonrpc import Line, encode
+
+
+@dataclass(frozen=True)
+class Target:
+    """Requests of one ``method`` whose params are ``fixed`` but for one ``member``, the fuzzed one.
+
+    ``name`` tells the target from others; ``seconds`` is how long its answer usually takes; ``tool`` is the
+    tool's name if it is one.  The member may stand ``inside`` another one, beside the members in ``beside``.
+    """
+
+    name: str
+    method: str
+    member: str
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+    tool: str = ""
+    inside: str = ""
+    beside: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of_tool(cls, call: Call) -> Target:
+        """The arguments of a tool that was called once."""
+        name = call.tool.name
+        return cls(name, "tools/call", "arguments", {"name": name}, call.reply.seconds, name)
+
+    def is_asked_in(self, line: Line) -> bool:
+        """Whether a line is a request to this target."""
+        message = line.message if isinstance(line.message, dict) else {}
+        return message.get("method") == self.method and encode(dict(self.fixed))[1:-1] in line.raw
+
+    def send(self, session: Session, text: bytes) -> Line:
+        """Send a request with the member as JSON text, right or wrong; empty text leaves it out."""
+        return session.send_text(self.method, self._params(text))
+
+    def _params(self, text: bytes) -> bytes:
+        if self.inside:
+            return _with(self.fixed, self.inside, _with(self.beside, self.member, text))
+        return _with(self.fixed, self.member, text)
+
+    def ask(self, session: Session, text: bytes, timeout: float) -> Reply:
+        """Send a request and wait for its answer, ``timeout`` seconds at most."""
+        return session.await_reply(self.send(session, text), timeout, alone=True)
+
+
+def _with(fixed: Mapping[str, Any], member: str, text: bytes) -> bytes:
+    """An object as JSON text with one member more, unless that is empty."""
+    parts = [encode(dict(fixed))[1:-1], encode(member) + b":" + text if text else b""]
+    return b"{" + b",".join(part for part in parts if part) + b"}"

@@ -1,0 +1,270 @@
+"""Fuzzing one target: values in, verdicts out; what fails is shrunk, seen again, and told."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, find, settings
+from hypothesis import strategies as st
+from hypothesis.database import ExampleDatabase, InMemoryExampleDatabase
+from hypothesis.errors import NoSuchExample, Unsatisfiable
+from hypothesis.strategies import SearchStrategy
+
+from conformance.client.reply import Reply
+from conformance.client.session import Session
+from conformance.fuzzing.fuzz_target import Target
+from conformance.fuzzing.oracles import Case, Judge, grade
+from conformance.fuzzing.reproduction import Failure, Proof, Prover
+from conformance.protocol.jsonrpc import encode
+from conformance.protocol.text import shorten
+from conformance.target.server import Server
+from conformance.target.settings import PROFILES
+from conformance.verdicts import Blocked, Finding
+
+PATIENCE = 1.0
+TOGETHER = 4
+"""How many different cases Hypothesis makes at once, more or less: faster than one at a time."""
+MOST_TOGETHER = 10
+MOST_DEATHS_SHRINKING = 40
+MOST_SILENCES = 6
+MOST_KINDS = 3
+MOST_TOLD = 8
+MOST_NAMES = 8
+SECONDS = 60.0
+"""How long a slow server answers while all its tools are fuzzed, roughly; more examples get more time.
+
+Only the server's time counts: on a busy machine as much is tried as on an idle one.
+"""
+LEAST_SECONDS = 3.0
+SHRINKING = 15.0
+"""How long, at the least, the server answers while what was found is shrunk."""
+
+
+@dataclass
+class Fuzzer:
+    """Fuzzing of one target.
+
+    ``label`` names what is being tried.  Problems of the kinds in ``known`` are not told.  No value is sent
+    twice.
+    """
+
+    server: Server
+    target: Target
+    label: str
+    known: set[str] = field(default_factory=set)
+    _outcomes: dict[bytes, Failure | None] = field(default_factory=dict)
+    _failures: dict[str, list[Failure]] = field(default_factory=dict)
+    _left: float = field(init=False)
+    _deaths: int = 0
+    _most_deaths: int = 12
+    _silences: int = 0
+
+    def __post_init__(self) -> None:
+        timeout = self.server.settings.timeout
+        self._examples = self.server.settings.examples
+        share = max(LEAST_SECONDS, SECONDS / (1 + 3 * len(self.server.tools)))
+        self._left = share * max(1.0, self._examples / PROFILES["quick"])
+        self._patience = min(timeout, max(PATIENCE, 20 * self.target.seconds))
+        self._prover = Prover(self.server, self.target, self._patience)
+
+    # Trying
+
+    def try_again(self, remembered: Callable[[Any], Case | None]) -> None:
+        """Try what failed in earlier runs; ``remembered`` makes a case of a value that is still right."""
+        for text in self._database.fetch(self._key()):
+            try:
+                case = remembered(json.loads(text))
+            except ValueError:
+                case = None
+            if case is None or self._failure(case) is None:
+                self._database.delete(self._key(), text)
+
+    def try_each(self, cases: Iterable[Case]) -> None:
+        """Try these cases; of each kind of problem the smallest case is kept."""
+        for case in cases:
+            if self._spent:
+                return
+            self._failure(case)
+
+    def try_hostile(self, named: Iterable[tuple[str, bytes | None]], judge: Judge) -> None:
+        """Try hostile values, (what, JSON text or None), but none that the server failed with elsewhere."""
+        failed = self.server.failed_cases
+        self.try_each(
+            Case(text or b"", judge, what, hostile=True) for what, text in named if what not in failed
+        )
+        failed |= {one.case.name for same in self._failures.values() for one in same if one.case.name}
+
+    def search(self, cases: SearchStrategy[Case]) -> set[str]:
+        """Try cases that Hypothesis makes and shrink what fails, a few kinds; the kinds are returned."""
+        sought: set[str] = set()
+        for _ in range(MOST_KINDS):
+            kind = self._find(cases, sought)
+            if not kind:
+                break
+            sought.add(kind)
+        return sought
+
+    def _find(self, cases: SearchStrategy[Case], sought: set[str]) -> str:
+        """Find and shrink a problem of a kind not sought before; its kind, empty if there is none."""
+        target = ""
+
+        def fails(case: Case) -> bool:
+            nonlocal target
+            if _digest(case) not in self._outcomes and self._spent:
+                return False
+            failure = self._failure(case)
+            if failure is None or failure.problem.kind in sought:
+                return False
+            if not target and not self._repeats(failure):
+                sought.add(failure.problem.kind)
+                return False
+            if not target:
+                target = failure.problem.kind
+                self._left = max(self._left, SHRINKING)
+                self._most_deaths = self._deaths + MOST_DEATHS_SHRINKING
+            return failure.problem.kind == target
+
+        with suppress(NoSuchExample, Unsatisfiable):
+            smallest = self._whole(self._smallest(cases, fails))
+            self._failures[target].insert(0, smallest)
+            self._database.save(self._key(), smallest.case.text)
+        return target
+
+    def _whole(self, case: Case) -> Failure:
+        """The failure of a case, seen again if its answer was too long to be kept."""
+        failure = self._outcomes[_digest(case)]
+        assert failure is not None
+        again = self._tried(case) if failure.is_brief else None
+        return again if again is not None and again.problem.kind == failure.problem.kind else failure
+
+    def _smallest(self, cases: SearchStrategy[Case], fails: Callable[[Case], bool]) -> Case:
+        """The plainest case that fails; raises `NoSuchExample` or `Unsatisfiable` if none is found."""
+        together = st.lists(cases, min_size=1, max_size=MOST_TOGETHER, unique_by=lambda case: case.text)
+        source = random.Random(self.server.settings.seed)  # noqa: S311
+        found = find(together, lambda some: any(map(fails, some)), settings=self._settings(), random=source)
+        return next(filter(fails, found))
+
+    def _repeats(self, failure: Failure) -> bool:
+        """Whether a failure may be shrunk, for it does not depend on what was sent before."""
+        return failure.is_silence or self._prover.fails_alone(failure)
+
+    def _key(self) -> bytes:
+        """Where failing examples are stored: by server and target, not by a place on this machine."""
+        names = (self.server.surface.server_name, self.server.revision, self.target.name, self.label)
+        return " ".join(("mcp-conformance", *names)).encode(errors="surrogatepass")
+
+    def _settings(self) -> settings:
+        return settings(
+            max_examples=math.ceil(self._examples / TOGETHER),
+            deadline=None,
+            database=None,  # a seeded search has none
+            suppress_health_check=list(HealthCheck),
+            phases=[Phase.generate, Phase.shrink],
+        )
+
+    @property
+    def _database(self) -> ExampleDatabase:
+        """Where what failed is remembered, as JSON text."""
+        return settings().database or InMemoryExampleDatabase()
+
+    def _failure(self, case: Case) -> Failure | None:
+        """The failure of a case, None if it passes; it is sent once."""
+        key = _digest(case)
+        if key not in self._outcomes:
+            failure = self._outcomes[key] = self._tried(case)
+            if failure is not None:
+                self._file(failure)
+        return self._outcomes[key]
+
+    def _file(self, failure: Failure) -> None:
+        """Put a failure to those like it, the plainest first; a long answer is kept only of that one."""
+        same = self._failures.setdefault(failure.problem.kind, [])
+        is_plainer = not same or len(failure.case.text) < len(same[0].case.text)
+        for one in same[:1] if is_plainer else [failure]:
+            one.forget()
+        same.insert(0 if is_plainer else len(same), failure)
+
+    def _tried(self, case: Case) -> Failure | None:
+        begun = time.monotonic()
+        session = self.server.fuzz_session
+        reply = self.target.ask(session, case.text, self._patience / 2 if case.hostile else self._patience)
+        self._left -= time.monotonic() - begun
+        problem = case.judge(reply)
+        if problem is None or problem.kind in self.known:
+            return None
+        failure = Failure(case, problem, reply, session.lines, len(session.lines))
+        self._deaths += failure.is_death
+        if failure.is_silence:
+            self._silences += 1
+            self._end_if_dumb(session)
+        return failure
+
+    def _end_if_dumb(self, session: Session) -> None:
+        """End a process that has stopped answering, pings included."""
+        if session.request(session.pulse, timeout=self._patience).fault is not None:
+            session.close()
+        session.silent = False
+
+    @property
+    def _spent(self) -> bool:
+        return self._left < 0 or self._deaths > self._most_deaths or self._silences > MOST_SILENCES
+
+    # Telling
+
+    @property
+    def kinds(self) -> set[str]:
+        """The kinds of problems found."""
+        return set(self._failures)
+
+    def report(self) -> None:
+        """Raise the worst of the failures, with the others in it; nothing if there are none.
+
+        Raises `Finding`, or `Blocked` where no answer came to what should have been answered.
+        """
+        kinds = sorted(
+            self._failures.values(), key=lambda same: (same[0].reply.fault is None, same[0].is_advice)
+        )
+        told = [self._story(same, proof) for same, proof in self._prover.proofs(kinds[:MOST_TOLD])]
+        if told:
+            raise told[0].with_others(told[1:])
+
+    def _story(self, same: list[Failure], proof: Proof) -> Finding | Blocked:
+        failure = same[0]
+        problem, reply = failure.problem, failure.reply
+        shown = shorten(failure.case.text.decode("utf-8", "backslashreplace"), 200)
+        kept = proof.keep(f"{problem.requirement}: {self.target.name} {shown}", problem)
+        got = f"{self.label} {shown}: {reply}{proof.how}{self._grade(failure)}{_likewise(same)}{kept}"
+        if failure.is_death or (failure.is_silence and not failure.case.hostile):
+            stderr = reply.fault.stderr if reply.fault is not None else ""
+            blocked = Blocked(got, proof.lines, stderr, problem.requirement, self.target.tool)
+            return blocked.by(reply.fault) if proof.how else blocked  # what fails alone is always told
+        return Finding(problem.expected, got, proof.lines, problem.requirement, advisory=problem.advisory)
+
+    def _grade(self, failure: Failure) -> str:
+        """How invalid arguments were taken that were accepted."""
+        if failure.case.wrong is None or not failure.was_accepted:
+            return ""
+        how = grade(self._call, failure.case.wrong, failure.reply)
+        return f" ({how})" if how else ""
+
+    def _call(self, arguments: Any) -> Reply:
+        return self.target.ask(self.server.fuzz_session, encode(arguments), self._patience)
+
+
+def _digest(case: Case) -> bytes:
+    """What tells a case from others, and is short."""
+    return blake2b(case.text, digest_size=16).digest()
+
+
+def _likewise(same: Sequence[Failure]) -> str:
+    """The names of other values that failed in the same way."""
+    names = list(dict.fromkeys(one.case.name for one in same if one.case.name))
+    return f" (so did: {', '.join(names[1 : 1 + MOST_NAMES])})" if len(names) > 1 else ""

@@ -1,0 +1,183 @@
+"""What no session may show, whatever it is sent: looked for in a window when its lines were exchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.client.in_flight import Key, Response, Window, is_answer, key_of
+from conformance.protocol.jsonrpc import ABSENT, NOT_UTF_8, Line, glued, show, torn
+from conformance.protocol.methods import LISTS
+from conformance.protocol.progress import progress_in
+from conformance.protocol.text import shorten
+from conformance.protocol.value import Value
+from conformance.verdicts import Blocked, Finding
+
+ANSWERED = "jsonrpc.response-every-request"
+ECHO = "jsonrpc.response-id-echo"
+NOTIFIED = "jsonrpc.no-response-to-notification"
+ONCE = "jsonrpc.response-exactly-once"
+BATCHES = "2025-03-26"
+"""The one revision in which a line may hold several messages."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A rule that was seen broken; ``late`` if by nothing but an answer that did not come in time."""
+
+    trouble: Finding | Blocked
+    late: bool = False
+
+
+Judge = Callable[[Window], Iterable[Seen]]
+"""Tells what a window shows that it may not."""
+
+
+def broken_rules(window: Window) -> Iterator[Seen]:
+    """Every rule that right messages showed to be broken."""
+    if window.open and not window.misnamed:
+        yield Seen(Blocked(*missing(window), requirement=ANSWERED).by(window.end), late=window.end is None)
+    yield from map(Seen, wrong_ids(window))
+    yield from map(Seen, mixed_up(window))
+    yield from map(Seen, wrong_answers(window))
+    yield from map(Seen, wrong_lines(window))
+    yield from map(Seen, wrong_progress(window))
+
+
+def missing(window: Window) -> tuple[str, tuple[Line, ...], str]:
+    """How requests were left without an answer, the line of the first, and the server's stderr."""
+    request, end = window.open[0], window.end
+    others = f" (nor were {len(window.open) - 1} others)" if len(window.open) > 1 else ""
+    what = f"{name_of(request)} was never answered{others}"
+    if end is not None:
+        return f"{what}: {end}", (request,), end.stderr
+    return f"{what}: {'neither is a later ping' if window.mute else 'a later ping is'}", (request,), ""
+
+
+def name_of(request: Line) -> str:
+    """A request in a few words."""
+    return f"{shorten(str(request.message['method']), 60)} with id {show(request.message['id'], 60)}"
+
+
+# Answers -----------------------------------------------------------------------------------------
+
+
+def wrong_ids(window: Window) -> Iterator[Finding]:
+    """Answers to nothing, under another id than was asked, and second ones."""
+    misnamed = window.misnamed[: len(window.open)]
+    for request, answer in zip(window.open, misnamed, strict=False):
+        wanted, got = show(request.message["id"]), show(answer.message.get("id", ABSENT))
+        yield Finding(f"id {wanted}", f"id {got}", (request, answer.line), ECHO)
+    for stray in window.strays:
+        if stray.id is None and stray not in misnamed:
+            lines = tuple(filter(None, (window.notification, stray.line)))
+            yield Finding("no answer to a notification", "one", lines, NOTIFIED)
+        elif stray not in misnamed:
+            yield Finding("an id that a request had", f"id {show(stray.id)}", (stray.line,), ECHO)
+    for one in window.repeats:
+        if one not in misnamed:
+            yield Finding("one answer", "another one", (*_exchanged(window, one), one.line), ONCE)
+
+
+def _exchanged(window: Window, answer: Response) -> tuple[Line, ...]:
+    """The request and the first answer to it."""
+    assert answer.request is not None
+    return answer.request, window.answered[key_of(answer.id)]
+
+
+def mixed_up(window: Window) -> Iterator[Finding]:
+    """Answers that were exchanged for one another: a list has none, and what is no list has one."""
+    for method, (_, member) in LISTS.items():
+        lists = [one for one in window.answers if _method(one) == method and not _has(one, member)]
+        others = [one for one in window.answers if _method(one) != method and _has(one, member)]
+        for one, other in zip(lists, others, strict=False):
+            got = f"none, but {member} in the answer to {_method(other)}"
+            both = (*_exchanged(window, one), *_exchanged(window, other))
+            yield Finding(f"{member} in the answer to {method}", got, both, ECHO)
+
+
+def _method(answer: Response) -> str:
+    assert answer.request is not None
+    return str(answer.request.message["method"])
+
+
+def _has(answer: Response, member: str) -> bool:
+    result = answer.message.get("result")
+    return isinstance(result, dict) and member in result
+
+
+def wrong_answers(window: Window) -> Iterator[Finding]:
+    """Answers that are neither a result nor an error, or both; and results that are no object."""
+    for answer in window.answers:
+        lines, message = _exchanged(window, answer), answer.message
+        if ("result" in message) == ("error" in message):
+            got = "both" if "result" in message else "neither"
+            yield Finding("either a result or an error", got, lines, "jsonrpc.result-xor-error")
+        if not isinstance(message.get("result", {}), dict):
+            yield Finding("an object as result", show(message["result"]), lines, "jsonrpc.result-object")
+
+
+# Lines -------------------------------------------------------------------------------------------
+
+
+def wrong_lines(window: Window) -> Iterator[Finding]:
+    """Lines that are no JSON, or no message."""
+    yield from noise(window)
+    for line in window.lines:
+        if not line.sent and isinstance(line.message, list) and window.session.revision != BATCHES:
+            got = "an array, though none was sent"
+            yield Finding("a message", got, (line,), "jsonrpc.message-shape")
+        for part in line.parts() if not line.sent else ():
+            yield from _wrong_part(window, line, part)
+
+
+def noise(window: Window) -> Iterator[Finding]:
+    """What was printed, and is no message that was merely glued to another, or torn."""
+    said = [line for line in window.lines if not line.sent]
+    pieces = [line for run in torn(said) for line in run]
+    printed = [line for line in said if line.fault.startswith(("not JSON", NOT_UTF_8)) and line.raw.strip()]
+    for line in printed:
+        if line not in pieces and not glued(line):
+            got = f"a line that is {line.fault}: {shorten(line.text, 100)!r}"
+            yield Finding("JSON-RPC messages only", got, (line,), "stdio.stdout-purity")
+
+
+def _wrong_part(window: Window, line: Line, part: Any) -> Iterator[Finding]:
+    named = isinstance(part, dict) and isinstance(part.get("method"), str)
+    if not named and not is_answer(part):
+        wanted = "a request, a notification or an answer"
+        yield Finding(wanted, show(part), (line,), "jsonrpc.message-shape")
+    elif part.get("jsonrpc") != "2.0":
+        request = None if named else window.requests.get(key_of(part.get("id")))
+        wanted, got = 'jsonrpc with the string "2.0"', show(part.get("jsonrpc", ABSENT))
+        yield Finding(wanted, got, tuple(filter(None, (request, line))), "jsonrpc.version-member")
+
+
+# Progress ----------------------------------------------------------------------------------------
+
+
+def tokens_in(lines: Sequence[Line]) -> set[Key]:
+    """The tokens for which progress was told."""
+    return {_token(told.notification) for told in progress_in(lines)}
+
+
+def _token(notification: Value) -> Key:
+    token = notification.get("params", "progressToken")
+    return key_of(None if token is None else token.json)
+
+
+def wrong_progress(window: Window) -> Iterator[Finding]:
+    """Progress under a token that was not given, and progress that does not grow."""
+    last: dict[Key, Value] = {}
+    for told in progress_in(window.lines):
+        token, value = _token(told.notification), told.notification.get("params", "progress")
+        if token not in window.tokens:
+            got, lines = str(told.notification.get("params")), told.notification.lines
+            yield Finding("a token that was given", got, lines, "progress.token-known")
+        elif value is not None and value.is_a(int, float):
+            if token in last and value.json <= last[token].json:
+                wanted = f"more than {show(last[token].json)}"
+                lines = (window.tokens[token], *last[token].lines, *value.lines)
+                yield Finding(wanted, show(value.json), lines, "progress.increasing")
+            last[token] = value

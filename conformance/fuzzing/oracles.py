@@ -1,0 +1,255 @@
+"""What is wrong with an answer to fuzzed values: one function for each kind of values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.client.refusals import same_refusal
+from conformance.client.reply import Closed, Reply
+from conformance.client.tool_call import Tool
+from conformance.generation import Invalid
+from conformance.json_schema.validation import Unjudgeable, instance_errors
+from conformance.protocol.jsonrpc import show
+from conformance.protocol.revisions import CONTENT_TYPES, has_content
+
+ANSWERED = "jsonrpc.response-every-request"
+VALIDATED = "tools.call.inputs-validated"
+CHANNEL = "tools.call.invalid-arguments-channel"
+CLIENT_IS_WANTED = (-32042, -32021)
+"""The errors by which a server asks for something of the client, or of its user."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong with an answer: the rule it breaks, what was due, and its ``kind``.
+
+    Problems of one ``kind`` are the same problem.  One that is ``advisory`` informs, whatever its rule.
+    """
+
+    requirement: str
+    expected: str
+    kind: str
+    advisory: bool = False
+
+
+Judge = Callable[[Reply], Problem | None]
+"""Tells what is wrong with an answer; None if nothing is."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A value to try, as JSON text, and who judges the answer.
+
+    ``name`` says what it is if that is not to be seen; ``wrong`` is what was made invalid in it.  A server
+    that does not answer something ``hostile`` is only remarked upon, unless it dies.
+    """
+
+    text: bytes
+    judge: Judge = field(repr=False)
+    name: str = ""
+    wrong: Invalid | None = field(default=None, repr=False)
+    hostile: bool = False
+
+
+def survival(reply: Reply) -> Problem | None:
+    """The judge of anything sent: an answer must come."""
+    if isinstance(reply.fault, Closed):
+        return Problem(
+            ANSWERED, "an answer", f"dies {reply.fault.exit_code} {_last_words(reply.fault.stderr)}"
+        )
+    return None if reply.fault is None else Problem(ANSWERED, "an answer", "never answers")
+
+
+def _last_words(stderr: str) -> str:
+    """What a process wrote last, without what differs from one death to the next: most often an exception."""
+    lines = stderr.strip().splitlines() or [""]
+    exception = re.match(r"[\w.]+(Error|Exception)\b", lines[-1])
+    return (
+        exception[0] if exception else re.sub(r"0x[0-9a-fA-F]+|\d+|'[^']*'|\"[^\"]*\"", "_", lines[-1])[:80]
+    )
+
+
+def shape(requirement: str, *path: str) -> Judge:
+    """The judge of a request that may be refused: where a result comes, it has an array at ``path``."""
+
+    def judge(reply: Reply) -> Problem | None:
+        if reply.value is None:
+            return survival(reply)
+        array = reply.value.get(*path)
+        if array is not None and array.is_a(list):
+            return None
+        name = ".".join(path)
+        return Problem(requirement, f"an array in {name}", f"no array in {name}")
+
+    return judge
+
+
+# Tools -------------------------------------------------------------------------------------------
+
+
+def handled(tool: Tool, revision: str, reply: Reply) -> Problem | None:
+    """The judge of valid arguments: a tool result comes, in the right shape, as the output schema says."""
+    problem = survival(reply)
+    if problem is not None or reply.code in CLIENT_IS_WANTED or reply.needs_input:
+        return problem
+    if reply.error is not None:
+        id = "tools.call.schema-honest" if reply.code == -32602 else "tools.call.execution-error-as-result"
+        return Problem(id, "a tool result", f"error {show(reply.code)}")
+    return _result_problem(tool, revision, reply.result)
+
+
+def _result_problem(tool: Tool, revision: str, result: Any) -> Problem | None:
+    if not isinstance(result, dict) or not has_content(revision):
+        return None
+    content = result.get("content")
+    if not isinstance(content, list):
+        return Problem("tools.call.result-content-array", "an array in content", "no content")
+    strange = _strange_types(content, revision)
+    if strange:
+        return Problem("tools.call.content-known-type", "known content types", f"content {strange}")
+    if not isinstance(result.get("isError", False), bool):
+        return Problem("tools.call.is-error-boolean", "true or false in isError", "isError")
+    return None if result.get("isError") else _structured_problem(tool, revision, result)
+
+
+def _strange_types(content: list[Any], revision: str) -> str:
+    """The types of content blocks that the revision does not have; empty if there are none."""
+    types = [block.get("type") if isinstance(block, dict) else None for block in content]
+    known = tuple(CONTENT_TYPES[revision])
+    return ", ".join(sorted({show(type) for type in types if type not in known}))
+
+
+def _structured_problem(tool: Tool, revision: str, result: dict[str, Any]) -> Problem | None:
+    schema = tool.output_schema
+    if schema is None or revision < "2025-06-18":
+        return None
+    if "structuredContent" not in result:
+        return Problem("tools.structured.present", "structuredContent", "no structuredContent")
+    try:
+        errors = instance_errors(result["structuredContent"], schema.json, revision)
+    except Unjudgeable:
+        return None
+    if not errors:
+        return None
+    kind = re.sub(r"'[^']*'|\"[^\"]*\"|-?\d+(\.\d+)?", "_", errors[0])
+    return Problem("tools.structured.conforms", f"what the output schema says ({errors[0]})", kind)
+
+
+def refused(wrong: Invalid, usual: Reply, revision: str, reply: Reply) -> Problem | None:
+    """The judge of invalid arguments: they are refused, and in the way that the revision asks for.
+
+    ``usual`` is the answer to valid arguments: a tool that refuses those in the same words tells nothing.
+    """
+    problem = survival(reply)
+    if problem is not None or same_refusal(reply, usual):
+        return problem
+    if reply.error is None and not reply.is_tool_error:
+        kind = f"coerces {wrong.kind}" if wrong.coercible else f"accepts {fault_of(wrong)}"
+        return Problem(VALIDATED, f"a refusal ({fault_of(wrong)})", kind, advisory=wrong.coercible)
+    return (
+        None if _in_its_channel(revision, reply) else Problem(CHANNEL, _channels(revision), "wrong channel")
+    )
+
+
+def _in_its_channel(revision: str, reply: Reply) -> bool:
+    if revision == "2024-10-07":
+        return reply.error is not None
+    return reply.is_tool_error or (revision < "2025-11-25" and reply.code == -32602)
+
+
+def _channels(revision: str) -> str:
+    if revision == "2024-10-07":
+        return "a JSON-RPC error"
+    other = ", or error -32602" if revision < "2025-11-25" else ""
+    return f"a tool result with isError true{other}"
+
+
+def fault_of(wrong: Invalid) -> str:
+    """What is wrong with invalid arguments, in a few words."""
+    detail = f" {wrong.detail!r}" if wrong.detail else ""
+    return f"{wrong.keyword}{detail} at {wrong.pointer or 'the root'}"
+
+
+# What became of an invalid value -------------------------------------------------------------------
+
+
+def grade(call: Callable[[Any], Reply], wrong: Invalid, accepted: Reply) -> str:
+    """Whether a tool ignored or coerced invalid arguments that it accepted; empty if that can't be told.
+
+    Found by calling it again without the invalid member, and with what a lenient reader makes of it; a tool
+    that gives the same result in both cases, or another one each time, tells nothing.
+    """
+    path = [_key(word) for word in wrong.pointer.split("/")[1:]]
+    path += [wrong.detail] if wrong.kind in ("additional", "name") else []
+    try:
+        inner = _at(wrong.arguments, path)
+        without = _changed(wrong.arguments, path)
+    except (LookupError, TypeError):  # the root, or a member that is missing
+        return ""
+    coerced = [value for value in _coerced(inner) if not _alike(value, inner)]
+    same = [value for value in coerced if _same(call(_changed(wrong.arguments, path, value)), accepted)]
+    ignored = _same(call(without), accepted)
+    if ignored and len(same) < len(coerced):
+        return "ignored: the result is the same without it"
+    if same and not ignored:
+        return f"coerced: the result is the same as with {show(same[0])}"
+    return ""
+
+
+def _alike(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and bool(one == other)
+
+
+def _same(one: Reply, other: Reply) -> bool:
+    return one.fault is None and one.error is None and not one.is_tool_error and one.result == other.result
+
+
+def _key(word: str) -> str | int:
+    return int(word) if word.isdecimal() else word.replace("~1", "/").replace("~0", "~")
+
+
+def _at(value: Any, path: list[Any]) -> Any:
+    for key in path:
+        value = value[str(key) if isinstance(value, dict) else key]
+    return value
+
+
+_GONE = object()
+
+
+def _changed(value: Any, path: list[Any], new: Any = _GONE) -> Any:
+    """A copy with something else at ``path``, or nothing."""
+    copied = deepcopy(value)
+    parent = _at(copied, path[:-1])
+    key = str(path[-1]) if isinstance(parent, dict) else path[-1]
+    if new is _GONE:
+        del parent[key]
+    else:
+        parent[key] = new
+    return copied
+
+
+def _coerced(value: Any) -> Iterator[Any]:
+    """What a lenient reader may make of a value."""
+    if isinstance(value, str):
+        words = {"true": True, "false": False, "null": None}
+        yield from (meant for word, meant in words.items() if value.lower() == word)
+        if re.fullmatch(r"-?\d{1,15}", value):
+            yield int(value)
+        if re.fullmatch(r"-?\d+\.\d+", value):
+            yield float(value)
+    elif isinstance(value, bool):
+        yield int(value)
+        yield str(value).lower()
+    elif isinstance(value, int | float):
+        yield str(value)
+        yield bool(value)
+        yield int(value)
+    elif isinstance(value, list) and len(value) == 1:
+        yield value[0]
+    if not isinstance(value, list | dict):
+        yield [value]

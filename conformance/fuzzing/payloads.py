@@ -1,0 +1,224 @@
+"""Lines that are hard to take: broken ones, ids of every kind, right requests that are hard to read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn, SearchStrategy
+
+from conformance.protocol.jsonrpc import ABSENT, Line, encode
+
+BROKEN_ID = "conformance broken line"
+NEVER_ASKED = "conformance never asked"
+UNKNOWN = "conformance/no-such-method"
+DEEP = 5000
+LONG = 999_000
+"""Bytes of a line that is long, and no longer than a reader can be asked to take."""
+
+
+@dataclass(frozen=True)
+class Pulse:
+    """A request that changes nothing: its ``method``, and the ``meta`` that its revision wants in params."""
+
+    method: str = "ping"
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    def raw(self, **changes: Any) -> bytes:
+        """It as JSON text with some members changed, or left out if they are `ABSENT`."""
+        message: dict[str, Any] = {"jsonrpc": "2.0", "id": BROKEN_ID, "method": self.method}
+        message |= {"params": {"_meta": dict(self.meta)}} if self.meta else {}
+        return encode({name: value for name, value in (message | changes).items() if value is not ABSENT})
+
+    def form(self, params: bytes = b"{}") -> bytes:
+        """It with params as JSON text, and a place for the id."""
+        if self.meta:
+            comma = b"" if params == b"{}" else b","
+            params = b'{"_meta":' + encode(dict(self.meta)) + comma + params[1:]
+        return b'{"jsonrpc":"2.0","id":%d,"method":"' + self.method.encode() + b'","params":' + params + b"}"
+
+
+PING = Pulse()
+
+
+def message_line(message: Any) -> Line:
+    """The line that sends a message."""
+    return Line(sent=True, raw=encode(message), message=message)
+
+
+def request_line(
+    id: int | str, method: str, params: Any = ABSENT, meta: Mapping[str, Any] = MappingProxyType({})
+) -> Line:
+    """The line that sends a request; ``meta`` is added to what its params have in ``_meta``."""
+    message = {"jsonrpc": "2.0", "id": id, "method": method}
+    if meta:
+        given = {} if params is ABSENT else params
+        params = {**given, "_meta": {**meta, **given.get("_meta", {})}}
+    return message_line(message if params is ABSENT else {**message, "params": params})
+
+
+def notification_line(method: str, params: Any = ABSENT) -> Line:
+    """The line that sends a notification."""
+    message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
+    return message_line(message if params is ABSENT else {**message, "params": params})
+
+
+# Broken lines ------------------------------------------------------------------------------------
+
+
+READABLE: tuple[Any, ...] = (None, True, 1.5, [], {}, [1], {"a": 1})
+"""What stands for an id in broken lines and is no string; the strings begin with ``conformance``."""
+
+
+BROKEN = ("not-json", "no-message", "wrong-members", "huge", "cut-short")
+"""What can be wrong with lines that are no message."""
+
+
+def each_damaged(pulse: Pulse, member: str, *values: Any) -> list[bytes]:
+    """The pulse with each of these values for one member."""
+    return [pulse.raw(**{member: value}) for value in values]
+
+
+# fmt: off
+def broken_lines(pulse: Pulse) -> dict[str, tuple[bytes, ...]]:
+    """Lines that are no message, by what is wrong with them.  None can do harm: only pulses have an id."""
+    ping, plain = pulse.raw(), pulse.raw(params=ABSENT)
+    return {
+        "not-json": (
+            b"", b" \t ", b"hello", b"GET / HTTP/1.1", b"Content-Length: 20\r", b"\r", b"\x00", b"\x00" * 64,
+            ping + ping, ping + b" " + ping, ping + b"]", b"\xef\xbb\xbf" + ping, ping.replace(b'"', b"'"),
+            ping[:-1] + b",}", b"// " + ping, b"NaN", b"\xff\xfe", b"\xc3(", b"01", b"nul", b"tru", b"-",
+            b"\\", plain[:-1] + b',,"params":{}}', ping.replace(b"broken", b"\t"),
+            ping.replace(b"broken", b"\xc3\x28"), ping.replace(b"broken", b"\xed\xa0\x80"),
+            ping.replace(b"broken", b"\x00"),
+            plain[:-1] + b',"params":{"n":NaN}}', plain[:-1] + b',"params":{"n":-Infinity}}',
+            ping.replace(b"broken", b"\\x"),
+        ),
+        "no-message": (
+            b"null", b"true", b"0", b"-1.5e3", b"1e400", b'""', b'"ping"', b"[]", b"{}", b"[[]]", b"[1]",
+            b"[{}]", b'{"jsonrpc":"2.0"}', b'{"a":1}', b'{"":null}', b'{"__proto__":{"method":"ping"}}',
+            *(pulse.raw(method=ABSENT, **more) for more in ({}, {"id": ABSENT, "params": {}}, {"result": 1})),
+            b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}}',
+            b'{"jsonrpc":"2.0","id":"conformance never asked","result":{}}',
+            b'{"jsonrpc":"2.0","id":"conformance never asked","result":{},"error":{"code":0,"message":""}}',
+        ),
+        "wrong-members": (
+            *each_damaged(pulse, "jsonrpc", ABSENT, "1.0", 2.0, None, "", [], "2.0 "),
+            *each_damaged(pulse, "method", 1, None, True, [], {}, ["ping"]),
+            *each_damaged(pulse, "id", *READABLE),
+            *each_damaged(pulse, "params", "text", 1, None, True, [], ["a"], {"_meta": []}),
+            ping[:-1] + b',"method":"tools/list"}', ping[:-1] + b',"id":"conformance broken line"}',
+            plain[:-1] + b',"params":{"a":1,"a":2}}', pulse.raw(result={}), pulse.raw(error={"code": 1}),
+        ),
+        "huge": (
+            b"[" * DEEP + b"]" * DEEP, b'{"a":' * DEEP + b"1" + b"}" * DEEP, b"]" * DEEP, b"9" * 10_000,
+            b"x" * LONG, b'"' + b"x" * LONG + b'"', b" " * LONG,
+            b"{" + b",".join(b'"m%d":0' % number for number in range(20_000)) + b"}",
+        ),
+        "cut-short": (
+            ping[:-1], ping[: ping.index(b":")], ping[:-3], b"{", b"[", b'"', b'{"jsonrpc":', b'{"a":[{"b":',
+            plain[:-1] + b',"params":{"a":"\\u00', b"[" + ping, plain[:-1] + b',"params":{"n":-', b"[" * DEEP,
+        ),
+    }
+# fmt: on
+
+PIECES = [*(bytes([char]) for char in b'"{}[],:\\\x00\xff-\r'), b"", b"null", b"1e9"]
+
+
+def damaged_lines(pulse: Pulse) -> SearchStrategy[bytes]:
+    """Pulses with bytes put in, left out or replaced; and any JSON value that is no message."""
+    return _damaged(pulse.raw()) | _values().map(
+        lambda value: json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    )
+
+
+@st.composite
+def _damaged(draw: DrawFn, line: bytes) -> bytes:
+    raw = bytearray(line)
+    for _ in range(draw(st.integers(1, 3))):
+        start, length = draw(st.integers(0, len(raw))), draw(st.sampled_from([0, 1, 1, 2, 8]))
+        raw[start : start + length] = draw(st.sampled_from(PIECES) | st.binary(max_size=4))
+    return bytes(raw).replace(b"\n", b" ")
+
+
+LETTERS = st.characters(exclude_categories=["Cs"])
+"""The letters of a text: those that Hypothesis takes by itself, for which it fills 200 MB first."""
+
+
+def _values() -> SearchStrategy[Any]:
+    leaves = (
+        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(LETTERS, max_size=20)
+    )
+    names = st.sampled_from(["jsonrpc", "id", "params", "result", "error"]) | st.text(LETTERS, max_size=5)
+    return st.recursive(
+        leaves, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(names, inner, max_size=4)
+    )
+
+
+# Right messages ----------------------------------------------------------------------------------
+
+# fmt: off
+IDS: tuple[int | str, ...] = (
+    0, -1, 2**31 - 1, 2**31, 2**32, -(2**31) - 1, 2**53 - 1, -(2**53) + 1,
+    "", "0", "1", "-1", "1.0", "null", "true", " 1 ", "undefined", "x" * 1000, "0" * 100, "__proto__",
+    'a "quoted" \\ id', "tab\tand\nnewline", "\u00e9\u6f22\U0001f600", "e\u0301", "\u2028", "\u202eright",
+    "a/b?c=d&e#f", "%s %d {0} ${x}", "\x00", "3fa85f64-5717-4562-b3fc-2c963f66afa6",
+)
+"""Ids that every server has to take.  The opening of a session has used 1, so ``"1"`` stands beside it."""
+# fmt: on
+
+LARGE_IDS = (2**53 + 1, 2**64)
+
+
+def odd_requests(pulse: Pulse) -> dict[str, bytes]:
+    """Pulses that are right and hard to read, by what is hard about them; their id is to be put in."""
+    plain, method = pulse.form(), pulse.method.encode()
+    unknown = Pulse(pulse.method, {**pulse.meta, "org.example/a": [1]})
+    return {
+        "params nested 500 deep": pulse.form(b'{"a":' + b"[" * 500 + b"]" * 500 + b"}"),
+        "params nested 5,000 deep": pulse.form(b'{"a":' + b"[" * DEEP + b"]" * DEEP + b"}"),
+        "a string of 999,000 characters": pulse.form(b'{"a":"' + b"x" * LONG + b'"}'),
+        "a NUL escape": pulse.form(b'{"a":"\\u0000"}'),
+        "half a surrogate pair": pulse.form(b'{"a":"\\ud800"}'),
+        "the number 1e400": pulse.form(b'{"a":1e400}'),
+        "an empty name": pulse.form(b'{"":{"":""}}'),
+        "an unknown member of _meta": unknown.form(),
+        "an unknown member": plain[:-1] + b',"conformance":true}',
+        "the members in another order": _turned(plain),
+        "blanks around everything": b" \t" + plain.replace(b'"id":', b'\t"id" : ') + b" \t\r",
+        "escapes in names and method": plain.replace(b"jsonrpc", b"jsonrp\\u0063").replace(
+            method, b"\\u%04x" % method[0] + method[1:]
+        ),
+    }
+
+
+def _turned(request: bytes) -> bytes:
+    """A request with its params before everything else."""
+    head, _, params = request[:-1].partition(b',"params":')
+    return b'{"params":' + params + b"," + head[1:] + b"}"
+
+
+def odd_request(pulse: Pulse, name: str, id: int) -> Line:
+    """One of `odd_requests`."""
+    message = {"id": id, "method": pulse.method}
+    return Line(sent=True, raw=odd_requests(pulse)[name] % id, message=message)
+
+
+NOTIFICATIONS = tuple(
+    notification_line(method, params)
+    for method, params in (
+        ("notifications/initialized", ABSENT),
+        ("notifications/conformance", ABSENT),
+        (UNKNOWN, {}),
+        ("ping", ABSENT),
+        ("notifications/cancelled", {"requestId": NEVER_ASKED}),
+        ("notifications/cancelled", {"requestId": {"a": 1}}),
+        ("notifications/cancelled", ABSENT),
+        ("notifications/progress", {"progressToken": "conformance never given", "progress": 1}),
+    )
+)
+"""Notifications that are to be ignored."""

@@ -1,0 +1,146 @@
+"""Texts made from the parts of a regular expression, without ever trying it."""
+
+from __future__ import annotations
+
+import re
+import re._constants as op  # type: ignore[import-not-found]
+import unicodedata
+from functools import lru_cache
+from typing import Any
+
+from hypothesis import strategies as st
+
+from conformance.generation.errors import NoExample
+from conformance.json_schema import regex
+from conformance.json_schema.regex import (
+    ASSERTIONS,
+    CHARACTERS,
+    LONGEST_PATTERN,
+    REPEATS,
+    Pattern,
+    TooCostly,
+    test_of,
+    written,
+)
+from conformance.json_schema.validation import TOO_COSTLY
+from conformance.protocol.text import shorten
+
+PROPERTY = re.compile(r"\\([pP])\{(?:(?:General_Category|gc)=)?(\w+)\}|\\u\{([0-9a-fA-F]+)\}|\(\?<(?![=!])")
+"""What Python's patterns write differently: Unicode properties, long escapes, named groups."""
+
+CATEGORIES = {
+    "Letter": "L",
+    "Uppercase_Letter": "Lu",
+    "Lowercase_Letter": "Ll",
+    "Number": "N",
+    "Decimal_Number": "Nd",
+    "Punctuation": "P",
+    "Symbol": "S",
+    "Separator": "Z",
+    "Space_Separator": "Zs",
+    "Other": "C",
+    "Alphabetic": "L",
+    "Uppercase": "Lu",
+    "Lowercase": "Ll",
+    "White_Space": "Zs",
+}
+
+
+def in_python(schema: Any) -> Any:
+    """``schema`` with its patterns in Python's words; raises `NoExample` for one that has none.
+
+    Unicode properties keep their ASCII characters only: no other text is made for a pattern.
+    """
+    if isinstance(schema, dict):
+        return {name: in_python(_content(name, content)) for name, content in schema.items()}
+    return [in_python(one) for one in schema] if isinstance(schema, list) else schema
+
+
+def _content(name: str, content: Any) -> Any:
+    if name == "pattern" and isinstance(content, str):
+        return translated(content)
+    if name == "patternProperties" and isinstance(content, dict):
+        return {translated(pattern): schema for pattern, schema in content.items()}
+    return content
+
+
+@lru_cache(maxsize=2048)
+def translated(pattern: str) -> str:
+    """One pattern in Python's words, unchanged where Python reads it as it is; raises `NoExample`."""
+    if len(pattern) > LONGEST_PATTERN:
+        raise NoExample(f"a pattern of {len(pattern)} characters is {TOO_COSTLY}")
+    python = PROPERTY.sub(lambda found: _replacement(found, pattern), pattern)
+    compiled(python)
+    return python
+
+
+def _replacement(found: re.Match[str], pattern: str) -> str:
+    if found[3]:
+        return re.escape(chr(int(found[3], 16)))
+    if not found[1]:
+        return "(?P<"
+    wanted = CATEGORIES.get(found[2], found[2])
+    inside = {chr(code) for code in range(128) if unicodedata.category(chr(code)).startswith(wanted)}
+    members = inside if found[1] == "p" else {chr(code) for code in range(128)} - inside
+    listed = "".join(re.escape(character) for character in sorted(members))
+    before = re.sub(r"\\.", "", pattern[: found.start()])
+    return listed if before.rfind("[") > before.rfind("]") else f"[{listed}]"
+
+
+def compiled(pattern: str) -> Pattern:
+    """A pattern with the ASCII classes of ECMA-262; raises `NoExample` if it is not readable here."""
+    try:
+        return regex.compiled(pattern, re.ASCII)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise NoExample(f"the pattern {shorten(pattern, 200)!r} is not readable here: {error}") from error
+    except TooCostly as error:
+        raise NoExample(f"the pattern {shorten(pattern, 200)!r} is {TOO_COSTLY}: {error}") from error
+
+
+def is_match(pattern: str, text: str) -> bool:
+    """Whether a pattern matches somewhere in a text; raises `NoExample` where that takes too long."""
+    try:
+        return compiled(pattern).search(text)
+    except TooCostly as error:
+        raise NoExample(f"the pattern {shorten(pattern, 200)!r} is {TOO_COSTLY}: {error}") from error
+
+
+PRINTABLE = "".join(map(chr, range(32, 127)))
+OTHERS = "\t\n\r\x00\x1b\x7f\x80\xa0é\u0416\u4e2d\u2028\ufffd\U0001f600"
+MORE = 4
+"""How often more than it must a part is repeated."""
+
+
+def text_of(tree: Any, flags: int = 0) -> st.SearchStrategy[str]:
+    """Texts that are likely to match, for what stands in a text's place cannot be seen from its parts.
+
+    Raises `NoExample` for a part of which nothing is known.
+    """
+    parts = [_part(code, value, flags) for code, value in tree]
+    return parts[0] if len(parts) == 1 else st.tuples(*parts).map("".join)
+
+
+def _part(code: Any, value: Any, flags: int) -> st.SearchStrategy[str]:
+    if code in CHARACTERS:
+        return st.sampled_from(_characters(written(code, value), flags))
+    if code in REPEATS:
+        least, most, body = value
+        most = min(most, least + MORE)
+        return st.lists(text_of(body, flags), min_size=least, max_size=most).map("".join)
+    if code is op.BRANCH:
+        return st.one_of([text_of(one, flags) for one in value[1]])
+    if code is op.SUBPATTERN:
+        _, added, removed, body = value
+        return text_of(body, (flags | added) & ~removed)
+    if code is op.AT or code in ASSERTIONS:
+        return st.just("")
+    raise NoExample(f"a pattern that refers to what it has matched is {TOO_COSTLY}")
+
+
+@lru_cache(maxsize=1024)
+def _characters(words: str, flags: int) -> list[str]:
+    test = test_of(words, flags)
+    found = [one for one in PRINTABLE if test(one, 0)] or [one for one in OTHERS if test(one, 0)]
+    if not found:
+        raise NoExample(f"no character was found for {words}")
+    return found

@@ -1,0 +1,108 @@
+"""What JSON Schema says of a value, in every dialect its schema may be in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from jsonschema.exceptions import ValidationError
+
+from conformance.generation.errors import NoExample
+from conformance.generation.keywords import DRAFTS, is_known, words_in
+from conformance.json_schema.regex import TooCostly
+from conformance.json_schema.validation import (
+    STEPS,
+    Purse,
+    Unjudgeable,
+    dialects_of,
+    judging,
+    schema_errors,
+    validator_of,
+)
+
+
+class Oracle:
+    """One schema's validators, made once.
+
+    ``dialect`` is the newest dialect the schema may be in; a value is valid if it is in all of those that
+    differ for this schema, and invalid if it is in none.
+    """
+
+    def __init__(self, schema: Any, revision: str) -> None:
+        dialects = _readable(schema, revision)
+        self.dialect = dialects[0]
+        self._left = STEPS
+        self._costly = ""
+        try:
+            self.validators = [validator_of(schema, dialect) for dialect in _distinct(schema, dialects)]
+        except Unjudgeable as error:
+            raise NoExample(str(error)) from error
+
+    def is_valid(self, value: Any) -> bool:
+        """Whether ``value`` is valid however the schema is read."""
+        with self.judging():
+            return all(validator.is_valid(value) for validator in self.validators)
+
+    def is_invalid(self, value: Any) -> bool:
+        """Whether ``value`` is invalid however the schema is read."""
+        with self.judging():
+            return not any(validator.is_valid(value) for validator in self.validators)
+
+    def errors(self, value: Any) -> list[ValidationError]:
+        """What makes ``value`` invalid in the newest dialect."""
+        with self.judging():
+            return list(self.validators[0].iter_errors(value))
+
+    def refill(self, steps: int) -> None:
+        """Allow so many steps of judging from now on."""
+        self._left = steps
+
+    @contextmanager
+    def judging(self) -> Iterator[None]:
+        """Judge one value within the steps allowed; raises `NoExample`, and again once they are used up."""
+        if self._costly:
+            raise NoExample(self._costly)
+        purse = Purse(min(self._left, STEPS))
+        self._left -= purse.left
+        try:
+            with judging(purse):
+                yield
+        except Unjudgeable as error:
+            self._costly = str(error) if isinstance(error.__cause__, TooCostly) else ""
+            raise NoExample(str(error)) from error
+        finally:
+            self._left += purse.left
+
+
+def _readable(schema: Any, revision: str) -> list[str]:
+    """The dialects under which ``schema`` is well-formed; raises `NoExample` if there is none."""
+    if isinstance(schema, bool):
+        return dialects_of(schema, revision)[:1]
+    if not isinstance(schema, dict):
+        raise NoExample("the schema is neither an object nor a boolean")
+    found: list[str] = []
+    errors: list[str] = []
+    try:
+        for dialect in dialects_of(schema, revision):
+            wrong = schema_errors({"$schema": dialect, **schema}, revision)
+            found += [] if wrong else [dialect]
+            errors += wrong
+    except Unjudgeable as error:
+        raise NoExample(str(error)) from error
+    if not found:
+        raise NoExample(f"the schema itself is not valid: {errors[0]}")
+    return found
+
+
+def _distinct(schema: Any, dialects: list[str]) -> list[str]:
+    """One of each group of dialects that read all the words of ``schema`` alike."""
+    words = set(words_in(schema))
+    groups: dict[frozenset[str], str] = {}
+    for dialect in dialects:
+        draft = DRAFTS[dialect]
+        known = {word for word in words if is_known(word, draft)}
+        if "$ref" in words and draft <= 7:
+            known.add("$ref alone")
+        groups.setdefault(frozenset(known), dialect)
+    return list(groups.values())

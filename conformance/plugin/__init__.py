@@ -1,0 +1,59 @@
+"""The pytest plugin: its options, and nothing heavier until a server is named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import pytest
+
+from conformance.plugin import options
+
+if TYPE_CHECKING:
+    from conformance.testing import McpServer
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Register the options."""
+    options.add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Load the suites' machinery if this run has a server to check."""
+    config.addinivalue_line("markers", "requirement(id, ...): the specification clauses a check tests")
+    if options.server_named(config):
+        options.validate(config)
+        from conformance.transport.process_tree import terminable  # noqa: PLC0415  (nothing without a server needs it)
+
+        stack = ExitStack()
+        stack.enter_context(terminable())
+        config.add_cleanup(stack.close)
+        for name in ("collection", "execution", "outcomes", "output"):
+            config.pluginmanager.register(
+                import_module(f"conformance.plugin.{name}"), f"mcp_conformance.{name}"
+            )
+
+
+@pytest.fixture(scope="session")
+def mcp_conformance_server(pytestconfig: pytest.Config) -> Iterator[McpServer]:
+    """What `mcp_server` is, under a name that no other plugin and no conftest has."""
+    if not options.server_named(pytestconfig):
+        pytest.fail(
+            "no server is named: --mcp-server, or mcp_server in pytest's configuration", pytrace=False
+        )
+    from conformance.testing import serving  # noqa: PLC0415  (loads hypothesis: not before a test asks for it)
+
+    with serving(
+        pytestconfig, options.settings(pytestconfig), options.wanted_revisions(pytestconfig)
+    ) as server:
+        yield server
+
+
+if not options.is_taken():
+
+    @pytest.fixture(scope="session")
+    def mcp_server(mcp_conformance_server: McpServer) -> McpServer:
+        """The server that ``--mcp-server`` names, running, to be called in tests of your own."""
+        return mcp_conformance_server

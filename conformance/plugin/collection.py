@@ -1,0 +1,327 @@
+"""Pytest glue: which checks there are, for which revisions and tools.
+
+Works only when a server is named.  Rules, each of them measured on pytest 8.4 and 9.2:
+
+* Paths on the command line win: the suites join only a run that named none.
+* The suites hang off the session, not off ``config.args``: as an argument, a suites directory in ``./.venv``
+  is dropped, or displaces the user's own tests.
+* They are collected whatever the user's ``python_files``, named ``conformance/suites/...`` wherever they are
+  installed, and their fixtures are seen by no other test.
+* The server is probed once; under xdist the controller tells its workers, which must collect identical items.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Generator, Iterator
+from dataclasses import replace
+from importlib import import_module
+from inspect import signature
+from pathlib import Path
+from traceback import format_exc
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from conformance.plugin.options import selected, settings, wanted_revisions
+from conformance.protocol.revisions import LATEST_HANDSHAKE
+from conformance.protocol.text import named
+from conformance.requirements import catalogue
+from conformance.requirements.checks import PACKAGE, PLACES, checked, suites_directory
+from conformance.target.probe import probe_all
+from conformance.target.server import Server
+from conformance.target.settings import Settings
+from conformance.target.surface import Subject, Surface, Trouble
+from conformance.transport.process import CannotStart, OnWait
+from conformance.transport.sandbox import Sandbox
+from conformance.verdicts import Blocked
+
+pytest.register_assert_rewrite(PACKAGE)
+SUITES = suites_directory()
+SUBJECT = pytest.StashKey[Subject]()
+SANDBOX = pytest.StashKey[Sandbox]()
+SERVERS = pytest.StashKey[dict[str, Server]]()
+BEGUN = pytest.StashKey[float]()
+NOTED = pytest.StashKey[Counter[str]]()
+OUTLIVED = pytest.StashKey[int]()
+ON_WAIT = pytest.StashKey[OnWait]()
+MISTAKE = pytest.StashKey[str]()
+COMMON = pytest.StashKey[dict[str, Any]]()
+REASON_SHOWN = 1000
+WHOLE = pytest.StashKey[bool]()
+
+
+# Probing -----------------------------------------------------------------------------------------
+
+
+def wants_suites(config: pytest.Config) -> bool:
+    """Whether this run will collect the suites."""
+    if config.args_source is not config.ArgsSource.ARGS:
+        return True
+    return any(Path(argument.split("::")[0]).absolute() == SUITES for argument in config.args)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Probe the server, or take what the controller found."""
+    config = session.config
+    if not wants_suites(config):
+        return
+    sandbox = config.stash[SANDBOX] = Sandbox()
+    chosen = replace(settings(config), sandbox=sandbox, on_wait=config.stash.get(ON_WAIT, None))
+    told = getattr(config, "workerinput", {}).get("mcp_surfaces")
+    if told is not None:
+        surfaces = tuple(Surface.from_json(text) for text in json.loads(told))
+        config.stash[SUBJECT] = Subject(chosen, surfaces)
+        config.stash[MISTAKE] = config.workerinput["mcp_mistake"]  # type: ignore[attr-defined]
+        return
+    try:
+        config.stash[SUBJECT] = probed(config, chosen)
+    except (pytest.UsageError, pytest.exit.Exception):
+        raise
+    except Exception:  # noqa: BLE001  (it is ours, and told as a check that crashed)
+        config.stash[SUBJECT] = Subject(chosen, ())
+        config.stash[MISTAKE] = format_exc()
+
+
+def probed(config: pytest.Config, chosen: Settings) -> Subject:
+    """The subject in each revision wanted.  Raises `pytest.UsageError` for what the user has to mend."""
+    try:
+        subject = probe_all(chosen, wanted_revisions(config))
+    except CannotStart as error:
+        raise pytest.UsageError(f"{error} (mcp-conformance doctor -- COMMAND tells more)") from error
+    if all(surface.refused for surface in subject.surfaces):
+        asked = ", ".join(surface.revision for surface in subject.surfaces)
+        offered = named(subject.surfaces[0].refused)
+        raise pytest.UsageError(f"--mcp-revision: the server does not speak {asked}; it offers {offered}")
+    if mistake := subject.mistake():
+        raise pytest.UsageError(f"--mcp-example: {named(mistake, REASON_SHOWN)}")
+    return subject
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell an xdist worker what was probed."""
+    if SUBJECT in node.config.stash:
+        surfaces = node.config.stash[SUBJECT].surfaces
+        node.workerinput["mcp_surfaces"] = json.dumps([surface.to_json() for surface in surfaces])
+        node.workerinput["mcp_mistake"] = node.config.stash.get(MISTAKE, "")
+
+
+# Collecting --------------------------------------------------------------------------------------
+
+
+class SuiteModule(pytest.Module):
+    """One suite: one chapter of the specification."""
+
+    def _getobj(self) -> ModuleType:
+        module = import_module(f"{PACKAGE}.{self.path.stem}")
+        for name, fixture in vars(import_module(f"{PACKAGE}.fixtures")).items():
+            if not name.startswith("__"):
+                vars(module).setdefault(name, fixture)
+        return module
+
+    def funcnamefilter(self, name: str) -> bool:
+        """Every ``test_`` function is a check, whatever the user's ``python_functions``."""
+        return name.startswith("test_")
+
+    def classnamefilter(self, name: str) -> bool:  # noqa: ARG002
+        """Suites have no classes."""
+        return False
+
+
+class TroubleItem(pytest.Item):
+    """What keeps other rules from being exercised, as one red item."""
+
+    def __init__(self, *, trouble: Trouble, revision: str, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.trouble, self.revision = trouble, revision
+        self.add_marker(pytest.mark.requirement(trouble.requirement))
+
+    def runtest(self) -> None:
+        """Say what happened when the server was probed."""
+        raise Blocked(self.trouble.reason, self.trouble.lines, self.trouble.stderr)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Where pytest says this item stands."""
+        return self.path, 0, self.name
+
+
+class Mistake(Exception):  # noqa: N818
+    """We made a mistake when the server was probed; the text is the last line of the traceback."""
+
+
+class MistakeItem(pytest.Item):
+    """A mistake of ours that keeps all rules from being exercised, as one item that crashes."""
+
+    def __init__(self, *, traceback: str, revision: str, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.traceback, self.revision = traceback, revision
+        self.add_marker(pytest.mark.requirement("lifecycle.initialize.responds"))
+
+    def runtest(self) -> None:
+        """Say what happened when the server was probed."""
+        raise Mistake(self.traceback.strip().rpartition("\n")[2])
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:  # noqa: ARG002
+        """The traceback of the mistake, not of this item."""
+        return self.traceback
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Where pytest says this item stands."""
+        return self.path, 0, self.name
+
+
+class SuiteDirectory(pytest.Directory):
+    """The built-in suites."""
+
+    def _selected(self) -> Iterator[Path]:
+        """The files of the suites in which a check is selected."""
+        patterns = selected(self.config)
+        suites = {one.suite for ids, _ in patterns for id in ids for one in checked().get(id, ())}
+        return (path for path in self.path.glob("test_*.py") if path.name in suites or not patterns)
+
+    def collect(self) -> Iterator[pytest.Collector | pytest.Item]:
+        """The troubles met while probing, then every suite if there is a server to check."""
+        subject = self.config.stash[SUBJECT]
+        if mistake := self.config.stash.get(MISTAKE, ""):
+            wanted = wanted_revisions(self.config)
+            revision = LATEST_HANDSHAKE if wanted == ("latest",) else wanted[0]
+            node, name = "conformance/suites::crashed", "crashed"
+            yield MistakeItem.from_parent(self, name=name, nodeid=node, traceback=mistake, revision=revision)
+        for surface in subject.surfaces:
+            for trouble in surface.troubles:
+                name = f"blocked[{surface.revision}-{trouble.name}]"
+                yield TroubleItem.from_parent(
+                    self,
+                    name=name,
+                    nodeid=f"conformance/suites::{name}",
+                    trouble=trouble,
+                    revision=surface.revision,
+                )
+        if subject.live:
+            for path in sorted(self._selected(), key=lambda path: (PLACES.get(path.name, 0), path)):
+                yield SuiteModule.from_parent(self, path=path, nodeid=f"conformance/suites/{path.name}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Attach the suites to the session of a run that named no paths."""
+    report = yield
+    config = collector.config
+    named_paths = config.args_source is config.ArgsSource.ARGS
+    if isinstance(collector, pytest.Session) and SUBJECT in config.stash and not named_paths:
+        report.result.append(SuiteDirectory.from_parent(collector, path=SUITES))
+    return report
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collect the suites' directory by our rules, not by the user's."""
+    if path == SUITES and SUBJECT in parent.config.stash:
+        return SuiteDirectory.from_parent(parent, path=path)
+    return None
+
+
+def is_ours(item: pytest.Item) -> bool:
+    """Whether the item is a check of the suites."""
+    return item.getparent(SuiteDirectory) is not None
+
+
+# Parametrizing -----------------------------------------------------------------------------------
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a check once in each revision, and once for each tool if it asks for one."""
+    if metafunc.definition.getparent(SuiteModule) is None or "revision" not in metafunc.fixturenames:
+        return
+    rows = [catalogue.requirement(id) for id in _cited(metafunc.definition)]
+    per_tool = "tool" in metafunc.fixturenames
+    cases = []
+    for surface in metafunc.config.stash[SUBJECT].surfaces:
+        reason = _no_reason_to_run(surface, rows, per_tool=per_tool)
+        if reason:
+            values = (surface.revision, None) if per_tool else (surface.revision,)
+            cases.append(pytest.param(*values, id=surface.revision, marks=pytest.mark.skip(reason=reason)))
+        elif per_tool:
+            for index, tool in enumerate(surface.tools):
+                name = f"{surface.revision}-{named(tool.name) or index}"
+                cases.append(pytest.param(surface.revision, index, id=name))
+        else:
+            cases.append(pytest.param(surface.revision, id=surface.revision))
+    names = ("revision", "tool") if per_tool else ("revision",)
+    metafunc.parametrize(names, cases, indirect=True, scope="function")
+
+
+def _no_reason_to_run(surface: Surface, rows: list[catalogue.Requirement], *, per_tool: bool) -> str:
+    if surface.refused:
+        return f"the server does not speak {surface.revision}; it offered {surface.refused}"
+    if surface.dead:
+        return f"no conversation in {surface.revision}: see the blocked check"
+    if not any(row.holds_in(surface.revision) for row in rows):
+        return f"not a rule of {surface.revision}"
+    if per_tool and not surface.tools:
+        return "the server lists no tools"
+    return ""
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Give a check the fixtures it asks for; a user's autouse fixtures are for the user's tests."""
+    if isinstance(item, pytest.Function) and is_ours(item):
+        item.fixturenames = list(signature(item.function).parameters)
+
+
+def _cited(node: pytest.Item | Any) -> list[str]:
+    return [str(id) for mark in node.iter_markers("requirement") for id in mark.args]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the selected checks; refuse a check that cites a requirement the catalogue lacks."""
+    known = catalogue.all_requirements()
+    wrong = {(id, item.nodeid) for item in items if is_ours(item) for id in _cited(item) if id not in known}
+    if wrong:
+        raise pytest.UsageError(
+            *(f"{node}: no requirement {id!r} in the catalogue" for id, node in sorted(wrong))
+        )
+    patterns = selected(config)
+    if patterns:
+        kept = [item for item in items if _is_selected(item, patterns)]
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = kept
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Note whether checks of every suite are run, so that slow tools will be needed."""
+    run = {item.path.name for item in session.items if is_ours(item)}
+    session.config.stash[WHOLE] = run >= {path.name for path in SUITES.glob("test_*.py")}
+
+
+def _is_selected(item: pytest.Item, patterns: list[tuple[frozenset[str], str]]) -> bool:
+    if not is_ours(item) or isinstance(item, TroubleItem | MistakeItem):
+        return True
+    cited = set(_cited(item))
+    return any(cited & ids and (not tool or tool == tool_name(item)) for ids, tool in patterns)
+
+
+def tool_name(item: pytest.Item) -> str:
+    """The name of the tool an item is about; empty if it is about none."""
+    index = _params(item).get("tool")
+    return "" if index is None else item.config.stash[SUBJECT].surface(revision_of(item)).tools[index].name
+
+
+def revision_of(item: pytest.Item) -> str:
+    """The revision an item runs in."""
+    return (
+        item.revision
+        if isinstance(item, TroubleItem | MistakeItem)
+        else str(_params(item).get("revision", ""))
+    )
+
+
+def _params(item: pytest.Item) -> dict[str, Any]:
+    callspec = getattr(item, "callspec", None)
+    return callspec.params if callspec is not None else {}

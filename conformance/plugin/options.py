@@ -1,0 +1,326 @@
+"""The options of the plugin, as flags and as ini values, and what they mean."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from conformance.protocol import revisions
+from conformance.requirements import catalogue
+from conformance.requirements.checks import checked
+
+if TYPE_CHECKING:
+    from conformance.report.baseline import Baseline
+    from conformance.target.settings import Sample, Settings
+
+
+SELECTION = re.compile(r"[^,\s\[]+(?:\[[^\]]*\])?")
+TAKEN_BY = ("pytest-mcptest", "mcp-pytest")
+"""Distributions whose pytest plugins have an option ``--mcp-server`` and a fixture ``mcp_server``."""
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Register every flag and ini value."""
+    group = parser.getgroup("mcp conformance", "MCP conformance")
+    names = ["--mcp-conformance-server"] if is_taken() else ["--mcp-conformance-server", "--mcp-server"]
+    help_ = "run the conformance suites against this stdio server"
+    try:
+        group.addoption(*names, dest="mcp_conformance_server", metavar="COMMAND", help=help_)
+    except ValueError:  # another plugin was first
+        group.addoption(names[0], dest="mcp_conformance_server", metavar="COMMAND", help=help_)
+    parser.addini("mcp_server", f"{help_} (a command line, or a JSON array of its words)")
+    for name, metavar, help_, default in _VALUES:
+        group.addoption(
+            f"--mcp-{name}", dest=_dest(name), metavar=metavar, help=f"{help_} (default: {default})"
+        )
+        parser.addini(_dest(name), help_, default=None)
+    for name, metavar, help_ in _LISTS:
+        group.addoption(f"--mcp-{name}", dest=_dest(name), metavar=metavar, action="append", help=help_)
+        parser.addini(_ini(name), help_, type="linelist", default=[])
+    for name, help_ in _FLAGS:
+        group.addoption(f"--mcp-{name}", dest=_dest(name), action="store_true", default=None, help=help_)
+        parser.addini(_dest(name), help_, type="bool", default=False)
+
+
+_VALUES = (
+    ("revision", "REVISION", "latest, all, or revisions such as 2025-06-18,2025-11-25", "latest"),
+    ("timeout", "SECONDS", "how long an answer may take", "30"),
+    ("start-timeout", "SECONDS", "how long the answer to initialize may take", "30"),
+    ("cwd", "DIR", "the server's working directory", "a throwaway one"),
+    ("profile", "NAME", "how much is fuzzed: none, quick or thorough", "quick"),
+    ("seed", "NUMBER", "where the fuzzer's choices start", "0"),
+    ("max-line", "MEGABYTES", "how long a line may be that is read", "16"),
+    ("max-time", "SECONDS", "how long the checks may take, all together", "3600"),
+    ("max-tools", "NUMBER", "how many of the listed tools are tested, the first ones", "250"),
+    ("baseline", "FILE", "a file of known findings, which do not fail (mcp-conformance baseline)", "none"),
+    ("transcripts", "DIR", "where a fuzzed failure's conversation is written", ".mcp-conformance"),
+    ("failing-tool", "'NAME JSON'", "a tool call that fails inside the tool", "none"),
+    ("changing-tool", "'NAME JSON'", "a tool call that changes what is listed, or a resource", "none"),
+)
+_LISTS = (
+    (
+        "env",
+        "NAME[=VALUE]",
+        "an environment variable for the server; without a value, the one of that name here",
+    ),
+    (
+        "example",
+        "'NAME JSON'",
+        "a tool and valid arguments for it, to be tried first; does not release the tool (--mcp-call does)",
+    ),
+    ("call", "WHICH", "tools that may be called: readonly (the default), all, none, or names with * and ?"),
+    ("report", "FILE", "write a report: .json, .html, .md, .sarif, .svg (a badge), or badge.json"),
+    ("select", "ID", "only these requirements or families, e.g. tools.def or content.image.base64[my_tool]"),
+)
+_FLAGS = (
+    ("inherit-home", "let the server see your home and temporary directories instead of throwaway ones"),
+    ("strict", "a SHOULD that is broken fails"),
+    ("pedantic", "judge rules without a keyword (prose, example, json-rpc, derived) as if they had one"),
+)
+
+
+def told(name: str) -> tuple[str, str]:
+    """What stands for an option's value in a help text, and the help, as the command tells them."""
+    values = {value: (metavar, f"{help_} (default: {default})") for value, metavar, help_, default in _VALUES}
+    lists = {list_: (metavar, help_) for list_, metavar, help_ in _LISTS}
+    flags = {flag: ("", help_) for flag, help_ in _FLAGS}
+    metavar, help_ = (values | lists | flags)[name]
+    return metavar, help_.replace("--mcp-", "--")
+
+
+def _dest(name: str) -> str:
+    return f"mcp_{name.replace('-', '_')}"
+
+
+def _ini(name: str) -> str:
+    return "mcp_examples" if name == "example" else _dest(name)
+
+
+def is_taken() -> bool:
+    """Whether a plugin is installed that has taken our shorter names."""
+    return any(_is_installed(name) for name in TAKEN_BY)
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        metadata.distribution(name)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+# Reading -----------------------------------------------------------------------------------------
+
+
+def server_named(config: pytest.Config) -> bool:
+    """Whether this run has a server to check."""
+    return bool(config.getoption("mcp_conformance_server") or config.getini("mcp_server"))
+
+
+def value(config: pytest.Config, name: str) -> Any:
+    """An option's value: the flag if given, else the ini value."""
+    flag = config.getoption(_dest(name))
+    return flag if flag is not None else config.getini(_ini(name))
+
+
+def given(config: pytest.Config) -> dict[str, Any]:
+    """The options that were given, by name, as a report tells them; of environment variables the names."""
+    names = [name for name, *_ in (*_VALUES, *_LISTS, *_FLAGS) if name != "report"]
+    found = {name: value(config, name) for name in names if value(config, name)}
+    if "env" in found:
+        found["env"] = [text.partition("=")[0] for text in found["env"]]
+    return found
+
+
+def reports(config: pytest.Config) -> list[Path]:
+    """The files to write reports to; those of an ini value lie below the root directory."""
+    flags = config.getoption(_dest("report"))
+    return [Path(text) if flags else config.rootpath / text for text in value(config, "report")]
+
+
+def validate(config: pytest.Config) -> None:
+    """Read every option once.  Raises `pytest.UsageError` with one clear line for the first mistake."""
+    chosen = settings(config)
+    program = chosen.command[0]
+    if shutil.which(program, path=chosen.env.get("PATH")) is None and not _is_program(chosen, program):
+        what = f"no such program, or not executable: {program}"
+        raise pytest.UsageError(f"--mcp-server: {what} (mcp-conformance doctor -- COMMAND tells more)")
+    wanted_revisions(config)
+    selected(config)
+    baseline(config)
+
+
+def _is_program(chosen: Settings, program: str) -> bool:
+    return chosen.cwd is not None and (chosen.cwd / program).is_file()
+
+
+def settings(config: pytest.Config) -> Settings:
+    """How the server is to be run.  Raises `pytest.UsageError`."""
+    from conformance.target.settings import MOST_TOOLS, Settings  # noqa: PLC0415  (loads jsonschema: not before a server is named)
+
+    return Settings(
+        command=_command(config),
+        env=dict(_pair(text) for text in value(config, "env")),
+        cwd=_directory(config),
+        inherit_home=bool(value(config, "inherit-home")),
+        timeout=_amount(config, "timeout", 30.0),
+        start_timeout=_amount(config, "start-timeout", 30.0),
+        call=_callable(_words(value(config, "call"))),
+        failing_tool=_sample(config, "failing-tool"),
+        changing_tool=_sample(config, "changing-tool"),
+        samples=tuple(_sample_in(text, "example") for text in value(config, "example")),
+        transcripts=Path(value(config, "transcripts") or ".mcp-conformance"),
+        seed=_number(config, "seed", 0),
+        max_line=int(_amount(config, "max-line", 16.0) * 1_000_000),
+        max_time=_amount(config, "max-time", 3600.0),
+        most_tools=_number(config, "max-tools", MOST_TOOLS),
+        examples=_examples(config),
+    )
+
+
+def _command(config: pytest.Config) -> tuple[str, ...]:
+    text = config.getoption("mcp_conformance_server") or config.getini("mcp_server")
+    if text.lstrip().startswith("["):
+        words = _json(text, "--mcp-server")
+        if not words or not all(isinstance(word, str) for word in words):
+            raise pytest.UsageError("--mcp-server: a JSON array of words is expected")
+        return tuple(words)
+    try:
+        words = shlex.split(text, posix=os.name == "posix")
+    except ValueError as error:
+        raise pytest.UsageError(f"--mcp-server: {error} in {text!r}") from error
+    if not words:
+        raise pytest.UsageError("--mcp-server: a command is expected")
+    return tuple(word.strip('"') if os.name != "posix" else word for word in words)
+
+
+def _json(text: str, flag: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise pytest.UsageError(f"{flag}: not JSON: {error} in {text!r}") from error
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, content = text.partition("=")
+    if not name or (not equals and name not in os.environ):
+        raise pytest.UsageError(f"--mcp-env: NAME=VALUE, or the name of a variable set here, not {text!r}")
+    return name, content if equals else os.environ[name]
+
+
+def _directory(config: pytest.Config) -> Path | None:
+    text = value(config, "cwd")
+    if not text:
+        return None
+    path = Path(text) if config.getoption("mcp_cwd") else config.rootpath / text
+    if not path.is_dir():
+        raise pytest.UsageError(f"--mcp-cwd: no such directory: {text}")
+    return path.absolute()
+
+
+def _amount(config: pytest.Config, name: str, default: float) -> float:
+    text = value(config, name)
+    if not text:
+        return default
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds < float("inf"):
+        what = "megabytes" if name == "max-line" else "seconds"
+        raise pytest.UsageError(f"--mcp-{name}: a number of {what} above 0 is expected, not {text!r}")
+    return seconds
+
+
+def _number(config: pytest.Config, name: str, default: int) -> int:
+    text = str(value(config, name) or default)
+    if not text.isdecimal():
+        raise pytest.UsageError(f"--mcp-{name}: a number is expected, not {text!r}")
+    return int(text)
+
+
+def _examples(config: pytest.Config) -> int:
+    from conformance.target.settings import PROFILES  # noqa: PLC0415
+
+    name = value(config, "profile") or "quick"
+    if name not in PROFILES:
+        raise pytest.UsageError(f"--mcp-profile: {' or '.join(PROFILES)} is expected, not {name!r}")
+    return PROFILES[name]
+
+
+def _words(texts: list[str]) -> list[str]:
+    return [word for text in texts for word in text.replace(",", " ").split()]
+
+
+def _callable(words: list[str]) -> tuple[str, ...]:
+    """Names are added to the tools that say they are read-only, unless ``none`` is among them."""
+    return tuple(word for word in words if word != "none") if "none" in words else ("readonly", *words)
+
+
+def _sample(config: pytest.Config, name: str) -> Sample | None:
+    text = value(config, name)
+    return _sample_in(text, name) if text else None
+
+
+def _sample_in(text: str, name: str) -> Sample:
+    from conformance.target.settings import Sample  # noqa: PLC0415
+
+    tool, _, arguments = text.strip().partition(" ")
+    made = _json(arguments or "{}", f"--mcp-{name}")
+    if not isinstance(made, dict):
+        raise pytest.UsageError(f"--mcp-{name}: arguments are a JSON object, not {arguments!r}")
+    return Sample(tool, made)
+
+
+def wanted_revisions(config: pytest.Config) -> tuple[str, ...]:
+    """The revisions to test in, or ``("latest",)``.  Raises `pytest.UsageError`."""
+    words = tuple(_words([value(config, "revision") or "latest"]))
+    if words == ("all",):
+        return revisions.KNOWN
+    if words == ("latest",):
+        return words
+    for word in words:
+        if word not in revisions.KNOWN:
+            known = ", ".join(("latest", "all", *revisions.KNOWN))
+            raise pytest.UsageError(f"--mcp-revision: unknown revision {word!r}; known are {known}")
+    return tuple(dict.fromkeys(words))
+
+
+def baseline(config: pytest.Config) -> Baseline | None:
+    """The known findings, if a file of them is named.  Raises `pytest.UsageError`."""
+    text = value(config, "baseline")
+    if not text:
+        return None
+    from conformance.report.baseline import BadBaseline, read  # noqa: PLC0415
+
+    try:
+        return read(Path(text) if config.getoption("mcp_baseline") else config.rootpath / text, text)
+    except BadBaseline as error:
+        raise pytest.UsageError(f"--mcp-baseline: {error}") from None
+
+
+def selected(config: pytest.Config) -> list[tuple[frozenset[str], str]]:
+    """What ``--mcp-select`` names: sets of requirement ids, each with a tool's name or an empty string.
+
+    Raises `pytest.UsageError` for an id the catalogue lacks and for one that no check covers.
+    """
+    return [_selection(text) for given in value(config, "select") for text in SELECTION.findall(given)]
+
+
+def _selection(text: str) -> tuple[frozenset[str], str]:
+    pattern, bracket, tool = text.partition("[")
+    try:
+        ids = catalogue.select(pattern)
+    except catalogue.UnknownRequirement as error:
+        raise pytest.UsageError(f"--mcp-select: {error}") from error
+    if not any(id in checked() for id in ids):
+        raise pytest.UsageError(f"--mcp-select: no check covers {pattern!r} yet")
+    return ids, tool.removesuffix("]") if bracket else ""

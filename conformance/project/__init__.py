@@ -1,0 +1,1 @@
+"""What lies in a user's repository: servers, client configurations, CI."""

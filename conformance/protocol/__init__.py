@@ -1,0 +1,1 @@
+"""Facts of the protocol: messages, methods, revisions, schemas. No I/O."""

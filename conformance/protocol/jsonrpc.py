@@ -1,0 +1,308 @@
+"""Bytes to messages and back, by the letter of JSON-RPC: pure, and nothing the server wrote is lost."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final
+
+from conformance.protocol.text import shorten
+
+NOT_UTF_8 = "not UTF-8"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+DEEPEST = 400
+"""How deep a message is nested, at most, that is read as it is."""
+MOST_DIGITS = 4000
+MOST_LISTED = 10_000
+"""How many items of a list are read in one message."""
+NOT_JSON = {"NaN", "Infinity", "-Infinity"}
+TOO_DEEP = f"nested more than {DEEPEST} deep"
+REPEATED = "repeated member"
+TOO_MANY = f"items of a list beyond the first {MOST_LISTED}"
+TOO_LONG = f"a number of more than {MOST_DIGITS} digits"
+
+
+class Absent(Enum):
+    """The type of `ABSENT`: no member of that name, which is not the same as null."""
+
+    ABSENT = "absent"
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __repr__(self) -> str:
+        return "(absent)"
+
+
+ABSENT: Final = Absent.ABSENT
+
+
+class Kind(Enum):
+    """What a JSON value on the wire is, told by its members alone."""
+
+    REQUEST = "request"
+    NOTIFICATION = "notification"
+    RESULT = "result"
+    ERROR = "error"
+    BATCH = "batch"
+    OTHER = "other"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the conversation.
+
+    ``raw`` has no line end.  ``at`` is in seconds since the process was started.  ``message`` is the decoded
+    JSON, or `ABSENT` when the line is none, in which case ``fault`` says why.  ``oddities`` names what the
+    decoder saw that a JSON library usually hides: repeated members, NaN, lone surrogates.
+    """
+
+    sent: bool
+    raw: bytes
+    at: float = 0.0
+    message: Any = field(default=ABSENT, compare=False, repr=False)
+    fault: str = ""
+    oddities: tuple[str, ...] = ()
+
+    @classmethod
+    def received(cls, raw: bytes, at: float = 0.0) -> Line:
+        """Decode a line the server wrote; one that is not JSON becomes a line with a ``fault``."""
+        message, fault, oddities = decode(raw)
+        return cls(sent=False, raw=raw, at=at, message=message, fault=fault, oddities=oddities)
+
+    @property
+    def text(self) -> str:
+        """The line as text; bytes that are not UTF-8 are kept as escapes."""
+        return self.raw.decode("utf-8", "backslashreplace")
+
+    @property
+    def is_json(self) -> bool:
+        """Whether it is JSON by the letter, which knows no NaN and no infinity."""
+        return not self.fault and NOT_JSON.isdisjoint(self.oddities)
+
+    @property
+    def left_out(self) -> int:
+        """How many items of its list were too many to be read."""
+        return sum(int(one.partition(" ")[0]) for one in self.oddities if one.endswith(TOO_MANY))
+
+    def __repr__(self) -> str:
+        """Short, since pytest writes down what it finds in the frames of an exception."""
+        return f"<Line {'>' if self.sent else '<'} {shorten(self.text, 200)}>"
+
+    def parts(self) -> Iterator[Any]:
+        """The messages of the line: one, or those of a batch, or none."""
+        if isinstance(self.message, list):
+            yield from self.message
+        elif self.message is not ABSENT:
+            yield self.message
+
+
+def encode(message: Any) -> bytes:
+    """One message as a line without its line end: compact, and ASCII so that any reader can take it."""
+    return _ENCODER.encode(message).encode()
+
+
+_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def decode(raw: bytes) -> tuple[Any, str, tuple[str, ...]]:
+    """Decode a line into ``(message, fault, oddities)``; never raises.
+
+    ``message`` is `ABSENT` exactly when ``fault`` is not empty.
+    """
+    oddities: list[str] = []
+    if raw.startswith(BYTE_ORDER_MARK):
+        oddities.append("byte order mark")
+    try:
+        text = raw.removeprefix(BYTE_ORDER_MARK).removesuffix(b"\r").decode("utf-8")
+    except UnicodeDecodeError as error:
+        return ABSENT, f"{NOT_UTF_8}: {error.reason} at byte {error.start}", ()
+    try:
+        message = _read(text, oddities)
+    except json.JSONDecodeError as error:
+        return ABSENT, f"not JSON: {error.msg} at character {error.pos}", ()
+    return message, "", tuple(dict.fromkeys(oddities))
+
+
+def _read(text: str, oddities: list[str]) -> Any:
+    """The JSON value of a text; what lies too deep in it is left out, and what is too much of a list."""
+    if text.count(",") >= MOST_LISTED:
+        text = _first_listed(text, oddities)
+    try:
+        message = _ordinary(text, oddities)
+    except RecursionError:
+        message = _ordinary(_cut(text), oddities)
+        oddities.append(TOO_DEEP)
+    if text.count("[") + text.count("{") > DEEPEST and _is_deep(message):
+        message = _ordinary(_cut(text), oddities)
+        oddities.append(TOO_DEEP)
+    return message
+
+
+def _ordinary(text: str, oddities: list[str], parse_int: Callable[[str], Any] | None = None) -> Any:
+    try:
+        return json.loads(
+            text,
+            object_pairs_hook=lambda pairs: _members(pairs, oddities),
+            parse_constant=lambda name: _constant(name, oddities),
+            parse_int=parse_int,
+        )
+    except json.JSONDecodeError:
+        raise
+    except ValueError:  # a number with more digits than Python reads
+        oddities.append(TOO_LONG)
+        return _ordinary(text, oddities, parse_int=_integer)
+
+
+def _integer(digits: str) -> float:
+    """A whole number; one that no float holds is infinite, as 1e400 is."""
+    return int(digits) if len(digits) <= MOST_DIGITS else float(digits)
+
+
+def _is_deep(message: Any) -> bool:
+    level, depth = [message], 0
+    while level and depth <= DEEPEST:
+        inside = (
+            one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)
+        )
+        level = [one for some in inside for one in some if isinstance(one, dict | list)]
+        depth += 1
+    return depth > DEEPEST
+
+
+def _cut(text: str) -> str:
+    """A JSON text without what lies in the arrays and objects that are too deep."""
+    kept, depth, end = [], 0, 0
+    for found in _BRACKET.finditer(text):
+        if found[0] in "[{":
+            depth += 1
+            if depth == DEEPEST:
+                kept.append(text[end : found.end()])
+                end = len(text)
+        elif found[0] in "]}":
+            if depth == DEEPEST:
+                end = found.start()
+            depth -= 1
+    return "".join([*kept, text[end:]])
+
+
+def _first_listed(text: str, oddities: list[str]) -> str:
+    """A JSON text without the items of a list that are too many."""
+    kept, depth, end, items = [], 0, 0, 0
+    for found in _PIECE.finditer(text):
+        if found[0] == "," and depth == ITEMS and items:
+            items += 1
+            if items == MOST_LISTED + 1:
+                kept.append(text[end : found.start()])
+                end = len(text)
+        elif found[0] in "[{":
+            depth += 1
+            if depth == ITEMS:
+                before = text[max(0, found.start() - KEY_LENGTH) : found.start()]
+                items = int(found[0] == "[" and _LIST.search(before) is not None)
+        elif found[0] in "]}":
+            if depth == ITEMS and items > MOST_LISTED:
+                oddities.append(f"{items - MOST_LISTED} {TOO_MANY}")
+                end = found.start()
+            depth -= 1
+    return "".join([*kept, text[end:]])
+
+
+ITEMS, KEY_LENGTH = 3, 40
+"""How deep in an answer the items of a list lie, and how long the beginning of the list is at the most."""
+_LIST = re.compile(r'"(?:tools|prompts|resources|resourceTemplates)"\s*:\s*\Z')
+_PIECE = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{},]', re.DOTALL)
+_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
+
+
+def _members(pairs: list[tuple[str, Any]], oddities: list[str]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        oddities.append(REPEATED)
+    return members
+
+
+def _constant(name: str, oddities: list[str]) -> float:
+    oddities.append(name)
+    return math.nan if name == "NaN" else math.copysign(math.inf, -1 if name[0] == "-" else 1)
+
+
+def kind(message: Any) -> Kind:
+    """Tell a request from a notification, a result and an error, by JSON-RPC 2.0, sections 4 and 5."""
+    if isinstance(message, list):
+        return Kind.BATCH
+    if not isinstance(message, dict):
+        return Kind.OTHER
+    if "method" in message:
+        return Kind.REQUEST if "id" in message else Kind.NOTIFICATION
+    if "result" in message and message.get("error") is None:
+        return Kind.RESULT
+    return Kind.ERROR if "error" in message else Kind.OTHER
+
+
+MOST_PIECES = 200
+
+
+def is_message(value: Any) -> bool:
+    """Whether a JSON value says of itself that it is a message of JSON-RPC."""
+    return isinstance(value, dict) and "jsonrpc" in value
+
+
+def glued(line: Line) -> bool:
+    """Whether a line is several messages, one behind the other."""
+    text, messages = line.text.strip(), 0
+    while text:
+        value, end = _leading(text)
+        if not is_message(value):
+            return False
+        text, messages = text[end:].lstrip(), messages + 1
+    return messages > 1
+
+
+def torn(lines: Sequence[Line]) -> list[tuple[Line, ...]]:
+    """Each run of lines that is one message only when it is put together again."""
+    found: list[tuple[Line, ...]] = []
+    start = 0
+    while start < len(lines):
+        pieces = _torn(lines[start : start + MOST_PIECES])
+        found += [pieces] if pieces else []
+        start += max(1, len(pieces))
+    return found
+
+
+def _torn(lines: Sequence[Line]) -> tuple[Line, ...]:
+    if not lines[0].fault or not lines[0].raw.lstrip().startswith(b"{"):
+        return ()
+    text = "\n".join(line.text for line in lines)
+    blank = len(text) - len(text.lstrip())
+    value, end = _leading(text[blank:])
+    breaks = text.count("\n", 0, blank + end)
+    return tuple(lines[: breaks + 1]) if breaks and is_message(value) else ()
+
+
+def _leading(text: str) -> tuple[Any, int]:
+    """The JSON value that a text begins with, and where it ends; `ABSENT` if there is none."""
+    try:
+        return json.JSONDecoder(strict=False).raw_decode(text)
+    except (ValueError, RecursionError):
+        return ABSENT, 0
+
+
+def id_key(id: Any) -> tuple[str, str]:
+    """A dictionary key that holds ids apart by type, as JSON does: 1, "1", true and null all differ."""
+    return type(id).__name__, str(id) if type(id) is int else json.dumps(id, sort_keys=True, default=repr)
+
+
+def show(value: Any, limit: int = 200) -> str:
+    """A JSON value as one short line of text."""
+    if value is ABSENT:
+        return "nothing (the member is absent)"
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        text = repr(value)
+    return shorten(text.replace("\n", "\\n"), limit)

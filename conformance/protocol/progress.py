@@ -1,0 +1,57 @@
+"""Progress notifications, and the requests whose progress tokens they name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.protocol.jsonrpc import ABSENT, Kind, Line, id_key, kind
+from conformance.protocol.value import Value
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One progress notification.
+
+    ``request`` is the request that gave its token, None if there was none; ``late`` says that the answer to
+    it had come before.
+    """
+
+    notification: Value
+    request: Mapping[str, Any] | None
+    late: bool
+
+    @property
+    def token(self) -> tuple[str, str]:
+        """Its token, by type and value."""
+        found = self.notification.get("params", "progressToken")
+        return id_key(ABSENT if found is None else found.json)
+
+
+def progress_in(lines: Sequence[Line]) -> Iterator[Progress]:
+    """The progress notifications of a conversation, in order."""
+    requests: dict[tuple[str, str], Mapping[str, Any]] = {}
+    answered = set()
+    for line in lines:
+        for message in line.parts():
+            what = kind(message)
+            if line.sent and what is Kind.REQUEST:
+                token = token_of(message)
+                requests.update({} if token is ABSENT else {id_key(token): message})
+                answered.discard(id_key(message["id"]))
+            elif not line.sent and what in (Kind.RESULT, Kind.ERROR):
+                answered.add(id_key(message.get("id", ABSENT)))
+            elif (
+                not line.sent and what is Kind.NOTIFICATION and message["method"] == "notifications/progress"
+            ):
+                told = Value(message, "", (line,))
+                request = requests.get(Progress(told, None, late=False).token)
+                late = request is not None and id_key(request["id"]) in answered
+                yield Progress(told, request, late)
+
+
+def token_of(request: Any) -> Any:
+    """The progress token that a request gives, `ABSENT` if it gives none."""
+    token = Value(request).get("params", "_meta", "progressToken")
+    return ABSENT if token is None else token.json

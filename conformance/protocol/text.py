@@ -1,0 +1,30 @@
+"""Text for people: long texts cut, characters that a terminal obeys escaped."""
+
+from __future__ import annotations
+
+import re
+
+OBEYED = re.compile(r"(?<!\S)::(?=[A-Za-z])|##\[(?=[A-Za-z])")
+"""What can be a workflow command of GitHub's: ``::name`` at the beginning of a line, and any word may come to
+stand there; ``##[name`` anywhere."""
+
+
+def shorten(text: str, limit: int = 600) -> str:
+    """Cut the middle out of a long text, and escape what a terminal, or GitHub's runner, would obey.
+
+    The result has at most ``limit`` characters plus the words that say how much is left out, and escapes.
+    """
+    if len(text) > limit:
+        half = limit // 2
+        text = f"{text[:half]} [... {len(text) - 2 * half} more ...] {text[-half:]}"
+    shown = "".join(char if char.isprintable() or char == "\n" else _escape(char) for char in text)
+    return OBEYED.sub(lambda found: _escape(found[0][0]) + found[0][1:], shown)
+
+
+def named(name: str, limit: int = 60) -> str:
+    """A name that a server chose, as a part of one line."""
+    return shorten(name, limit).replace("\n", "\\n")
+
+
+def _escape(char: str) -> str:
+    return f"\\u{ord(char):04x}" if ord(char) <= 0xFFFF else f"\\U{ord(char):08x}"

@@ -1,0 +1,301 @@
+"""What has changed from one report to another: rules, tools, and what clients know of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from conformance.json_schema.compatibility import Effect, changes
+from conformance.protocol.jsonrpc import show
+from conformance.protocol.text import named
+from conformance.report.model import TESTED, Interface, OfferedTool, Report, Result, looks_at_all, told_once
+from conformance.requirements import catalogue
+from conformance.verdicts import ORDER, UNTESTED, Outcome
+
+BROKEN = (Outcome.KNOWN, Outcome.WARNED, Outcome.BLOCKED, Outcome.FAILED)
+"""The outcomes of a broken rule; what informs rests on no keyword, and is not told here."""
+NOT_TESTED = "not tested"
+BREAKING = {
+    "inputSchema": (Effect.NARROWS, Effect.REPLACES),
+    "outputSchema": (Effect.WIDENS, Effect.REPLACES),
+}
+"""What breaks clients: that less may be sent than before, or that more may come."""
+NAMES_SHOWN = 12
+REASON_SHOWN = 300
+
+
+@dataclass(frozen=True)
+class Place:
+    """A rule where it was judged: in a revision, with a tool or with none."""
+
+    requirement: str
+    tool: str
+    revision: str
+
+
+@dataclass(frozen=True)
+class RuleChange:
+    """A rule that fared otherwise, in these revisions; ``reason`` is what is wrong, or was."""
+
+    requirement: str
+    tool: str
+    revisions: tuple[str, ...]
+    was: str
+    now: str
+    reason: str = ""
+
+    def __str__(self) -> str:
+        about = f" ({named(self.tool)})" if self.tool else ""
+        told = f": {named(self.reason, REASON_SHOWN)}" if self.reason else ""
+        return (
+            f"{self.requirement}{about} in {', '.join(self.revisions)}: was {self.was}, now {self.now}{told}"
+        )
+
+
+@dataclass(frozen=True)
+class ToolChange:
+    """A change of what clients know of a tool, and whether it can break them."""
+
+    tool: str
+    text: str
+    breaking: bool = False
+
+    def __str__(self) -> str:
+        return f"{named(self.tool)}: {'BREAKING ' if self.breaking else ''}{self.text}"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What has changed from one report to the other.
+
+    ``unseen`` was broken and is not tested any more.  Rules that were tested nowhere before, or are tested
+    nowhere now, are named in ``newly_tested`` and ``no_longer_tested``.
+    """
+
+    broke: tuple[RuleChange, ...] = ()
+    fixed: tuple[RuleChange, ...] = ()
+    unseen: tuple[RuleChange, ...] = ()
+    newly_tested: tuple[str, ...] = ()
+    no_longer_tested: tuple[str, ...] = ()
+    tools: tuple[ToolChange, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def breaking(self) -> tuple[ToolChange, ...]:
+        """The changes that can break clients."""
+        return tuple(one for one in self.tools if one.breaking)
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether anything broke, a rule or what clients rely on."""
+        return bool(self.broke or self.breaking)
+
+
+def compared(old: Report, new: Report) -> Comparison:
+    """What has changed from ``old`` to ``new``."""
+    before, after = _Fared(old.results), _Fared(new.results)
+    worse = {place: one for place, one in after.broken.items() if place not in before.broken}
+    better = {place: one for place, one in before.broken.items() if place not in after.broken}
+    broke = _merged((place, before.word(place, one), str(one.outcome), one) for place, one in worse.items())
+    mended = _merged((place, str(one.outcome), after.word(place, one), one) for place, one in better.items())
+    return Comparison(
+        broke=broke,
+        fixed=tuple(replace(one, reason="") for one in mended if one.now != NOT_TESTED),
+        unseen=tuple(one for one in mended if one.now == NOT_TESTED),
+        newly_tested=_names(after.rules - before.rules),
+        no_longer_tested=_names(before.rules - after.rules),
+        tools=tuple(_tool_changes(old, new)),
+        notes=tuple(_notes(old, new)),
+    )
+
+
+# Rules -------------------------------------------------------------------------------------------
+
+
+class _Fared:
+    """How each rule fared in a run: where it was broken, and where it held."""
+
+    def __init__(self, results: Sequence[Result]):
+        found = sorted(told_once(results, *BROKEN), key=lambda one: ORDER.index(one.outcome))
+        self.broken = {Place(one.requirement, one.tool, one.revision): one for one in found}
+        self.held = {place for one in results for place in _held(one)}
+        self.passed = {_check(one) for one in results if _has_looked(one)}
+        self.passed -= {_check(one) for one in results if not _has_looked(one)}
+
+    @property
+    def rules(self) -> set[str]:
+        """The rules that were tested somewhere."""
+        return {place.requirement for place in (*self.broken, *self.held)}
+
+    def word(self, place: Place, found: Result) -> str:
+        """How a rule fared that is not broken here; ``found`` is what the other run found of it."""
+        return "kept" if place in self.held or _check(found) in self.passed else NOT_TESTED
+
+
+def _held(result: Result) -> Iterator[Place]:
+    """The rules that a check says are kept."""
+    if result.outcome in (Outcome.PASSED, Outcome.INFORMED):
+        rows = catalogue.all_requirements()
+        for id in result.requirements or (result.requirement,):
+            if id not in rows or rows[id].holds_in(result.revision):
+                yield Place(id, result.tool, result.revision)
+
+
+def _has_looked(result: Result) -> bool:
+    """Whether a check has seen all it looks at; the look at all messages tells all that it finds."""
+    return result.outcome is Outcome.PASSED or (looks_at_all(result) and result.outcome not in UNTESTED)
+
+
+def _check(result: Result) -> tuple[str, str, str]:
+    return result.check, result.revision, result.tool
+
+
+def _merged(fared: Iterable[tuple[Place, str, str, Result]]) -> tuple[RuleChange, ...]:
+    """Changes that differ in the revision alone are one."""
+    groups: dict[tuple[str, str, str, str], list[Result]] = {}
+    for place, was, now, result in fared:
+        groups.setdefault((place.requirement, place.tool, was, now), []).append(result)
+    return tuple(
+        RuleChange(id, tool, tuple(sorted({one.revision for one in found})), was, now, found[0].reason)
+        for (id, tool, was, now), found in sorted(groups.items())
+    )
+
+
+def _names(rules: set[str]) -> tuple[str, ...]:
+    return tuple(sorted(rules))
+
+
+# Tools -------------------------------------------------------------------------------------------
+
+
+def _tool_changes(old: Report, new: Report) -> Iterator[ToolChange]:
+    """What has changed in the tools, told once for all revisions in which it has."""
+    found: dict[ToolChange, None] = {}
+    for before, after in _pairs(old, new):
+        found |= dict.fromkeys(_between(before, after))
+    yield from sorted(found, key=lambda one: (one.tool, not one.breaking))
+
+
+def _pairs(old: Report, new: Report) -> Iterator[tuple[Interface, Interface]]:
+    """What was offered in each revision that both have tested, or for want of one in the newest of each."""
+    before, after = _tested(old), _tested(new)
+    both = [revision for revision in before if revision in after]
+    if both:
+        yield from ((before[revision], after[revision]) for revision in both)
+    elif before and after:
+        yield before[max(before)], after[max(after)]
+
+
+def _tested(report: Report) -> Mapping[str, Interface]:
+    return {one.revision: one for one in report.revisions if one.state == TESTED}
+
+
+def _between(old: Interface, new: Interface) -> Iterator[ToolChange]:
+    before, after = ({tool.name: tool for tool in one.tools} for one in (old, new))
+    for name in before.keys() - after.keys():
+        if not new.left_out:
+            yield ToolChange(name, "is gone", breaking=True)
+    for name in after.keys() - before.keys():
+        if not old.left_out:
+            yield ToolChange(name, "is new")
+    for name in before.keys() & after.keys():
+        yield from _redefined(before[name], after[name])
+
+
+def _redefined(old: OfferedTool, new: OfferedTool) -> Iterator[ToolChange]:
+    """How a tool is told to clients now; a definition that was not kept is not compared."""
+    before, after = old.definition, new.definition
+    if not before or not after:
+        if before or after:
+            yield ToolChange(old.name, "cannot be compared, as its definition is too long")
+        return
+    for member in ("title", "description"):
+        if before.get(member) != after.get(member):
+            yield ToolChange(old.name, f"`{member}` is otherwise: {show(after.get(member), REASON_SHOWN)}")
+    yield from _hints(old.name, before.get("annotations"), after.get("annotations"))
+    for member in BREAKING:
+        yield from _schema_changes(old.name, member, before.get(member), after.get(member))
+
+
+def _hints(tool: str, old: object, new: object) -> Iterator[ToolChange]:
+    before, after = (one if isinstance(one, dict) else {} for one in (old, new))
+    for hint in sorted(before.keys() | after.keys()):
+        was, now = before.get(hint), after.get(hint)
+        if was != now:
+            yield ToolChange(tool, f"`{named(hint)}` is {show(now)}, was {show(was)}")
+
+
+def _schema_changes(tool: str, member: str, old: object, new: object) -> Iterator[ToolChange]:
+    if old is not None and new is not None:
+        for change in changes(old, new):
+            yield ToolChange(tool, f"{member}: {named(str(change), 200)}", change.effect in BREAKING[member])
+    elif old is not None:
+        yield ToolChange(tool, f"{member} is gone", breaking=member == "outputSchema")
+    elif new is not None:
+        yield ToolChange(tool, f"{member} is new")
+
+
+# Telling -----------------------------------------------------------------------------------------
+
+
+def _notes(old: Report, new: Report) -> Iterator[str]:
+    """What makes the reports hard to compare, and what else is otherwise."""
+    if old.tool_version != new.tool_version:
+        yield f"the reports are of {old.tool_version} and {new.tool_version} of this tool, whose rules differ"
+    for place, report in (("first", old), ("second", new)):
+        if report.ended:
+            yield f"the run of the {place} report ended early: {report.ended}"
+    for name in sorted(old.options.keys() | new.options.keys()):
+        if (was := old.options.get(name)) != (now := new.options.get(name)):
+            yield f"the option {name} is {show(now)}, was {show(was)}"
+    before, after = _tested(old), _tested(new)
+    yield from (f"{revision} is not tested any more" for revision in before if revision not in after)
+    yield from (f"{revision} was not tested before" for revision in after if revision not in before)
+    for revision in sorted(before.keys() & after.keys()):
+        was, now = set(before[revision].offers), set(after[revision].offers)
+        yield from (f"{named(one)} is not offered any more in {revision}" for one in sorted(was - now))
+        yield from (f"{named(one)} is offered in {revision}" for one in sorted(now - was))
+
+
+def comparison_lines(old: Report, new: Report, comparison: Comparison) -> Iterator[str]:
+    """A comparison for people."""
+    yield f"from {_title(old)}"
+    yield f"to   {_title(new)}"
+    yield from comparison.notes
+    for title, found in (
+        ("broke", comparison.broke),
+        ("fixed", comparison.fixed),
+        ("was broken, and is not tested any more", comparison.unseen),
+        ("tools", comparison.tools),
+    ):
+        if found:
+            yield f"\n{title}"
+            yield from (f"  {one}" for one in found)
+    for title, rules in (
+        ("tested now", comparison.newly_tested),
+        ("not tested any more", comparison.no_longer_tested),
+    ):
+        if rules:
+            more = f" and {len(rules) - NAMES_SHOWN} more" if len(rules) > NAMES_SHOWN else ""
+            yield f"\n{title}: {', '.join(rules[:NAMES_SHOWN])}{more}"
+    yield f"\n{_verdict(comparison)}"
+
+
+def _title(report: Report) -> str:
+    version = f" {named(report.version)}" if report.version else ""
+    return f"{named(report.server)}{version}, {report.started}: {report.verdict}"
+
+
+def _verdict(comparison: Comparison) -> str:
+    """The comparison in one sentence."""
+    told = [
+        f"{_many(len({one.requirement for one in comparison.broke}), 'rule')} broke",
+        f"{len({one.requirement for one in comparison.fixed})} fixed",
+    ]
+    if comparison.breaking:
+        told.append(f"{_many(len(comparison.breaking), 'change')} that can break clients")
+    return ", ".join(told)
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

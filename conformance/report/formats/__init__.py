@@ -1,0 +1,1 @@
+"""One module for each format of a report: a function from `Report` to text."""

@@ -1,0 +1,306 @@
+"""A report as one HTML file: it needs no network, and obeys nothing that a server wrote."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from html import escape
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from conformance.protocol.text import shorten
+from conformance.report.model import FINDINGS, Interface, Report, Result, alike, grouped
+from conformance.requirements.catalogue import families
+from conformance.verdicts import ORDER, Outcome
+
+ASSETS = Path(__file__).parents[1] / "assets"
+LONGEST = 10_000
+NAMES_SHOWN, CASES_SHOWN = 40, 10
+LISTED = (*FINDINGS, Outcome.CRASHED)
+STATES = {"tested": "tested", "refused": "not spoken", "dead": "no conversation"}
+
+
+def render(report: Report) -> str:
+    """The page."""
+    script = _asset("report.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    parts = [
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="referrer" content="no-referrer">',
+        f"<title>{text(report.server)}: {report.status} · MCP conformance</title>",
+        f"<style>\n{_asset('report.css')}</style>\n</head>\n<body>",
+        *_header(report),
+        "<main>",
+        *_filters(report),
+        *_findings(report),
+        *_rules(report),
+        *_run(report),
+        "</main>",
+        f"<footer>pytest-mcp-conformance {text(report.tool_version)}</footer>",
+        f"<script>{script}</script>\n</body>\n</html>\n",
+    ]
+    return "\n".join(parts)
+
+
+@cache
+def _asset(name: str) -> str:
+    return (ASSETS / name).read_text(encoding="utf-8")
+
+
+def text(words: str, limit: int = LONGEST) -> str:
+    """Words that somebody else chose, as a part of the page; nothing in them is obeyed."""
+    return escape(shorten(words, limit))
+
+
+def _code(words: str) -> str:
+    return f"<code>{text(words)}</code>"
+
+
+def _link(url: str, words: str) -> str:
+    return f'<a href="{text(url)}">{words}</a>' if url.startswith("https://") else words
+
+
+def _tag(outcome: str, words: str) -> str:
+    return f'<span class="tag {text(outcome)}">{words}</span>'
+
+
+def _chips(words: Iterable[str]) -> str:
+    known = list(dict.fromkeys(words))
+    shown = [f'<span class="chip">{text(one)}</span>' for one in known[:NAMES_SHOWN]]
+    more = f'<span class="soft">and {len(known) - NAMES_SHOWN} more</span>'
+    return " ".join([*shown, *([more] if len(known) > NAMES_SHOWN else [])])
+
+
+def _terms(rows: Iterable[tuple[str, str]]) -> str:
+    told = "".join(f"<dt>{name}</dt><dd{_class(name)}>{shown}</dd>" for name, shown in rows if shown)
+    return f"<dl>{told}</dl>" if told else ""
+
+
+def _class(name: str) -> str:
+    return f' class="{name}"' if name in ("expected", "got") else ""
+
+
+# The head ----------------------------------------------------------------------------------------
+
+
+def _header(report: Report) -> Iterator[str]:
+    yield '<header><div>\n<p class="kind">MCP conformance report</p>'
+    yield f'<h1>{text(report.server)} <span class="version">{text(report.version)}</span></h1>'
+    yield f'<p class="verdict {report.status}">{text(report.headline)}</p>'
+    yield f'<p class="facts">{_facts(report)}</p>'
+    total = max(1, len(report.results))
+    parts = [
+        f'<span class="{outcome}" style="flex:{number / total:.4f}" title="{number} {outcome}"></span>'
+        for outcome, number in report.counts.items()
+    ]
+    yield f'<div class="bar" aria-hidden="true">{"".join(parts)}</div>'
+    counts = [f'<li class="{one}"><b>{number:,}</b>{one}</li>' for one, number in report.counts.items()]
+    yield f'<ul class="counts">{"".join(counts)}</ul>\n</div></header>'
+
+
+def _facts(report: Report) -> str:
+    revisions = ", ".join(one.revision for one in report.revisions if one.state == "tested")
+    began = report.started.replace("T", " ").replace("+00:00", " UTC")
+    words = [f"revision {revisions}" if revisions else "", began, f"{report.seconds:,.1f} s"]
+    return " · ".join(text(one) for one in words if one)
+
+
+def _filters(report: Report) -> Iterator[str]:
+    if report.ended:
+        yield f'<p class="banner">{_ended(report)}</p>'
+    if not report.results:
+        return
+    yield '<form class="filters" hidden aria-label="Filter what is shown">'
+    for outcome in report.counts:
+        yield (
+            f'<button type="button" class="{outcome}" data-shows="{outcome}" aria-pressed="true">'
+            f"{outcome}</button>"
+        )
+    yield _select("chapter", "all chapters", {name: families()[name].title for name in report.chapters})
+    revisions = sorted({one.revision for one in report.results})
+    yield _select("revision", "all revisions", {one: one for one in revisions})
+    yield '<input type="search" name="words" placeholder="Search" aria-label="Words to look for">\n</form>'
+
+
+def _ended(report: Report) -> str:
+    """That the run ended early, and which chapters lack how many checks."""
+    chapters = [f"{families()[name].title} ({number})" for name, number in report.not_run.items()]
+    lacking = f". Checks that did not run: {', '.join(map(text, chapters))}" if chapters else ""
+    return f"The run ended before all checks had run: {text(report.ended)}{lacking}"
+
+
+def _select(name: str, every: str, choices: Mapping[str, str]) -> str:
+    options = "".join(f'<option value="{text(one)}">{text(words)}</option>' for one, words in choices.items())
+    return f'<select name="{name}" aria-label="{name}"><option value="">{every}</option>{options}</select>'
+
+
+# Findings ----------------------------------------------------------------------------------------
+
+
+def _findings(report: Report) -> Iterator[str]:
+    groups = list(grouped(report.judged, *LISTED))
+    yield "<h2>Findings</h2>"
+    empty = "Nothing that was tested broke a rule." if report.status == "passed" else "There are none."
+    hidden = " hidden" if groups else ""
+    yield f'<p class="soft none"{hidden}>{"None of them fits the filter." if groups else empty}</p>'
+    for group in groups:
+        yield from _finding(group)
+
+
+def anchor(first: Result) -> str:
+    """Where the page tells the findings of an outcome and requirement: what a link has behind ``#``."""
+    return text(f"{first.outcome}-{first.requirement}")
+
+
+def _marks(group: Sequence[Result]) -> str:
+    """What the filters look at."""
+    first, revisions = group[0], " ".join(sorted({one.revision for one in group}))
+    return (
+        f'data-outcome="{first.outcome}" data-chapter="{text(first.family)}"'
+        f' data-revisions="{text(revisions)}"'
+    )
+
+
+def _finding(group: Sequence[Result]) -> Iterator[str]:
+    first, cases = group[0], alike(group)
+    yield f'<article id="{anchor(first)}" class="{first.outcome}" {_marks(group)}>'
+    yield f"<header>{_tag(first.outcome, first.outcome)}<h3>{text(first.requirement)}</h3>"
+    yield f'<span class="soft">{text(first.level)} · {text(first.basis)}</span></header>'
+    yield f"<p>{_prose(first.says)} {_link(first.spec, 'Specification')}</p>"
+    for case in cases[:CASES_SHOWN]:
+        yield from _case(case)
+    if len(cases) > CASES_SHOWN:
+        yield f'<p class="soft">and {len(cases) - CASES_SHOWN} more</p>'
+    yield "</article>"
+
+
+def _prose(words: str) -> str:
+    """A sentence of the catalogue, whose backticks are code."""
+    parts = text(words).split("`")
+    return "".join(f"<code>{part}</code>" if number % 2 else part for number, part in enumerate(parts))
+
+
+def _case(case: Sequence[Result]) -> Iterator[str]:
+    first = case[0]
+    known = f"every server built on the {first.known} does this" if first.known else ""
+    yield '<div class="case">'
+    yield f'<div class="where">{_chips(f"{one.revision} {one.tool}".strip() for one in case)}</div>'
+    yield _terms(
+        [
+            ("expected", text(first.expected)),
+            ("got", text(first.got or first.reason)),
+            ("known", text(known)),
+            ("excused", text(first.baseline)),
+        ]
+    )
+    if first.wire:
+        lines = "".join(_wire(line) for line in first.wire)
+        yield f'<details><summary>on the wire</summary><pre class="wire">{lines}</pre></details>'
+    yield from _folded("stderr", first.stderr)
+    yield from _folded("transcripts, for mcp-conformance replay", "\n".join(first.transcripts))
+    yield from _folded("see it again", first.again, "again")
+    yield "</div>"
+
+
+def _wire(line: str) -> str:
+    return f'<span class="{"sent" if line.startswith(">") else "received"}">{text(line)}</span>'
+
+
+def _folded(title: str, words: str, kind: str = "") -> Iterator[str]:
+    if words:
+        yield f'<details><summary>{title}</summary><pre class="{kind}">{text(words)}</pre></details>'
+
+
+# All rules ---------------------------------------------------------------------------------------
+
+
+def _rules(report: Report) -> Iterator[str]:
+    if report.results:
+        yield "<h2>All rules, by chapter</h2>"
+    for family, results in groupby(report.results, lambda one: one.family):
+        yield from _chapter(families()[family].title, list(results), report.chapters[family])
+
+
+def _chapter(title: str, results: Sequence[Result], counts: Mapping[Outcome, int]) -> Iterator[str]:
+    numbers = "".join(_tag(one, f"{number} {one}") for one, number in counts.items())
+    yield f'<details class="fold"><summary><span class="title">{text(title)}</span>'
+    yield f'<span class="numbers">{numbers}</span></summary>\n<div class="scroll"><table>'
+    for _, rule in groupby(results, lambda one: one.requirement):
+        yield from _rule(list(rule))
+    yield "</table></div></details>"
+
+
+def _rule(results: Sequence[Result]) -> Iterator[str]:
+    """A row for each outcome of a rule."""
+    for outcome in reversed(ORDER):
+        same = [one for one in results if one.outcome is outcome]
+        if same:
+            yield _row(outcome, same)
+
+
+def _row(outcome: Outcome, same: Sequence[Result]) -> str:
+    first = same[0]
+    times = f" ({len(same)})" if len(same) > 1 else ""
+    reasons = Counter(one.reason for one in same if one.reason and outcome is Outcome.SKIPPED)
+    why = "".join(f'<span class="reason">{text(one)}</span>' for one in list(reasons)[:3])
+    return (
+        f"<tr {_marks(same)}><td>{_tag(outcome, f'{outcome}{times}')}</td>"
+        f'<td class="rule">{_link(first.spec, _code(first.requirement))}<br>'
+        f'<span class="soft">{text(first.level)} · {text(first.basis)}</span></td>'
+        f'<td class="says">{_prose(first.says)}{why}</td></tr>'
+    )
+
+
+# How it was run ----------------------------------------------------------------------------------
+
+
+def _run(report: Report) -> Iterator[str]:
+    yield '<div class="run"><h2>How it was run</h2>\n<section>'
+    known = [
+        f"Not this server's alone: every server built on the {text(sdk)} breaks {_chips(rules)}"
+        for sdk, rules in report.known.items()
+    ]
+    notices = [text(one) for one in report.notices]
+    yield _terms(
+        [
+            ("command", _code(shlex.join(report.command))),
+            ("options", _chips(_option(name, given) for name, given in report.options.items())),
+            *((text(one.revision), _interface(one)) for one in report.revisions),
+            ("not called", _chips(report.not_called)),
+            ("notices", _items(notices)),
+            ("baseline", _items(text(one) for one in report.outdated)),
+            ("known", _items(known)),
+        ]
+    )
+    yield "</section></div>"
+
+
+def _option(name: str, given: Any) -> str:
+    if given is True:
+        return f"--{name}"
+    words = given if isinstance(given, list) else [given]
+    return f"--{name} {' '.join(one if isinstance(one, str) else json.dumps(one) for one in words)}"
+
+
+def _items(words: Iterable[str]) -> str:
+    items = "".join(f"<li>{one}</li>" for one in words)
+    return f"<ul>{items}</ul>" if items else ""
+
+
+def _interface(one: Interface) -> str:
+    if one.state != "tested":
+        answered = f": {text(one.answered)}" if one.answered else ""
+        return f"{STATES.get(one.state, text(one.state))}{answered}"
+    names = [f"tools ({len(one.tools)})" if name == "tools" else name for name in one.offers]
+    found = " as found; the server does not tell" if one.found else ""
+    noise = f" {one.noise} lines on stdout were no JSON" if one.noise else ""
+    return f'{_chips(names) or "offers nothing"}<span class="soft">{found}{noise}</span>'

@@ -1,0 +1,119 @@
+"""A report as SARIF 2.1.0, which GitHub code scanning and editors read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import quote
+
+from conformance.protocol.text import named, shorten
+from conformance.report.model import Report, Result
+from conformance.verdicts import Outcome
+
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+TOOL = "pytest-mcp-conformance"
+LEVELS = {
+    Outcome.FAILED: "error",
+    Outcome.BLOCKED: "error",
+    Outcome.WARNED: "warning",
+    Outcome.KNOWN: "warning",
+    Outcome.INFORMED: "note",
+}
+"""SARIF's level for each outcome that says something against the server."""
+LONGEST = 4000
+NO_FILE = "mcp-server"
+"""The place of findings about a server that no file of the project is known for."""
+
+
+def render(report: Report) -> str:
+    """The findings as SARIF."""
+    found = [one for one in report.judged if one.outcome in LEVELS]
+    rules = {one.requirement: one for one in found}
+    places = {id: place for place, id in enumerate(rules)}
+    run = {
+        "tool": {"driver": _driver(report, rules.values())},
+        "invocations": [_invocation(report)],
+        "columnKind": "unicodeCodePoints",
+        "results": [_result(one, report, places[one.requirement]) for one in found],
+    }
+    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
+
+
+def _driver(report: Report, rules: Iterable[Result]) -> dict[str, Any]:
+    return {"name": TOOL, "version": report.tool_version, "rules": [_rule(one) for one in rules]}
+
+
+def _rule(one: Result) -> dict[str, Any]:
+    return {
+        "id": one.requirement,
+        "shortDescription": {"text": one.says},
+        "helpUri": one.spec,
+        "help": {"text": f"{one.says} See {one.spec} and: mcp-conformance explain {one.requirement}"},
+        "defaultConfiguration": {"level": LEVELS[one.outcome]},
+        "properties": {"tags": ["mcp", one.family, one.level, one.basis]},
+    }
+
+
+def _invocation(report: Report) -> dict[str, Any]:
+    done = report.status != "crashed" and not report.ended
+    told = [f"not finished: {report.ended}"] if report.ended else []
+    told += [f"{number} checks of {name} did not run" for name, number in report.not_run.items()]
+    told += [f"baseline: {text}" for text in report.outdated]
+    notes = [
+        {"level": "note", "message": {"text": shorten(text, LONGEST)}} for text in (*told, *report.notices)
+    ]
+    return {
+        "commandLine": named(shlex.join(["mcp-conformance", "run", "--", *report.command]), LONGEST),
+        "startTimeUtc": report.started.replace("+00:00", "Z"),
+        "executionSuccessful": done,
+        "toolExecutionNotifications": notes,
+    }
+
+
+def _result(one: Result, report: Report, place: int) -> dict[str, Any]:
+    told = {"revision": one.revision, "node": one.node, "again": one.again, "known": one.known}
+    known = {"kind": "external", "justification": shorten(one.baseline, LONGEST)}
+    suppressed = {"suppressions": [known]} if one.outcome is Outcome.KNOWN else {}
+    return suppressed | {
+        "ruleId": one.requirement,
+        "ruleIndex": place,
+        "level": LEVELS[one.outcome],
+        "message": {"text": _message(one)},
+        "locations": [_location(one, report)],
+        "partialFingerprints": {"mcpConformance/v1": _fingerprint(one)},
+        "properties": {name: shorten(text, LONGEST) for name, text in told.items() if text},
+    }
+
+
+def _message(one: Result) -> str:
+    about = f" (tool {named(one.tool)})" if one.tool else ""
+    expected = f"\nexpected: {one.expected}" if one.expected else ""
+    wire = "".join(f"\n{line}" for line in one.wire)
+    stderr = f"\nstderr: {one.stderr}" if one.stderr else ""
+    return shorten(f"{one.says}{about}{expected}\ngot: {one.got or one.reason}{wire}{stderr}", LONGEST)
+
+
+def _location(one: Result, report: Report) -> dict[str, Any]:
+    name = named(one.tool or report.server)
+    return {
+        "physicalLocation": {
+            "artifactLocation": {"uri": _uri(report.source), "uriBaseId": "%SRCROOT%"},
+            "region": {"startLine": 1},
+        },
+        "logicalLocations": [
+            {"name": name, "fullyQualifiedName": f"{named(report.server)}/{name}", "kind": "function"}
+        ],
+    }
+
+
+def _uri(source: str) -> str:
+    return quote(source.replace("\\", "/")) if source else NO_FILE
+
+
+def _fingerprint(one: Result) -> str:
+    """What tells a finding from others, in every run."""
+    facts = json.dumps([one.requirement, one.revision, one.tool, one.check])
+    return hashlib.sha256(facts.encode()).hexdigest()[:32]

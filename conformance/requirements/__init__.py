@@ -1,0 +1,1 @@
+"""The catalogue of requirements, and the checks that cite them."""

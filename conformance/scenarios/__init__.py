@@ -1,0 +1,1 @@
+"""What is done to a server once, and judged by several checks; named like the suites that use it."""

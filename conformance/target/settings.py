@@ -1,0 +1,88 @@
+"""How to run the server under test, and what may be done to it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from conformance.client.tool_call import Tool
+from conformance.transport.process import MAX_LINE, OnWait, Process
+from conformance.transport.sandbox import Sandbox, importable, rooted, without_secrets
+
+PROFILES = {"none": 0, "quick": 50, "thorough": 500}
+"""How many values Hypothesis makes for whatever is fuzzed, in each profile; with 0, nothing is fuzzed."""
+
+
+MOST_TOOLS = 250
+"""How many tools are tested, by default."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A tool call the user vouches for: the tool's name and its arguments."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the user wants the subject run.
+
+    ``command`` is the program and its words, ``timeout`` and ``start_timeout`` are in seconds.  ``call``
+    holds ``readonly``, ``all``, or patterns of tool names that may be called; nothing if it is empty.
+    ``samples`` are arguments the user vouches for; they release no tool.  Of the tools that are listed the
+    first ``most_tools`` are tested.  A line has ``max_line`` bytes at the most to be read, and all checks
+    have ``max_time`` seconds.
+    Without a ``cwd`` the server works in the ``sandbox``, where its home is too unless ``inherit_home``;
+    without a ``sandbox`` it works here.  Paths in the command start from ``here``.  While an answer is waited
+    for, ``on_wait`` is told so.
+    """
+
+    command: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    cwd: Path | None = None
+    inherit_home: bool = False
+    sandbox: Sandbox | None = None
+    timeout: float = 30.0
+    start_timeout: float = 30.0
+    call: tuple[str, ...] = ("readonly",)
+    failing_tool: Sample | None = None
+    changing_tool: Sample | None = None
+    samples: tuple[Sample, ...] = ()
+    transcripts: Path = Path(".mcp-conformance")
+    seed: int = 0
+    examples: int = 50
+    most_tools: int = MOST_TOOLS
+    max_line: int = MAX_LINE
+    max_time: float = 3600.0
+    here: Path = field(default_factory=Path.cwd)
+    on_wait: OnWait | None = None
+
+    def may_call(self, tool: Tool) -> bool:
+        """Whether the user lets this tool run (``--mcp-call``)."""
+        return any(
+            pattern == "all" or (pattern == "readonly" and tool.read_only) or fnmatchcase(tool.name, pattern)
+            for pattern in self.call
+        )
+
+    def vouched(self, tool: str) -> list[dict[str, Any]]:
+        """The arguments the user vouches for, for the tool of that name (``--mcp-example``)."""
+        return [dict(sample.arguments) for sample in self.samples if sample.tool == tool]
+
+    def start(self) -> Process:
+        """Start one process of the subject.  Raises `conformance.process.CannotStart`."""
+        environment = without_secrets(os.environ)
+        command, cwd = self.command, self.cwd
+        if self.sandbox is not None:
+            environment |= {} if self.inherit_home else self.sandbox.variables()
+            if cwd is None:
+                cwd = self.sandbox.work
+                command = rooted(command, self.here)
+                environment |= importable(command, self.here, environment)
+        environment |= self.env
+        return Process(command, env=environment, cwd=cwd, max_line=self.max_line, on_wait=self.on_wait)

@@ -1,0 +1,1 @@
+"""One server process: pipes, process tree, sandbox."""

@@ -1,0 +1,388 @@
+"""One child process on three pipes, read and written by threads of which nobody else needs to know."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import IO, Final
+
+from conformance.transport.process_tree import POSIX, Tree
+
+MAX_LINE = 16_000_000
+MAX_QUEUED = 4_000_000
+HEAD = 4096
+"""How much is kept of a line that is too long."""
+STDERR = 1
+"""Which of the threads reads stderr."""
+STDERR_KEPT = 64 * 1024
+CHUNK = 64 * 1024
+GRACE = 2.0
+"""Seconds for each step of ending a process."""
+AT_ONCE = 512
+"""The bytes that a pipe takes whole wherever it takes any: POSIX's least PIPE_BUF."""
+
+
+OnWait = Callable[[float, float], None]
+"""Is told for how long something has been waited for, and for how long it will be: in seconds."""
+
+
+class CannotStart(Exception):  # noqa: N818
+    """The command could not be started at all: it does not exist, or the system refused it."""
+
+
+class End(Enum):
+    """The type of `EOF`: the server's stdout is closed and everything it wrote has been read."""
+
+    EOF = "eof"
+
+
+EOF: Final = End.EOF
+
+
+@dataclass(frozen=True)
+class Overlong:
+    """A part of a line that has more bytes than are read.
+
+    ``head`` is how the line begins, empty if that was told already; ``size`` is how many bytes the part has,
+    and ``is_last`` says that the line ends with it.
+    """
+
+    head: bytes
+    size: int
+    is_last: bool = False
+
+
+class Process:
+    """A running child, its stdout as lines, its stderr drained, its stdin never blocking us.
+
+    `stop` ends everything it started too (`conformance.tree`).
+
+    Raises `CannotStart` when there is nothing to run.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        max_line: int = MAX_LINE,
+        on_wait: OnWait | None = None,
+    ):
+        self.on_wait = on_wait
+        self.command = tuple(command)
+        self.started = time.monotonic()
+        self._tree = _start(self.command, env, cwd)
+        self._child = self._tree.child
+        self._lines = _Queue()
+        self._chunk: list[bytes | Overlong] = []
+        self.max_line = max_line
+        self._splitter = Splitter(self._chunk.append, max_line)
+        self._writes = _Queue()
+        self._stderr: deque[bytes] = deque()
+        self._stderr_bytes = 0
+        self._wake = _Wake()
+        self._stopped = False
+        self._ending: threading.Thread | None = None
+        pumps = (self._pump_stdout, self._pump_stderr, self._pump_stdin)
+        self._threads = [threading.Thread(target=pump, daemon=True) for pump in pumps]
+        for thread in self._threads:
+            thread.start()
+
+    # What a conversation needs
+
+    def write(self, data: bytes) -> None:
+        """Hand bytes to the child's stdin, in order; what it does not take at once goes in the background."""
+        if not self._written_at_once(data):
+            self._writes.put(data)
+
+    def _written_at_once(self, data: bytes) -> bool:
+        pipe = self._child.stdin
+        assert pipe is not None
+        if len(data) > AT_ONCE or not self._writes.is_awaited or not _has_room(pipe.fileno()):
+            return False
+        try:
+            os.write(pipe.fileno(), data)
+        except OSError:
+            return False
+        return True
+
+    def read(self, timeout: float) -> tuple[float, bytes | Overlong | End] | None:
+        """The next line of stdout with the second it came, `EOF` at the end, None if nothing came in time."""
+        return self._lines.get(timeout)
+
+    def close_stdin(self) -> None:
+        """Close the child's stdin once what was handed to `write` is out."""
+        self._writes.put(EOF)
+
+    @property
+    def unended(self) -> bytes:
+        """What the child has written since its last line end."""
+        return self._splitter.unended
+
+    @property
+    def age(self) -> float:
+        """Seconds since the child was started."""
+        return time.monotonic() - self.started
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit status; None while the child runs; negative, minus the signal that ended it."""
+        return self._tree.exit_code
+
+    def wait(self, timeout: float) -> int | None:
+        """Wait for the child to exit and its last words to arrive; its exit status, None if it still runs."""
+        status = self._tree.wait(timeout)
+        if status is not None:
+            self._threads[STDERR].join(timeout)
+        return status
+
+    @property
+    def stderr(self) -> str:
+        """The last `STDERR_KEPT` bytes of what the child wrote to stderr."""
+        return b"".join(self._stderr).decode("utf-8", "backslashreplace")
+
+    # The end
+
+    def dismiss(self, grace: float = GRACE) -> None:
+        """Begin to `stop` the child, in the background; `stop` waits until that is done."""
+        if not self._stopped and self._ending is None:
+            self._ending = threading.Thread(target=self._stop, args=(grace,))
+            self._ending.start()
+
+    def stop(self, grace: float = GRACE) -> None:
+        """End the child and everything it started: close stdin, then SIGTERM, then SIGKILL to the group.
+
+        Each step is given ``grace`` seconds.  When this returns, no thread and no pipe is left.
+        """
+        if self._ending is not None:
+            self._ending.join()
+        self._stop(grace)
+
+    def _stop(self, grace: float) -> None:
+        if self._stopped:
+            return
+        self._stopped = True
+        self._lines.discard()
+        self.close_stdin()
+        try:
+            if self.wait(grace) is None:
+                self._tree.terminate()
+                self.wait(grace)
+            elif grace and self._threads[STDERR].is_alive():  # somebody else holds the pipe
+                self._tree.note_outlived()
+        finally:
+            self._tree.kill()
+            self._wake.set()
+            self._writes.discard()
+            for thread in self._threads:
+                thread.join()
+            for pipe in (self._child.stdin, self._child.stdout, self._child.stderr):
+                _close(pipe)
+            self._splitter.forget()
+            self._wake.close()
+
+    # The pumps
+
+    def _pump_stdout(self) -> None:
+        self._drain(self._child.stdout, self._keep_lines)
+        self._splitter.finish()
+        self._lines.put(*self._chunk, EOF, at=self.age)
+
+    def _keep_lines(self, chunk: bytes) -> None:
+        self._splitter.feed(chunk)
+        self._lines.put(*self._chunk, at=self.age)
+        self._chunk.clear()
+
+    def _pump_stderr(self) -> None:
+        self._drain(self._child.stderr, self._keep_stderr)
+
+    def _keep_stderr(self, chunk: bytes) -> None:
+        self._stderr.append(chunk)
+        self._stderr_bytes += len(chunk)
+        while self._stderr_bytes - len(self._stderr[0]) >= STDERR_KEPT:
+            self._stderr_bytes -= len(self._stderr.popleft())
+
+    def _drain(self, pipe: IO[bytes] | None, take: Callable[[bytes], None]) -> None:
+        assert pipe is not None
+        with contextlib.suppress(OSError):
+            while self._wake.wait_readable(pipe.fileno()):
+                chunk = os.read(pipe.fileno(), CHUNK)
+                if not chunk:
+                    return
+                take(chunk)
+
+    def _pump_stdin(self) -> None:
+        pipe = self._child.stdin
+        assert pipe is not None
+        with contextlib.suppress(OSError):
+            while (item := self._writes.get(None)) is not None:
+                _, data = item
+                if not isinstance(data, bytes):
+                    break
+                view = memoryview(data)
+                while view and self._wake.wait_writable(pipe.fileno()):
+                    view = view[os.write(pipe.fileno(), view[:4096]) :]
+        self._writes.discard()
+        _close(pipe)
+
+
+class Splitter:
+    """Cuts a stream into lines at 0x0A and nowhere else."""
+
+    def __init__(self, take: Callable[[bytes | Overlong], None], limit: int = MAX_LINE):
+        self._take, self._limit = take, limit
+        self._parts: list[bytes] = []
+        self._held = 0
+        self._cut = False
+
+    def feed(self, chunk: bytes) -> None:
+        """Take a chunk as it came from the pipe."""
+        first, *rest = chunk.split(b"\n")
+        self._hold(first)
+        for part in rest:
+            self._emit()
+            self._hold(part)
+
+    def finish(self) -> None:
+        """The stream has ended: what is left is a last line without its line end."""
+        if self.unended:
+            self._take(self.unended)
+
+    @property
+    def unended(self) -> bytes:
+        """The line whose end has not come, or never came."""
+        return b"".join(self._parts)
+
+    def forget(self) -> None:
+        """Let go of what was held."""
+        self._parts, self._held = [], 0
+
+    def _hold(self, part: bytes) -> None:
+        self._held += len(part)
+        if not self._cut:
+            self._parts.append(part)
+        if self._held > self._limit:
+            self._take(Overlong(b"".join(self._parts)[:HEAD], self._held))
+            self._parts, self._held, self._cut = [], 0, True
+
+    def _emit(self) -> None:
+        line = Overlong(b"", self._held, is_last=True) if self._cut else self.unended
+        self._parts, self._held, self._cut = [], 0, False
+        self._take(line)
+
+
+class _Queue:
+    """A queue bounded by bytes, so that a flooding child waits for us instead of filling our memory."""
+
+    def __init__(self) -> None:
+        self._items: deque[tuple[float, int, bytes | Overlong | End]] = deque()
+        self._bytes = 0
+        self._closed = False
+        self._awaited = False
+        self._changed = threading.Condition()
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether somebody waits for the next item, and there is none."""
+        return self._awaited and not self._items and not self._closed
+
+    def put(self, *items: bytes | Overlong | End, at: float = 0.0) -> None:
+        with self._changed:
+            while self._bytes > MAX_QUEUED and not self._closed:
+                self._changed.wait()
+            if not self._closed:
+                sized = [(at, _size(item) + 64, item) for item in items]
+                self._items.extend(sized)
+                self._bytes += sum(size for _, size, _ in sized)
+                self._changed.notify_all()
+
+    def get(self, timeout: float | None) -> tuple[float, bytes | Overlong | End] | None:
+        with self._changed:
+            self._awaited = True
+            self._changed.wait_for(lambda: self._items or self._closed, timeout)
+            self._awaited = False
+            if not self._items:
+                return None
+            at, size, item = self._items.popleft()
+            self._bytes -= size
+            self._changed.notify_all()
+            return at, item
+
+    def discard(self) -> None:
+        """Take nothing more; what waits to be put or got goes on at once."""
+        with self._changed:
+            self._closed = True
+            if not any(item is EOF for _, _, item in self._items):
+                self._items.clear()
+            self._changed.notify_all()
+
+
+class _Wake:
+    """Calls off a thread that waits for a pipe (POSIX; elsewhere killing the child closes the pipes)."""
+
+    def __init__(self) -> None:
+        self._read, self._write = os.pipe() if POSIX else (-1, -1)
+
+    def set(self) -> None:
+        if POSIX:
+            os.write(self._write, b"!")
+
+    def close(self) -> None:
+        if POSIX:
+            os.close(self._read)
+            os.close(self._write)
+
+    def wait_readable(self, fd: int) -> bool:
+        """Whether ``fd`` can be read without blocking; False when called off."""
+        return self._wait(fd, writing=False)
+
+    def wait_writable(self, fd: int) -> bool:
+        """Whether ``fd`` takes some bytes without blocking; False when called off."""
+        return self._wait(fd, writing=True)
+
+    def _wait(self, fd: int, *, writing: bool) -> bool:
+        if sys.platform == "win32":
+            return True
+        import select  # noqa: PLC0415  (absent where pipes cannot be polled)
+
+        poll = select.poll()
+        poll.register(fd, select.POLLOUT if writing else select.POLLIN)
+        poll.register(self._read, select.POLLIN)
+        return self._read not in {ready for ready, _ in poll.poll()}
+
+
+def _start(command: tuple[str, ...], env: Mapping[str, str] | None, cwd: Path | None) -> Tree:
+    try:
+        return Tree(command, env, cwd)
+    except (OSError, ValueError) as error:
+        raise CannotStart(f"cannot start {command[0]!r}: {error}") from error
+
+
+def _close(pipe: IO[bytes] | None) -> None:
+    if pipe is not None:
+        with contextlib.suppress(OSError):
+            pipe.close()
+
+
+def _size(item: bytes | Overlong | End) -> int:
+    return len(item) if isinstance(item, bytes) else len(item.head) if isinstance(item, Overlong) else 0
+
+
+def _has_room(fd: int) -> bool:
+    """Whether a pipe takes `AT_ONCE` bytes without blocking; False where pipes cannot be polled."""
+    if sys.platform == "win32":
+        return False
+    import select  # noqa: PLC0415  (absent where pipes cannot be polled)
+
+    poll = select.poll()
+    poll.register(fd, select.POLLOUT)
+    return bool(poll.poll(0))

@@ -1,0 +1,348 @@
+"""A child and everything it starts, which end together, also when we are ended first.
+
+POSIX: the child leads a session, so that its group can be signalled; a `watcher` ends the groups when we are
+gone, however we went.  Linux: what has left its group is found by a mark in its environment, at the end of
+the run; elsewhere, or if it has cleared its environment, it is not found.  Windows: a job object, which no
+process leaves and which ends with us.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+
+from conformance.transport import watchdog
+
+TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
+LISTEN = "0A"
+"""The state of a socket that waits for connections."""
+
+
+def listening(pids: Iterable[int]) -> tuple[int, ...]:
+    """The ports on which these processes listen."""
+    sockets = {socket for pid in pids for socket in _sockets(pid)}
+    return tuple(sorted({port for socket, port in _listening() if socket in sockets}))
+
+
+def _sockets(pid: int) -> Iterator[str]:
+    """The numbers of a process's sockets."""
+    with suppress(OSError):
+        for file in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(OSError):
+                kind, _, number = str(file.readlink()).partition(":")
+                if kind == "socket":
+                    yield number.strip("[]")
+
+
+def _listening() -> Iterator[tuple[str, int]]:
+    """The number and the port of each socket that waits for connections."""
+    for table in TABLES:
+        with suppress(OSError):
+            for row in Path(table).read_text(encoding="ascii").splitlines()[1:]:
+                cells = row.split()
+                if cells[3] == LISTEN:
+                    yield cells[9], int(cells[1].rpartition(":")[2], 16)
+
+
+POSIX = os.name == "posix"
+PATIENCE = 30.0
+"""Seconds for the system to end what is killed; it cannot always, as when that waits for a device."""
+MARK = "MCP_CONFORMANCE_RUN"
+"""The environment variable that everything a server starts inherits."""
+
+
+class Tree:
+    """A running child with three pipes, and what it starts.
+
+    It is reaped when the tree is ended and not before, so that its id stays that of its group (but on macOS
+    as soon as it exits, for want of ``waitid``).
+    """
+
+    def __init__(self, command: Sequence[str], env: Mapping[str, str] | None, cwd: Path | None):
+        self._exit: int | None = None
+        self._ended = threading.Event()
+        _RUN.begin()
+        self.child = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            env={**(os.environ if env is None else env), MARK: _RUN.mark},
+            cwd=cwd,
+            start_new_session=POSIX,
+            creationflags=_NEW_GROUP,
+        )
+        _RUN.note("+", self.child.pid)
+        self._job = _Job(self.child)
+        self._waiter = threading.Thread(target=self._wait, daemon=True)
+        self._waiter.start()
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit status of the child; None while it runs; negative, minus the signal that ended it."""
+        return self._exit
+
+    def wait(self, timeout: float) -> int | None:
+        """Wait for the child to exit; its exit status, None if it still runs."""
+        self._ended.wait(timeout)
+        return self._exit
+
+    def note_outlived(self) -> None:
+        """Count something that the child has started and that has outlived it."""
+        _RUN.outlived += 1
+
+    def terminate(self) -> None:
+        """Ask the group to end."""
+        if sys.platform == "win32":
+            self.child.terminate()
+        else:
+            self._signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End the child and its group, and wait until the child is gone, unless the system cannot end it."""
+        if sys.platform == "win32":
+            self._job.end()
+            self.child.kill()
+        else:
+            self._signal(signal.SIGKILL)
+        self._waiter.join(PATIENCE)
+        if self._exit is None:
+            self.note_outlived()
+        else:
+            self.child.wait()
+        _RUN.note("-", self.child.pid)
+
+    def _signal(self, number: int) -> None:
+        if sys.platform != "win32":
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.child.pid, number)
+
+    def _wait(self) -> None:
+        self._exit = _exit_of(self.child)
+        self._ended.set()
+
+
+def _exit_of(child: subprocess.Popen[bytes]) -> int:
+    """Wait for a child's end; its exit status.  Where that can be, it is left to be reaped."""
+    if sys.platform == "win32" or sys.platform == "darwin":
+        return child.wait()
+    try:
+        how = os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    except ChildProcessError:  # somebody in this process reaps all children
+        return child.wait()
+    assert how is not None
+    return how.si_status if how.si_code == os.CLD_EXITED else -how.si_status
+
+
+# Windows -----------------------------------------------------------------------------------------
+
+_NEW_GROUP = 0
+if sys.platform == "win32":
+    _NEW_GROUP = subprocess.CREATE_NEW_PROCESS_GROUP
+
+
+class _Job:
+    """On Windows a job object with a child and all it starts, which ends with its handle, so with us too."""
+
+    def __init__(self, child: subprocess.Popen[bytes]):
+        self._handle = 0
+        if sys.platform == "win32":
+            self._handle = _new_job(int(child._handle))  # type: ignore[attr-defined]  # noqa: SLF001
+
+    def end(self) -> None:
+        """End everything in it."""
+        if sys.platform == "win32":
+            handle, self._handle = self._handle, 0
+            if handle:
+                _kernel().TerminateJobObject(handle, 1)
+                _kernel().CloseHandle(handle)
+
+
+if sys.platform == "win32":
+    import ctypes
+    from ctypes import wintypes
+
+    _LIMITS = 9
+    """JobObjectExtendedLimitInformation."""
+    _KILL_ON_CLOSE = 0x2000
+
+    class _Basic(ctypes.Structure):
+        """JOBOBJECT_BASIC_LIMIT_INFORMATION."""
+
+        _fields_ = (
+            ("PerProcessUserTimeLimit", wintypes.LARGE_INTEGER),
+            ("PerJobUserTimeLimit", wintypes.LARGE_INTEGER),
+            ("LimitFlags", wintypes.DWORD),
+            ("MinimumWorkingSetSize", ctypes.c_size_t),
+            ("MaximumWorkingSetSize", ctypes.c_size_t),
+            ("ActiveProcessLimit", wintypes.DWORD),
+            ("Affinity", ctypes.c_size_t),
+            ("PriorityClass", wintypes.DWORD),
+            ("SchedulingClass", wintypes.DWORD),
+        )
+
+    class _Extended(ctypes.Structure):
+        """JOBOBJECT_EXTENDED_LIMIT_INFORMATION."""
+
+        _fields_ = (
+            ("BasicLimitInformation", _Basic),
+            ("IoInfo", ctypes.c_ulonglong * 6),
+            ("ProcessMemoryLimit", ctypes.c_size_t),
+            ("JobMemoryLimit", ctypes.c_size_t),
+            ("PeakProcessMemoryUsed", ctypes.c_size_t),
+            ("PeakJobMemoryUsed", ctypes.c_size_t),
+        )
+
+    def _kernel() -> ctypes.WinDLL:
+        kernel = ctypes.WinDLL("kernel32", use_last_error=True)
+        kernel.CreateJobObjectW.restype = wintypes.HANDLE
+        kernel.CreateJobObjectW.argtypes = (wintypes.LPVOID, wintypes.LPCWSTR)
+        kernel.SetInformationJobObject.argtypes = (
+            *(wintypes.HANDLE, ctypes.c_int, wintypes.LPVOID, wintypes.DWORD),
+        )
+        kernel.AssignProcessToJobObject.argtypes = (wintypes.HANDLE, wintypes.HANDLE)
+        kernel.TerminateJobObject.argtypes = (wintypes.HANDLE, wintypes.UINT)
+        kernel.CloseHandle.argtypes = (wintypes.HANDLE,)
+        return kernel
+
+    def _new_job(process: int) -> int:
+        """The handle of a job with a process in it; 0 if the system refuses it."""
+        kernel = _kernel()
+        job = kernel.CreateJobObjectW(None, None)
+        if not job:
+            return 0
+        limits = _Extended()
+        limits.BasicLimitInformation.LimitFlags = _KILL_ON_CLOSE
+        is_set = kernel.SetInformationJobObject(job, _LIMITS, ctypes.byref(limits), ctypes.sizeof(limits))
+        if is_set and kernel.AssignProcessToJobObject(job, process):
+            return int(job)
+        kernel.CloseHandle(job)
+        return 0
+
+
+# The run -----------------------------------------------------------------------------------------
+
+
+class _Run:
+    """What outlives a tree: the mark of all that is started, and the watcher, started with the first tree."""
+
+    def __init__(self) -> None:
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self.mark = os.urandom(16).hex()
+        self._folders: list[str] = []
+        self.outlived = 0
+        self._pid, self._pipe = 0, -1
+        self._lock = threading.Lock()
+        self._trees = 0
+
+    def begin(self) -> None:
+        """Start the watcher if there is none."""
+        if not POSIX or not sys.executable:
+            return
+        with self._lock:
+            if self._pid == 0:
+                self._pid, self._pipe = _watcher(f"{MARK}={self.mark}")
+                self._tell(*self._folders)
+
+    def note(self, sign: str, pid: int) -> None:
+        """Tell the watcher that a group was started (``+``) or ended (``-``)."""
+        with self._lock:
+            self._trees += 1 if sign == "+" else -1
+            self._tell(f"{sign}{pid}")
+
+    def scratch(self, folder: str) -> None:
+        """Have the watcher delete a folder if nobody does it before."""
+        with self._lock:
+            self._folders.append(f"/{os.fsencode(folder).hex()}")
+            self._tell(self._folders[-1])
+
+    def _tell(self, *words: str) -> None:
+        if self._pipe >= 0:
+            with suppress(OSError):
+                os.write(self._pipe, "".join(f"{word}\n" for word in words).encode())
+
+    def end(self) -> None:
+        """End what has left its group, and the watcher; nothing if there are trees yet."""
+        with self._lock:
+            if not self._pid or self._trees:
+                return
+            self.outlived += watchdog.sweep(f"{MARK}={self.mark}")
+            os.kill(self._pid, watchdog.KILL)
+            os.waitpid(self._pid, 0)
+            os.close(self._pipe)
+            self._pid, self._pipe = 0, -1
+
+    def forked(self) -> None:
+        """Begin anew in a child of this process: the watcher is its parent's."""
+        if self._pipe >= 0:
+            os.close(self._pipe)
+        self._begin_anew()
+
+
+def _watcher(mark: str) -> tuple[int, int]:
+    """Start a watcher: its id, and the pipe that ends when we do.  Both are 0 and -1 if it cannot start."""
+    if sys.platform == "win32":
+        return 0, -1
+    theirs, ours = os.pipe()
+    os.set_blocking(ours, False)
+    nowhere = (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)
+    files = [(os.POSIX_SPAWN_DUP2, theirs, 0), nowhere, (os.POSIX_SPAWN_DUP2, 1, 2)]
+    command = [sys.executable, "-I", "-S", watchdog.__file__, mark]
+    try:
+        pid = os.posix_spawn(sys.executable, command, os.environ, file_actions=files)
+    except OSError:
+        os.close(ours)
+        return 0, -1
+    finally:
+        os.close(theirs)
+    return pid, ours
+
+
+_RUN = _Run()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_RUN.forked)
+
+
+def scratch(folder: str) -> None:
+    """Have a throwaway folder deleted when this process is ended before it could do that."""
+    _RUN.scratch(folder)
+
+
+def ports() -> tuple[int, ...]:
+    """The ports on which the servers of this run listen, where the system tells."""
+    return listening(watchdog.marked(f"{MARK}={_RUN.mark}".encode()))
+
+
+def end_run() -> int:
+    """End whatever the servers have left behind, when all trees have been ended; how much that was so far."""
+    _RUN.end()
+    return _RUN.outlived
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Let SIGTERM interrupt this block as Ctrl-C does, so that it is left in good order."""
+    mine = threading.current_thread() is threading.main_thread()
+    if not mine or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    del number, frame
+    raise KeyboardInterrupt("SIGTERM")

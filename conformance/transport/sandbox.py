@@ -1,0 +1,92 @@
+"""Where the subject runs, so that nothing it does touches the user's files or knows the user's secrets."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from conformance.transport.process_tree import scratch
+
+SECRET = re.compile(
+    r"TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|PRIVATE_?KEY|ACCESS_?KEY|AUTH|COOKIE", re.IGNORECASE
+)
+"""What the name of an environment variable that holds a credential looks like."""
+
+HOMES = ("HOME", "USERPROFILE")
+TEMPORARY = ("TMPDIR", "TEMP", "TMP")
+XDG = {
+    "XDG_CONFIG_HOME": ".config",
+    "XDG_DATA_HOME": ".local/share",
+    "XDG_STATE_HOME": ".local/state",
+    "XDG_CACHE_HOME": ".cache",
+    "XDG_RUNTIME_DIR": ".run",
+    "APPDATA": "AppData/Roaming",
+    "LOCALAPPDATA": "AppData/Local",
+}
+
+
+class Sandbox:
+    """A throwaway folder with a working directory, a home and a place for temporary files.
+
+    It keeps honest servers off the user's files; it is no jail for hostile ones.
+    """
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="mcp-conformance-", ignore_cleanup_errors=True)
+        self.root = Path(self._folder.name)
+        scratch(self._folder.name)
+        self.work, self.home, self.temporary = (self.root / name for name in ("work", "home", "tmp"))
+        for folder in (self.work, self.home, self.temporary):
+            folder.mkdir()
+
+    def variables(self) -> dict[str, str]:
+        """Environment variables that lead into the folder."""
+        places = dict.fromkeys(HOMES, self.home) | dict.fromkeys(TEMPORARY, self.temporary)
+        places |= {name: self.home / folder for name, folder in XDG.items()}
+        for place in places.values():
+            place.mkdir(parents=True, exist_ok=True)
+        return {name: str(place) for name, place in places.items()}
+
+    def remove(self) -> None:
+        """Delete the folder; what cannot be deleted is left."""
+        self._folder.cleanup()
+
+
+def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment without the variables whose names look like those of credentials."""
+    return {name: content for name, content in environment.items() if not SECRET.search(name)}
+
+
+def rooted(command: Sequence[str], here: Path) -> tuple[str, ...]:
+    """The command with words that are paths from ``here`` made absolute, to be run from elsewhere.
+
+    A bare program name stays what the search path makes of it, and so does a module behind ``-m``.
+    """
+    program, *words = command
+    is_path = Path(program).name != program and _exists(here / program)
+    first = str(here / program) if is_path else program
+    return (first, *(_rooted(word, before, here) for before, word in zip(command, words, strict=False)))
+
+
+def _rooted(word: str, before: str, here: Path) -> str:
+    is_path = before != "-m" and word and not word.startswith("-") and _exists(here / word)
+    return str(here / word) if is_path else word
+
+
+def _exists(path: Path) -> bool:
+    """Whether there is such a file; a word too long or too odd to be a path names none."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
+def importable(command: Sequence[str], here: Path, environment: Mapping[str, str]) -> dict[str, str]:
+    """What keeps ``python -m module`` working from elsewhere when the module lies in ``here``."""
+    is_module = "-m" in command and Path(command[0]).name.startswith("python")
+    if not is_module or environment.get("PYTHONSAFEPATH"):
+        return {}
+    return {"PYTHONPATH": os.pathsep.join(filter(None, (str(here), environment.get("PYTHONPATH"))))}
