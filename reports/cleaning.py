@@ -1,4 +1,4 @@
-"""What names the machine or the person behind a run, taken out of a report before it is published."""
+"""Remove what names the machine or the person behind a run from a report."""
 
 import getpass
 import json
@@ -13,11 +13,11 @@ from conformance.report.formats import json as json_format
 
 ROOT = Path(__file__).resolve().parents[1]
 CUT = r" \[\.\.\. \d+ more \.\.\.\]"
-SHORTEST = 4
-"""How long a word or a part of a path must be to be looked for: shorter ones are in every text."""
+MIN_LENGTH = 4
+"""Shorter names and parts of paths occur in every text, so they are left alone."""
 COMMON = {"root", "user", "admin", "runner", "localhost", "home"}
-BEFORE = r"(?:(?<![\w.}~-])|(?<=\\[nrt]))"
-"""What stands before a path: no part of a longer one, but maybe an escaped end of a line."""
+PATH_START = r"(?:(?<![\w.}~-])|(?<=\\[nrt]))"
+"""The end of what precedes a path: not part of a longer path, but maybe an escaped line break."""
 SANDBOX = re.compile(r"\{TMP\}/mcp-conformance-\w+")
 REPLAY = re.compile(r"; to see it again: mcp-conformance replay (?:\S+ or )*\S+")
 PIDS = (
@@ -27,9 +27,9 @@ PIDS = (
 
 
 def cleaned(report, places, hosts=()):
-    """The report with placeholders for paths, and without the files of transcripts, which are not published.
+    """Return the report with placeholders for paths, and without transcripts, which are not published.
 
-    ``places`` are folders by placeholder, ``hosts`` names of hosts that nobody needs to know.
+    ``places`` are folders by placeholder, ``hosts`` are names of hosts to remove.
     """
     bare = replace(report, results=tuple(replace(one, transcripts=(), text="") for one in report.results))
     clean = cleaner({**places, **machine()}, {*hosts, *names()})
@@ -38,7 +38,7 @@ def cleaned(report, places, hosts=()):
 
 
 def mapped(value, clean):
-    """A JSON value, each text in it cleaned."""
+    """Return a JSON value with each string in it cleaned."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, list):
@@ -49,24 +49,24 @@ def mapped(value, clean):
 
 
 def machine():
-    """Folders of this machine, by placeholder."""
+    """Return the folders of this machine, by placeholder."""
     folders = {"{REPO}": ROOT, "{PYTHON}": sys.prefix, "{TMP}": tempfile.gettempdir(), "~": Path.home()}
     return {name: folder for name, folder in folders.items() if len(Path(folder).parts) > 1}
 
 
 def names():
-    """What this machine and its user are called, where that is no common word."""
+    """Return the names of this machine and its user, except common words."""
     found = {socket.gethostname(), getpass.getuser()}
-    return {name for name in found if len(name) >= SHORTEST and name not in COMMON}
+    return {name for name in found if len(name) >= MIN_LENGTH and name not in COMMON}
 
 
 def cleaner(places, words):
-    """A function that takes these folders, these words and the numbers of processes out of a text."""
+    """Return a function that replaces these folders, these words and process ids in a text."""
     steps = [(re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])"), "HOST") for word in words]
-    for name, folder in spelt(places):
-        steps.append((whole(folder), name))
-        steps.append((begun(folder), f"{name}…"))
-        steps.append((ended(folder), f"\\1 …{name}"))
+    for name, folder in spellings(places):
+        steps.append((anywhere(folder), name))
+        steps.append((cut_end(folder), f"{name}…"))
+        steps.append((cut_start(folder), f"\\1 …{name}"))
     steps += [(SANDBOX, "{SANDBOX}"), (REPLAY, ""), *PIDS]
 
     def clean(text):
@@ -77,27 +77,27 @@ def cleaner(places, words):
     return clean
 
 
-def spelt(places):
-    """Each folder in each way of writing it, the longest first, as one may lie in another."""
+def spellings(places):
+    """Return each spelling of each folder, the longest first, as one may contain another."""
     ways = {
         (way, name) for name, folder in places.items() for way in (str(folder), str(Path(folder).resolve()))
     }
     return [(name, way) for way, name in sorted(ways, key=lambda one: -len(one[0]))]
 
 
-def whole(folder):
-    """The folder, where it is not a part of a longer name."""
-    return re.compile(rf"{BEFORE}{re.escape(folder)}(?![\w-])")
+def anywhere(folder):
+    """Match the folder where it is not part of a longer name."""
+    return re.compile(rf"{PATH_START}{re.escape(folder)}(?![\w-])")
 
 
-def begun(folder):
-    """The beginning of the folder, where the middle of a long text has been cut out."""
-    parts = [re.escape(folder[:end]) for end in range(len(folder) - 1, SHORTEST, -1)]
-    return re.compile(rf"{BEFORE}(?:{'|'.join(parts) or '(?!)'})(?={CUT})")
+def cut_end(folder):
+    """Match the beginning of the folder before a cut in a shortened text."""
+    parts = [re.escape(folder[:end]) for end in range(len(folder) - 1, MIN_LENGTH, -1)]
+    return re.compile(rf"{PATH_START}(?:{'|'.join(parts) or '(?!)'})(?={CUT})")
 
 
-def ended(folder):
-    """The end of the folder, where the middle of a long text has been cut out."""
-    parts = [folder[start:] for start in range(1, len(folder) - SHORTEST)]
-    told = [re.escape(part) for part in parts if "/" in part]
-    return re.compile(rf"({CUT}) (?:{'|'.join(told) or '(?!)'})(?![\w-])")
+def cut_start(folder):
+    """Match the end of the folder after a cut in a shortened text."""
+    parts = [folder[start:] for start in range(1, len(folder) - MIN_LENGTH)]
+    endings = [re.escape(part) for part in parts if "/" in part]
+    return re.compile(rf"({CUT}) (?:{'|'.join(endings) or '(?!)'})(?![\w-])")

@@ -1,4 +1,4 @@
-"""What was installed for a server: its package, and the SDK that it is built on."""
+"""The package of a server, and the SDK it is built on."""
 
 import json
 import re
@@ -13,18 +13,18 @@ LINKED = (
     ("mcp-go", re.compile(rb"github\.com/mark3labs/mcp-go\tv([0-9.]+)")),
     ("Rust SDK", re.compile(rb"/rmcp-([0-9]+\.[0-9]+\.[0-9]+)/")),
 )
-"""What a program that was compiled says of the libraries in it."""
-SMALLEST, PIECE, OVERLAP = 1_000_000, 1 << 24, 200
+"""What a compiled program contains about its libraries."""
+MIN_PROGRAM_BYTES, CHUNK_BYTES, OVERLAP_BYTES = 1_000_000, 1 << 24, 200
 
 
 def package(server):
-    """The server's package with its version, as it was asked for."""
+    """Return the package with the version that was requested."""
     name, _, version = server["install"][0].rpartition("==" if server["registry"] == "pypi" else "@")
     return f"{name} {version}"
 
 
 def sdk(folder, report):
-    """The SDK with its version; without one if it is told by how the server answers; empty if by nothing."""
+    """Return the SDK with its version; without one if only its behaviour shows it; empty if nothing does."""
     found = from_npm(folder) or from_pip(folder) or from_programs(folder)
     return found or ", ".join(f"{name}, bundled" for name in report.known)
 
@@ -41,9 +41,9 @@ def from_pip(folder):
     known = (
         {one.metadata["Name"].lower(): one.version for one in distributions(path=places)} if places else {}
     )
-    told = [f"FastMCP {known['fastmcp']}"] if "fastmcp" in known else []
-    told += [f"Python SDK {known['mcp']}"] if "mcp" in known else []
-    return " on ".join(told)
+    names = [f"FastMCP {known['fastmcp']}"] if "fastmcp" in known else []
+    names += [f"Python SDK {known['mcp']}"] if "mcp" in known else []
+    return " on ".join(names)
 
 
 def from_programs(folder):
@@ -56,15 +56,15 @@ def from_programs(folder):
 
 def is_program(path):
     facts = path.lstat()
-    return stat.S_ISREG(facts.st_mode) and facts.st_mode & stat.S_IXUSR and facts.st_size > SMALLEST
+    return stat.S_ISREG(facts.st_mode) and facts.st_mode & stat.S_IXUSR and facts.st_size > MIN_PROGRAM_BYTES
 
 
 def linked(path):
-    """The libraries that a program says are in it."""
+    """Yield the libraries compiled into a program, with their versions."""
     with path.open("rb") as file:
         end = b""
-        while piece := file.read(PIECE):
+        while piece := file.read(CHUNK_BYTES):
             for name, pattern in LINKED:
                 if found := pattern.search(end + piece):
                     yield name, found[1].decode()
-            end = piece[-OVERLAP:]
+            end = piece[-OVERLAP_BYTES:]

@@ -1,30 +1,30 @@
-"""The published reports: made from what is there, every red explained, and nothing of a machine in them."""
+"""The published reports: made from the stored facts, every red finding explained, no trace of a machine."""
 
-import json
 import re
 import sys
-import tomllib
 from dataclasses import replace
 from pathlib import Path
 
-import jsonschema
 import pytest
-from handmade import REPORT
-
-from conformance.report.formats.json import SCHEMA
+from support.sample_report import REPORT
 
 ROOT = Path(__file__).parents[1]
 REPORTS = ROOT / "reports"
 sys.path.insert(0, str(REPORTS))
 
+import chapters  # noqa: E402
 import cleaning  # noqa: E402
-import index  # noqa: E402
+import pages  # noqa: E402
+import regenerate  # noqa: E402
+import summaries  # noqa: E402
 
-SERVERS = tomllib.loads((ROOT / "tests" / "real" / "servers.toml").read_text())
-SOURCES = {"cleaning.py", "index.py", "origins.py", "regenerate.py", "notes.toml", "installed.json"}
-ENDINGS = ("json", "html", "md")
-CHECKER = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text()))
-AGAIN = "python reports/regenerate.py --index-only"
+SERVERS = summaries.servers()
+SCRIPTS = {"chapters.py", "cleaning.py", "origins.py", "pages.py", "regenerate.py", "summaries.py"}
+DATA = {"installed.json", "notes.toml", "results.json"}
+REMAKE = "python reports/regenerate.py --pages-only"
+MAX_PAGE_BYTES, MAX_BYTES = 15_000, 1_000_000
+LINK = re.compile(r"\]\(([^):#]+)\)")
+CODE = re.compile(r"(`+).*?\1", re.DOTALL)
 MACHINE = re.compile(
     r"""(?:(?<![\w.}~-])|(?<=\\[nrt]))(?:
         /root\b | /(?:work|tmp|private|mnt|builds?|workspace)/ | /var/(?:folders|tmp)/
@@ -37,89 +37,87 @@ MACHINE = re.compile(
     """,
     re.VERBOSE,
 )
-"""What a path, a process or a host of somebody's own looks like; the rest stands in servers' own examples."""
+"""A path, a process id or a host of a machine; other paths come from the servers' own examples."""
 
 
-def test_what_is_there_is_what_is_made():
-    reports, told = index.published(), index.notes()
-    assert not list(index.problems(reports, told, SERVERS))
-    for name, made in index.tables(reports, told).items():
-        assert (REPORTS / name).read_text(encoding="utf-8") == made, AGAIN
-    files = {path.name for path in REPORTS.iterdir() if path.is_file()}
-    expected = {f"{name}.{ending}" for name in SERVERS for ending in ENDINGS}
-    assert files == SOURCES | {"index.html", "README.md"} | expected
+def files():
+    return [path for path in REPORTS.iterdir() if path.is_file()]
 
 
-def test_a_link_leads_to_what_it_promises():
-    page = (REPORTS / "index.html").read_text(encoding="utf-8")
-    links = set(re.findall(r'href="([\w-]+\.html)(?:#([^"]+))?"', page))
-    texts = {name: (REPORTS / name).read_text(encoding="utf-8") for name, _ in links}
-    assert len(texts) == len(SERVERS)
-    for name, anchor in links:
-        assert not anchor or f'id="{anchor}"' in texts[name], f"{name}#{anchor}: {AGAIN}"
+def test_pages_are_made_from_the_stored_facts():
+    runs, explained = summaries.published(), summaries.notes()
+    assert list(summaries.problems(runs, explained, SERVERS)) == []
+    made = regenerate.made_pages(runs, explained)
+    stale = [name for name, text in made.items() if (REPORTS / name).read_text(encoding="utf-8") != text]
+    assert stale == [], REMAKE
+    assert {path.name for path in files()} == SCRIPTS | DATA | set(made)
 
 
-@pytest.mark.parametrize("name", SERVERS)
-def test_a_report_is_fit_to_be_read_by_anybody(name):
-    text = (REPORTS / f"{name}.json").read_text(encoding="utf-8")
-    assert not list(CHECKER.iter_errors(of_each_kind(json.loads(text))))
-    for ending in ENDINGS:
-        told = (REPORTS / f"{name}.{ending}").read_text(encoding="utf-8")
-        assert not [told[max(0, at.start() - 60) : at.end() + 60] for at in MACHINE.finditer(told)]
+def test_pages_are_short_and_link_only_to_what_exists():
+    broken = []
+    for path in files():
+        if path.suffix == ".md":
+            links = LINK.findall(CODE.sub("", path.read_text(encoding="utf-8")))
+            broken += [f"{path.name}: {link}" for link in links if not (REPORTS / link).exists()]
+    assert broken == []
+    sizes = {path.name: path.stat().st_size for path in files()}
+    assert [name for name in SERVERS if sizes[f"{name}.md"] > MAX_PAGE_BYTES] == []
+    assert sum(sizes.values()) <= MAX_BYTES
 
 
-def of_each_kind(report):
-    """The report with one result of each kind and a few rules: all others would be judged in the same way."""
-    results = {shape(one): one for one in report["results"]}
-    rules = dict(list(report["rules"].items())[:3])
-    return {**report, "results": list(results.values()), "rules": rules}
+def test_reports_do_not_name_a_machine():
+    found = []
+    for path in files():
+        if path.suffix in {".md", ".json"}:
+            text = path.read_text(encoding="utf-8")
+            found += [text[max(0, at.start() - 60) : at.end() + 60] for at in MACHINE.finditer(text)]
+    assert found == []
 
 
-def shape(result):
-    values = [result[name] for name in ("outcome", "level", "basis")]
-    return (*values, *((name, type(value)) for name, value in result.items()))
-
-
-# What keeps reports from being published ---------------------------------------------------------
+# What prevents publication -----------------------------------------------------------------------
 
 
 def as_published(report=REPORT, name="one"):
-    return index.Published(name, replace(report, ended=""), "one 1.0", "")
+    return summaries.Published(name, "one 1.0", "", summaries.summary_of(replace(report, ended="")))
 
 
-def test_a_red_that_nobody_has_read_is_told_and_so_is_a_note_without_one():
+def test_a_red_finding_without_a_note_and_a_note_without_one_are_problems():
     one = as_published()
     red = {"tools.def.title-string", "ping.responds"}
     servers = {"one": {"broken": sorted(red)}}
-    told = dict.fromkeys((("one", requirement) for requirement in red), "read")
-    assert one.reds == red
-    assert list(index.problems([one], told, servers)) == []
-    assert list(index.problems([one], {**told, ("two", "ping.responds"): ""}, servers)) == [
+    explained = dict.fromkeys((("one", requirement) for requirement in red), "explained")
+    assert one.summary.red == red
+    assert list(summaries.problems([one], explained, servers)) == []
+    assert list(summaries.problems([one], {**explained, ("two", "ping.responds"): ""}, servers)) == [
         "notes.toml: two: ping.responds is not red"
     ]
-    del told["one", "ping.responds"]
-    assert list(index.problems([one], told, servers)) == [
-        "one: ping.responds is red, and notes.toml does not say what it means"
+    del explained["one", "ping.responds"]
+    assert list(summaries.problems([one], explained, servers)) == [
+        "one: ping.responds is red, and notes.toml does not explain it"
     ]
 
 
-def test_a_run_that_does_not_count_is_told():
+def test_an_incomplete_run_and_an_unknown_server_are_problems():
     one = as_published()
-    told = dict.fromkeys((("one", requirement) for requirement in one.reds), "read")
-    cut = replace(one, report=replace(one.report, ended="interrupted"))
-    (said,) = index.problems([cut], told, {"one": {"broken": one.reds}})
-    assert said.startswith("one: the run ended")
-    (said,) = index.problems([one], told, {"one": {"broken": []}})
-    assert "another opinion about ping.responds, tools.def.title-string" in said
-    said = list(index.problems([one], told, {"two": {"broken": []}}))
-    assert said == ["two: has no report", "one: is not among the servers of tests/real/servers.toml"]
+    explained = dict.fromkeys((("one", requirement) for requirement in one.summary.red), "explained")
+    cut = replace(one, summary=replace(one.summary, ended="interrupted"))
+    (problem,) = summaries.problems([cut], explained, {"one": {"broken": one.summary.red}})
+    assert problem.startswith("one: the run ended")
+    (problem,) = summaries.problems([one], explained, {"one": {"broken": []}})
+    assert "differs on ping.responds, tools.def.title-string" in problem
+    problems = list(summaries.problems([one], explained, {"two": {"broken": []}}))
+    assert problems == ["two: has no report", "one: is not in tests/real/servers.toml"]
 
 
-def test_the_page_obeys_nothing_that_a_server_wrote():
-    page = index.page([as_published(name="<b>")], {})
+def test_pages_escape_what_a_server_wrote():
+    one = as_published(name="<b>")
+    page = chapters.page([(one, REPORT)])
     assert "<script" not in page
     assert "<b>" not in page
-    assert "Nobody has read this yet." in page
+    own_words = CODE.sub("", pages.page(as_published(), {}))
+    assert "<" not in own_words
+    assert "@team" not in own_words
+    assert pages.UNREAD in own_words
 
 
 # Cleaning ----------------------------------------------------------------------------------------
@@ -151,11 +149,11 @@ PLACES = {"{ENV}": "/srv/corpus/one", "{TMP}": "/tmp", "~": "/root"}
         ),
     ],
 )
-def test_what_names_a_machine_is_taken_out(text, shown):
+def test_cleaning_removes_what_names_a_machine(text, shown):
     assert cleaning.cleaner(PLACES, ["builder-7"])(text) == shown
 
 
-def test_a_cleaned_report_is_the_same_report():
+def test_cleaning_changes_nothing_else():
     clean = cleaning.cleaned(REPORT, {"{ENV}": "/srv/corpus/one"}, ["registry.example"])
     bare = tuple(replace(one, transcripts=()) for one in REPORT.results)
     assert clean == replace(REPORT, results=bare)
