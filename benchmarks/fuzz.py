@@ -89,7 +89,7 @@ class Bare:
 def fuzzed(server: Server) -> tuple[float, list[bytes]]:
     """Fuzz some tools with valid arguments: how many calls a second were made, and those calls."""
     calls = [server.call(tool) for tool in server.tools if tool.name in FUZZED]
-    session = server.fuzz_session
+    session = server.fuzzing_session
     before, start = len(session.lines), time.perf_counter()
     for call in calls:
         judge = partial(handled, call.tool, server.revision)

@@ -14,7 +14,7 @@ sys.path[:0] = [
     str(Path(__file__).parents[1] / "tests" / "hostile"),
 ]
 
-from measuring import emptied, measured, rows  # noqa: E402
+from support.resource_usage import emptied, measured, rows  # noqa: E402
 from test_hostile import OPTIONS  # noqa: E402
 
 PATIENCE = 3600

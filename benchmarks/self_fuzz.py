@@ -5,8 +5,9 @@
 
 ``memory`` runs some checks, drawn for each script, on a server in memory: some hundred scripts a minute.
 ``process`` runs ``mcp-conformance`` on a process: some seconds for each.  Scripts come from Hypothesis, by
-`tests/scripts.py`, but are run outside of it, so that one mistake of ours does not end the run: each is shown
-once, with its script, and counted.  The bytes and messages are fuzzed by the tests alone, with SELF_FUZZ set:
+`tests/support/script_strategies.py`, but are run outside of it, so that one mistake of ours does not end the
+run: each is shown once, with its script, and counted.  The bytes and messages are fuzzed by the tests alone,
+with SELF_FUZZ set:
 
     SELF_FUZZ=10000 python -m pytest tests/test_self_fuzz.py --hypothesis-seed=1
 """
@@ -31,7 +32,7 @@ TESTS = Path(__file__).resolve().parent.parent / "tests"
 sys.path.insert(0, str(TESTS))
 
 import test_self_fuzz as fuzz  # noqa: E402
-from scripts import scripts  # noqa: E402
+from support.script_strategies import scripts  # noqa: E402
 
 from conformance.protocol import revisions  # noqa: E402
 
@@ -72,7 +73,7 @@ def in_memory(script: Script, chance: random.Random) -> str:
     """Run some checks on a server in memory; whether a conversation came about."""
     revision = chance.choice([*revisions.KNOWN, revisions.LATEST_HANDSHAKE, revisions.LATEST_MODERN])
     chosen = fuzz.some_checks(chance.random(), 40)
-    counts = fuzz.memory.run_in_memory(script, (revision,), chosen, as_for_workers=chance.random() < 0.1)
+    counts = fuzz.in_memory.run_in_memory(script, (revision,), chosen, as_for_workers=chance.random() < 0.1)
     return "conversations" if counts["live"] else "no conversation"
 
 

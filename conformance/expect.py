@@ -1,46 +1,107 @@
-"""The words of a check: what it expects, what it needs, and when it skips."""
+"""The words of a check: what it requires, what it expects, and when it skips.
+
+A check states its skips at the top (`require_capability`, `require_some`, `require_answer`, `skip`), then judges
+(`expect...`).  It raises `Finding` itself only where several lines prove it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol, TypeVar
 
 from conformance.client.reply import Reply
 from conformance.protocol.jsonrpc import show
 from conformance.protocol.value import Value
-from conformance.verdicts import Blocked, Finding, NotExercised, T
+from conformance.verdicts import Blocked, Finding, Skipped
 
-MOST_OFFENDERS = 3
-
-
-def not_exercised(reason: str) -> NoReturn:
-    """Skip the check.  Raises `NotExercised`."""
-    raise NotExercised(reason)
+MAX_OFFENDERS = 3
+"""How many wrong values one finding shows."""
+T = TypeVar("T")
 
 
-def some(found: list[T], nothing: str) -> list[T]:
-    """``found``, unless it is empty: then the check is skipped with the reason ``nothing``."""
-    return found or not_exercised(nothing)
+class Declares(Protocol):
+    """A server that declares capabilities."""
+
+    def declares(self, *names: str) -> bool:
+        """Return whether the server declares the capability at this path."""
+
+
+# Requirements: what a check needs, else it skips or blocks
+
+
+def skip(reason: str) -> NoReturn:
+    """Skip the check.  Raises `Skipped`."""
+    raise Skipped(reason)
+
+
+def require_some(found: list[T], *, skip: str) -> list[T]:
+    """Return ``found``; an empty list skips the check with this reason."""
+    if not found:
+        raise Skipped(skip)
+    return found
+
+
+def require(value: T | None, *, skip: str) -> T:
+    """Return ``value``; None skips the check with this reason."""
+    if value is None:
+        raise Skipped(skip)
+    return value
+
+
+def require_capability(server: Declares, *names: str) -> None:
+    """Skip the check unless the server declares the capability at this path (``tools``, ``listChanged``)."""
+    if not server.declares(*names):
+        plural = len(names) == 1 and names[0].endswith("s")
+        raise Skipped(f"{'.'.join(names)} {'are' if plural else 'is'} not declared")
+
+
+def require_answer(reply: Reply) -> Reply:
+    """Return the reply; raise `Blocked` for a request that was never answered."""
+    if reply.fault is not None:
+        reason = f"{reply.method} was not answered: {reply.fault}"
+        raise Blocked(reason, reply.lines, reply.fault.stderr, fault=reply.fault)
+    return reply
+
+
+# Expectations: each raises a `Finding`
 
 
 def expect(value: Value, holds: bool, expected: str) -> None:
-    """Raise a `Finding` about ``value`` unless the rule holds for it."""
+    """Expect that the rule holds for ``value``."""
     if not holds:
         raise Finding(expected, str(value), value.lines)
 
 
+def expect_equal(value: Value, json: Any) -> None:
+    """Expect the JSON value ``json``, of the same type: 1 is not true."""
+    expect(value, type(value.json) is type(json) and value.json == json, show(json))
+
+
 def expect_each(values: Iterable[Value], holds: Callable[[Any], bool], expected: str) -> None:
-    """Raise one `Finding` that names every value for which ``holds(value.json)`` is false."""
+    """Expect ``holds(value.json)`` of each value; one finding names all that are wrong."""
     wrong = [value for value in values if not holds(value.json)]
     if wrong:
-        more = f"; and {len(wrong) - MOST_OFFENDERS} more" if len(wrong) > MOST_OFFENDERS else ""
-        got = "; ".join(map(str, wrong[:MOST_OFFENDERS])) + more
+        more = f"; and {len(wrong) - MAX_OFFENDERS} more" if len(wrong) > MAX_OFFENDERS else ""
+        got = "; ".join(map(str, wrong[:MAX_OFFENDERS])) + more
         raise Finding(expected, got, wrong[0].lines)
 
 
+def expect_none(values: Iterable[Value], expected: str) -> None:
+    """Expect that there are no such values."""
+    expect_each(values, lambda _: False, expected)
+
+
+def expect_result(reply: Reply) -> Value:
+    """Expect a result, and return it."""
+    require_answer(reply)
+    if reply.value is None:
+        raise Finding("a result", str(reply), reply.lines)
+    return reply.value
+
+
 def expect_error(reply: Reply, *codes: int) -> None:
-    """Raise a `Finding` unless the reply is a JSON-RPC error, with one of ``codes`` if any are given."""
-    heard(reply)
+    """Expect a JSON-RPC error, with one of ``codes`` if any are given."""
+    require_answer(reply)
     wanted = " or ".join(map(str, codes))
     if reply.error is None:
         expected = f"a JSON-RPC error{' with code ' + wanted if codes else ''}"
@@ -49,17 +110,34 @@ def expect_error(reply: Reply, *codes: int) -> None:
         raise Finding(f"error code {wanted}", str(reply), reply.lines)
 
 
-def expect_result(reply: Reply) -> Value:
-    """The result of the reply; raise a `Finding` if it is a JSON-RPC error."""
-    heard(reply)
-    if reply.value is None:
-        raise Finding("a result", str(reply), reply.lines)
-    return reply.value
+# Predicates for `expect_each`
 
 
-def heard(reply: Reply) -> Reply:
-    """The reply, if there is one; a request that was never answered is `Blocked`."""
-    if reply.fault is not None:
-        reason = f"{reply.method} was not answered: {reply.fault}"
-        raise Blocked(reason, reply.lines, reply.fault.stderr).by(reply.fault)
-    return reply
+def is_string(json: Any) -> bool:
+    """Return whether a JSON value is a string."""
+    return isinstance(json, str)
+
+
+def is_object(json: Any) -> bool:
+    """Return whether a JSON value is an object."""
+    return isinstance(json, dict)
+
+
+def is_boolean(json: Any) -> bool:
+    """Return whether a JSON value is true or false."""
+    return isinstance(json, bool)
+
+
+def is_number(json: Any) -> bool:
+    """Return whether a JSON value is a number; a boolean is not."""
+    return isinstance(json, int | float) and not isinstance(json, bool)
+
+
+def is_integer(json: Any) -> bool:
+    """Return whether a JSON value is a whole number; 2.0 is, a boolean is not."""
+    return is_number(json) and (isinstance(json, int) or json.is_integer())
+
+
+def is_array_of_strings(json: Any) -> bool:
+    """Return whether a JSON value is an array in which each item is a string."""
+    return isinstance(json, list) and all(map(is_string, json))

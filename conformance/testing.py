@@ -196,7 +196,7 @@ class McpServer:
         if self._surface.refused:
             return f"--mcp-revision: the server offers {self._surface.refused}, not {self._surface.revision}"
         if self._surface.dead:
-            trouble = self._surface.troubles[0]
+            trouble = self._surface.failures[0]
             return _told(trouble.reason, trouble.lines, trouble.stderr)
         wrong = Subject(self.settings, (self._surface,)).mistake()
         return f"--mcp-example: {wrong}" if wrong else ""
@@ -217,7 +217,7 @@ class McpServer:
         names = [tool.name for tool in self.tools]
         if name in names:
             return self.tools[names.index(name)]
-        for trouble in self._surface.troubles:
+        for trouble in self._surface.failures:
             raise NoAnswer(_told(trouble.reason, trouble.lines, trouble.stderr))
         near = get_close_matches(name, names, 1)
         hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(names) or 'none'}"

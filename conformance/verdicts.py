@@ -1,10 +1,12 @@
-"""What a check says: it held (nothing is raised), `Finding`, or `Blocked`; and the words to say it with."""
+"""Verdicts: what a check raises (`Finding`, `Blocked`, `Skipped`), and the outcome that a report makes of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from enum import StrEnum
-from typing import Self, TypeVar
+from pathlib import Path
+from typing import Self
 
 from conformance.client.reply import Fault
 from conformance.protocol.jsonrpc import Line
@@ -12,59 +14,57 @@ from conformance.requirements.catalogue import Requirement
 
 
 class Outcome(StrEnum):
-    """What became of a check, worst last.
+    """The outcome of a check, worst last.
 
-    One that ``crashed`` did so by a mistake of ours; what is ``known`` is broken, and the baseline has it.
+    ``internal-error`` is a bug of this tool; ``expected`` is a broken rule that the baseline lists.
     """
 
     SKIPPED = "skipped"
-    CRASHED = "crashed"
+    INTERNAL_ERROR = "internal-error"
     PASSED = "passed"
-    INFORMED = "informed"
-    KNOWN = "known"
+    INFO = "info"
+    EXPECTED = "expected"
     WARNED = "warned"
     BLOCKED = "blocked"
     FAILED = "failed"
 
 
 ORDER = list(Outcome)
-UNTESTED = (Outcome.SKIPPED, Outcome.CRASHED)
-"""What says nothing of the server."""
+UNTESTED = (Outcome.SKIPPED, Outcome.INTERNAL_ERROR)
+"""The outcomes that say nothing about the server."""
 NORMATIVE = ("keyword", "schema")
 
 
-def loudness(row: Requirement, revision: str, *, strict: bool = False, pedantic: bool = False) -> Outcome:
-    """How loud a broken rule is: its basis decides whether it counts, its level how much.
+class Cause(StrEnum):
+    """Why a check was blocked or skipped, where the report needs to know."""
 
-    A MUST fails and a SHOULD warns (with ``strict`` it fails); a rule that rests on no keyword and no schema
-    informs, unless ``pedantic`` asks to judge it like the others.
-    """
-    level, basis = row.level(revision), row.basis(revision)
-    if level == "MAY" or not (pedantic or basis in NORMATIVE):
-        return Outcome.INFORMED
-    return Outcome.FAILED if level == "MUST" or strict else Outcome.WARNED
-
-
-T = TypeVar("T")
+    TIME_IS_UP = "time is up"
+    TOO_COSTLY = "too costly to judge"
 
 
 class Verdict:
-    """What a `Finding` and a `Blocked` have in common: one check may tell several, the worst is raised."""
+    """The common part of `Finding` and `Blocked`: a check may find several and raises the worst.
 
+    ``requirement`` names the broken rule if it is not the one that the check cites; ``transcripts`` are the files
+    with the conversations that show it.
+    """
+
+    requirement: str
+    transcripts: tuple[Path, ...] = ()
     others: tuple[Finding | Blocked, ...] = ()
 
     def with_others(self, others: Iterable[Finding | Blocked]) -> Self:
-        """This verdict, with others that the same check tells."""
-        self.others = tuple(others)
-        return self
+        """Return this verdict with the others that the same check found."""
+        verdict = copy(self)
+        verdict.others = tuple(others)
+        return verdict
 
 
 class Finding(Verdict, AssertionError):  # noqa: N818  (a verdict, not an error)
     """The server broke a rule.
 
-    ``expected`` and ``got`` are one sentence or value each; ``lines`` are the wire lines that prove it.
-    ``requirement`` names the rule that was broken, if it is not the one that the check cites.  What is
-    ``advisory`` informs, whatever the rule's level.
+    ``expected`` and ``got`` are one sentence or value each; ``lines`` are the lines on the wire that prove it.  An
+    ``advisory`` finding has the outcome ``info``, whatever the rule's level.
     """
 
     def __init__(
@@ -75,50 +75,66 @@ class Finding(Verdict, AssertionError):  # noqa: N818  (a verdict, not an error)
         requirement: str = "",
         *,
         advisory: bool = False,
+        transcripts: Sequence[Path] = (),
     ):
         super().__init__(expected, got)
         self.expected, self.got, self.lines, self.requirement = expected, got, tuple(lines), requirement
-        self.advisory = advisory
+        self.advisory, self.transcripts = advisory, tuple(transcripts)
 
     def __str__(self) -> str:
         return f"expected {self.expected}, got {self.got}"
 
 
 class Blocked(Verdict, Exception):  # noqa: N818  (a verdict, not an error)
-    """A rule that applies could not be exercised, through the server's fault: red, and never a pass.
+    """A rule that applies could not be exercised, through the server's fault: it fails the run.
 
-    ``requirement`` and ``tool`` name the rule that was broken, if it is not the one that the check cites.
-    ``fault`` is what came in place of an answer, if that was all.
+    ``tool`` names the tool if it is not the one that the check is about.  ``fault`` is what came instead of an
+    answer, if that is the whole reason.
     """
 
-    fault: Fault | None = None
-
     def __init__(
-        self, reason: str, lines: Sequence[Line] = (), stderr: str = "", requirement: str = "", tool: str = ""
+        self,
+        reason: str,
+        lines: Sequence[Line] = (),
+        stderr: str = "",
+        requirement: str = "",
+        tool: str = "",
+        *,
+        fault: Fault | None = None,
+        cause: Cause | None = None,
+        transcripts: Sequence[Path] = (),
     ):
         super().__init__(reason)
         self.reason, self.lines, self.stderr = reason, tuple(lines), stderr
         self.requirement, self.tool = requirement, tool
-
-    def by(self, fault: Fault | None) -> Self:
-        """This verdict, with the fault it is due to."""
-        self.fault = fault
-        return self
+        self.fault, self.cause, self.transcripts = fault, cause, tuple(transcripts)
 
     def __str__(self) -> str:
         return self.reason
 
 
-class NotExercised(Exception):  # noqa: N818  (a verdict, not an error)
-    """A rule that was not exercised for an honest reason: not declared, not permitted, nothing to look at."""
+class Skipped(Exception):  # noqa: N818  (a verdict, not an error)
+    """A rule was not exercised for an honest reason: not declared, not permitted, nothing to judge."""
 
 
-def worth(
-    what: Finding | Blocked, row: Requirement, revision: str, *, strict: bool, pedantic: bool
+def severity(row: Requirement, revision: str, *, strict: bool = False, pedantic: bool = False) -> Outcome:
+    """Return the outcome of a broken rule: its basis decides whether it counts, its level how much.
+
+    A MUST fails and a SHOULD warns (with ``strict`` it fails); a rule without a keyword or a schema behind it informs,
+    unless ``pedantic`` judges it like the others.
+    """
+    level, basis = row.level(revision), row.basis(revision)
+    if level == "MAY" or not (pedantic or basis in NORMATIVE):
+        return Outcome.INFO
+    return Outcome.FAILED if level == "MUST" or strict else Outcome.WARNED
+
+
+def outcome_of(
+    verdict: Finding | Blocked, row: Requirement, revision: str, *, strict: bool, pedantic: bool
 ) -> Outcome:
-    """What becomes of a check that has told this of a rule."""
-    if isinstance(what, Blocked):
+    """Return the outcome of a check that raised ``verdict`` about a rule."""
+    if isinstance(verdict, Blocked):
         return Outcome.BLOCKED
-    if what.advisory and not pedantic:
-        return Outcome.INFORMED
-    return loudness(row, row.stated_in(revision), strict=strict, pedantic=pedantic)
+    if verdict.advisory and not pedantic:
+        return Outcome.INFO
+    return severity(row, row.stated_in(revision), strict=strict, pedantic=pedantic)

@@ -17,7 +17,7 @@ from rich.text import Text
 DOCS = Path(__file__).parent
 PICTURE = DOCS / "images" / "terminal.svg"
 COLUMNS, LINES = 112, 52
-COMMAND = "mcp-conformance run --profile none -- python server.py"
+COMMAND = "mcp-conformance run --fuzz none -- python server.py"
 PROMPT = "$ "
 PATIENCE = 120
 

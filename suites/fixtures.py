@@ -8,11 +8,12 @@ import pytest
 
 from conformance.client.session import Session
 from conformance.client.tool_call import Call, Tool
-from conformance.expect import not_exercised
+from conformance.expect import skip
 from conformance.plugin.execution import server_for
 from conformance.protocol.value import Value
+from conformance.scenarios.traffic import exercise_everything
 from conformance.target.server import Server
-from conformance.verdicts import NotExercised
+from conformance.verdicts import Skipped
 
 
 @pytest.fixture
@@ -41,9 +42,9 @@ def fresh_session(server: Server) -> Iterator[Session]:
 
 
 @pytest.fixture
-def rough_session(server: Server) -> Session:
+def malformed_session(server: Server) -> Session:
     """A conversation for checks that send broken lines, shared by them as long as the server survives."""
-    return server.rough_session
+    return server.malformed_session
 
 
 @pytest.fixture
@@ -64,15 +65,15 @@ def callable_tool(server: Server) -> Tool:
     for tool in server.tools:
         try:
             server.call(tool)
-        except NotExercised:
+        except Skipped:
             continue
         return tool
-    not_exercised("no tool may be called: --mcp-call names those that may")
+    skip("no tool may be called: --mcp-call names those that may")
     return None
 
 
 @pytest.fixture
 def traffic(server: Server) -> Callable[..., list[Value]]:
     """``traffic(Kind.ERROR)``: every message of that kind that any conversation brought."""
-    server.provoke()
+    exercise_everything(server)
     return server.received

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.expect import not_exercised
+from conformance.expect import skip
 from conformance.protocol.jsonrpc import Kind, kind
 from conformance.protocol.text import shorten
 from conformance.verdicts import Finding
@@ -73,17 +73,17 @@ def received_batch(server, batch):
     talk = batch_talk(server, batch)
     came = answered(talk[1])
     if any(id not in came for id in IDS[batch]):
-        not_exercised("the server does not answer the requests in an array: see batch.receive")
+        skip("the server does not answer the requests in an array: see batch.receive")
     return talk
 
 
 def replies_to(session, message, wanted=0):
     """What came in reply to a line, waiting a little for as many answers as are wanted."""
     sent = session.send_message(message)
-    session.settle()
-    last = session.settle()  # answers may overtake one another, but hardly two pings in a row
-    session.wait_for(lambda: len(answered(session.said_since(sent))) >= wanted, session.patience(GRACE))
-    came = session.said_since(sent)
+    session.drain()
+    last = session.drain()  # answers may overtake one another, but hardly two pings in a row
+    session.wait_for(lambda: len(answered(session.received_since(sent))) >= wanted, session.scaled_timeout(GRACE))
+    came = session.received_since(sent)
     return sent, [line for line in came if kind(line.message) in (*ANSWERS, Kind.BATCH)], last.fault
 
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.expect import expect, expect_each, some
+from conformance.expect import expect, expect_each, expect_none, require_some
 from conformance.protocol.methods import LISTS
 from conformance.protocol.value import members
 from conformance.scenarios.multi_round_trip import questions
 from conformance.scenarios.request_metadata import modern_results
+from conformance.scenarios.traffic import exercise_everything
 
 CACHEABLE = ("server/discover", *LISTS, "resources/read")
 HINTS = ("ttlMs", "cacheScope")
@@ -53,8 +54,8 @@ def test_what_is_read_says_how_long_it_keeps(server):
 
 def expect_hints(server, method):
     if method in LISTS and not server.declares(LISTS[method][0]):
-        server.undeclared(method)
-    for result in some(complete(server, method), f"{method} gave no complete result"):
+        server.undeclared_items(method)
+    for result in require_some(complete(server, method), skip=f"{method} gave no complete result"):
         lacking = [name for name in HINTS if result.get(name) is None]
         expect(result, not lacking, f"a member {' and a member '.join(lacking)} in a result of {method}")
 
@@ -64,27 +65,27 @@ def expect_hints(server, method):
 
 @pytest.mark.requirement("caching.ttl-integer")
 def test_a_time_to_live_is_a_whole_number(server):
-    found = some(members(complete(server, *CACHEABLE), "ttlMs"), NOTHING)
+    found = require_some(members(complete(server, *CACHEABLE), "ttlMs"), skip=NOTHING)
     expect_each(found, is_whole, "a whole number of milliseconds")
 
 
 @pytest.mark.requirement("caching.ttl-non-negative")
 def test_a_time_to_live_is_not_negative(server):
     found = [each for each in members(complete(server, *CACHEABLE), "ttlMs") if each.is_a(int, float)]
-    expect_each(some(found, NOTHING), lambda value: value >= 0, "0 or more milliseconds")
+    expect_each(require_some(found, skip=NOTHING), lambda value: value >= 0, "0 or more milliseconds")
 
 
 @pytest.mark.requirement("caching.scope-enum", "caching.scope-values")
 def test_a_result_keeps_for_all_or_for_one(server):
-    found = some(members(complete(server, *CACHEABLE), "cacheScope"), NOTHING)
+    found = require_some(members(complete(server, *CACHEABLE), "cacheScope"), skip=NOTHING)
     expect_each(found, lambda value: value in ("public", "private"), "public or private")
 
 
 @pytest.mark.requirement("caching.scope-same-on-pages")
 def test_all_pages_of_a_list_keep_for_the_same(server):
-    for walk in some(server.paged(), "no list has a second page"):
+    for walk in require_some(server.paged_listings(), skip="no list has a second page"):
         pages = [reply.value for reply in walk.replies if reply.value is not None]
-        first, *others = some(members(pages, "cacheScope"), "no page has a cacheScope")
+        first, *others = require_some(members(pages, "cacheScope"), skip="no page has a cacheScope")
         expect_each(
             others, lambda scope, same=first.json: scope == same, f"{first.json}, as on the first page"
         )
@@ -92,9 +93,9 @@ def test_all_pages_of_a_list_keep_for_the_same(server):
 
 @pytest.mark.requirement("caching.none-on-input-required", "caching.interim-no-hints")
 def test_what_asks_for_something_does_not_keep(server):
-    asking = some([reply.value for reply in questions(server)], "nothing is asked of the client")
+    asking = require_some([reply.value for reply in questions(server)], skip="nothing is asked of the client")
     found = [hint for name in HINTS for hint in members(asking, name)]
-    expect_each(found, lambda _: False, "neither ttlMs nor cacheScope beside what is asked for")
+    expect_none(found, "neither ttlMs nor cacheScope beside what is asked for")
 
 
 def is_whole(value):
@@ -105,6 +106,6 @@ def is_whole(value):
 
 def complete(server, *methods):
     """Every complete result of these methods so far."""
-    server.provoke()
+    exercise_everything(server)
     results = [reply.value for reply in modern_results(server) if reply.method in methods]
     return [result for result in results if getattr(result.get("resultType"), "json", None) == "complete"]

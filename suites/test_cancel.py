@@ -6,7 +6,7 @@ import pytest
 
 from conformance.client.reply import Silence
 from conformance.client.session import NO_PARAMS
-from conformance.expect import expect, heard, not_exercised, some
+from conformance.expect import expect, require_answer, require_some, skip
 from conformance.protocol.jsonrpc import ABSENT, Kind, id_key, kind
 from conformance.protocol.value import Value, members
 from conformance.scenarios.tasks import accepted, task_id
@@ -27,7 +27,7 @@ def test_a_cancellation_of_an_unknown_request_is_ignored(server, id):
 @pytest.mark.requirement("cancel.completed-ignored")
 def test_a_cancellation_that_comes_too_late_is_ignored(server):
     session, method = server.shared("cancel"), harmless(server)
-    done = heard(session.request(method))
+    done = require_answer(session.request(method))
     expect_ignored(server, {"requestId": done.request.message["id"], "reason": "Too late."})
     again = session.request(method)
     expect(Value(str(again), method, again.lines), same_kind(done, again), f"an answer as before: {done}")
@@ -41,7 +41,7 @@ def test_a_cancellation_that_comes_too_late_is_ignored(server):
 )
 def test_a_malformed_cancellation_is_ignored(server, params):
     if params == {} and server.revision == "2025-11-25":
-        not_exercised("a cancellation without requestId is well-formed in this revision")
+        skip("a cancellation without requestId is well-formed in this revision")
     expect_ignored(server, params)
 
 
@@ -49,7 +49,7 @@ def test_a_malformed_cancellation_is_ignored(server, params):
 def test_a_cancellation_that_crosses_the_answer_does_no_harm(server):
     method = harmless(server)
     with server.fresh() as session:
-        size = len(heard(session.request(method)).line.raw)
+        size = len(require_answer(session.request(method)).line.raw)
         times = max(1, min(CROSSINGS, MOST_BYTES // size))
         crossed = [*cancelled_at_once(session, method, times), *cancelled_backwards(session, method, times)]
         after = session.request(method)
@@ -67,17 +67,19 @@ def test_a_cancellation_that_crosses_the_answer_does_no_harm(server):
 def test_a_task_is_not_cancelled_with_the_request_that_made_it(server):
     run = accepted(server)[0]
     with server.fresh() as session:
-        created = heard(session.request("tools/call", run.params))
+        created = require_answer(session.request("tools/call", run.params))
         session.notify(CANCELLED, {"requestId": created.request.message["id"], "reason": "It is a task."})
         name = {"taskId": task_id(created.value.get("task") if created.value is not None else None)}
-        state = heard(session.request("tasks/get", name))
-    for status in some(members([state.value or state.error_value], "status"), "the task is not there again"):
+        state = require_answer(session.request("tasks/get", name))
+    for status in require_some(
+        members([state.value or state.error_value], "status"), skip="the task is not there again"
+    ):
         expect(status, status.json != "cancelled", "another status, as only tasks/cancel cancels a task")
 
 
 def harmless(server):
     """A method whose request can be sent any number of times."""
-    return (server.listing() or [server.session.pulse])[0]
+    return (server.served_lists() or [server.session.liveness_method])[0]
 
 
 def expect_ignored(server, params):
@@ -87,17 +89,17 @@ def expect_ignored(server, params):
     """
     session = server.shared("cancel")
     if session.is_modern:
-        heard(session.request(harmless(server)))
-    ready = session.settle()
+        require_answer(session.request(harmless(server)))
+    ready = session.drain()
     if isinstance(ready.fault, Silence):
-        not_exercised("the server does not answer pings, so what it ignores cannot be told")
-    heard(ready)
+        skip("the server does not answer pings, so what it ignores cannot be told")
+    require_answer(ready)
     before = len(session.lines)
     line = session.notify(CANCELLED, params)
-    pings = [session.settle(), session.settle()]  # answers may overtake one another, but hardly two in a row
+    pings = [session.drain(), session.drain()]  # answers may overtake one another, but hardly two in a row
     if pings[1].fault is not None:
         if is_ignored_alone(server, params):
-            heard(pings[1])
+            require_answer(pings[1])
         raise Finding("a server that ignores this and goes on", str(pings[1].fault), (line, *pings[0].lines))
     sent = [one.message for one in session.lines if one.sent and kind(one.message) is Kind.REQUEST]
     named = params.get("requestId", ABSENT) if isinstance(params, dict) else ABSENT
@@ -111,16 +113,16 @@ def is_ignored_alone(server, params):
     """Whether a new process goes on after the cancellation: then it is something else that ends others."""
     with server.fresh() as session:
         if session.is_modern:
-            heard(session.request(harmless(server)))
+            require_answer(session.request(harmless(server)))
         session.notify(CANCELLED, params)
-        return [session.settle(), session.settle()][1].fault is None
+        return [session.drain(), session.drain()][1].fault is None
 
 
 def expect_answers(server, method, times):
     """Ask a new process the same without cancelling it: where that has no answer either, this is told."""
     with server.fresh() as session:
         for _ in range(times):
-            heard(session.request(method))
+            require_answer(session.request(method))
 
 
 def answers_in(lines):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.expect import expect_each, not_exercised, some
+from conformance.expect import expect_each, require_some, skip
 from conformance.protocol.jsonrpc import Kind
 from conformance.protocol.value import members
 from conformance.scenarios.completion import completion_request
@@ -14,68 +14,68 @@ from conformance.verdicts import Finding
 
 @pytest.mark.requirement("capabilities.tools.declared")
 def test_a_server_with_tools_declares_them(server):
-    server.expect_told()
+    server.require_discovery()
     if server.offers.get("tools") is None:
-        served = some(server.undeclared("tools/list"), "the server has no tools")
+        served = require_some(server.undeclared_items("tools/list"), skip="the server has no tools")
         raise Finding("a tools capability", f"none, although it lists {served[0]}", served[0].lines)
 
 
 @pytest.mark.requirement("capabilities.prompts.declared", "prompts.capabilities-respected")
 def test_a_server_with_prompts_declares_them(server):
-    server.expect_told()
+    server.require_discovery()
     if server.offers.get("prompts") is None:
-        served = some(server.undeclared("prompts/list"), "the server has no prompts")
+        served = require_some(server.undeclared_items("prompts/list"), skip="the server has no prompts")
         raise Finding("a prompts capability", f"none, although it lists {served[0]}", served[0].lines)
 
 
 @pytest.mark.requirement("capabilities.resources.declared")
 def test_a_server_with_resources_declares_them(server):
-    server.expect_told()
+    server.require_discovery()
     if server.offers.get("resources") is None:
-        served = server.undeclared("resources/list") + server.undeclared("resources/templates/list")
-        some(served, "the server has no resources")
+        served = server.undeclared_items("resources/list") + server.undeclared_items("resources/templates/list")
+        require_some(served, skip="the server has no resources")
         raise Finding("a resources capability", f"none, although it lists {served[0]}", served[0].lines)
 
 
 @pytest.mark.requirement("capabilities.completions.declared")
 def test_a_server_that_completes_declares_it(server, session):
-    server.expect_told()
+    server.require_discovery()
     if server.offers.get("completions") is None:
-        asked = completion_request(server) or not_exercised("nothing is listed that could be completed")
+        asked = completion_request(server) or skip("nothing is listed that could be completed")
         reply = session.request("completion/complete", asked)
         if reply.value is None:
-            not_exercised("the server does not complete")
+            skip("the server does not complete")
         raise Finding("a completions capability", f"none, although it completes: {reply}", reply.lines)
 
 
 @pytest.mark.requirement("capabilities.logging.declared")
 def test_a_server_that_logs_to_the_client_declares_it(server, traffic):
-    server.expect_told()
+    server.require_discovery()
     if server.offers.get("logging") is None:
         chatty_requests(server)
         logged = [
             each for each in traffic(Kind.NOTIFICATION) if each.json["method"] == "notifications/message"
         ]
-        some(logged, "the server sent no log messages")
+        require_some(logged, skip="the server sent no log messages")
         raise Finding("a logging capability", f"none, although it sent {logged[0]}", logged[0].lines)
 
 
 @pytest.mark.requirement("capabilities.tools.shape", "lifecycle.initialize.capabilities-shape")
 def test_the_tools_capability_is_an_object_with_a_boolean_flag(server):
-    server.expect_told()
-    declared = some(members([server.offers], "tools"), "tools are not declared")
+    server.require_discovery()
+    declared = require_some(members([server.offers], "tools"), skip="tools are not declared")
     expect_each(declared, lambda value: isinstance(value, dict), "an object")
     expect_each(members(declared, "listChanged"), lambda value: isinstance(value, bool), "true or false")
 
 
 @pytest.mark.requirement("capabilities.feature-objects.shape", "lifecycle.initialize.capabilities-shape")
 def test_the_other_capabilities_are_objects_with_boolean_flags(server, revision):
-    server.expect_told()
+    server.require_discovery()
     names = ["prompts", "resources", "logging"]
     names += ["completions"] if revision >= "2025-03-26" else []
     names += ["tasks"] if revision == "2025-11-25" else []
     declared = [value for name in names for value in members([server.offers], name)]
-    some(declared, "none of them is declared")
+    require_some(declared, skip="none of them is declared")
     expect_each(declared, lambda value: isinstance(value, dict), "an object")
     flags = [*members(declared, "listChanged"), *members(declared, "subscribe")]
     expect_each(flags, lambda value: isinstance(value, bool), "true or false")

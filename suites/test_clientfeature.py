@@ -8,7 +8,7 @@ import re
 import pytest
 
 from conformance.client.handlers import LONGEST_LOOP
-from conformance.expect import expect, expect_each, heard, not_exercised, some
+from conformance.expect import expect, expect_each, expect_none, require_answer, require_some, skip
 from conformance.json_schema.validation import Unjudgeable, instance_errors
 from conformance.protocol.jsonrpc import ABSENT, Kind, kind, show
 from conformance.protocol.methods import FEATURES
@@ -41,16 +41,16 @@ LOCAL = re.compile(
 
 def asked(server, method):
     """The params of everything the server asks for by a method, whatever the client."""
-    first = some(meet(server, ABLE).asked(method), f"no permitted tool asked for {method}")
+    first = require_some(meet(server, ABLE).server_requests(method), skip=f"no permitted tool asked for {method}")
     clients = (PLAIN, TOOLS if method == SAMPLING else PAGES) if elicits_by_url(server.revision) else ()
-    others = [each for met in clients for each in meet(server, met).asked(method)]
+    others = [each for met in clients for each in meet(server, met).server_requests(method)]
     return [each.get("params") or Value(None, "params", each.lines) for each in [*first, *others]]
 
 
 def asked_by(server, client, method):
     """What the server asks of a client, each with the line that told what the client offers."""
     session = meet(server, client).session
-    return declared_and(session, session.asked(method))
+    return declared_and(session, session.server_requests(method))
 
 
 def asked_undeclared(server, method):
@@ -59,7 +59,7 @@ def asked_undeclared(server, method):
         asked = [reply for reply in all_results(server) if method in undeclared_in(reply)]
         return [reply.value.get("inputRequests") for reply in asked]
     plain = [session for session in server.sessions if session.hello is not None and not session.capabilities]
-    return [each for session in plain for each in declared_and(session, session.asked(method))]
+    return [each for session in plain for each in declared_and(session, session.server_requests(method))]
 
 
 def declared_and(session, asked):
@@ -71,7 +71,7 @@ def expect_shape(values, schema, revision, expected):
         try:
             errors = instance_errors(value.json, {**schema, "$schema": DEFAULT_DIALECT}, revision)
         except Unjudgeable as reason:
-            not_exercised(str(reason))
+            skip(str(reason))
         if errors:
             raise Finding(expected, f"{value.path}: {errors[0]}", value.lines)
 
@@ -85,15 +85,15 @@ def is_string(value):
 
 @pytest.mark.requirement("clientfeature.roots.capability-checked")
 def test_roots_are_asked_for_only_of_a_client_that_has_some(server):
-    met = meet(server, ABLE).asked(ROOTS)
+    met = meet(server, ABLE).server_requests(ROOTS)
     undeclared = asked_undeclared(server, ROOTS)
-    some([*met, *undeclared], "the server never asks for roots")
-    expect_each(undeclared, lambda _: False, "no roots/list to a client that did not declare roots")
+    require_some([*met, *undeclared], skip="the server never asks for roots")
+    expect_none(undeclared, "no roots/list to a client that did not declare roots")
 
 
 @pytest.mark.requirement("clientfeature.roots.unavailable")
 def test_a_client_without_usable_roots_is_served(server):
-    some(meet(server, ABLE).asked(ROOTS), "the server never asks for roots")
+    require_some(meet(server, ABLE).server_requests(ROOTS), skip="the server never asks for roots")
     expect_answers(meet(server, DECLINING), ROOTS, "the client has no roots")
     expect_answers(meet(server, CANCELLING), ROOTS, "the client's root does not exist")
     expect_answers(meet(server, CARELESS), ROOTS, "the client could not list its roots")
@@ -113,7 +113,7 @@ def test_a_message_to_a_model_has_a_role_and_content(server):
     talks = [talk for talk in members(asked(server, SAMPLING), "messages") if talk.is_a(list)]
     messages = [message for talk in talks for message in talk.each()]
     right = "a message of the user or the assistant, with content"
-    expect_each(some(messages, "no message is in what a model is asked"), is_message, right)
+    expect_each(require_some(messages, skip="no message is in what a model is asked"), is_message, right)
 
 
 @pytest.mark.requirement("clientfeature.sampling.tools-capability")
@@ -121,15 +121,15 @@ def test_tools_are_offered_only_to_a_model_that_can_use_them(server):
     asked(server, SAMPLING)
     params = members(asked_by(server, PLAIN, SAMPLING), "params")
     offered = [*members(params, "tools"), *members(params, "toolChoice")]
-    expect_each(offered, lambda _: False, "no tools for a client that did not declare sampling.tools")
+    expect_none(offered, "no tools for a client that did not declare sampling.tools")
 
 
 @pytest.mark.requirement("clientfeature.sampling.tool-results-balanced")
 def test_the_use_of_a_tool_is_followed_by_its_result(server):
     asked(server, SAMPLING)
-    talks = members(meet(server, TOOLS).asked(SAMPLING), "params", "messages")
+    talks = members(meet(server, TOOLS).server_requests(SAMPLING), "params", "messages")
     used = [talk for talk in talks if any(blocks(message, "tool_use") for message in talk.each())]
-    for talk in some(used, "no tool that a model wanted to use was run"):
+    for talk in require_some(used, skip="no tool that a model wanted to use was run"):
         messages = [*talk.each(), Value(None, "what follows", talk.lines)]
         for index, message in enumerate(messages[:-1]):
             after = messages[index + 1]
@@ -154,7 +154,9 @@ def test_a_model_that_never_stops_using_tools_is_stopped(server):
     asked(server, SAMPLING)
     calls = meet(server, TOOLS).asking(SAMPLING)
     loops = [members(list(call.asked), "params", "tools") for call in calls]
-    longest = max(some([loop for loop in loops if loop], "no tools were offered to a model"), key=len)
+    longest = max(
+        require_some([loop for loop in loops if loop], skip="no tools were offered to a model"), key=len
+    )
     if len(longest) > LONGEST_LOOP:
         raise Finding(f"at most {LONGEST_LOOP} rounds", f"{len(longest)} rounds", longest[-1].lines)
 
@@ -163,7 +165,7 @@ def test_a_model_that_never_stops_using_tools_is_stopped(server):
 def test_a_sampled_message_without_content_does_no_harm(server):
     asked(server, SAMPLING)
     meeting = meet(server, CARELESS)
-    some(meeting.asking(SAMPLING), "a client without sampling.tools is not asked")
+    require_some(meeting.asking(SAMPLING), skip="a client without sampling.tools is not asked")
     expect_answers(meeting, SAMPLING, "the model's message had no content")
 
 
@@ -189,7 +191,7 @@ def same(one, other):
 def test_a_form_is_flat_and_of_primitive_fields(server, revision):
     forms = [each for each in asked(server, ELICITATION) if not asks_for_a_page(each)]
     wanted = "requestedSchema: an object of strings, numbers, booleans and choices"
-    expect_shape(some(forms, "no form was asked for"), form_schema(revision), revision, wanted)
+    expect_shape(require_some(forms, skip="no form was asked for"), form_schema(revision), revision, wanted)
 
 
 @pytest.mark.requirement("clientfeature.elicitation.common-params")
@@ -229,7 +231,7 @@ def test_no_elicitation_is_required_for_what_does_not_exist(server, session):
     replies = [session.request("conformance/no-such-method", {})]
     if any(call.reply.code != REQUIRED for call in server.calls()):
         replies += [call_unknown(server), malformed_call(server, "empty")]
-    codes = members([heard(reply).error_value for reply in replies], "code")
+    codes = members([require_answer(reply).error_value for reply in replies], "code")
     expect_each(codes, lambda code: code != REQUIRED, "another error, as no elicitation would help")
 
 
@@ -237,7 +239,7 @@ def test_no_elicitation_is_required_for_what_does_not_exist(server, session):
 def test_only_an_elicitation_that_was_asked_for_is_called_complete(server):
     meet(server, ABLE)
     told = [one for session in server.sessions for one in completions(session)]
-    for id, known in some(told, "no elicitation by url was called complete"):
+    for id, known in require_some(told, skip="no elicitation by url was called complete"):
         expect(
             id,
             is_string(id.json) and id.json in known,
@@ -258,14 +260,14 @@ def test_what_a_user_fills_in_is_checked(server):
     right, wrong = filled_in(meet(server, ABLE)), filled_in(meet(server, CARELESS))
     expect_answers(meet(server, CARELESS), ELICITATION, "a field of the form had a value of the wrong type")
     both = [name for name in wrong if name in right and not is_refused(right[name][0])]
-    for name in some(both, "no tool took what was filled in"):
+    for name in require_some(both, skip="no tool took what was filled in"):
         if is_taken_as_valid(*right[name], *wrong[name]):
             got = f"{name} took {show(wrong[name][1])} as it took {show(right[name][1])}"
             raise Finding(
                 "a refusal of content that breaks the requestedSchema", got, wrong[name][0].reply.lines
             )
     checked = [name for name in both if is_refused(wrong[name][0])]
-    some(checked, "what the tools answer does not tell if they check")
+    require_some(checked, skip="what the tools answer does not tell if they check")
 
 
 def modes(asked):
@@ -280,7 +282,7 @@ def asks_for_a_page(params):
 
 def asked_pages(server):
     pages = [params for params in asked(server, ELICITATION) if asks_for_a_page(params)]
-    return some(pages, "nobody was asked to visit a page")
+    return require_some(pages, skip="nobody was asked to visit a page")
 
 
 def is_https_or_local(url):

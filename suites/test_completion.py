@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.client.refusals import NO_SUCH_NAME
-from conformance.expect import expect_each, expect_error, expect_result, heard, not_exercised, some
+from conformance.expect import expect_each, expect_error, expect_result, require_answer, require_some, skip
 from conformance.protocol.revisions import is_modern
 from conformance.protocol.value import members
 from conformance.scenarios.completion import completion_request, completion_requests
@@ -21,7 +21,9 @@ NOTHING = "the server completed nothing that is listed"
 
 @pytest.mark.requirement("completion.result-shape")
 def test_a_completion_has_an_array_of_strings(server):
-    results = some([reply.value for reply in completions(server) if reply.value is not None], NOTHING)
+    results = require_some(
+        [reply.value for reply in completions(server) if reply.value is not None], skip=NOTHING
+    )
     expect_each(results, lambda result: has(result, "completion", dict), "an object in completion")
     found = members(results, "completion")
     expect_each(found, lambda each: has(each, "values", list), "an array in values")
@@ -30,7 +32,9 @@ def test_a_completion_has_an_array_of_strings(server):
 
 @pytest.mark.requirement("completion.values-max-100")
 def test_a_completion_has_at_most_100_values(server):
-    for values in some([each for each in members(completed(server), "values") if each.is_a(list)], NOTHING):
+    for values in require_some(
+        [each for each in members(completed(server), "values") if each.is_a(list)], skip=NOTHING
+    ):
         if len(values.json) > 100:
             raise Finding("at most 100 values", f"{len(values.json)} values", values.lines)
 
@@ -52,7 +56,7 @@ def test_the_count_of_a_completion_fits_its_values(server):
         if has(each.json, "values", list) and is_number(each.json.get("total"))
     ]
     wanted = "a total no less than the values sent, and hasMore true just if it is more"
-    expect_each(some(counted, "no completion says a total"), is_consistent, wanted)
+    expect_each(require_some(counted, skip="no completion says a total"), is_consistent, wanted)
 
 
 def has(value, name, type):
@@ -79,11 +83,11 @@ def is_consistent(completion):
 @pytest.mark.requirement("completion.undeclared-code")
 def test_a_server_that_does_not_complete_has_no_such_method(server, session):
     if server.offers.get("completions") is not None:
-        not_exercised("completions are declared")
+        skip("completions are declared")
     listed = completion_request(server)
-    reply = heard(session.request("completion/complete", listed or unknown("ref/prompt")))
+    reply = require_answer(session.request("completion/complete", listed or unknown("ref/prompt")))
     if listed and reply.value is not None:
-        not_exercised("the server completes: that it does not declare it is another finding")
+        skip("the server completes: that it does not declare it is another finding")
     expect_error(reply, -32601)
 
 
@@ -127,7 +131,9 @@ def test_parts_of_the_wrong_type_are_refused(server, session, wrong):
 @pytest.mark.requirement("completion.inputs-validated")
 def test_a_value_that_is_a_number_is_survived(server, session):
     params = working(server)
-    heard(session.request("completion/complete", {**params, "argument": {**params["argument"], "value": 5}}))
+    require_answer(
+        session.request("completion/complete", {**params, "argument": {**params["argument"], "value": 5}})
+    )
 
 
 def without(members, name):
@@ -144,7 +150,9 @@ def unknown(type):
 @pytest.mark.requirement("completion.context-accepted")
 def test_what_is_known_already_may_be_told(server, session):
     params = working(server)
-    reply = heard(session.request("completion/complete", {**params, "context": {"arguments": {"x": "y"}}}))
+    reply = require_answer(
+        session.request("completion/complete", {**params, "context": {"arguments": {"x": "y"}}})
+    )
     if reply.value is None and session.request("completion/complete", params).value is not None:
         raise Finding("what the request gives without context", str(reply), reply.lines)
 
@@ -152,15 +160,15 @@ def test_what_is_known_already_may_be_told(server, session):
 @pytest.mark.requirement("completion.ref-resource-forms")
 def test_a_template_is_referred_to_as_it_is_listed(server):
     replies = [reply for reply in completions(server) if asked(reply)["ref"]["type"] == "ref/resource"]
-    for reply in some(replies, "no template with a variable is listed"):
+    for reply in require_some(replies, skip="no template with a variable is listed"):
         if reply.code != -32603:
             expect_result(reply)
 
 
 @pytest.mark.requirement("completion.internal-error-code")
 def test_a_completion_that_fails_has_a_code_that_means_something(server):
-    for reply in some(
-        [reply for reply in completions(server) if reply.error is not None], "no completion fails"
+    for reply in require_some(
+        [reply for reply in completions(server) if reply.error is not None], skip="no completion fails"
     ):
         if is_meaningless(reply.code):
             raise Finding("error -32603, or -32602 if the request is to blame", str(reply), reply.lines)
@@ -183,20 +191,20 @@ def completions(server):
     own tells in a modern revision.
     """
     if server.revision >= "2025-03-26" and not server.declares("completions"):
-        not_exercised("completions are not declared")
+        skip("completions are not declared")
     replies = server.once("completions", lambda: list(ask(server)))
     if server.revision < "2025-03-26" and all(reply.value is None for reply in replies):
-        not_exercised(NOTHING)
+        skip(NOTHING)
     for reply in replies:
         if reply.fault is not None:
             reason = f"completion/complete was not answered: {reply.fault}"
-            server.charge("completion", Blocked(reason, reply.lines, reply.fault.stderr))
+            server.raise_once("completion", Blocked(reason, reply.lines, reply.fault.stderr))
     if replies and all(reply.code == -32601 for reply in replies):
         reason = f"completions are declared, but completion/complete is answered with {replies[0]}"
         if is_modern(server.revision):
-            not_exercised(f"{reason}: see discover.capabilities-true")
+            skip(f"{reason}: see discover.capabilities-true")
         blocked = Blocked(reason, replies[0].lines, requirement="lifecycle.capabilities.advertised")
-        server.charge("completion", blocked)
+        server.raise_once("completion", blocked)
     return replies
 
 
@@ -223,9 +231,11 @@ def asked(reply):
 def completed(server):
     """The completions that came."""
     results = [reply.value for reply in completions(server) if reply.value is not None]
-    return some([each for each in members(results, "completion") if each.is_a(dict)], NOTHING)
+    return require_some([each for each in members(results, "completion") if each.is_a(dict)], skip=NOTHING)
 
 
 def working(server):
     """The params of a completion that the server gave."""
-    return asked(some([reply for reply in completions(server) if reply.value is not None], NOTHING)[0])
+    return asked(
+        require_some([reply for reply in completions(server) if reply.value is not None], skip=NOTHING)[0]
+    )

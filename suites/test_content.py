@@ -9,7 +9,7 @@ from datetime import datetime
 
 import pytest
 
-from conformance.expect import expect, expect_each, some
+from conformance.expect import expect, expect_each, require_some
 from conformance.protocol.value import members
 from conformance.scenarios.content import (
     all_icons,
@@ -63,47 +63,55 @@ def is_uri(value):
 
 @pytest.mark.requirement("content.text.text-string")
 def test_a_text_block_has_text(server):
-    found = some(blocks(server, "text"), "no text block came")
+    found = require_some(blocks(server, "text"), skip="no text block came")
     expect_each(found, lambda block: is_string(block.get("text")), "a string in text")
 
 
 @pytest.mark.requirement("content.image.fields")
 def test_an_image_block_has_data_and_a_type(server):
-    found = some(blocks(server, "image"), "no image block came")
+    found = require_some(blocks(server, "image"), skip="no image block came")
     expect_each(found, has_data, "strings in data and mimeType")
 
 
 @pytest.mark.requirement("content.image.base64")
 def test_an_image_is_base64(server):
-    expect_each(some(members(blocks(server, "image"), "data"), "no image block came"), is_base64, "base64")
+    expect_each(
+        require_some(members(blocks(server, "image"), "data"), skip="no image block came"),
+        is_base64,
+        "base64",
+    )
 
 
 @pytest.mark.requirement("content.image.mime-valid")
 def test_an_image_in_a_prompt_has_a_media_type(server):
-    types = some(members(prompt_blocks(server, "image"), "mimeType"), "no prompt has an image")
+    types = require_some(members(prompt_blocks(server, "image"), "mimeType"), skip="no prompt has an image")
     expect_each(types, is_media_type, "a media type such as image/png")
 
 
 @pytest.mark.requirement("content.audio.fields")
 def test_an_audio_block_has_data_and_a_type(server):
-    found = some(blocks(server, "audio"), "no audio block came")
+    found = require_some(blocks(server, "audio"), skip="no audio block came")
     expect_each(found, has_data, "strings in data and mimeType")
 
 
 @pytest.mark.requirement("content.audio.base64")
 def test_audio_is_base64(server):
-    expect_each(some(members(blocks(server, "audio"), "data"), "no audio block came"), is_base64, "base64")
+    expect_each(
+        require_some(members(blocks(server, "audio"), "data"), skip="no audio block came"),
+        is_base64,
+        "base64",
+    )
 
 
 @pytest.mark.requirement("content.audio.mime-valid")
 def test_audio_in_a_prompt_has_a_media_type(server):
-    types = some(members(prompt_blocks(server, "audio"), "mimeType"), "no prompt has audio")
+    types = require_some(members(prompt_blocks(server, "audio"), "mimeType"), skip="no prompt has audio")
     expect_each(types, is_media_type, "a media type such as audio/wav")
 
 
 @pytest.mark.requirement("content.resource-link.fields")
 def test_a_resource_link_has_a_uri_and_a_name(server):
-    links = some(blocks(server, "resource_link"), "no resource link came")
+    links = require_some(blocks(server, "resource_link"), skip="no resource link came")
     expect_each(
         links,
         lambda link: is_string(link.get("uri")) and is_string(link.get("name")),
@@ -113,32 +121,34 @@ def test_a_resource_link_has_a_uri_and_a_name(server):
 
 @pytest.mark.requirement("content.embedded.fields")
 def test_an_embedded_resource_has_a_uri_and_text_or_blob(server):
-    found = some(blocks(server, "resource"), "no embedded resource came")
+    found = require_some(blocks(server, "resource"), skip="no embedded resource came")
     expect_each(found, embeds, "an object resource with strings in uri and in text or blob")
 
 
 @pytest.mark.requirement("content.embedded.uri-valid")
 def test_an_embedded_resource_in_a_prompt_has_a_uri(server):
     uris = members(prompt_blocks(server, "resource"), "resource", "uri")
-    expect_each(some(uris, "no prompt embeds a resource"), is_uri, "a URI with a scheme")
+    expect_each(require_some(uris, skip="no prompt embeds a resource"), is_uri, "a URI with a scheme")
 
 
 @pytest.mark.requirement("content.embedded.mime-present")
 def test_an_embedded_resource_in_a_prompt_says_its_type(server):
     found = members(prompt_blocks(server, "resource"), "resource")
-    expect_each(some(found, "no prompt embeds a resource"), has_any("mimeType"), "a member mimeType")
+    expect_each(
+        require_some(found, skip="no prompt embeds a resource"), has_any("mimeType"), "a member mimeType"
+    )
 
 
 @pytest.mark.requirement("content.embedded.text-or-blob")
 def test_an_embedded_resource_carries_text_or_base64(server):
-    found = some(members(blocks(server, "resource"), "resource"), "no embedded resource came")
+    found = require_some(members(blocks(server, "resource"), "resource"), skip="no embedded resource came")
     expect_each(found, has_any("text", "blob"), "text or blob")
     expect_each(members(found, "blob"), is_base64, "base64")
 
 
 @pytest.mark.requirement("content.embedded.resources-capability")
 def test_a_server_that_embeds_resources_declares_them(server):
-    found = some(tool_blocks(server, "resource"), "no tool embeds a resource")
+    found = require_some(tool_blocks(server, "resource"), skip="no tool embeds a resource")
     expect(found[0], server.offers.get("resources") is not None, "a resources capability")
 
 
@@ -162,7 +172,11 @@ def embeds(block):
 
 @pytest.mark.requirement("content.resource.blob-base64")
 def test_a_blob_is_base64(server):
-    expect_each(some(members(read_contents(server), "blob"), "no resource has a blob"), is_base64, "base64")
+    expect_each(
+        require_some(members(read_contents(server), "blob"), skip="no resource has a blob"),
+        is_base64,
+        "base64",
+    )
 
 
 @pytest.mark.requirement("content.resource.text-only-if-text")
@@ -172,7 +186,11 @@ def test_text_is_text(server):
         for each in read_contents(server)
         if isinstance(each.json, dict) and is_string(each.json.get("text"))
     ]
-    expect_each(some(found, "no resource has text"), reads_as_text, "text without NUL and of a textual type")
+    expect_each(
+        require_some(found, skip="no resource has text"),
+        reads_as_text,
+        "text without NUL and of a textual type",
+    )
 
 
 def reads_as_text(content):
@@ -185,32 +203,32 @@ def reads_as_text(content):
 
 @pytest.mark.requirement("content.annotations.audience")
 def test_an_audience_is_made_of_roles(server):
-    found = some(
-        members(annotated(server), "annotations", "audience"), "nothing is annotated with an audience"
+    found = require_some(
+        members(annotated(server), "annotations", "audience"), skip="nothing is annotated with an audience"
     )
     expect_each(found, is_audience, 'an array of "user" and "assistant"')
 
 
 @pytest.mark.requirement("content.annotations.priority")
 def test_a_priority_is_from_0_to_1(server):
-    found = some(
-        members(annotated(server), "annotations", "priority"), "nothing is annotated with a priority"
+    found = require_some(
+        members(annotated(server), "annotations", "priority"), skip="nothing is annotated with a priority"
     )
     expect_each(found, is_priority, "a number from 0 to 1")
 
 
 @pytest.mark.requirement("content.annotations.last-modified-string")
 def test_last_modified_is_a_string(server):
-    found = some(
-        members(annotated(server), "annotations", "lastModified"), "nothing says when it was modified"
+    found = require_some(
+        members(annotated(server), "annotations", "lastModified"), skip="nothing says when it was modified"
     )
     expect_each(found, is_string, "a string")
 
 
 @pytest.mark.requirement("content.annotations.last-modified-iso8601")
 def test_last_modified_is_a_time(server):
-    found = some(
-        members(annotated(server), "annotations", "lastModified"), "nothing says when it was modified"
+    found = require_some(
+        members(annotated(server), "annotations", "lastModified"), skip="nothing says when it was modified"
     )
     expect_each(found, is_iso_8601, "an ISO 8601 time")
 
@@ -218,7 +236,7 @@ def test_last_modified_is_a_time(server):
 @pytest.mark.requirement("content.meta-object")
 def test_meta_of_content_is_an_object(server):
     found = [*annotated(server), *read_contents(server)]
-    expect_each(some(members(found, "_meta"), "nothing has _meta"), is_object, "an object")
+    expect_each(require_some(members(found, "_meta"), skip="nothing has _meta"), is_object, "an object")
 
 
 def is_audience(value):
@@ -244,14 +262,14 @@ def is_iso_8601(value):
 
 @pytest.mark.requirement("content.icons-array", "icons.shape")
 def test_icons_are_an_array(server):
-    found = some(members(with_icons(server), "icons"), "nothing but tools has icons")
+    found = require_some(members(with_icons(server), "icons"), skip="nothing but tools has icons")
     expect_each(found, lambda icons: isinstance(icons, list), "an array")
     expect_each([icon for icons in found for icon in icons.each()], is_object, "an object")
 
 
 @pytest.mark.requirement("content.icon.src", "icons.shape", "icons.src-scheme")
 def test_an_icon_has_a_source(server):
-    icons = some(all_icons(server), "nothing has icons")
+    icons = require_some(all_icons(server), skip="nothing has icons")
     expect_each(icons, lambda icon: is_string(icon.get("src")), "a string in src")
     expect_each(members(icons, "src"), is_uri, "a URI with a scheme")
 
@@ -263,7 +281,7 @@ def test_an_icon_comes_over_https_or_data(server):
     ]
     known = ("https", "http", "data")
     expect_each(
-        some(sources, "nothing has icons"),
+        require_some(sources, skip="nothing has icons"),
         lambda src: src.partition(":")[0].lower() in known,
         "http(s) or data",
     )
@@ -271,7 +289,7 @@ def test_an_icon_comes_over_https_or_data(server):
 
 @pytest.mark.requirement("content.icon.optional-members", "icons.shape")
 def test_an_icon_has_typed_members(server):
-    icons = some(all_icons(server), "nothing has icons")
+    icons = require_some(all_icons(server), skip="nothing has icons")
     expect_each(members(icons, "mimeType"), is_string, "a string")
     expect_each(members(icons, "sizes"), is_array_of_strings, "an array of strings")
     expect_each(members(icons, "theme"), lambda theme: theme in ("light", "dark"), "light or dark")
@@ -280,7 +298,7 @@ def test_an_icon_has_typed_members(server):
 @pytest.mark.requirement("content.icon.size-format")
 def test_a_size_is_width_by_height_or_any(server):
     sizes = [size for array in members(all_icons(server), "sizes") for size in array.each() if size.is_a(str)]
-    found = some(sizes, "no icon has sizes")
+    found = require_some(sizes, skip="no icon has sizes")
     expect_each(found, lambda size: re.fullmatch(r"\d+x\d+|any", size) is not None, "such as 48x48, or any")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.expect import expect, expect_each, heard, not_exercised, some
+from conformance.expect import expect, expect_each, require_answer, require_some, skip
 from conformance.protocol import revisions
 from conformance.protocol.methods import LISTS
 from conformance.protocol.value import members
@@ -22,7 +22,7 @@ OPTIONAL = "resources/templates/list"
 
 @pytest.mark.requirement("discover.implemented")
 def test_discovery_is_answered_after_other_requests_too(server):
-    reply = heard(first_talk(server)[0].request("server/discover"))
+    reply = require_answer(first_talk(server)[0].request("server/discover"))
     if reply.value is None:
         raise Finding("a result", str(reply), reply.lines)
 
@@ -36,7 +36,7 @@ def test_the_versions_are_a_list_of_strings(server):
 
 @pytest.mark.requirement("discover.versions-include-used")
 def test_the_versions_are_those_that_are_served(server, session, revision):
-    listed = told(server).get("supportedVersions") or not_exercised("no versions are listed")
+    listed = told(server).get("supportedVersions") or skip("no versions are listed")
     expect(listed, revision in versions(listed), f"{revision} among them, which is served")
     for version in filter(is_later, sorted(versions(listed))):
         reply = session.request("server/discover", {"_meta": {revisions.PROTOCOL_VERSION: version}})
@@ -55,18 +55,20 @@ def test_the_capabilities_are_an_object(server):
 
 @pytest.mark.requirement("discover.capabilities-true")
 def test_what_is_declared_is_there(server, session):
-    server.expect_told()
-    for feature in some([one for one in METHODS if server.declares(one)], "no feature is declared"):
+    server.require_discovery()
+    for feature in require_some(
+        [one for one in METHODS if server.declares(one)], skip="no feature is declared"
+    ):
         for method in METHODS[feature]:
-            reply = heard(session.request(method))
+            reply = require_answer(session.request(method))
             if reply.code == -32601 and method != OPTIONAL:
                 raise Finding(f"{method} to be there, since {feature} is declared", str(reply), reply.lines)
 
 
 @pytest.mark.requirement("discover.capabilities-true")
 def test_what_is_there_is_declared(server, session):
-    for method, params in some(undeclared_requests(server), "every feature is declared"):
-        reply = heard(session.request(method, params))
+    for method, params in require_some(undeclared_requests(server), skip="every feature is declared"):
+        reply = require_answer(session.request(method, params))
         held = members([reply.value] if reply.value is not None else [], LISTS.get(method, ("", ""))[1])
         if any(items.json for items in held):
             raise Finding("error -32601, since the feature is not declared", str(held[0]), reply.lines)
@@ -74,7 +76,7 @@ def test_what_is_there_is_declared(server, session):
 
 @pytest.mark.requirement("discover.instructions")
 def test_the_instructions_are_text(server):
-    found = some(members([told(server)], "instructions"), "the server gives no instructions")
+    found = require_some(members([told(server)], "instructions"), skip="the server gives no instructions")
     expect_each(found, lambda value: isinstance(value, str), "a string, or no instructions at all")
 
 
@@ -98,5 +100,5 @@ def is_identity(value):
 
 def told(server):
     """What the server says of itself; skips the check if it refuses to."""
-    server.expect_told()
+    server.require_discovery()
     return server.surface.result

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.client.refusals import NO_SUCH_URI
-from conformance.expect import expect, expect_each, expect_error, heard, some
+from conformance.expect import expect, expect_each, expect_error, require_answer, require_some
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import Kind, kind, show
 from conformance.protocol.value import members
@@ -25,10 +25,10 @@ LONGEST_MESSAGE = 300
 
 
 @pytest.mark.requirement("errors.parse-error-code", "jsonrpc.parse-error")
-def test_a_line_that_is_no_json_is_a_parse_error(rough_session):
-    sent = rough_session.send_raw(b"this line is not JSON")
-    answers = answers_after(rough_session, sent)
-    expect_codes(some(answers, "the server does not answer such a line"), -32700)
+def test_a_line_that_is_no_json_is_a_parse_error(malformed_session):
+    sent = malformed_session.send_raw(b"this line is not JSON")
+    answers = answers_after(malformed_session, sent)
+    expect_codes(require_some(answers, skip="the server does not answer such a line"), -32700)
 
 
 @pytest.mark.requirement("errors.invalid-request-code", "jsonrpc.invalid-request")
@@ -43,10 +43,10 @@ def test_a_line_that_is_no_json_is_a_parse_error(rough_session):
     ],
     ids=["no-method", "version-1.0", "method-1", "empty", "number"],
 )
-def test_json_that_is_no_request_is_an_invalid_request(rough_session, message):
-    sent = rough_session.send_message(message)
-    answers = answers_after(rough_session, sent)
-    expect_codes(some(answers, "the server does not answer such a message"), -32600)
+def test_json_that_is_no_request_is_an_invalid_request(malformed_session, message):
+    sent = malformed_session.send_message(message)
+    answers = answers_after(malformed_session, sent)
+    expect_codes(require_some(answers, skip="the server does not answer such a message"), -32600)
 
 
 @pytest.mark.requirement("errors.method-not-found-code", "jsonrpc.method-not-found")
@@ -56,10 +56,10 @@ def test_an_unknown_method_is_method_not_found(session):
 
 @pytest.mark.requirement("errors.undeclared-feature")
 def test_the_methods_of_an_undeclared_feature_are_not_found(server, session):
-    asked = some(undeclared_requests(server), "every feature is declared")
+    asked = require_some(undeclared_requests(server), skip="every feature is declared")
     replies = [session.request(method, params) for method, params in asked]
-    errors = [reply for reply in replies if heard(reply).error is not None]
-    wrong = [reply for reply in some(errors, "none is refused") if reply.code != -32601]
+    errors = [reply for reply in replies if require_answer(reply).error is not None]
+    wrong = [reply for reply in require_some(errors, skip="none is refused") if reply.code != -32601]
     if wrong:
         raise Finding(
             "error -32601", f"{', '.join(reply.method for reply in wrong)}: {wrong[0]}", wrong[0].lines
@@ -68,8 +68,8 @@ def test_the_methods_of_an_undeclared_feature_are_not_found(server, session):
 
 @pytest.mark.requirement("errors.invalid-params-code", "jsonrpc.invalid-params")
 def test_params_of_the_wrong_shape_are_invalid_params(server, session):
-    asked = some(misshapen_requests(server), "no feature is declared")
-    replies = [heard(session.request(method, params)) for method, params in asked]
+    asked = require_some(misshapen_requests(server), skip="no feature is declared")
+    replies = [require_answer(session.request(method, params)) for method, params in asked]
     wrong = [reply for reply in replies if reply.error is not None and reply.code != -32602]
     if wrong:
         raise Finding(
@@ -81,7 +81,9 @@ def test_params_of_the_wrong_shape_are_invalid_params(server, session):
 def test_an_error_has_a_code_that_means_something(server, session):
     replies = [call.reply for call in server.calls()] + server.prompts() + server.resources()
     replies += [session.request(method, params) for method, params in not_found_requests(server)]
-    failed = some([reply for reply in replies if reply.error is not None], "no well-formed request failed")
+    failed = require_some(
+        [reply for reply in replies if reply.error is not None], skip="no well-formed request failed"
+    )
     wrong = [reply for reply in failed if is_meaningless(reply.code)]
     if wrong:
         got = "; ".join(f"{reply.method}: {reply}" for reply in wrong[:3])
@@ -90,20 +92,20 @@ def test_an_error_has_a_code_that_means_something(server, session):
 
 @pytest.mark.requirement("errors.code-integer", "jsonrpc.error-code-integer")
 def test_the_code_of_an_error_is_an_integer(traffic):
-    codes = members(some(traffic(Kind.ERROR), "no request was refused"), "error", "code")
+    codes = members(require_some(traffic(Kind.ERROR), skip="no request was refused"), "error", "code")
     expect_each(codes, is_integer, "an integer")
 
 
 @pytest.mark.requirement("errors.code-and-message", "jsonrpc.error-object")
 def test_an_error_has_a_code_and_a_message(traffic):
-    errors = members(some(traffic(Kind.ERROR), "no request was refused"), "error")
+    errors = members(require_some(traffic(Kind.ERROR), skip="no request was refused"), "error")
     expect_each(errors, lambda error: isinstance(error, dict) and "code" in error, "an object with a code")
     expect_each(errors, lambda error: isinstance(error.get("message"), str), "a string in message")
 
 
 @pytest.mark.requirement("errors.message-concise", "jsonrpc.error-message-concise")
 def test_the_message_of_an_error_is_one_sentence(traffic):
-    messages = members(some(traffic(Kind.ERROR), "no request was refused"), "error", "message")
+    messages = members(require_some(traffic(Kind.ERROR), skip="no request was refused"), "error", "message")
     expect_each(messages, is_concise, f"one line of at most {LONGEST_MESSAGE} characters")
 
 
@@ -114,7 +116,9 @@ def test_the_message_of_an_error_is_one_sentence(traffic):
 )
 def test_the_code_for_an_elicitation_by_url_lists_it(server):
     replies = [call.reply for call in meet(server, ABLE).calls]
-    for reply in some([reply for reply in replies if reply.code == -32042], "no tool answers -32042"):
+    for reply in require_some(
+        [reply for reply in replies if reply.code == -32042], skip="no tool answers -32042"
+    ):
         wanted = "data.elicitations: an array of objects with mode url, elicitationId, url and message"
         expect(reply.error_value, lists_elicitations(reply.error), wanted)
 
@@ -126,7 +130,7 @@ def test_the_code_for_an_elicitation_by_url_lists_it(server):
 def test_the_codes_of_the_protocol_have_their_meaning(server, traffic):
     meet(server, ABLE)
     errors = [(request, error) for request, reply in exchanges(server) for error in members([reply], "error")]
-    for request, error in some(errors, "no request was refused"):
+    for request, error in require_some(errors, skip="no request was refused"):
         expected = what_would_fit(request, error)
         if expected:
             raise Finding(expected, str(error), error.lines)
@@ -134,7 +138,7 @@ def test_the_codes_of_the_protocol_have_their_meaning(server, traffic):
 
 @pytest.mark.requirement("errors.reserved-range")
 def test_a_code_that_is_reserved_is_a_defined_one(server, traffic):
-    expect_none(server, [code for code in RESERVED_BY_MCP if code not in (*MCP_CODES, *RETIRED_CODES)])
+    expect_no_codes(server, [code for code in RESERVED_BY_MCP if code not in (*MCP_CODES, *RETIRED_CODES)])
 
 
 @pytest.mark.requirement("errors.retired-codes")
@@ -142,24 +146,24 @@ def test_a_code_that_is_retired_is_not_used(server, traffic):
     if server.declares("resources"):
         server.read(NO_SUCH_URI)
     meet(server, ABLE)
-    expect_none(server, RETIRED_CODES)
+    expect_no_codes(server, RETIRED_CODES)
 
 
 @pytest.mark.requirement("errors.application-range", "errors.app-codes-outside")
 def test_a_code_of_the_server_is_outside_of_what_is_reserved(server, traffic):
-    expect_none(server, [code for code in RESERVED if code not in JSON_RPC_CODES])
+    expect_no_codes(server, [code for code in RESERVED if code not in JSON_RPC_CODES])
 
 
 @pytest.mark.requirement("errors.legacy-range")
 def test_a_code_of_older_servers_is_not_used(server, traffic):
     codes = [code for code in LEGACY if code not in RETIRED_CODES]
-    expect_none(server, codes, advisory=True)
+    expect_no_codes(server, codes, advisory=True)
 
 
-def expect_none(server, codes, *, advisory=False):
+def expect_no_codes(server, codes, *, advisory=False):
     """Raise a `Finding` if an error has one of these codes, also where the server is about to end."""
     listening(server)
-    found = members(some(modern_messages(server, Kind.ERROR), "no request was refused"), "error")
+    found = members(require_some(modern_messages(server, Kind.ERROR), skip="no request was refused"), "error")
     wrong = [error for error in found if (code := error.get("code")) is not None and code.json in codes]
     if wrong:
         raise Finding("a code that is free or defined", str(wrong[0]), wrong[0].lines, advisory=advisory)
@@ -206,12 +210,12 @@ def is_url_elicitation(asked):
 
 def answers_after(session, sent):
     """The answers that followed a broken line, but not those to pings; the server must have survived it."""
-    session.settle()
-    after = session.settle()  # answers may overtake one another, but hardly two pings in a row
+    session.drain()
+    after = session.drain()  # answers may overtake one another, but hardly two pings in a row
     if after.fault is not None:
         lines = (sent, *after.lines)
-        raise Blocked(f"after {sent.text}: {after.fault}", lines, after.fault.stderr).by(after.fault)
-    replies = [(sent, line, part) for line in session.said_since(sent) for part in line.parts()]
+        raise Blocked(f"after {sent.text}: {after.fault}", lines, after.fault.stderr, fault=after.fault)
+    replies = [(sent, line, part) for line in session.received_since(sent) for part in line.parts()]
     return [reply for reply in replies if kind(reply[2]) in (Kind.RESULT, Kind.ERROR)]
 
 

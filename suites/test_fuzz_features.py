@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.expect import not_exercised, some
+from conformance.expect import require_some, skip
 from conformance.fuzzing.fuzz_target import Target
 from conformance.fuzzing.fuzzer import Fuzzer
 from conformance.fuzzing.oracles import Case, shape
@@ -30,7 +30,7 @@ ENDINGS = ("/", "/..", "?", "#", "%00", "%2e%2e", "\u0000", " ", "\u00e9", "x" *
 @pytest.mark.requirement("jsonrpc.response-every-request")
 def test_arguments_of_prompts_are_answered(server, revision):
     judge = shape("prompts.get.result-shape", "messages")
-    for prompt in some(server.listed("prompts/list"), "no prompts are listed")[:MOST_FUZZED]:
+    for prompt in require_some(server.listed("prompts/list"), skip="no prompts are listed")[:MOST_FUZZED]:
         name = prompt.json.get("name") if prompt.is_a(dict) else None
         if isinstance(name, str):
             target = Target(f"prompts/get {name}", "prompts/get", "arguments", {"name": name})
@@ -50,7 +50,7 @@ def schema_of(prompt):
 @pytest.mark.requirement("jsonrpc.response-every-request")
 def test_uris_of_resources_are_answered(server, revision):
     if not server.declares("resources"):
-        not_exercised("resources are not declared")
+        skip("resources are not declared")
     target = Target("resources/read", "resources/read", "uri")
     judge = shape("resources.read.result-shape", "contents")
     fuzz(server, target, values(TEXT, revision), [*hostile_texts(), *changed_uris(server)], judge)
@@ -70,7 +70,7 @@ def changed_uris(server):
 @pytest.mark.requirement("jsonrpc.response-every-request")
 def test_values_to_complete_are_answered(server, revision):
     params = completion_request(server) if server.declares("completions") else None
-    params = params or not_exercised("nothing is offered that could be completed")
+    params = params or skip("nothing is offered that could be completed")
     target = Target(
         "completion/complete",
         "completion/complete",
@@ -85,7 +85,7 @@ def test_values_to_complete_are_answered(server, revision):
 
 @pytest.mark.requirement("jsonrpc.response-every-request")
 def test_cursors_are_answered(server, revision):
-    for walk in some(list(server.lists()), "nothing is listed"):
+    for walk in require_some(list(server.listings()), skip="nothing is listed"):
         cursors = [cursor.json for cursor in walk.cursors if cursor.is_a(str)]
         changed = [("a changed cursor", encode(cursor + "x")) for cursor in cursors[:3]]
         changed += [("a shortened cursor", encode(cursor[:-1])) for cursor in cursors[:3]]
@@ -97,7 +97,7 @@ def test_cursors_are_answered(server, revision):
 def fuzz(server, target, made, named, judge):
     """Try values made by a strategy, then hostile ones that have a name."""
     if not server.settings.examples:
-        not_exercised("nothing is fuzzed: --mcp-profile none")
+        skip("nothing is fuzzed: --mcp-fuzz none")
     fuzzer = Fuzzer(server, target, "made-up value")
     fuzzer.try_again(lambda value: Case(encode(value), judge))
     fuzzer.search(made.map(lambda value: Case(encode(value), judge)))

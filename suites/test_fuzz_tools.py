@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from conformance.expect import not_exercised, some
+from conformance.expect import require_some, skip
 from conformance.fuzzing.fuzz_target import Target
 from conformance.fuzzing.fuzzer import Fuzzer
 from conformance.fuzzing.oracles import Case, handled, refused, survival
@@ -34,7 +34,7 @@ def test_valid_arguments_are_handled(server, call, revision):
         fuzzer.try_again(remembered)
         fuzzer.search(valid(schema, revision, examples).map(lambda value: Case(encode(value), judge)))
     except NoExample as reason:
-        not_exercised(str(reason))
+        skip(str(reason))
     fuzzer.try_each(Case(encode(value), judge) for _, value in edges)
     fuzzer.report()
 
@@ -50,7 +50,7 @@ def test_invalid_arguments_are_refused(server, call, revision):
 
     schema = call.tool.input_schema
     found = [wrong for wrong in invalid(schema, revision) if wrong.kind != "arguments"]
-    some(found, "nothing in the schema can be violated")
+    require_some(found, skip="nothing in the schema can be violated")
     fuzzer.try_each(case(wrong) for wrong in each_place_first(found)[:MOST_INVALID])
     fuzzer.search(
         invalid_strategy(schema, revision).filter(lambda wrong: wrong.kind != "arguments").map(case)
@@ -78,7 +78,7 @@ def test_hostile_arguments_are_survived(server, call, revision):
 
 def fuzzer_of(server, call, label, *, known=None):
     if not server.settings.examples:
-        not_exercised("nothing is fuzzed: --mcp-profile none")
+        skip("nothing is fuzzed: --mcp-fuzz none")
     if server.is_slow(call):
-        not_exercised(f"{call.tool.name} takes {call.reply.seconds:.1f} s, so it is not fuzzed")
+        skip(f"{call.tool.name} takes {call.reply.seconds:.1f} s, so it is not fuzzed")
     return Fuzzer(server, Target.of_tool(call), label, {known.kind} if known else set())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.expect import expect_each, heard, some
+from conformance.expect import expect_each, require_answer, require_some
 from conformance.protocol.jsonrpc import Kind, id_key, show
 from conformance.protocol.methods import LISTS
 from conformance.protocol.value import members
@@ -17,7 +17,7 @@ ANNOUNCED = "notifications/"
 @pytest.mark.requirement("jsonrpc.notification-no-id")
 def test_a_notification_has_no_id(traffic):
     told = [each for each in traffic(Kind.NOTIFICATION, Kind.REQUEST) if is_announcement(each)]
-    some(told, "the server sent no notification")
+    require_some(told, skip="the server sent no notification")
     expect_each(told, lambda message: "id" not in message, "a notification without id")
 
 
@@ -48,7 +48,7 @@ def test_the_id_of_a_request_is_new(server, traffic):
 @pytest.mark.requirement("jsonrpc.params-optional")
 def test_params_may_be_left_out(server, session):
     for method in ["ping", *(one for one, (feature, _) in LISTS.items() if server.declares(feature))]:
-        without, empty = heard(session.request(method)), heard(session.request(method, {}))
+        without, empty = require_answer(session.request(method)), require_answer(session.request(method, {}))
         if without.value is None and empty.value is not None:
             raise Finding("a result, as with params {}", f"{method}: {without}", without.lines)
 
@@ -57,7 +57,7 @@ def asked(server, traffic):
     """The requests that the server made of any client; a notification with an id is none."""
     meet(server, ABLE)
     found = [each for each in traffic(Kind.REQUEST) if not is_announcement(each)]
-    return some(found, "the server asked nothing")
+    return require_some(found, skip="the server asked nothing")
 
 
 def is_announcement(message):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.expect import expect_each, heard, not_exercised, some
+from conformance.expect import expect_each, require_answer, require_some, skip
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import Kind, kind, show
 from conformance.protocol.methods import FEATURES
@@ -57,7 +57,7 @@ def test_initialize_is_answered_with_all_that_belongs_to_it(server):
 
 @pytest.mark.requirement("lifecycle.initialize.server-info")
 def test_a_server_says_who_it_is(server, revision):
-    found = some(members([server.surface.result], "serverInfo"), "there is no serverInfo")
+    found = require_some(members([server.surface.result], "serverInfo"), skip="there is no serverInfo")
     expect_each(found, is_identity, "an object with strings in name and version")
     for name, (since, form) in IDENTITY_SINCE.items():
         if since <= revision:
@@ -67,7 +67,9 @@ def test_a_server_says_who_it_is(server, revision):
 
 @pytest.mark.requirement("lifecycle.initialize.capabilities-shape")
 def test_capabilities_are_objects(server):
-    declared = some(members([server.surface.result], "capabilities"), "there are no capabilities")
+    declared = require_some(
+        members([server.surface.result], "capabilities"), skip="there are no capabilities"
+    )
     experimental = members(declared, "experimental")
     objects = [*declared, *experimental, *(each for one in experimental for each in one.each())]
     expect_each(objects, lambda value: isinstance(value, dict), "an object")
@@ -75,7 +77,9 @@ def test_capabilities_are_objects(server):
 
 @pytest.mark.requirement("lifecycle.initialize.instructions")
 def test_instructions_are_text(server):
-    found = some(members([server.surface.result], "instructions"), "the server gives no instructions")
+    found = require_some(
+        members([server.surface.result], "instructions"), skip="the server gives no instructions"
+    )
     expect_each(found, lambda value: isinstance(value, str), "a string, or no instructions at all")
 
 
@@ -137,7 +141,7 @@ def test_a_ping_before_initialize_is_answered(server):
 def test_a_request_before_initialize_does_no_harm(server):
     early = early_talk(server)
     if "first list" not in early or spoilt_by_ping(server):
-        not_exercised("a ping does harm already")
+        skip("a ping does harm already")
     for name, expected in (("first list", "any answer"), ("initialize", "initialize to work afterwards")):
         expect_answer(early, name, f"{expected}, when tools/list comes before initialize")
 
@@ -146,7 +150,7 @@ def test_a_request_before_initialize_does_no_harm(server):
 def test_a_request_before_initialized_does_no_harm(server):
     early = early_talk(server)
     if "second list" not in early:
-        not_exercised("a request before initialize does harm already")
+        skip("a request before initialize does harm already")
     for name, expected in (("second list", "any answer"), ("ping again", "an answer to a ping afterwards")):
         expect_answer(early, name, f"{expected}, when tools/list comes before notifications/initialized")
 
@@ -207,9 +211,9 @@ def test_nothing_is_announced_that_was_not_declared(server, traffic):
 
 
 @pytest.mark.requirement("lifecycle.capabilities.advertised")
-def test_what_is_declared_is_there_and_what_is_there_is_declared(server, rough_session):
-    lists = [walk.replies[0] for walk in server.lists() if walk.method != "resources/templates/list"]
-    level = heard(rough_session.request("logging/setLevel", {"level": "info"}))
+def test_what_is_declared_is_there_and_what_is_there_is_declared(server, malformed_session):
+    lists = [walk.replies[0] for walk in server.listings() if walk.method != "resources/templates/list"]
+    level = require_answer(malformed_session.request("logging/setLevel", {"level": "info"}))
     declared = [*lists, *([level] if server.declares("logging") else [])]
     for reply in declared:
         if reply.fault is not None or reply.code == -32601:
@@ -232,7 +236,7 @@ def counter_offers(server, *asked):
     """Each revision of these that is not agreed to, and the one that is offered instead."""
     pairs = [(one, offer(server, one)) for one in asked]
     found = [(one, other) for one, other in pairs if other != one and other in AGREEABLE]
-    return some(found, "the server offers nothing else")
+    return require_some(found, skip="the server offers nothing else")
 
 
 def answer_of(reply):
@@ -252,7 +256,7 @@ def hold_early_talk(server):
             "first list": lambda: session.request("tools/list"),
             "initialize": lambda: session.propose(server.settings.start_timeout),
             "second list": lambda: session.request("tools/list"),
-            "ping again": lambda: session.notify("notifications/initialized") and session.settle(),
+            "ping again": lambda: session.notify("notifications/initialized") and session.drain(),
         }
         early = {}
         for name, step in steps.items():
@@ -291,10 +295,10 @@ def held_back(server):
     def hold():
         with server.launch(everything(server.revision)) as session:
             if session.propose(server.settings.start_timeout).fault is None:
-                session.settle()
-                session.settle()
+                session.drain()
+                session.drain()
                 session.notify("notifications/initialized")
-                session.settle()
+                session.drain()
         return session
 
     return server.once("held back", hold)

@@ -6,7 +6,7 @@ import pytest
 
 from conformance.client.refusals import NO_SUCH_URI
 from conformance.client.subscriptions import FLAGS, NEWS, UPDATED
-from conformance.expect import expect, expect_each, not_exercised, some
+from conformance.expect import expect, expect_each, expect_none, require_some, skip
 from conformance.protocol.jsonrpc import Kind
 from conformance.protocol.value import members
 from conformance.scenarios.list_changes import GRACE, unheard_change
@@ -38,8 +38,8 @@ def test_a_changed_list_is_announced(server):
 @pytest.mark.requirement("tools.list-changed.negotiated", "capabilities.tools.list-changed-declared")
 def test_only_a_declared_change_is_announced(server, traffic):
     announced = [each for each in traffic(Kind.NOTIFICATION) if each.json["method"] == CHANGED]
-    some(announced, "no change of the list of tools was announced")
-    server.expect_told()
+    require_some(announced, skip="no change of the list of tools was announced")
+    server.require_discovery()
     if not server.declares("tools", "listChanged"):
         raise Finding(
             "tools.listChanged declared as true",
@@ -53,7 +53,7 @@ def test_the_announcement_is_a_notification(server, traffic):
     evoke_news(server)
     named = (CHANGED, CHANGED.removeprefix("notifications/"))
     announced = [each for each in traffic(Kind.NOTIFICATION, Kind.REQUEST) if each.json["method"] in named]
-    some(announced, "no change of the list of tools was announced")
+    require_some(announced, skip="no change of the list of tools was announced")
     expect_each(members(announced, "method"), lambda method: method == CHANGED, f"the method {CHANGED}")
     expect_each(announced, lambda message: "id" not in message, "no id")
     expect_each(members(announced, "params"), lambda params: isinstance(params, dict), "an object")
@@ -64,8 +64,8 @@ def test_the_announcement_is_a_notification(server, traffic):
 
 @pytest.mark.requirement("list-changed.ack-matches-capabilities")
 def test_what_is_declared_is_agreed_to(server):
-    server.expect_told()
-    listen = listening(server).acknowledged.get(EVERY) or not_exercised("no listen request was acknowledged")
+    server.require_discovery()
+    listen = listening(server).acknowledged.get(EVERY) or skip("no listen request was acknowledged")
     for member, path in FLAGS.items():
         agreed, is_declared = listen.agreed.get(member), member in declared(server)
         what = "agreed to" if is_declared else "left out"
@@ -107,12 +107,12 @@ def test_news_of_resources_name_their_subscription(server):
 def expect_told_only_to_listeners(server, feature):
     method = f"notifications/{feature}/list_changed"
     expected = f"nothing for who did not ask for {NEWS[method]}"
-    expect_each(unasked(server, method), lambda _: False, expected)
+    expect_none(unasked(server, method), expected)
     change = unheard_change(server)
     if feature not in change.features:
-        not_exercised(f"calling {change.tool} did not change the list of {feature}: {change.call}")
+        skip(f"calling {change.tool} did not change the list of {feature}: {change.call}")
 
 
 def expect_subscription_ids(server, feature):
     told = asked_for(server, f"notifications/{feature}/list_changed")
-    expect_tagged(some(told, f"no change of {feature} was told"))
+    expect_tagged(require_some(told, skip=f"no change of {feature} was told"))

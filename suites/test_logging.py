@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.client.subscriptions import LISTEN, tag_of
-from conformance.expect import expect_each, expect_error, heard, not_exercised, some
+from conformance.expect import expect_each, expect_error, expect_none, require_answer, require_some, skip
 from conformance.protocol.jsonrpc import ABSENT, Kind
 from conformance.protocol.revisions import SUBSCRIPTION_ID
 from conformance.protocol.value import Value, members
@@ -29,7 +29,7 @@ CANARY = "conformance-secret-1f3870be274f6c49"
 
 def needs_logging(server):
     if not server.declares("logging"):
-        not_exercised("logging is not declared")
+        skip("logging is not declared")
 
 
 # Setting a level
@@ -39,7 +39,9 @@ def needs_logging(server):
 def test_each_level_can_be_set(server):
     needs_logging(server)
     wrong = {
-        level: reply for level, reply in levels(server).items() if not isinstance(heard(reply).result, dict)
+        level: reply
+        for level, reply in levels(server).items()
+        if not isinstance(require_answer(reply).result, dict)
     }
     if wrong:
         first = next(iter(wrong.values()))
@@ -51,7 +53,7 @@ def test_each_level_can_be_set(server):
 def test_a_level_that_is_none_is_refused(server, params):
     needs_logging(server)
     if not any(reply.value is not None for reply in levels(server).values()):
-        not_exercised("no level can be set")
+        skip("no level can be set")
     expect_error(server.shared("logging").request("logging/setLevel", params), -32602)
 
 
@@ -100,8 +102,8 @@ def params_of(message):
 def test_a_level_keeps_lower_messages_back(server, traffic):
     needs_logging(server)
     session, level, lower = server.shared("logging"), *least_level(server)
-    if heard(set_level(session, level)).value is None:
-        not_exercised(f"the level {level} cannot be set")
+    if require_answer(set_level(session, level)).value is None:
+        skip(f"the level {level} cannot be set")
     late = logged_during(session, [(chatty.method, chatty.params) for chatty in chatty_requests(server)])
     expect_each(late, lambda message: level_of(Value(message)) not in lower, f"nothing below {level}")
 
@@ -120,29 +122,30 @@ def test_a_request_gets_no_messages_below_its_level(server):
 def test_nothing_is_logged_unasked(server, traffic):
     logged = (one for session in server.sessions for one in logged_in([*modern_lines(session)]))
     unasked = [one.message for one in logged if not one.asked]
-    expect_each(unasked, lambda _: False, "no log message before any request has asked for some")
+    expect_none(unasked, "no log message before any request has asked for some")
 
 
 @pytest.mark.requirement("logging.before-response")
 def test_nothing_is_logged_after_the_answer(server, traffic):
     late = [one.message for one in all_logged(server) if one.is_late]
-    expect_each(late, lambda _: False, "log messages while the request that asks for them is under way")
+    expect_none(late, "log messages while the request that asks for them is under way")
 
 
 @pytest.mark.requirement("logging.not-on-listen")
 def test_nothing_is_logged_to_who_listens(server, traffic):
     evoke_news(server)
     told = all_logged(server)
-    expect_each(
+    expect_none(
         [one.message for one in told if tag_of(one.message) is not ABSENT],
-        lambda _: False,
         f"no {SUBSCRIPTION_ID}",
     )
     idle = [
         one.message for one in told if one.open and all(request["method"] == LISTEN for request in one.open)
     ]
-    expect_each(idle, lambda _: False, "no log message while nothing but listen requests is open")
-    some([one for one in told if LISTEN in methods_of(one)], "nothing was logged while somebody listened")
+    expect_none(idle, "no log message while nothing but listen requests is open")
+    require_some(
+        [one for one in told if LISTEN in methods_of(one)], skip="nothing was logged while somebody listened"
+    )
 
 
 @pytest.mark.requirement("logging.no-secrets")
@@ -151,10 +154,14 @@ def test_a_log_message_does_not_tell_the_environment(server, traffic):
     with server.with_environment(CONFORMANCE_API_TOKEN=CANARY).fresh() as session:
         list(logged_at_debug(server, session))
         session.send_raw(b"this line is not JSON")
-        session.settle()
+        session.drain()
         told = [Value(message, "", (line,)) for line, message in session.notifications(MESSAGE)]
     wanted = f"nothing of the environment, such as {CANARY}"
-    expect_each(some(told, "no log message came again"), lambda message: CANARY not in str(message), wanted)
+    expect_each(
+        require_some(told, skip="no log message came again"),
+        lambda message: CANARY not in str(message),
+        wanted,
+    )
 
 
 def logged(server):
@@ -162,7 +169,7 @@ def logged(server):
     if server.declares("logging"):
         chatty_requests(server)
     found = [each for each in server.received(Kind.NOTIFICATION) if each.json["method"] == MESSAGE]
-    return some(found, "the server sent no log messages")
+    return require_some(found, skip="the server sent no log messages")
 
 
 def all_logged(server):
@@ -173,18 +180,20 @@ def all_logged(server):
 
 def least_level(server):
     """A level above those of the messages that come at the level debug, and the levels below it."""
-    chatty = some(chatty_requests(server), "nothing was logged below emergency at the level debug")
+    chatty = require_some(
+        chatty_requests(server), skip="nothing was logged below emergency at the level debug"
+    )
     highest = max(LEVELS.index(level) for one in chatty for level in one.levels)
     return LEVELS[highest + 1], LEVELS[: highest + 1]
 
 
 def logged_during(session, requests):
     """The log messages that come while these requests are made, one after the other."""
-    session.settle()
+    session.drain()
     seen = len(session.notifications(MESSAGE))
     for method, params in requests:
-        heard(session.request(method, params))
-    session.settle()
+        require_answer(session.request(method, params))
+    session.drain()
     return [Value(message, "", (line,)) for line, message in session.notifications(MESSAGE)[seen:]]
 
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from conformance.expect import expect, expect_each, heard, some
+from conformance.expect import expect, expect_each, require_answer, require_some
 from conformance.protocol.jsonrpc import Kind
 from conformance.protocol.methods import LISTS
 from conformance.protocol.revisions import is_modern
@@ -44,9 +44,9 @@ UNKNOWN = {"com.example/conformance": {"a": [1]}, "conformance": "unknown"}
 @pytest.mark.requirement("meta.object")
 def test_meta_of_what_a_server_sends_unasked_is_an_object(server, traffic):
     evoke(server)
-    questions = [one for session in server.sessions for one in session.asked("roots/list")]
+    questions = [one for session in server.sessions for one in session.server_requests("roots/list")]
     found = members([*traffic(Kind.NOTIFICATION, Kind.REQUEST), *questions], "params", "_meta")
-    some(found, "no notification and no request of the server has _meta")
+    require_some(found, skip="no notification and no request of the server has _meta")
     expect_each(found, lambda meta: isinstance(meta, dict), "an object")
 
 
@@ -59,7 +59,7 @@ def test_the_prefix_of_a_key_is_made_of_labels(server, traffic):
 @pytest.mark.requirement("meta.key-name")
 def test_the_name_of_a_key_is_of_letters_and_digits(server, traffic):
     wanted = "a name that begins and ends with a letter or a digit, and has but those, - _ and . in between"
-    found = some(keys(server, traffic), "nothing that came has _meta with a key")
+    found = require_some(keys(server, traffic), skip="nothing that came has _meta with a key")
     expect_each(
         found, lambda key: NAME.fullmatch(key.partition("/")[2] if "/" in key else key) is not None, wanted
     )
@@ -78,8 +78,8 @@ def test_a_key_with_a_reserved_prefix_is_defined(server, traffic, revision):
 
 @pytest.mark.requirement("meta.unknown-request-keys")
 def test_unknown_keys_of_a_request_change_nothing(server, session):
-    for method in some(server.listing(), "no list is declared and served"):
-        replies = [heard(session.request(method, params)) for params in ({}, {"_meta": UNKNOWN}, {})]
+    for method in require_some(server.served_lists(), skip="no list is declared and served"):
+        replies = [require_answer(session.request(method, params)) for params in ({}, {"_meta": UNKNOWN}, {})]
         before, other, after = (listed(method, reply) for reply in replies)
         if before is not None and before == after and other != before:
             raise Finding(
@@ -90,7 +90,7 @@ def test_unknown_keys_of_a_request_change_nothing(server, session):
 @pytest.mark.requirement("meta.trace-context-format")
 def test_what_tells_of_a_trace_is_written_as_w3c_has_it(server, traffic):
     found = [(key, value) for meta in metas(server, traffic) for key, value in traced(meta)]
-    for key, value in some(found, "nothing that came has a traceparent, tracestate or baggage"):
+    for key, value in require_some(found, skip="nothing that came has a traceparent, tracestate or baggage"):
         expect(value, value.is_a(str) and TRACES[key](value.json), f"a {key} as W3C has it")
 
 
@@ -148,7 +148,7 @@ def keys(server, traffic):
 
 def prefixed(server, traffic):
     found = [key for key in keys(server, traffic) if "/" in key.json]
-    return some(found, "nothing that came has _meta with a key that has a prefix")
+    return require_some(found, skip="nothing that came has _meta with a key that has a prefix")
 
 
 def prefix_of(key):

@@ -12,7 +12,7 @@ import json
 import pytest
 
 from conformance.client.input_required import replies_in, retried, retry_of
-from conformance.expect import expect, expect_each, expect_error, heard, some
+from conformance.expect import expect, expect_each, expect_error, expect_none, require_answer, require_some
 from conformance.protocol.jsonrpc import ABSENT, Kind, id_key, show
 from conformance.protocol.methods import FEATURES
 from conformance.protocol.progress import progress_in
@@ -66,23 +66,21 @@ EXTRA = {"conformance-nobody-asked": {"action": "decline"}}
 
 @pytest.mark.requirement("mrtr.used-instead-of-requests")
 def test_what_is_needed_is_asked_for_in_a_result(server):
-    some(meet(server, ABLE).asked(), "nothing is asked of the client")
+    require_some(meet(server, ABLE).server_requests(), skip="nothing is asked of the client")
     asked = [each for each in server.received(Kind.REQUEST) if each.json["method"] in tuple(FEATURES)]
-    expect_each(asked, lambda _: False, "an input_required result, and no request to the client")
+    expect_none(asked, "an input_required result, and no request to the client")
 
 
 @pytest.mark.requirement("mrtr.allowed-methods")
 def test_only_calls_gets_and_reads_ask_for_something(server, session):
-    list(server.lists())
+    list(server.listings())
     params = completion_request(server) if server.declares("completions") else None
     if params is not None:
-        heard(session.request("completion/complete", params))
+        require_answer(session.request("completion/complete", params))
     asking = [
         reply.value for reply in all_results(server) if reply.needs_input and reply.method in NEVER_ASKS
     ]
-    expect_each(
-        asking, lambda _: False, f"no input_required in answer to other methods than {', '.join(MAY_ASK)}"
-    )
+    expect_none(asking, f"no input_required in answer to other methods than {', '.join(MAY_ASK)}")
 
 
 @pytest.mark.requirement("mrtr.at-least-one")
@@ -119,7 +117,7 @@ def test_each_request_has_a_key_of_its_own(server):
 @pytest.mark.requirement("mrtr.state-is-string")
 def test_the_state_is_a_string(server):
     states = members([reply.value for reply in questions(server)], "requestState")
-    expect_each(some(states, NO_STATE), lambda state: isinstance(state, str), "a string")
+    expect_each(require_some(states, skip=NO_STATE), lambda state: isinstance(state, str), "a string")
 
 
 @pytest.mark.requirement("mrtr.result-type")
@@ -127,7 +125,7 @@ def test_a_result_with_requests_says_that_it_asks(server):
     meet(server, ABLE)
     results = [reply.value for reply in all_results(server) if reply.method in MAY_ASK]
     asking = [value for value in results if asks_something(value)]
-    for value in some(asking, "nothing is asked of the client"):
+    for value in require_some(asking, skip="nothing is asked of the client"):
         kind = value.get("resultType") or Value(None, "result.resultType", value.lines)
         expect(kind, kind.json == "input_required", "input_required, as there are inputRequests")
 
@@ -140,7 +138,7 @@ def test_a_retry_may_come_after_other_requests(server):
     for asker in answerable(server):
         session = able_session(server)
         asked, between = asked_again(server, asker), asked_again(server, asker)
-        session.settle()
+        session.drain()
         replies = [retry(server, between), retry(server, asked)]
         expect_taken(server, asker, *replies, unlike="when nothing comes in between")
 
@@ -150,7 +148,7 @@ def test_responses_that_come_with_the_first_round_do_no_harm(server):
     for asker in answerable(server):
         session = able_session(server)
         responses = responses_to(session, asker.rounds[0])
-        heard(session.request(asker.method, {**first_params(asker), "inputResponses": responses}))
+        require_answer(session.request(asker.method, {**first_params(asker), "inputResponses": responses}))
 
 
 @pytest.mark.requirement("mrtr.reask-missing")
@@ -184,7 +182,7 @@ def test_an_answer_of_the_wrong_shape_is_not_taken(server):
 
 @pytest.mark.requirement("mrtr.protocol-error-code")
 def test_a_state_that_is_no_string_is_refused(server):
-    for asker in some([asker for asker in answerable(server) if has_state(asker)], NO_STATE):
+    for asker in require_some([asker for asker in answerable(server) if has_state(asker)], skip=NO_STATE):
         expect_error(retry(server, asked_again(server, asker), state=5), INVALID_PARAMS, INVALID_REQUEST)
 
 
@@ -207,9 +205,9 @@ def test_a_state_that_was_changed_is_refused(server):
 @pytest.mark.requirement("mrtr.state-bound")
 def test_a_state_is_good_for_its_own_request(server):
     known = [(asker, asked) for asker, asked in with_state(server) if is_protected(server, asked)]
-    some(known, "no requestState is protected")
+    require_some(known, skip="no requestState is protected")
     pairs = [(one, other) for one in known for other in known if one[0].name != other[0].name]
-    for (asker, asked), (stranger, other) in some(pairs, "only one thing has a requestState"):
+    for (asker, asked), (stranger, other) in require_some(pairs, skip="only one thing has a requestState"):
         reply = retry(server, asked, state=other.result["requestState"])
         if asker.is_next(reply):
             expected = f"an error, as the requestState is that of {show(stranger.name)}"
@@ -220,10 +218,12 @@ def test_a_state_is_good_for_its_own_request(server):
 def test_a_state_is_good_for_its_own_arguments(server):
     known = [(asker, asked) for asker, asked in with_state(server) if is_protected(server, asked)]
     others = [(asked, other) for asker, asked in known for other in with_another_text(server, asker)]
-    for asked, arguments in some(others, "no argument of a call with a protected state could be another"):
+    for asked, arguments in require_some(
+        others, skip="no argument of a call with a protected state could be another"
+    ):
         responses = responses_to(able_session(server), asked)
         params = {**retry_of(asked, responses), "arguments": arguments}
-        reply = heard(able_session(server).request(asked.method, params))
+        reply = require_answer(able_session(server).request(asked.method, params))
         if is_done(reply):
             expected = "an error, as the requestState is that of a call with other arguments"
             raise Finding(f"{expected} (unless they do not matter)", str(reply), reply.lines, advisory=True)
@@ -235,7 +235,7 @@ def test_a_state_is_good_for_its_own_arguments(server):
 @pytest.mark.requirement("mrtr.round-one-terminated")
 def test_nothing_follows_a_question(server):
     answerable(server)
-    some(questions(server), "nothing is asked of the client")
+    require_some(questions(server), skip="nothing is asked of the client")
     for line in [line for session in server.sessions for line in following_questions(session)]:
         raise Finding(
             "nothing more for a request that was answered with a question", shorten(line.text), [line]
@@ -245,7 +245,7 @@ def test_nothing_follows_a_question(server):
 @pytest.mark.requirement("mrtr.round-one-terminated")
 def test_no_retry_is_waited_for(server):
     left = unfinished(server)
-    some(left.asked, "nothing asks for anything a second time")
+    require_some(left.asked, skip="nothing asks for anything a second time")
     if left.exit_code is None and exits(server):
         got = f"a process that lives on for {EXIT:g} s or more; with its questions answered it does not"
         raise Finding("an exit when its input ends", got, left.asked[-1][1].lines)
@@ -293,9 +293,11 @@ def has_state(asker):
 
 def with_state(server):
     """Each asker that gives a state, and a first round of it in the conversation of an able client."""
-    known = some([asker for asker in answerable(server) if has_state(asker)], NO_STATE)
+    known = require_some([asker for asker in answerable(server) if has_state(asker)], skip=NO_STATE)
     rounds = [(asker, first_round(able_session(server), asker)) for asker in known]
-    return some([pair for pair in rounds if pair[1].needs_input], "nothing asks for anything a second time")
+    return require_some(
+        [pair for pair in rounds if pair[1].needs_input], skip="nothing asks for anything a second time"
+    )
 
 
 def with_another_text(server, asker):
@@ -353,5 +355,5 @@ def exits(server):
     with server.fresh(ABLE.declares(server.revision), answers_of(server, ABLE)) as session:
         for asker in answerable(server):
             asked = first_round(session, asker)
-            heard(retried(session, asked, responses_to(session, asked) or ABSENT))
-        return session.finish(session.patience(EXIT)) is not None
+            require_answer(retried(session, asked, responses_to(session, asked) or ABSENT))
+        return session.finish(session.scaled_timeout(EXIT)) is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.client.handlers import WAITING
-from conformance.expect import expect, expect_result, not_exercised, some
+from conformance.expect import expect, expect_result, require_some, skip
 from conformance.protocol.jsonrpc import Kind, id_key, kind
 from conformance.protocol.methods import FEATURES
 from conformance.scenarios.client_features import ABLE, everything, meet
@@ -24,7 +24,7 @@ def test_a_ping_is_answered_with_a_result(server):
 
 @pytest.mark.requirement("ping.empty-result")
 def test_a_ping_is_answered_with_an_empty_result(server):
-    result = ping(server).value or not_exercised("a ping is not answered with a result")
+    result = ping(server).value or skip("a ping is not answered with a result")
     expect(result, isinstance(result.json, dict) and set(result.json) <= {"_meta"}, "{}")
 
 
@@ -32,14 +32,14 @@ def test_a_ping_is_answered_with_an_empty_result(server):
 def test_a_ping_is_answered_while_a_tool_runs(server):
     slow = [call for call in server.calls() if call.pong is not None and call.pong.fault is None]
     for call in slow:
-        if call.pong.seconds > server.session.patience(PROMPT) and call.pong.line.at >= call.reply.line.at:
+        if call.pong.seconds > server.session.scaled_timeout(PROMPT) and call.pong.line.at >= call.reply.line.at:
             got = f"one after {call.pong.seconds:.1f} s, when {call.tool.name} had come to its end"
             raise Finding("an answer before the tool is done", got, (*call.pong.lines, *call.reply.lines))
     pong = pong_while_waiting(server)
     if pong is not None and pong.fault is not None:
         raise Finding("an answer while a tool waits for the client", str(pong), pong.lines)
     if pong is None:
-        some(slow, "no tool that may be called takes a second, or asks the client for something")
+        require_some(slow, skip="no tool that may be called takes a second, or asks the client for something")
 
 
 @pytest.mark.requirement("ping.not-excessive")
@@ -62,8 +62,8 @@ def pong_while_waiting(server):
         if call.asked:
             with server.fresh(everything(server.revision), WAITING) as session:
                 session.send("tools/call", {"name": call.tool.name, "arguments": call.arguments})
-                if session.wait_for(lambda session=session: session.asked(*FEATURES), session.timeout):
-                    return session.settle()
+                if session.wait_for(lambda session=session: session.server_requests(*FEATURES), session.timeout):
+                    return session.drain()
     return None
 
 

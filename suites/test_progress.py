@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.client.handlers import WAITING
-from conformance.expect import expect, expect_each, some
+from conformance.expect import expect, expect_each, require_some
 from conformance.protocol.jsonrpc import id_key
 from conformance.protocol.methods import FEATURES
 from conformance.protocol.progress import progress_in
@@ -35,7 +35,9 @@ def test_no_progress_is_told_unasked(server):
 def test_a_token_comes_back_as_it_was_given(server, token):
     call = tellers(server)[0]
     params = {"name": call.tool.name, "arguments": call.arguments, "_meta": {"progressToken": token}}
-    for one in some(progress_during(server, call, params), "with this token no progress is told"):
+    for one in require_some(
+        progress_during(server, call, params), skip="with this token no progress is told"
+    ):
         expect(one.notification, one.request is not None, f"the progressToken {token!r}")
 
 
@@ -73,7 +75,9 @@ def test_progress_and_total_are_numbers(server):
 def test_the_message_of_progress_is_text(server):
     messages = members([one.notification for one in told(server)], "params", "message")
     expect_each(
-        some(messages, "no progress has a message"), lambda message: isinstance(message, str), "a string"
+        require_some(messages, skip="no progress has a message"),
+        lambda message: isinstance(message, str),
+        "a string",
     )
 
 
@@ -94,14 +98,14 @@ def test_the_server_tells_its_own_requests_apart(server):
         for call in meet(server, ABLE).calls
         if members(list(call.asked), "params", "_meta", "progressToken")
     ]
-    call = some(asking, "no request of the server wants to be told of its progress")[0]
+    call = require_some(asking, skip="no request of the server wants to be told of its progress")[0]
     with server.fresh(everything(server.revision), WAITING) as session:
         params = {"name": call.tool.name, "arguments": call.arguments}
         for _ in range(2):
             session.send("tools/call", params)
-        patience = session.patience(1.0) + 2 * call.reply.seconds
-        session.wait_for(lambda: len(session.asked(*FEATURES)) > 1, patience)
-        tokens = members(session.asked(*FEATURES), "params", "_meta", "progressToken")
+        patience = session.scaled_timeout(1.0) + 2 * call.reply.seconds
+        session.wait_for(lambda: len(session.server_requests(*FEATURES)) > 1, patience)
+        tokens = members(session.server_requests(*FEATURES), "params", "_meta", "progressToken")
     expect_each(tokens, is_token, "a string or an integer")
     for token in tokens:
         others = [other for other in tokens if id_key(other.json) == id_key(token.json)]
@@ -112,13 +116,13 @@ def told(server):
     """Every progress notification so far; all tools that may be called were asked for it."""
     server.calls()
     found = [one for session in server.sessions for one in progress_in(session.lines)]
-    return some(found, "no tool that may be called tells its progress")
+    return require_some(found, skip="no tool that may be called tells its progress")
 
 
 def tellers(server):
     """The calls of tools that tell their progress, and may be called again."""
     calls = [call for call in server.calls() if call.progress and not server.is_slow(call)]
-    return some(calls, "no quick tool that may be called tells its progress")
+    return require_some(calls, skip="no quick tool that may be called tells its progress")
 
 
 def progress_during(server, call, params):

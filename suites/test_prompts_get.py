@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.client.refusals import NO_SUCH_NAME, refused_as_unknown, same_refusal
-from conformance.expect import expect_each, expect_error, expect_result, heard, not_exercised, some
+from conformance.expect import expect_each, expect_error, expect_result, require_answer, require_some, skip
 from conformance.protocol.revisions import CONTENT_TYPES
 from conformance.protocol.value import members
 from conformance.scenarios.request_metadata import needs_client
@@ -17,7 +17,7 @@ JSON_RPC_CODES = (-32700, -32600, -32601, -32602, -32603)
 
 def needs_prompts(server):
     if not server.declares("prompts"):
-        not_exercised("prompts are not declared")
+        skip("prompts are not declared")
 
 
 def is_object(value):
@@ -33,8 +33,9 @@ def is_string(value):
 
 @pytest.mark.requirement("prompts.get.result-shape")
 def test_a_prompt_brings_an_array_of_messages(server):
-    results = some(
-        [reply.value for reply in server.prompts() if reply.value is not None], "no prompt could be fetched"
+    results = require_some(
+        [reply.value for reply in server.prompts() if reply.value is not None],
+        skip="no prompt could be fetched",
     )
     expect_each(results, is_object, "an object")
     expect_each(results, lambda result: isinstance(result.get("messages"), list), "an array in messages")
@@ -69,7 +70,7 @@ def messages(server):
     results = [reply.value for reply in server.prompts() if reply.value is not None]
     arrays = [array for array in members(results, "messages") if array.is_a(list)]
     found = [message for array in arrays for message in array.each() if message.is_a(dict)]
-    return some(found, "no prompt brought a message")
+    return require_some(found, skip="no prompt brought a message")
 
 
 # Names
@@ -77,8 +78,8 @@ def messages(server):
 
 @pytest.mark.requirement("prompts.get.listed-is-gettable")
 def test_a_listed_prompt_is_known(server):
-    prompts = some(asked(server), "no prompt is listed that could be asked for")
-    unknown = heard(ask_for_an_unknown_prompt(server))
+    prompts = require_some(asked(server), skip="no prompt is listed that could be asked for")
+    unknown = require_answer(ask_for_an_unknown_prompt(server))
     for name, prompt, reply in prompts:
         nothing_to_refuse = not argument_names(prompt) and reply.code == -32602
         if refused_as_unknown(reply, name, unknown) or (nothing_to_refuse and same_refusal(reply, unknown)):
@@ -96,9 +97,11 @@ def test_an_unknown_prompt_is_refused_whatever_its_arguments(server, session):
     needs_prompts(server)
     fitting = [dict.fromkeys(argument_names(prompt), "example") for _, prompt in fetched(server)]
     if ask_for_an_unknown_prompt(server).error is None:
-        not_exercised("an unknown prompt is not refused without arguments either")
-    for arguments in some([one for one in fitting if one], "no prompt has arguments")[:MOST_UNKNOWN]:
-        reply = heard(session.request("prompts/get", {"name": NO_SUCH_NAME, "arguments": arguments}))
+        skip("an unknown prompt is not refused without arguments either")
+    for arguments in require_some([one for one in fitting if one], skip="no prompt has arguments")[
+        :MOST_UNKNOWN
+    ]:
+        reply = require_answer(session.request("prompts/get", {"name": NO_SUCH_NAME, "arguments": arguments}))
         if reply.error is None:
             raise Finding("an error, as without arguments", str(reply), reply.lines)
 
@@ -125,7 +128,7 @@ def test_a_missing_argument_is_refused(server, session):
         for name, prompt in fetched(server)
         for missing in argument_names(prompt, required=True)
     ]
-    for name, _, arguments in some(found, "no prompt that can be fetched requires an argument"):
+    for name, _, arguments in require_some(found, skip="no prompt that can be fetched requires an argument"):
         reply = session.request("prompts/get", {"name": name, "arguments": arguments})
         if not needs_client(reply):
             expect_error(reply, -32602)
@@ -138,7 +141,7 @@ def test_an_argument_that_is_an_object_is_refused(server, session):
         for name, prompt in fetched(server)
         for wrong in argument_names(prompt)
     ]
-    for name, arguments in some(found, "no prompt that can be fetched has arguments"):
+    for name, arguments in require_some(found, skip="no prompt that can be fetched has arguments"):
         reply = session.request("prompts/get", {"name": name, "arguments": arguments})
         if not needs_client(reply):
             expect_error(reply)
@@ -147,9 +150,12 @@ def test_an_argument_that_is_an_object_is_refused(server, session):
 @pytest.mark.requirement("prompts.get.arguments-optional")
 def test_the_arguments_of_a_prompt_may_be_left_out(server, session):
     names = [name for name, prompt in fetched(server) if not argument_names(prompt, required=True)]
-    bare = {name: heard(session.request("prompts/get", {"name": name, "arguments": {}})) for name in names}
+    bare = {
+        name: require_answer(session.request("prompts/get", {"name": name, "arguments": {}}))
+        for name in names
+    }
     found = [name for name, reply in bare.items() if reply.value is not None]
-    for name in some(found, "no prompt can be fetched without arguments"):
+    for name in require_some(found, skip="no prompt can be fetched without arguments"):
         expect_result(session.request("prompts/get", {"name": name}))
 
 
@@ -167,7 +173,7 @@ def argument_names(prompt, *, required=False):
 @pytest.mark.requirement("prompts.get.internal-error-code")
 def test_a_prompt_that_fails_has_a_code_that_means_something(server):
     failed = [reply for _, _, reply in asked(server) if reply.error is not None]
-    for reply in some(failed, "no listed prompt fails"):
+    for reply in require_some(failed, skip="no listed prompt fails"):
         if is_meaningless(reply.code):
             raise Finding("error -32603, or -32602 if an argument is to blame", str(reply), reply.lines)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.client.session import NO_PARAMS
-from conformance.expect import expect, expect_each, expect_result, not_exercised, some
+from conformance.expect import expect, expect_each, expect_result, require_some, skip
 from conformance.protocol.jsonrpc import Kind
 from conformance.protocol.value import members
 from conformance.scenarios.list_changes import GRACE
@@ -30,7 +30,7 @@ def is_object(value):
 
 def needs_prompts(server):
     if not server.declares("prompts"):
-        not_exercised("prompts are not declared")
+        skip("prompts are not declared")
 
 
 # The list
@@ -48,8 +48,8 @@ def test_declared_prompts_are_listed(server, session):
 @pytest.mark.requirement("prompts.list.result-shape")
 def test_a_page_has_an_array_of_prompts(server):
     needs_prompts(server)
-    pages = [reply.value for reply in server.walk("prompts/list").replies if reply.value is not None]
-    for page in some(pages, "prompts/list gave no result"):
+    pages = [reply.value for reply in server.listing("prompts/list").replies if reply.value is not None]
+    for page in require_some(pages, skip="prompts/list gave no result"):
         prompts = page.get("prompts")
         expect(prompts or page, prompts is not None and prompts.is_a(list), "an array in prompts")
         expect_each(prompts.each(), is_object, "an object")
@@ -62,7 +62,7 @@ def test_the_list_of_prompts_needs_no_params(server, session, form):
     forms = {"absent": NO_PARAMS, "empty": {}, "meta": {"_meta": {}}}
     replies = {name: session.request("prompts/list", params) for name, params in forms.items()}
     if all(reply.value is None for reply in replies.values()):
-        not_exercised("prompts/list gives no result in any form")
+        skip("prompts/list gives no result in any form")
     expect_result(replies[form])
 
 
@@ -86,7 +86,10 @@ def test_a_prompt_has_a_name(server):
 
 @pytest.mark.requirement("prompts.def.name-unique")
 def test_no_two_prompts_share_a_name(server, session):
-    some([name for name in members(listed(server), "name") if name.is_a(str)], "no listed prompt has a name")
+    require_some(
+        [name for name in members(listed(server), "name") if name.is_a(str)],
+        skip="no listed prompt has a name",
+    )
     for name, namesakes in repeated(server, session, "prompts/list"):
         raise Finding("each name once", f"{len(namesakes)} prompts named {name!r}", namesakes[1].lines)
 
@@ -99,7 +102,7 @@ def test_a_prompt_describes_itself_in_strings(server, revision):
 
 @pytest.mark.requirement("prompts.def.arguments-shape")
 def test_the_arguments_of_a_prompt_are_described_in_full(server, revision):
-    found = some(members(listed(server), "arguments"), "no prompt declares arguments")
+    found = require_some(members(listed(server), "arguments"), skip="no prompt declares arguments")
     expect_each(found, lambda arguments: isinstance(arguments, list), "an array, or no arguments")
     arguments = [argument for array in found for argument in array.each()]
     expect_each(arguments, is_object, "an object")
@@ -111,10 +114,10 @@ def test_the_arguments_of_a_prompt_are_described_in_full(server, revision):
 
 def listed(server):
     found = [prompt for prompt in server.listed("prompts/list") if prompt.is_a(dict)]
-    return some(found, "no prompt is listed")
+    return require_some(found, skip="no prompt is listed")
 
 
-# News of the list
+# ChangeNotification of the list
 
 
 @pytest.mark.requirement("prompts.list-changed.sent")
@@ -127,8 +130,8 @@ def test_a_changed_list_of_prompts_is_announced(server):
 @pytest.mark.requirement("prompts.list-changed.negotiated", "prompts.capabilities-respected")
 def test_only_a_declared_change_of_the_prompts_is_announced(server, traffic):
     announced = [each for each in traffic(Kind.NOTIFICATION) if each.json["method"] == CHANGED]
-    some(announced, "no change of the list of prompts was announced")
-    server.expect_told()
+    require_some(announced, skip="no change of the list of prompts was announced")
+    server.require_discovery()
     if not server.declares("prompts", "listChanged"):
         got = f"{server.offers}, and yet {announced[0]}"
         raise Finding("prompts.listChanged declared as true", got, announced[0].lines)
@@ -139,7 +142,7 @@ def test_the_announcement_of_changed_prompts_is_a_notification(server, traffic):
     evoke_news(server)
     named = (CHANGED, CHANGED.removeprefix("notifications/"))
     announced = [each for each in traffic(Kind.NOTIFICATION, Kind.REQUEST) if each.json["method"] in named]
-    some(announced, "no change of the list of prompts was announced")
+    require_some(announced, skip="no change of the list of prompts was announced")
     expect_each(members(announced, "method"), lambda method: method == CHANGED, f"the method {CHANGED}")
     expect_each(announced, lambda message: "id" not in message, "no id")
     expect_each(members(announced, "params"), is_object, "an object")

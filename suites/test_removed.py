@@ -7,7 +7,7 @@ import json
 import pytest
 
 from conformance.client.refusals import NO_SUCH_NAME, NO_SUCH_URI
-from conformance.expect import expect_error, heard, not_exercised, some
+from conformance.expect import expect_error, require_answer, require_some, skip
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import Kind, kind
 from conformance.protocol.value import members
@@ -35,7 +35,7 @@ def test_who_wants_to_shake_hands_is_told_the_versions(server, revision):
     hello, _ = shaken(server, revisions.LATEST_HANDSHAKE)
     listed = json.dumps(server.surface.result.json.get("supportedVersions"))
     if hello.error is None or any(one in listed for one in revisions.HANDSHAKE):
-        not_exercised("the server shakes hands too")
+        skip("the server shakes hands too")
     if revision not in json.dumps(hello.error):
         raise Finding(f"the name of a version that is supported, such as {revision}", str(hello), hello.lines)
 
@@ -83,9 +83,9 @@ def test_a_call_cannot_become_a_task_by_its_params(server, callable_tool):
 def test_a_notification_that_is_gone_has_no_effect(server, method):
     session = settled(server)
     sent = session.notify(method)
-    after = heard(session.request(plain_method(server)))
-    session.settle()
-    answers = [line for line in session.said_since(sent) if line is not after.line and is_answer(line)]
+    after = require_answer(session.request(plain_method(server)))
+    session.drain()
+    answers = [line for line in session.received_since(sent) if line is not after.line and is_answer(line)]
     if answers or after.value is None:
         got = answers[0].text if answers else f"{after.method}: {after}"
         raise Finding("no answer, and all as before", got, (sent, *answers[:1], *after.lines))
@@ -93,11 +93,11 @@ def test_a_notification_that_is_gone_has_no_effect(server, method):
 
 @pytest.mark.requirement("removed.elicitation-complete")
 def test_it_is_not_told_when_a_page_is_done_with(server, traffic):
-    pages = [asked for asked in meet(server, ABLE).asked("elicitation/create") if is_page(asked)]
+    pages = [asked for asked in meet(server, ABLE).server_requests("elicitation/create") if is_page(asked)]
     told = [each for each in server.received(Kind.NOTIFICATION) if each.json["method"] == COMPLETE]
     if told:
         raise Finding(f"no {COMPLETE}", str(told[0]), told[0].lines)
-    for asked in some(pages, "the server sends nobody to a page"):
+    for asked in require_some(pages, skip="the server sends nobody to a page"):
         if asked.get("params", "elicitationId") is not None:
             raise Finding("no elicitationId", str(asked), asked.lines)
 

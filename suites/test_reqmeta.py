@@ -10,7 +10,7 @@ import pytest
 
 from conformance.client.reply import Silence
 from conformance.client.session import NO_PARAMS
-from conformance.expect import expect, expect_error, heard, not_exercised, some
+from conformance.expect import expect, expect_error, require_answer, require_some, skip
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import ABSENT, Kind, kind
 from conformance.protocol.methods import FEATURES, LISTS
@@ -79,7 +79,7 @@ def test_every_request_has_to_say_it(server, lacking):
     session, names = settled(server), LACKING[lacking]
     meta = {} if names is None else {"_meta": without(session, *names)}
     if ask_bare(session, plain_method(server), meta).code != INVALID_PARAMS:
-        not_exercised(f"{plain_method(server)} is not refused either: see reqmeta.missing-meta")
+        skip(f"{plain_method(server)} is not refused either: see reqmeta.missing-meta")
     for method, params, seconds in requests(server):
         reply = ask_bare(settled(server), method, {**params, **meta}, seconds)
         if reply.code != UNKNOWN_METHOD:
@@ -92,8 +92,8 @@ def test_every_request_has_to_say_it(server, lacking):
 @pytest.mark.requirement("reqmeta.client-info-optional")
 def test_a_client_need_not_say_who_it_is(server):
     session = settled(server)
-    for method in ("server/discover", *server.listing()):
-        reply = heard(ask_bare(session, method, {"_meta": without(session, revisions.CLIENT_INFO)}))
+    for method in ("server/discover", *server.served_lists()):
+        reply = require_answer(ask_bare(session, method, {"_meta": without(session, revisions.CLIENT_INFO)}))
         if reply.value is None and session.request(method).value is not None:
             raise Finding("a result, as with clientInfo", str(reply), reply.lines)
 
@@ -102,14 +102,14 @@ def test_a_client_need_not_say_who_it_is(server):
 def test_a_client_need_not_be_able_to_do_anything(server):
     able = {"_meta": {revisions.CLIENT_CAPABILITIES: everything(server.revision)}}
     for method in [name for name, (feature, _) in LISTS.items() if server.declares(feature)]:
-        reply = server.walk(method).replies[0]
+        reply = server.listing(method).replies[0]
         if reply.error is not None and settled(server).request(method, able).value is not None:
             raise Finding("a result, as with capabilities", str(reply), reply.lines)
 
 
 @pytest.mark.requirement("reqmeta.notifications-exempt")
 def test_a_notification_need_not_say_anything_of_itself(server):
-    for one in some(list(cancelled_calls(server)), "no tool could be cancelled under way"):
+    for one in require_some(list(cancelled_calls(server)), skip="no tool could be cancelled under way"):
         if one.answers and not is_answered_when_cancelled_with_meta(server, one):
             expected = "the call to be cancelled, as it is when the notification has _meta"
             raise Finding(expected, str(one.answers[0]), one.answers[0].lines)
@@ -149,8 +149,8 @@ def test_nothing_is_asked_of_a_client_that_cannot_do_it(server, traffic):
 @pytest.mark.requirement("reqmeta.missing-capability-error", "errors.missing-client-capability")
 def test_a_call_for_which_the_client_lacks_something_is_refused_as_such(server):
     able = {call.tool.name: call for call in meet(server, ABLE).calls if call.asked}
-    wanting = [call for call in server.wanting() if call.tool.name in able]
-    for call in some(wanting, "no tool asks the client for something"):
+    wanting = [call for call in server.calls_wanting_input() if call.tool.name in able]
+    for call in require_some(wanting, skip="no tool asks the client for something"):
         fails_anyway = able[call.tool.name].failed
         if call.reply.error is not None or (call.reply.is_tool_error and not fails_anyway):
             expect_error(call.reply, LACKS_CAPABILITY)
@@ -160,7 +160,7 @@ def test_a_call_for_which_the_client_lacks_something_is_refused_as_such(server):
 def test_the_refusal_says_what_the_client_lacks(server, traffic):
     errors = members([reply for _, reply in exchanges(server)], "error")
     refused = [error for error in errors if code_of(error) == LACKS_CAPABILITY]
-    for error in some(refused, "no request is refused with -32021"):
+    for error in require_some(refused, skip="no request is refused with -32021"):
         lacking = error.get("data", "requiredCapabilities")
         right = lacking is not None and lacking.is_a(dict) and lacking.json != {}
         right = right and all(one.is_a(dict) for one in lacking.each())
@@ -177,7 +177,7 @@ def expect_refusal(reply, *codes):
 
 def requests(server):
     """A request of each method that is served, with how long it takes; tools only if they may be called."""
-    replies = [walk.replies[0] for walk in server.lists()]
+    replies = [walk.replies[0] for walk in server.listings()]
     for ask in (lambda: [call.reply for call in server.calls() if not server.is_slow(call)], server.prompts):
         replies += served(ask())[:1]
     replies += served(server.resources())[:1]
@@ -201,7 +201,7 @@ def is_answered_when_cancelled_with_meta(server, one):
         session.wait_for(lambda: session.notifications(told) or session.is_answered(request), session.timeout)
         params = {"requestId": request.message["id"], "_meta": session.envelope}
         session.notify("notifications/cancelled", params)
-        session.settle()
+        session.drain()
         return session.wait_for(lambda: session.is_answered(request), one.answers[0].lines[-1].at)
 
 

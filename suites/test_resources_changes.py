@@ -1,4 +1,4 @@
-"""News of resources: of their list, and of what was subscribed to (spec: server/resources)."""
+"""ChangeNotification of resources: of their list, and of what was subscribed to (spec: server/resources)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,19 @@ from conformance.client.refusals import NO_SUCH_URI
 from conformance.client.reply import Reply
 from conformance.client.session import Session
 from conformance.client.subscriptions import UPDATED
-from conformance.expect import expect_each, expect_error, expect_result, heard, not_exercised, some
+from conformance.expect import (
+    expect_each,
+    expect_error,
+    expect_none,
+    expect_result,
+    require_answer,
+    require_some,
+    skip,
+)
 from conformance.protocol.jsonrpc import Kind
 from conformance.protocol.revisions import is_modern
 from conformance.protocol.value import Value, members
-from conformance.scenarios.list_changes import GRACE, answers, changing_tool, contents
+from conformance.scenarios.list_changes import GRACE, answers, contents, mutating_call
 from conformance.scenarios.resource_templates import is_templated
 from conformance.scenarios.subscriptions import (
     asked_for,
@@ -25,13 +33,14 @@ from conformance.scenarios.subscriptions import (
     listening,
     unasked,
 )
+from conformance.scenarios.traffic import exercise_everything
 from conformance.verdicts import Blocked, Finding
 
 CHANGED = "notifications/resources/list_changed"
 MOST = 10
 
 
-# News of the list
+# ChangeNotification of the list
 
 
 @pytest.mark.requirement("resources.list-changed.sent")
@@ -43,8 +52,8 @@ def test_a_changed_list_of_resources_is_announced(server):
 
 @pytest.mark.requirement("resources.list-changed.negotiated")
 def test_only_a_declared_change_of_the_resources_is_announced(server):
-    announced = some(news(server, CHANGED), "no change of the list of resources was announced")
-    server.expect_told()
+    announced = require_some(news(server, CHANGED), skip="no change of the list of resources was announced")
+    server.require_discovery()
     if not server.declares("resources", "listChanged"):
         got = f"{server.offers}, and yet {announced[0]}"
         raise Finding("resources.listChanged declared as true", got, announced[0].lines)
@@ -52,7 +61,9 @@ def test_only_a_declared_change_of_the_resources_is_announced(server):
 
 @pytest.mark.requirement("resources.list-changed.shape")
 def test_the_announcement_of_changed_resources_is_a_notification(server):
-    announced = some(news(server, CHANGED, "resources/list_changed"), "no changed list was announced")
+    announced = require_some(
+        news(server, CHANGED, "resources/list_changed"), skip="no changed list was announced"
+    )
     expect_notifications(announced, CHANGED)
 
 
@@ -61,8 +72,8 @@ def test_the_announcement_of_changed_resources_is_a_notification(server):
 
 @pytest.mark.requirement("resources.subscribe.accepted")
 def test_a_listed_resource_can_be_subscribed_to(server):
-    asked = some(subscriptions(server), "no resource is listed")
-    if all(heard(reply).value is None for reply, _ in asked):
+    asked = require_some(subscriptions(server), skip="no resource is listed")
+    if all(require_answer(reply).value is None for reply, _ in asked):
         reply = asked[0][0]
         raise Finding("a result for one listed resource at least", str(reply), reply.lines)
 
@@ -70,14 +81,14 @@ def test_a_listed_resource_can_be_subscribed_to(server):
 @pytest.mark.requirement("resources.unsubscribe.accepted")
 def test_a_subscription_can_be_given_up(server):
     answers = [answer for _, answer in subscriptions(server) if answer is not None]
-    for answer in some(answers, "no subscription was accepted"):
+    for answer in require_some(answers, skip="no subscription was accepted"):
         expect_result(answer)
 
 
 @pytest.mark.requirement("resources.subscribe.unknown-uri")
 def test_what_does_not_exist_cannot_be_subscribed_to(server):
     if is_mute(server) or is_templated(server, NO_SUCH_URI):
-        not_exercised("subscriptions are not answered, or a template stands for any URI")
+        skip("subscriptions are not answered, or a template stands for any URI")
     session = server.shared("subscriptions")
     reply = session.request("resources/subscribe", {"uri": NO_SUCH_URI})
     if reply.value is not None:
@@ -87,13 +98,13 @@ def test_what_does_not_exist_cannot_be_subscribed_to(server):
 
 def needs_subscriptions(server):
     if not server.declares("resources", "subscribe"):
-        not_exercised("resources.subscribe is not declared")
+        skip("resources.subscribe is not declared")
 
 
 def subscriptions(server):
     """The answers to subscribing to each of the first resources, and to giving that up if it was accepted."""
     needs_subscriptions(server)
-    uris = server.walk("resources/list").names()[:MOST]
+    uris = server.listing("resources/list").identifiers()[:MOST]
     return server.once("subscribed", lambda: list(subscribe(server.shared("subscriptions"), uris)))
 
 
@@ -135,31 +146,33 @@ def test_what_was_given_up_is_told_no_more(server):
     ]
     if late:
         raise Finding("no update of what was unsubscribed from", str(late[0]), late[0].lines)
-    some(done.changed_again, f"calling {done.tool} again changed nothing that was unsubscribed from")
+    require_some(
+        done.changed_again, skip=f"calling {done.tool} again changed nothing that was unsubscribed from"
+    )
 
 
 @pytest.mark.requirement("resources.subscribe.updated-shape")
 def test_an_update_is_a_notification_that_names_a_resource(server):
-    updates = some(news(server, UPDATED, "resources/updated"), "no update of a resource came")
+    updates = require_some(news(server, UPDATED, "resources/updated"), skip="no update of a resource came")
     expect_notifications(updates, UPDATED)
     expect_each(updates, names_a_resource, "an object params with a string in uri")
 
 
 @pytest.mark.requirement("resources.subscribe.updated-only-subscribed")
 def test_only_a_subscriber_is_told_of_updates(server):
-    some(news(server, UPDATED), "no update of a resource came")
+    require_some(news(server, UPDATED), skip="no update of a resource came")
     expected = "no update for who has not asked to be told of any resource"
-    expect_each(unasked_updates(server), lambda _: False, expected)
+    expect_none(unasked_updates(server), expected)
 
 
 @pytest.mark.requirement("resources.subscribe.updated-subscription-id")
 def test_an_update_names_its_subscription(server):
-    expect_tagged(some(asked_for(server, UPDATED), "no update of a resource came"))
+    expect_tagged(require_some(asked_for(server, UPDATED), skip="no update of a resource came"))
 
 
 @pytest.mark.requirement("resources.subscribe.updated-negotiated")
 def test_only_declared_updates_are_sent(server):
-    updates = some(news(server, UPDATED), "no update of a resource came")
+    updates = require_some(news(server, UPDATED), skip="no update of a resource came")
     if not server.declares("resources", "subscribe"):
         got = f"{server.offers}, and yet {updates[0]}"
         raise Finding("resources.subscribe declared as true", got, updates[0].lines)
@@ -189,17 +202,17 @@ def unsubscribed(session):
 
 def untold_to_listeners(server):
     """The call that changed resources, and those of them that nobody who listens to them is told of."""
-    change, heard = heard_change(server), listening(server)
-    listens = heard.acknowledged.values()
+    change, require_answer = heard_change(server), listening(server)
+    listens = require_answer.acknowledged.values()
     moved = [uri for uri in change.moved if any(one.covers(UPDATED, uri) for one in listens)]
-    some(moved, f"calling {change.tool} changed nothing that was listened to")
-    return change.call, [uri for uri in moved if not heard.is_announced(change, UPDATED, uri)]
+    require_some(moved, skip=f"calling {change.tool} changed nothing that was listened to")
+    return change.call, [uri for uri in moved if not require_answer.is_announced(change, UPDATED, uri)]
 
 
 def untold_to_subscribers(server):
     """The call that changed resources, and those of them that were subscribed to and not told of."""
     done = trial(server)
-    changed = some(done.changed, f"calling {done.tool} changed nothing that was subscribed to")
+    changed = require_some(done.changed, skip=f"calling {done.tool} changed nothing that was subscribed to")
     return done.call, [uri for uri in changed if not told(done.session, uri)]
 
 
@@ -230,30 +243,30 @@ class Trial(NamedTuple):
 
 def trial(server):
     """The one trial that all these checks look at, in a handshake revision."""
-    sample = changing_tool(server)
-    if server.walk("resources/list").trouble:
-        not_exercised("resources/list cannot be walked to its end")
+    sample = mutating_call(server)
+    if server.listing("resources/list").failure:
+        skip("resources/list cannot be walked to its end")
     done = server.once("resources changed", lambda: run_trial(server, sample))
     if done.call.fault is not None:
         reason = f"calling {sample.tool} was not answered: {done.call.fault}"
-        server.charge("changing tool", Blocked(reason, done.call.lines, done.call.fault.stderr))
+        server.raise_once("changing tool", Blocked(reason, done.call.lines, done.call.fault.stderr))
     return done
 
 
 def run_trial(server, sample):
     subscribes = server.declares("resources", "subscribe") and not is_mute(server)
-    uris = server.walk("resources/list").names()[:MOST] if subscribes else []
+    uris = server.listing("resources/list").identifiers()[:MOST] if subscribes else []
     with server.fresh() as session:
         held = accepted(session, "resources/subscribe", uris)
         call, changed = change(session, sample, held)
         if call.fault is not None:
             return Trial(sample.tool, session, call, [], [], [], [])
-        session.wait_for(lambda: all(told(session, uri) for uri in changed), session.patience(GRACE))
+        session.wait_for(lambda: all(told(session, uri) for uri in changed), session.scaled_timeout(GRACE))
         left = accepted(session, "resources/unsubscribe", held)
-        session.settle()
+        session.drain()
         known = len(session.notifications(UPDATED))
         changed_again = change(session, sample, left)[1] if left else []
-        session.settle()
+        session.drain()
     late = [Value(message, "", (line,)) for line, message in session.notifications(UPDATED)[known:]]
     return Trial(sample.tool, session, call, changed, left, changed_again, late)
 
@@ -274,10 +287,10 @@ def accepted(session, method, uris):
 
 def news(server, *methods):
     """The messages of these methods that the server sent, once it was made to send some."""
-    server.provoke()
+    exercise_everything(server)
     evoke_news(server)
-    named = server.settings.changing_tool is not None and server.declares("resources")
-    if named and not is_modern(server.revision) and not server.walk("resources/list").trouble:
+    named = server.settings.mutating_call is not None and server.declares("resources")
+    if named and not is_modern(server.revision) and not server.listing("resources/list").failure:
         trial(server)
     found = server.received(Kind.NOTIFICATION, Kind.REQUEST)
     return [each for each in found if each.json["method"] in methods]

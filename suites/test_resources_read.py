@@ -8,9 +8,10 @@ from urllib.parse import unquote
 
 import pytest
 
+from conformance.client.listing import fetch_list
 from conformance.client.refusals import NO_SUCH_NAME, NO_SUCH_URI
 from conformance.client.session import NO_PARAMS
-from conformance.expect import expect_each, expect_error, heard, not_exercised, some
+from conformance.expect import expect_each, expect_error, require_answer, require_some, skip
 from conformance.protocol.revisions import not_found
 from conformance.protocol.uri import scheme
 from conformance.protocol.value import members
@@ -41,8 +42,8 @@ def is_string(value):
 
 @pytest.mark.requirement("resources.read.result-shape")
 def test_what_is_read_has_contents(server):
-    results = some(
-        [reply.value for reply in reads(server) if reply.value is not None], "nothing could be read"
+    results = require_some(
+        [reply.value for reply in reads(server) if reply.value is not None], skip="nothing could be read"
     )
     expect_each(results, has_contents, "an object with an array in contents")
     contents = [content for result in results for content in result.get("contents").each()]
@@ -52,14 +53,16 @@ def test_what_is_read_has_contents(server):
 @pytest.mark.requirement("resources.read.optional-members")
 def test_the_type_of_what_is_read_is_a_string(server):
     types = members([content for reply in reads(server) for content in contents_of(reply)], "mimeType")
-    expect_each(some(types, "nothing that was read says its type"), is_string, "a string, or no mimeType")
+    expect_each(
+        require_some(types, skip="nothing that was read says its type"), is_string, "a string, or no mimeType"
+    )
 
 
 @pytest.mark.requirement("resources.read.contents-uri")
 def test_what_is_read_is_what_was_asked_for(server):
     singles = [(reply, *contents_of(reply)) for reply in reads(server) if len(contents_of(reply)) == 1]
     pairs = [(reply, uri) for reply, content in singles for uri in members([content], "uri") if uri.is_a(str)]
-    for reply, uri in some(pairs, "no read gave a single content with a URI"):
+    for reply, uri in require_some(pairs, skip="no read gave a single content with a URI"):
         if not is_akin(asked(reply), uri.json):
             raise Finding(f"{asked(reply)}, or a part of it", str(uri), uri.lines)
 
@@ -67,8 +70,12 @@ def test_what_is_read_is_what_was_asked_for(server):
 @pytest.mark.requirement("resources.read.listed-is-readable")
 def test_what_is_listed_can_be_read(server, session):
     replies = [reply for reply in server.resources() if scheme(asked(reply)) not in FETCHED]
-    lost = [reply for reply in some(replies, "no listed resource was read") if is_not_found(server, reply)]
-    listed = session.walk("resources/list", "resources").names() if lost else []
+    lost = [
+        reply
+        for reply in require_some(replies, skip="no listed resource was read")
+        if is_not_found(server, reply)
+    ]
+    listed = fetch_list(session, "resources/list", "resources").identifiers() if lost else []
     for uri in [asked(reply) for reply in lost if asked(reply) in listed]:
         again = session.request("resources/read", {"uri": uri})
         if is_not_found(server, again):
@@ -83,7 +90,7 @@ def test_a_size_counts_the_bytes(server, session):
     reads = server.resources() if sized else []
     judged = [(item, one) for item in sized for one in reads if asked(one) == item.json.get("uri")]
     known = [(item, one, sizes_of(one)) for item, one in judged if sizes_of(one)]
-    for item, one, sizes in some(known, "no resource that has a size was read"):
+    for item, one, sizes in require_some(known, skip="no resource that has a size was read"):
         if item.json["size"] not in sizes and is_settled(session, item, one):
             raise Finding(
                 f"a size of {min(sizes)}, the bytes that were read", str(item.get("size")), item.lines
@@ -157,7 +164,7 @@ def blob_sizes(blob):
 def is_settled(session, item, reply):
     """Whether a resource is still listed and still read as it was."""
     again = session.request("resources/read", {"uri": asked(reply)})
-    listed = [other.json for other in session.walk("resources/list", "resources").items]
+    listed = [other.json for other in fetch_list(session, "resources/list", "resources").items]
     return again.result == reply.result and item.json in listed
 
 
@@ -181,7 +188,7 @@ def test_what_does_not_exist_is_not_found(server, revision):
 @pytest.mark.requirement("resources.read.not-found-not-empty")
 def test_what_does_not_exist_is_not_empty(server):
     for reply in unknown(server):
-        contents = reply.value.get("contents") if heard(reply).value is not None else None
+        contents = reply.value.get("contents") if require_answer(reply).value is not None else None
         if contents is not None and contents.json == []:
             raise Finding("an error, for contents that are empty exist", str(contents), contents.lines)
 
@@ -199,7 +206,7 @@ def test_a_resource_that_cannot_be_read_is_an_internal_error(server):
     failed = [
         reply for reply in server.resources() if reply.error is not None and not is_not_found(server, reply)
     ]
-    for reply in some(failed, "every listed resource could be read"):
+    for reply in require_some(failed, skip="every listed resource could be read"):
         if reply.code in WRONG_CODES:
             raise Finding("error -32603", f"{asked(reply)}: {reply}", reply.lines)
 
@@ -207,11 +214,11 @@ def test_a_resource_that_cannot_be_read_is_an_internal_error(server):
 def unknown(server):
     """Reads of what does not exist and no template fits, in schemes the server lists and in one of ours."""
     if not server.declares("resources"):
-        not_exercised("resources are not declared")
+        skip("resources are not declared")
     listed = [uri.json for uri in members(server.listed("resources/list"), "uri") if uri.is_a(str)]
     near = dict.fromkeys(nowhere(uri) for uri in listed if scheme(uri) not in ("", *FETCHED))
     uris = [uri for uri in [*list(near)[:MOST_SCHEMES], NO_SUCH_URI] if not is_templated(server, uri)]
-    return [server.read(uri) for uri in some(uris, "a template stands for any URI")]
+    return [server.read(uri) for uri in require_some(uris, skip="a template stands for any URI")]
 
 
 def nowhere(uri):
@@ -222,7 +229,9 @@ def nowhere(uri):
 
 def refusals(server):
     """Refused reads of what does not exist; one in a foreign scheme only if there is no other."""
-    found = some([reply for reply in unknown(server) if reply.error is not None], "no such read is refused")
+    found = require_some(
+        [reply for reply in unknown(server) if reply.error is not None], skip="no such read is refused"
+    )
     return [reply for reply in found if asked(reply) != NO_SUCH_URI] or found
 
 
@@ -230,35 +239,35 @@ def refusals(server):
 
 
 @pytest.mark.requirement("resources.read.uri-validated")
-def test_what_is_no_uri_is_never_read(server, rough_session):
+def test_what_is_no_uri_is_never_read(server, malformed_session):
     is_refused = any(reply.error is not None for reply in unknown(server))
     served = [bytes_of(content) for reply in server.resources() for content in contents_of(reply)]
     for uri in [uri for uri in MALFORMED if not is_templated(server, uri)]:
-        reply = heard(rough_session.request("resources/read", {"uri": uri}))
-        heard(rough_session.settle())
+        reply = require_answer(malformed_session.request("resources/read", {"uri": uri}))
+        require_answer(malformed_session.drain())
         got = [bytes_of(content) for content in contents_of(reply)]
         if got and (is_refused or any(text in served for text in got if text)):
             raise Finding(f"an error, since {uri!r} is no URI", str(reply), reply.lines)
 
 
 @pytest.mark.requirement("resources.read.uri-required")
-def test_a_read_without_a_uri_is_refused(server, rough_session):
+def test_a_read_without_a_uri_is_refused(server, malformed_session):
     if not server.declares("resources"):
-        not_exercised("resources are not declared")
+        skip("resources are not declared")
     for params in (NO_PARAMS, {}, {"uri": 5}):
-        expect_error(rough_session.request("resources/read", params))
+        expect_error(malformed_session.request("resources/read", params))
 
 
 @pytest.mark.requirement("resources.read.path-traversal")
-def test_no_path_leads_out_of_what_is_served(server, rough_session):
+def test_no_path_leads_out_of_what_is_served(server, malformed_session):
     files = [
         asked(reply) for reply in server.resources() if contents_of(reply) and scheme(asked(reply)) == "file"
     ]
-    with climbing(some(files, "no listed resource is a file that can be read")) as climb:
-        if carries(rough_session.request("resources/read", {"uri": climb.direct}), climb.secret):
-            not_exercised("the server reads files anywhere")
+    with climbing(require_some(files, skip="no listed resource is a file that can be read")) as climb:
+        if carries(malformed_session.request("resources/read", {"uri": climb.direct}), climb.secret):
+            skip("the server reads files anywhere")
         for uri in climb.uris:
-            reply = heard(rough_session.request("resources/read", {"uri": uri}))
+            reply = require_answer(malformed_session.request("resources/read", {"uri": uri}))
             if carries(reply, climb.secret):
                 raise Finding("an error, as for the same file by its own path", str(reply), reply.lines)
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import pytest
 
 from conformance.client.input_required import input_requests, retried
-from conformance.expect import expect_result, heard, not_exercised, some
+from conformance.client.listing import fetch_list
+from conformance.expect import expect_result, require_answer, require_some, skip
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import ABSENT
 from conformance.protocol.methods import FEATURES, LISTS
@@ -28,10 +29,10 @@ STRANGERS = (
 
 @pytest.mark.requirement("stateless.no-prior-context", "stateless.discover-not-required")
 def test_the_first_request_may_be_any(server):
-    if not server.listing():
-        not_exercised("the server offers no list")
+    if not server.served_lists():
+        skip("the server offers no list")
     _, reply = first_talk(server)
-    if heard(reply).value is None:
+    if require_answer(reply).value is None:
         raise Finding("a result, as after server/discover", str(reply), reply.lines)
 
 
@@ -50,7 +51,7 @@ def test_capabilities_are_not_those_of_a_request_under_way(server):
 
 @pytest.mark.requirement("stateless.interleaved-clients")
 def test_several_clients_may_take_turns(server):
-    session, methods = first_talk(server)[0], some(server.listing(), "the server offers no list")
+    session, methods = first_talk(server)[0], require_some(server.served_lists(), skip="the server offers no list")
     pairs = [(method, who) for method in methods for who in (*STRANGERS, session.client_info)]
     sent = [
         (method, session.send(method, meta_of(who, f"turn-{at}"))) for at, (method, who) in enumerate(pairs)
@@ -64,7 +65,7 @@ def test_several_clients_may_take_turns(server):
 
 @pytest.mark.requirement("stateless.identity-neutral")
 def test_who_asks_changes_nothing(server):
-    methods = some(server.listing(), "the server offers no list")
+    methods = require_some(server.served_lists(), skip="the server offers no list")
     session = first_talk(server)[0]
     usual = session.client_info
     for method in methods:
@@ -81,20 +82,20 @@ def test_who_asks_changes_nothing(server):
 
 @pytest.mark.requirement("stateless.no-connection-affinity")
 def test_a_page_may_be_asked_of_another_process(server):
-    for walk in some(server.paged(), "no list has a second page"):
+    for walk in require_some(server.paged_listings(), skip="no list has a second page"):
         cursor = {"cursor": next(cursor.json for cursor in walk.cursors if cursor.is_a(str))}
         with server.fresh() as session:
-            reply = heard(session.request(walk.method, cursor))
+            reply = require_answer(session.request(walk.method, cursor))
         if reply.value is None and server.session.request(walk.method, cursor).value is not None:
             raise Finding("the next page, as from the first process", str(reply), reply.lines, advisory=True)
 
 
 @pytest.mark.requirement("stateless.no-connection-affinity")
 def test_a_request_may_be_retried_in_another_process(server):
-    asked = some(unfinished(server).asked, "nothing asks for anything a second time")
+    asked = require_some(unfinished(server).asked, skip="nothing asks for anything a second time")
     with server.fresh(ABLE.declares(server.revision), answers_of(server, ABLE)) as session:
         for asker, first in asked:
-            reply = heard(retried(session, first, responses_to(session, first) or ABSENT))
+            reply = require_answer(retried(session, first, responses_to(session, first) or ABSENT))
             taken = len(asker.rounds) > 1 and not is_refused(asker.rounds[1])
             if taken and is_refused(reply) and still_works(server, asker):
                 raise Finding("what the first process answers", str(reply), reply.lines, advisory=True)
@@ -116,9 +117,9 @@ def hold_capability_talk(server):
 def asking(server):
     """A call of an able client that was answered by asking for something, of which others were not asked."""
     asked = [call for call in meet(server, ABLE).calls if input_requests(call.rounds[0])]
-    wanting = {call.tool.name: call for call in server.wanting()}
+    wanting = {call.tool.name: call for call in server.calls_wanting_input()}
     found = [call for call in asked if call.tool.name in wanting and not wanting[call.tool.name].asked]
-    return some(found, "no tool asks the client for something")[0]
+    return require_some(found, skip="no tool asks the client for something")[0]
 
 
 def params_of(server, call):
@@ -131,7 +132,7 @@ def params_of(server, call):
 
 def expect_own_capabilities(server, replies):
     """Raise a `Finding` unless what is asked for with each reply is what its request declares."""
-    for reply in map(heard, replies):
+    for reply in map(require_answer, replies):
         declared = said_of(reply.request.message, revisions.CLIENT_CAPABILITIES)
         asked = [str(one.get("method")) for one in input_requests(reply).values() if isinstance(one, dict)]
         if any(FEATURES.get(method, "") not in declared for method in asked):
@@ -145,7 +146,9 @@ def expect_own_capabilities(server, replies):
 def asks_again(server, reply):
     """Whether a process that heard of nobody less able asks for something when the same call is made."""
     with server.fresh(everything(server.revision)) as session:
-        return bool(input_requests(heard(session.request("tools/call", reply.request.message["params"]))))
+        return bool(
+            input_requests(require_answer(session.request("tools/call", reply.request.message["params"])))
+        )
 
 
 def meta_of(who, token):
@@ -154,11 +157,11 @@ def meta_of(who, token):
 
 def listed_for(session, method, who):
     session.client_info = who
-    return session.walk(method, LISTS[method][1])
+    return fetch_list(session, method, LISTS[method][1])
 
 
 def names(walk):
-    return set(walk.names())
+    return set(walk.identifiers())
 
 
 def different(one, other):

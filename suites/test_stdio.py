@@ -6,12 +6,13 @@ import json
 
 import pytest
 
-from conformance.expect import not_exercised
+from conformance.expect import skip
 from conformance.json_schema.validation import TOO_COSTLY
 from conformance.protocol.jsonrpc import BYTE_ORDER_MARK, NOT_UTF_8, Kind, glued, kind, torn
 from conformance.protocol.text import shorten
 from conformance.scenarios.client_features import ABLE, meet
 from conformance.scenarios.request_metadata import modern_messages
+from conformance.scenarios.traffic import exercise_everything
 from conformance.verdicts import Finding
 
 GRACE = 2.0
@@ -34,7 +35,7 @@ def test_nothing_but_messages_is_on_stdout(server, traffic):
         raise Finding("JSON-RPC messages only", got, (printed or noise)[:3], advisory=not printed)
     for session in server.sessions:
         if session.unread:
-            not_exercised(f"{session.unread} is {TOO_COSTLY}, so it was not read (--mcp-max-line)")
+            skip(f"{session.unread} is {TOO_COSTLY}, so it was not read (--mcp-max-line)")
 
 
 @pytest.mark.requirement("stdio.newline-delimited")
@@ -87,24 +88,24 @@ def test_what_is_read_is_utf_8(server, text):
 
 @pytest.mark.requirement("stdio.framing-on-read")
 def test_two_messages_of_one_write_are_two_messages(server):
-    expect_pongs(server.rough_session, {}, {})
+    expect_pongs(server.malformed_session, {}, {})
 
 
 @pytest.mark.requirement("stdio.framing-on-read")
 def test_a_message_that_takes_many_reads_is_one_message(server):
-    expect_pongs(server.rough_session, {"_meta": {"org.example/padding": PADDING}})
+    expect_pongs(server.malformed_session, {"_meta": {"org.example/padding": PADDING}})
 
 
 def expect_pongs(session, *params):
     """Send pings with these params in one write; raise a `Finding` unless each is answered."""
     count = len(session.lines)
     pings = [
-        session.request_of(session.pulse, one, id=f"conformance {count}-{number}")
+        session.request_of(session.liveness_method, one, id=f"conformance {count}-{number}")
         for number, one in enumerate(params)
     ]
     lines = session.send_together(*pings)
-    settle(session)
-    lost = [line for line in lines if session.await_reply(line, session.patience(GRACE)).fault is not None]
+    drain(session)
+    lost = [line for line in lines if session.await_reply(line, session.scaled_timeout(GRACE)).fault is not None]
     if lost:
         got = f"none to {len(lost)} of {len(lines)}, {len(lost[0].raw)} bytes long"
         raise Finding("an answer to each ping", got, lines)
@@ -125,9 +126,9 @@ def ended(server):
     """The conversation in which tools were called, read to its end with stdin closed, and the exit status."""
 
     def end():
-        server.provoke()
+        exercise_everything(server)
         session = server.shared("calls")
-        return session, session.finish(session.patience(EXIT))
+        return session, session.finish(session.scaled_timeout(EXIT))
 
     return server.once("ended", end)
 
@@ -136,20 +137,20 @@ def ping_with(server, text):
     """The ping that has this id, unescaped, and what came back."""
 
     def ping():
-        session = server.rough_session
-        message = session.request_of(session.pulse, id=text)
+        session = server.malformed_session
+        message = session.request_of(session.liveness_method, id=text)
         sent = session.send_raw(json.dumps(message, ensure_ascii=False).encode(), message)
-        settle(session)
-        session.await_reply(sent, session.patience(GRACE))
-        return sent, session.said_since(sent)
+        drain(session)
+        session.await_reply(sent, session.scaled_timeout(GRACE))
+        return sent, session.received_since(sent)
 
     return server.once(f"ping with {text!r}", ping)
 
 
-def settle(session):
+def drain(session):
     """Answers may overtake one another, but hardly two pings in a row."""
-    session.settle()
-    session.settle()
+    session.drain()
+    session.drain()
 
 
 def ids_of(lines):
@@ -160,7 +161,7 @@ def ids_of(lines):
 def noise_in(session):
     """The lines that are no messages, not even broken ones that other checks tell of."""
     pieces = [line for run in torn(session.said) for line in run]
-    return [line for line in session.noise() if not glued(line) and not any(line is one for one in pieces)]
+    return [line for line in session.non_json_lines() if not glued(line) and not any(line is one for one in pieces)]
 
 
 def is_undecodable(line):

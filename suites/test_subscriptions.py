@@ -14,7 +14,7 @@ from conformance.client.subscriptions import (
     notifications_in,
     tag_of,
 )
-from conformance.expect import expect, expect_each, expect_error, not_exercised, some
+from conformance.expect import expect, expect_each, expect_error, expect_none, require_some, skip
 from conformance.protocol.jsonrpc import ABSENT, Kind, id_key, kind, show
 from conformance.protocol.revisions import SUBSCRIPTION_ID
 from conformance.scenarios.list_changes import unheard_change
@@ -42,7 +42,7 @@ PROGRESS = "notifications/progress"
 
 @pytest.mark.requirement("subscriptions.supported")
 def test_what_is_declared_can_be_listened_to(server):
-    wanted = some(declared(server), "the server declares nothing that could be listened to")
+    wanted = require_some(declared(server), skip="the server declares nothing that could be listened to")
     refusal = listening(server).refusal(FIRST)
     if refusal is not None:
         flags = " and ".join(".".join(FLAGS[member]) for member in wanted)
@@ -53,7 +53,7 @@ def test_what_is_declared_can_be_listened_to(server):
 def test_a_listen_request_is_acknowledged(server):
     heard = listening(server)
     taken = [one for name, one in heard.listens.items() if heard.refusal(name) is None]
-    for listen in some(taken, "every listen request was refused"):
+    for listen in require_some(taken, skip="every listen request was refused"):
         said = listen.acknowledgment or unacknowledged(server, listen)
         filter = said.get("params", "notifications")
         expect(said, filter is not None and filter.is_a(dict), "an object in params.notifications")
@@ -115,11 +115,7 @@ def unacknowledged(server, listen):
 
 def acknowledged(server):
     """The listen requests that were acknowledged, by name."""
-    return listening(server).acknowledged or not_exercised("no listen request was acknowledged")
-
-
-def expect_none(values, expected):
-    expect_each(values, lambda _: False, expected)
+    return listening(server).acknowledged or skip("no listen request was acknowledged")
 
 
 def is_within(agreed, asked):
@@ -134,22 +130,28 @@ def is_within(agreed, asked):
 
 @pytest.mark.requirement("subscriptions.id-tag")
 def test_what_is_told_carries_the_id_of_its_subscription(server):
-    expect_tagged(some(asked_for(server, ACKNOWLEDGED, *NEWS), "nothing was told to who listens"))
+    expect_tagged(
+        require_some(asked_for(server, ACKNOWLEDGED, *NEWS), skip="nothing was told to who listens")
+    )
 
 
 @pytest.mark.requirement("subscriptions.filter-honoured")
 def test_only_what_was_asked_for_is_told(server):
     told = [one for one in all_news(server, *NEWS) if one.listen is not None]
-    wrong = [one.message for one in some(told, "no change was told to who listens") if one.is_misdirected]
+    wrong = [
+        one.message
+        for one in require_some(told, skip="no change was told to who listens")
+        if one.is_misdirected
+    ]
     expect_none(wrong, "nothing that the filter of the listen request did not ask for")
 
 
 @pytest.mark.requirement("subscriptions.resource-uris")
 def test_only_resources_that_were_asked_for_are_told_of(server):
     change, listen = heard_change(server), acknowledged(server).get(STILL)
-    moved = some(change.moved, f"calling {change.tool} changed no resource that was read twice")
+    moved = require_some(change.moved, skip=f"calling {change.tool} changed no resource that was read twice")
     if listen is None or not is_untouched(server, listen.filter[NEWS[UPDATED]]):
-        not_exercised(f"nothing is listened to that {change.tool} does not change")
+        skip(f"nothing is listened to that {change.tool} does not change")
     for update in listen.news(UPDATED):
         about = any(names(update, uri) for uri in listen.filter[NEWS[UPDATED]])
         expected = f"nothing of other resources, such as {moved[0]}, which was not asked for"
@@ -161,14 +163,18 @@ def test_nothing_is_told_to_who_does_not_listen(server):
     unasked = [one.message for one in all_news(server, *NEWS) if not one.is_asked_for]
     expect_none(unasked, "nothing of that kind before a listen request asks for it")
     change = unheard_change(server)
-    some(change.news, f"calling {change.tool} changed no list, and nothing that was read: {change.call}")
+    require_some(
+        change.news, skip=f"calling {change.tool} changed no list, and nothing that was read: {change.call}"
+    )
 
 
 @pytest.mark.requirement("subscriptions.list-changed-sent")
 def test_a_change_is_told_to_who_listens(server):
     change, again = heard_change(server), listening(server).again
     promised = promised_lists(server, change)
-    for method in some(promised, f"calling {change.tool} changed no list that was agreed to be told of"):
+    for method in require_some(
+        promised, skip=f"calling {change.tool} changed no list that was agreed to be told of"
+    ):
         if not listening(server).is_announced(change, method):
             raise Finding(method, "nothing, although that list changed", change.call.lines)
     for method in promised_lists(server, again) if again is not None else ():
@@ -185,7 +191,7 @@ def test_each_subscription_is_told(server):
         expected = f"{news[0]} for the listen request {show(untold.id)}, too, as for {show(told.id)}"
         raise Finding(expected, "nothing", (told.request, untold.request, *change.call.lines, line))
     both = [news for news in change.news if sum(one.covers(*news) for one in listens) > 1]
-    some(both, f"calling {change.tool} changed nothing that two listened to")
+    require_some(both, skip=f"calling {change.tool} changed nothing that two listened to")
 
 
 @pytest.mark.requirement("subscriptions.request-scoped-kept-out")
@@ -193,7 +199,7 @@ def test_what_belongs_to_a_request_is_no_news(server):
     acknowledged(server)
     lines = listening(server).session.lines
     scoped = [one for one in notifications_in(lines) if one.json["method"] in (PROGRESS, MESSAGE)]
-    some(scoped, "no progress and no log message came while somebody listened")
+    require_some(scoped, skip="no progress and no log message came while somebody listened")
     expect_none([one for one in scoped if tag_of(one) is not ABSENT], f"no {SUBSCRIPTION_ID}")
 
 
@@ -242,7 +248,7 @@ def test_a_cancelled_subscription_is_told_no_more(server):
         raise Finding("no answer to a cancelled request", str(answer), answer.lines, "cancel.no-response")
     others = [one for one in acknowledged(server).values() if one.id != listen.id]
     told = [one for news in again.news for one in others if one.is_told(*news, again.call.request)]
-    some(told, f"calling {again.tool} again was told to nobody")
+    require_some(told, skip=f"calling {again.tool} again was told to nobody")
 
 
 @pytest.mark.requirement("subscriptions.teardown-cancelled")
@@ -251,13 +257,13 @@ def test_no_subscription_ends_without_a_word(server):
     for told, lost, _ in unequal(again, told_before) if again is not None else ():
         expected = f"{CANCELLED} or a result for the listen request {show(lost.id)}, which is told no more"
         raise Finding(expected, f"neither, while {show(told.id)} is told", (lost.request, *again.call.lines))
-    some([one for one in steady(server) if one.ends], "the server ended no subscription")
+    require_some([one for one in steady(server) if one.ends], skip="the server ended no subscription")
 
 
 @pytest.mark.requirement("subscriptions.graceful-result")
 def test_a_subscription_ends_with_a_result(server):
     answers = [answer for one in open_to_the_end(server) for answer in one.answers]
-    some(answers, "the server answered no listen request, not even when its stdin was closed")
+    require_some(answers, skip="the server answered no listen request, not even when its stdin was closed")
     expect_each(answers, lambda answer: kind(answer) is Kind.RESULT, "a result at the end of a subscription")
 
 
@@ -266,7 +272,7 @@ def test_the_result_of_listening_names_the_subscription(server):
     listens = [*listening(server).listens.values()]
     answers = [(one, answer.get("result")) for one in listens for answer in one.answers]
     results = [(one, result) for one, result in answers if result is not None]
-    for one, result in some(results, "no listen request was answered with a result"):
+    for one, result in require_some(results, skip="no listen request was answered with a result"):
         form, named = result.get("resultType"), result.get("_meta", SUBSCRIPTION_ID)
         expect(result, form is not None and form.json == "complete", "complete in resultType")
         is_own = named is not None and id_key(named.json) == id_key(one.id)
@@ -278,9 +284,9 @@ def cancelled_listen(server):
     found = listening(server)
     if found.cancelled is None:
         heard_change(server)
-        not_exercised("no subscription was cancelled")
+        skip("no subscription was cancelled")
     if found.listens[SECOND].acknowledgment is None:
-        not_exercised("the listen request that was cancelled had not been acknowledged")
+        skip("the listen request that was cancelled had not been acknowledged")
     return found.listens[SECOND]
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pytest
 
-from conformance.expect import expect, expect_each, heard, some
+from conformance.expect import expect, expect_each, expect_none, require_answer, require_some
 from conformance.protocol.progress import progress_in
 from conformance.protocol.value import Value, members
 from conformance.scenarios.tasks import (
@@ -45,7 +45,9 @@ WHOLE = ("taskId", "status", "createdAt", "lastUpdatedAt", "ttl")
 @pytest.mark.requirement("tasks.capability-declared")
 def test_a_server_that_makes_tasks_declares_them(server):
     replies = (
-        [] if takes_tasks(server) else some(undeclared(server), "no tool gave a result to ask for again")
+        []
+        if takes_tasks(server)
+        else require_some(undeclared(server), skip="no tool gave a result to ask for again")
     )
     for reply in replies:
         made = reply.value is not None and reply.value.get("task", "taskId") is not None
@@ -55,7 +57,7 @@ def test_a_server_that_makes_tasks_declares_them(server):
 
 @pytest.mark.requirement("tasks.capability-shape")
 def test_the_tasks_capability_is_made_of_objects(server):
-    tasks = some(members([server.offers], "tasks"), "tasks are not declared")
+    tasks = require_some(members([server.offers], "tasks"), skip="tasks are not declared")
     parts = [part for names in PARTS for part in members(tasks, *names)]
     expect_each([*tasks, *parts], is_object, "an object")
 
@@ -63,15 +65,15 @@ def test_the_tasks_capability_is_made_of_objects(server):
 @pytest.mark.requirement("tasks.undeclared-ignored")
 def test_a_task_is_ignored_where_none_is_declared(server):
     replies = prompt_as_task(server) + ([] if takes_tasks(server) else undeclared(server))
-    for reply in some(replies, "no prompt came, and no tool gave a result, to ask for again"):
-        if heard(reply).value is None or reply.value.get("task") is not None:
+    for reply in require_some(replies, skip="no prompt came, and no tool gave a result, to ask for again"):
+        if require_answer(reply).value is None or reply.value.get("task") is not None:
             raise Finding("the answer to a plain request", str(reply), reply.lines)
 
 
 @pytest.mark.requirement("tasks.tool-support-values")
 def test_tools_say_how_they_take_tasks(server):
     found = members([tool.definition for tool in server.tools], "execution", "taskSupport")
-    said = some(found, "no tool says whether it may be a task")
+    said = require_some(found, skip="no tool says whether it may be a task")
     expect_each(
         said, lambda value: value in ("forbidden", "optional", "required"), "forbidden, optional or required"
     )
@@ -80,27 +82,30 @@ def test_tools_say_how_they_take_tasks(server):
 @pytest.mark.requirement("tasks.tool-required")
 def test_a_tool_that_has_to_be_a_task_refuses_a_plain_call(server):
     tools = [tool for tool in capable(server) if support(tool) == "required"]
-    replies = [server.call(tool).reply for tool in some(tools, "no tool has to be a task")]
+    replies = [server.call(tool).reply for tool in require_some(tools, skip="no tool has to be a task")]
     expect_refusals(replies)
 
 
 @pytest.mark.requirement("tasks.tool-forbidden")
 def test_a_tool_that_cannot_be_a_task_refuses_to_be_one(server):
-    some([server] if takes_tasks(server) else [], "tasks.requests.tools.call is not declared")
+    require_some([server] if takes_tasks(server) else [], skip="tasks.requests.tools.call is not declared")
     calls = [
         call for call in server.calls() if support(call.tool) == "forbidden" and not server.is_slow(call)
     ]
     silent = [call for call in calls if call.tool.definition.get("execution", "taskSupport") is None]
     said = [call for call in calls if call not in silent]
     expect_refusals(
-        [as_task(server, call) for call in some(silent[:1] + said[:1], "every quick tool takes tasks")]
+        [
+            as_task(server, call)
+            for call in require_some(silent[:1] + said[:1], skip="every quick tool takes tasks")
+        ]
     )
 
 
 @pytest.mark.requirement("tasks.tool-optional")
 def test_a_tool_that_may_be_a_task_works_both_ways(server):
     optional = [run for run in runs(server) if support(run.tool) == "optional"]
-    for run in some(optional, "no tool may be a task or not"):
+    for run in require_some(optional, skip="no tool may be a task or not"):
         plain = server.call(run.tool).reply
         if plain.code in (-32600, -32601) and run.created.error is None:
             raise Finding("an answer to a plain call too", str(plain), plain.lines)
@@ -114,7 +119,7 @@ def test_a_tool_that_may_be_a_task_works_both_ways(server):
 @pytest.mark.requirement("tasks.create-result")
 def test_an_accepted_task_is_answered_with_the_task(server):
     answers = [run.created.value for run in runs(server) if run.created.value is not None]
-    for result in some(answers, "every task was refused"):
+    for result in require_some(answers, skip="every task was refused"):
         found = [result.get("task", name) for name in ("taskId", "status")]
         expect(result, None not in found, "a task with taskId and status")
 
@@ -122,7 +127,7 @@ def test_an_accepted_task_is_answered_with_the_task(server):
 @pytest.mark.requirement("tasks.create-result-soon")
 def test_a_task_is_told_of_before_its_work_is_done(server):
     signs = [sign for session in conversations(server) for sign in signs_of_an_end(session)]
-    for created, at, sign in some(signs, "nothing shows when the work of a task is done"):
+    for created, at, sign in require_some(signs, skip="nothing shows when the work of a task is done"):
         lines = (*sign.lines, *created.task.lines)
         if at < created.told:
             raise Finding("the task first, then the end of its work", str(sign), lines)
@@ -138,14 +143,14 @@ def test_a_task_begins_as_working(server):
 def test_the_id_of_a_task_is_a_string(server):
     runs(server)
     shown = [one.task for session in server.sessions for one in seen_in(session.lines)]
-    ids = members(some(shown, "no task came"), "taskId")
+    ids = members(require_some(shown, skip="no task came"), "taskId")
     expect_each(ids, is_string, "a string")
 
 
 @pytest.mark.requirement("tasks.id-by-receiver")
 def test_the_client_cannot_choose_the_id(server):
     tasks = [run.task for run in [chosen(server)] if run.task is not None]
-    ids = members(some(tasks, "a task with an id of the client's is refused"), "taskId")
+    ids = members(require_some(tasks, skip="a task with an id of the client's is refused"), "taskId")
     expect_each(ids, lambda given: given != OWN_ID, "an id of the server's own")
 
 
@@ -160,7 +165,11 @@ def test_no_two_tasks_have_the_same_id(server):
 @pytest.mark.requirement("tasks.id-unguessable")
 def test_the_id_of_a_task_cannot_be_guessed(server):
     lines = {one.id: one.task.lines for one in created(server)}
-    ids = sorted(some(lines if len(lines) >= FEWEST_IDS else [], f"fewer than {FEWEST_IDS} tasks were made"))
+    ids = sorted(
+        require_some(
+            lines if len(lines) >= FEWEST_IDS else [], skip=f"fewer than {FEWEST_IDS} tasks were made"
+        )
+    )
     middle = max(map(len, ids)) - same(ids) - same([id[::-1] for id in ids])
     got = ", ".join(ids[:FEWEST_IDS])
     if middle < FEWEST_CHARACTERS:
@@ -212,13 +221,15 @@ def test_a_task_says_how_long_it_is_kept(server):
 @pytest.mark.requirement("tasks.poll-interval")
 def test_a_poll_interval_is_a_number(server):
     found = members([one.task for one in seen(server)], "pollInterval")
-    expect_each(some(found, "no task says how often to ask"), is_number, "a number of milliseconds")
+    expect_each(
+        require_some(found, skip="no task says how often to ask"), is_number, "a number of milliseconds"
+    )
 
 
 @pytest.mark.requirement("tasks.status-notification")
 def test_a_notification_tells_the_whole_task(server):
     told = [one.task for one in seen(server) if one.method == STATUS]
-    expect_each(some(told, "no notification of a status came"), is_whole, ", ".join(WHOLE))
+    expect_each(require_some(told, skip="no notification of a status came"), is_whole, ", ".join(WHOLE))
 
 
 # What a task says on its way
@@ -244,9 +255,9 @@ def test_what_a_task_asks_the_client_names_the_task(server):
 @pytest.mark.requirement("tasks.related-meta-everywhere")
 def test_what_a_task_logs_names_the_task(server):
     written = {run.id: (logs(server, run), run) for run in accepted(server)}
-    some(
+    require_some(
         [log for found, _ in written.values() for log in found],
-        "no task writes a log message as a plain call does",
+        skip="no task writes a log message as a plain call does",
     )
     for found, run in written.values():
         expect_related(found, run)
@@ -256,14 +267,14 @@ def test_what_a_task_logs_names_the_task(server):
 def test_what_is_about_a_task_is_not_tagged_with_it(server):
     shown = [one.task for one in seen(server) if one.method in ("tasks/get", "tasks/cancel", STATUS)]
     tags = [tag for tag in members(shown, "_meta") if tag.is_a(dict) and RELATED in tag.json]
-    expect_each(tags, lambda _: False, f"no {RELATED}")
+    expect_none(tags, f"no {RELATED}")
 
 
 @pytest.mark.requirement("tasks.progress-lifetime")
 def test_the_progress_of_a_task_is_told_until_its_end(server):
     told = [(session, one) for session in conversations(server) for one in progress_in(session.lines)]
     told = [(session, one) for session, one in told if one.request is None or is_of_a_task(one)]
-    for session, one in some(told, "no task tells its progress"):
+    for session, one in require_some(told, skip="no task tells its progress"):
         expect(one.notification, one.request is not None, "the progressToken of the call")
         end = min((task.end for task in histories(session) if task.request is one.request), default=0)
         late = end and session.lines.index(one.notification.lines[0]) > end

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.client.refusals import NO_SUCH_NAME
-from conformance.expect import expect, expect_error, expect_result, heard, not_exercised, some
+from conformance.expect import expect, expect_error, expect_result, require_answer, require_some, skip
 from conformance.scenarios.tasks import (
     ENDED,
     RELATED,
@@ -40,7 +40,7 @@ def test_the_result_of_a_task_is_what_its_tool_gave(server):
 @pytest.mark.requirement("tasks.result-blocks", "tasks.result-terminal")
 def test_the_result_of_a_task_is_waited_for(server):
     answered = [run for run in accepted(server) if run.result.fault is None]
-    for run in some(answered, "no task came to an end in time"):
+    for run in require_some(answered, skip="no task came to an end in time"):
         if run.status in OPEN:
             lines = (*run.result.lines, *run.state.lines)
             raise Finding(
@@ -56,7 +56,7 @@ def test_the_result_of_a_task_is_that_of_a_plain_call(server):
     runs = [run for run in ended(server, "completed", "failed") if support(run.tool) == "optional"]
     known = [(run, again_and_again(server, run)) for run in runs]
     steady = [(run, one) for run, (one, other) in known if plain(one) == plain(other)]
-    for run, one in some(steady, "no tool gives the same result twice in plain calls"):
+    for run, one in require_some(steady, skip="no tool gives the same result twice in plain calls"):
         if plain(run.again) != plain(one):
             raise Finding(f"{one}, as in a plain call", str(run.again), (*one.lines, *run.again.lines))
 
@@ -64,7 +64,7 @@ def test_the_result_of_a_task_is_that_of_a_plain_call(server):
 @pytest.mark.requirement("tasks.result-related-meta")
 def test_the_result_of_a_task_names_the_task(server):
     came = [run for run in ended(server) if run.again.value is not None]
-    for run in some(came, "no task had a result"):
+    for run in require_some(came, skip="no task had a result"):
         related = run.again.value.get("_meta", RELATED, "taskId")
         named = related is not None and related.json == run.id
         expect(run.again.value, named, f"{RELATED} in _meta, with taskId {run.id}")
@@ -73,7 +73,7 @@ def test_the_result_of_a_task_names_the_task(server):
 @pytest.mark.requirement("tasks.iserror-means-failed")
 def test_a_task_whose_tool_reports_an_error_has_failed(server):
     wrong = [run for run in ended(server) if run.again.is_tool_error]
-    for run in some(wrong, "no tool reported an error in a task"):
+    for run in require_some(wrong, skip="no tool reported an error in a task"):
         expect(run.state.value, run.status == "failed", "status failed")
 
 
@@ -87,14 +87,14 @@ def test_a_failed_task_says_why(server):
 @pytest.mark.requirement("tasks.param-wins")
 def test_the_task_that_is_asked_for_is_the_one_in_the_params(server):
     run, other = accepted(server)[0], chosen(server)
-    some([other.id] if other.id else [], "no second task was accepted")
+    require_some([other.id] if other.id else [], skip="no second task was accepted")
     params = {"taskId": run.id, "_meta": {RELATED: {"taskId": other.id}}}
     session = held_in(server, run.created)
     if session.closed or session is not held_in(server, other.created):
-        not_exercised("the process with the tasks has ended")
+        skip("the process with the tasks has ended")
     reply = session.request("tasks/get", params)
     if reply.fault is not None:
-        lines = heard(session.request("tasks/get", {"taskId": run.id})).lines
+        lines = require_answer(session.request("tasks/get", {"taskId": run.id})).lines
         raise Finding(f"the task {run.id}, as without {RELATED}", str(reply), (*reply.lines, *lines))
     expect(expect_result(reply), task_id(reply.value) == run.id, f"the task {run.id}")
 
@@ -105,8 +105,8 @@ def test_the_task_that_is_asked_for_is_the_one_in_the_params(server):
 @pytest.mark.requirement("tasks.list-next-cursor", "tasks.list-complete")
 def test_every_task_is_listed(server):
     walk = listed(server)
-    if walk.trouble:
-        raise Finding("the list of tasks", walk.trouble, walk.replies[-1].lines)
+    if walk.failure:
+        raise Finding("the list of tasks", walk.failure, walk.replies[-1].lines)
     session = held_in(server, walk.replies[0])
     runs = [run for run in (*accepted(server), chosen(server)) if held_in(server, run.created) is session]
     for missing in sorted({run.id for run in runs if run.id} - {task_id(item) for item in walk.items}):
@@ -128,7 +128,7 @@ def test_a_forged_cursor_for_tasks_is_refused(server):
 def test_a_cancelled_task_is_cancelled(server):
     made = cancelled(server)
     if made.reply.error is not None and status_of(made.state.value) in ENDED:
-        not_exercised(f"the task was {status_of(made.state.value)} before it could be cancelled")
+        skip(f"the task was {status_of(made.state.value)} before it could be cancelled")
     expect(expect_result(made.reply), made.is_cancelled, "status cancelled")
     if made.state.value is not None:
         expect(made.state.value, status_of(made.state.value) == "cancelled", "status cancelled")
@@ -137,7 +137,7 @@ def test_a_cancelled_task_is_cancelled(server):
 @pytest.mark.requirement("tasks.cancel-sticky")
 def test_a_cancelled_task_stays_cancelled(server):
     made = exercised(server)
-    task = some([made.later.value] if made.later.value is not None else [], "it was deleted")[0]
+    task = require_some([made.later.value] if made.later.value is not None else [], skip="it was deleted")[0]
     expect(task, status_of(task) == "cancelled", "status cancelled, also when the work would have been done")
 
 
@@ -145,7 +145,7 @@ def test_a_cancelled_task_stays_cancelled(server):
 def test_the_work_of_a_cancelled_task_is_not_done(server):
     made = exercised(server)
     whole = [one.notification.get("params", "progress") for one in progress_of(server, made.twin)]
-    some(whole, "the task tells no progress")
+    require_some(whole, skip="the task tells no progress")
     told = [one.notification.get("params", "progress") for one in progress_of(server, made.run)]
     late = [one for one in told if one is not None and one.lines[0].at > made.reply.line.at]
     done = [one for one in late if whole[-1] is not None and one.json == whole[-1].json]
@@ -175,7 +175,7 @@ def test_an_unknown_task_is_refused(server):
 @pytest.mark.requirement("tasks.error-informative")
 def test_a_refusal_says_what_is_wrong(server):
     replies = [*about_nothing(server), *([forged(server)] if server.declares("tasks", "list") else [])]
-    for reply in some([one for one in replies if one.error is not None], "nothing was refused"):
+    for reply in require_some([one for one in replies if one.error is not None], skip="nothing was refused"):
         if not is_words(reply.error_message) or reply.error_message.strip(" .").lower() == "error":
             raise Finding("a message that says what is wrong", str(reply), reply.lines, advisory=True)
 
@@ -196,7 +196,7 @@ def plain(reply):
 
 def exercised(server):
     made = cancelled(server)
-    some([made] if made.is_cancelled else [], "no task could be cancelled")
+    require_some([made] if made.is_cancelled else [], skip="no task could be cancelled")
     return made
 
 
@@ -208,7 +208,7 @@ def forged(server):
 
 def about_nothing(server):
     """The answers to requests about a task that does not exist."""
-    some([server] if takes_tasks(server) else [], "tasks.requests.tools.call is not declared")
+    require_some([server] if takes_tasks(server) else [], skip="tasks.requests.tools.call is not declared")
     methods = ["tasks/get", "tasks/result", *(["tasks/cancel"] if server.declares("tasks", "cancel") else [])]
     session, params = server.shared("tasks"), {"taskId": NO_SUCH_NAME}
     return server.once("no task", lambda: [session.request(method, params) for method in methods])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.client.refusals import refused_as_unknown, same_refusal
-from conformance.expect import expect, expect_each, expect_error, heard, not_exercised, some
+from conformance.expect import expect, expect_each, expect_error, require_answer, require_some, skip
 from conformance.protocol.revisions import CONTENT_TYPES, is_modern
 from conformance.protocol.value import Value, members
 from conformance.scenarios.invalid_requests import (
@@ -57,7 +57,7 @@ def test_content_is_of_a_known_type(call, revision):
 @pytest.mark.requirement("tools.call.arguments-optional")
 def test_arguments_may_be_left_out(server, call):
     if call.arguments or succeeded(call.reply) is None:
-        not_exercised("the tool does not succeed without arguments")
+        skip("the tool does not succeed without arguments")
     reply = server.call_again(call, {"name": call.tool.name})
     if succeeded(reply) is None and not needs_client(reply):
         raise Finding('what {"arguments": {}} gives', str(reply), reply.lines)
@@ -66,7 +66,7 @@ def test_arguments_may_be_left_out(server, call):
 @pytest.mark.requirement("tools.call.schema-honest")
 def test_valid_arguments_are_not_refused(server, call):
     if refused_as_unknown(call.reply, call.tool.name, call_unknown(server)):
-        not_exercised("the tool itself is refused as unknown")
+        skip("the tool itself is refused as unknown")
     if call.reply.code == -32602:
         raise Finding("a tool result", str(call.reply), call.reply.lines)
     if succeeded(call.reply) is None or not is_open(call.tool.input_schema):
@@ -87,9 +87,9 @@ def is_open(schema):
 def test_names_are_told_apart_by_case(server, call):
     flipped = call.tool.name.swapcase()
     if succeeded(call.reply) is None or server.tool(flipped) is not None or flipped == call.tool.name:
-        not_exercised("the tool does not succeed, or its name has no case")
+        skip("the tool does not succeed, or its name has no case")
     if any(succeeded(reply) is not None for reply in unknown_calls(server)):
-        not_exercised("the server reports success for unknown tools, so nothing can be told apart")
+        skip("the server reports success for unknown tools, so nothing can be told apart")
     reply = server.call_again(call, {"name": flipped, "arguments": call.arguments})
     if succeeded(reply) is not None:
         raise Finding(f"no tool named {flipped!r}", str(reply), reply.lines)
@@ -101,7 +101,7 @@ def test_names_are_told_apart_by_case(server, call):
 @pytest.mark.requirement("tools.call.unknown-tool-is-error")
 def test_an_unknown_tool_is_a_protocol_error(server):
     needs_tools(server)
-    replies = [heard(reply) for reply in unknown_calls(server)]
+    replies = [require_answer(reply) for reply in unknown_calls(server)]
     for reply in sorted((one for one in replies if one.error is None), key=lambda one: one.is_tool_error):
         how = "a tool result with isError" if reply.is_tool_error else "a result that reports success"
         raise Finding("a JSON-RPC error", f"{how}: {reply}", reply.lines)
@@ -110,9 +110,9 @@ def test_an_unknown_tool_is_a_protocol_error(server):
 @pytest.mark.requirement("tools.call.unknown-tool-code")
 def test_an_unknown_tool_has_the_code_of_invalid_params(server):
     needs_tools(server)
-    reply = heard(call_unknown(server))
+    reply = require_answer(call_unknown(server))
     if reply.error is None:
-        not_exercised("the answer is no JSON-RPC error")
+        skip("the answer is no JSON-RPC error")
     expect_error(reply, -32602)
 
 
@@ -131,29 +131,29 @@ def test_arguments_that_are_an_array_are_a_protocol_error(server, callable_tool,
 @pytest.mark.requirement("tools.call.malformed-request-code")
 @pytest.mark.parametrize("form", ["absent", "empty", "number"])
 def test_a_call_without_a_name_has_the_code_of_invalid_params(server, form):
-    reply = heard(malformed(server, form))
+    reply = require_answer(malformed(server, form))
     if reply.error is None:
-        not_exercised("the answer is no JSON-RPC error")
+        skip("the answer is no JSON-RPC error")
     expect_error(reply, -32602)
 
 
 @pytest.mark.requirement("tools.call.unsupported-is-error")
 def test_a_server_without_tools_refuses_calls(server):
     if server.offers.get("tools") is not None:
-        not_exercised("tools are declared")
+        skip("tools are declared")
     expect_error(call_unknown(server))
 
 
 def malformed(server, form):
     needs_tools(server)
     if form == "absent" and is_modern(server.revision):
-        not_exercised("every request has params in this revision")
+        skip("every request has params in this revision")
     return malformed_call(server, form)
 
 
 def needs_tools(server):
     if not server.declares("tools"):
-        not_exercised("tools are not declared")
+        skip("tools are not declared")
 
 
 # Invalid arguments and failing tools
@@ -161,11 +161,11 @@ def needs_tools(server):
 
 @pytest.mark.requirement("tools.call.inputs-validated")
 def test_invalid_arguments_are_not_accepted(server, call):
-    for wrong in some(invalid_calls(server, call), "no argument can be made clearly wrong"):
+    for wrong in require_some(invalid_calls(server, call), skip="no argument can be made clearly wrong"):
         if succeeded(wrong.reply) is not None:
             raise Finding(f"a refusal: {wrong.what}", str(wrong.reply), wrong.reply.lines)
         if same_refusal(wrong.reply, call.reply):
-            not_exercised(f"the tool fails alike with valid arguments: {call.reply}")
+            skip(f"the tool fails alike with valid arguments: {call.reply}")
 
 
 @pytest.mark.requirement("tools.call.invalid-arguments-channel")
@@ -175,7 +175,7 @@ def test_invalid_arguments_are_refused_in_the_right_way(server, call, revision):
     refused = [
         each for each in replies if (draft or succeeded(each) is None) and not same_refusal(each, call.reply)
     ]
-    for reply in some(refused, "no arguments were refused for being invalid"):
+    for reply in require_some(refused, skip="no arguments were refused for being invalid"):
         if revision == "2024-10-07":
             expect_error(reply)
         elif revision == "2025-11-25" and not reply.is_tool_error:
@@ -184,15 +184,13 @@ def test_invalid_arguments_are_refused_in_the_right_way(server, call, revision):
 
 @pytest.mark.requirement("tools.call.execution-error-as-result")
 def test_a_failing_tool_reports_in_its_result(server, session, revision):
-    sample = server.settings.failing_tool or not_exercised(
-        "--mcp-failing-tool names a call that fails in the tool"
-    )
+    sample = server.settings.failing_call or skip("--mcp-failing-call names a call that fails in the tool")
     if server.tool(sample.tool) is None:
-        not_exercised(f"no tool {sample.tool} is listed")
+        skip(f"no tool {sample.tool} is listed")
     params = {"name": sample.tool, "arguments": dict(sample.arguments)}
-    reply = heard(session.request("tools/call", params))
+    reply = require_answer(session.request("tools/call", params))
     if reply.code == -32042 or needs_client(reply):
-        not_exercised("the tool asks the client for something first")
+        skip("the tool asks the client for something first")
     if reply.error is not None or (revision != "2024-10-07" and not reply.is_tool_error):
         raise Finding("a tool result that reports the failure (isError true)", str(reply), reply.lines)
 
@@ -200,7 +198,7 @@ def test_a_failing_tool_reports_in_its_result(server, session, revision):
 @pytest.mark.requirement("tools.call.execution-error-actionable")
 def test_a_tool_error_says_something(server):
     failed = [reply for reply in tool_errors(server) if reply.value is not None]
-    for reply in some(failed, "no tool reported an error"):
+    for reply in require_some(failed, skip="no tool reported an error"):
         content = reply.value.get("content") or Value([])
         texts = [text.json for text in members(list(content.each()), "text") if text.is_a(str)]
         expect(reply.value, any(text.strip() for text in texts), "a text that says what went wrong")
@@ -212,4 +210,4 @@ def succeeded(reply):
 
 
 def tool_result(call):
-    return [call.reply.value] if call.reply.value is not None else not_exercised(f"no result: {call.reply}")
+    return [call.reply.value] if call.reply.value is not None else skip(f"no result: {call.reply}")

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from conformance.expect import expect, expect_each, not_exercised, some
+from conformance.expect import expect, expect_each, expect_none, require_some, skip
 from conformance.json_schema.subschemas import subschemas
 from conformance.json_schema.validation import Unjudgeable, schema_errors
 from conformance.protocol.value import members
@@ -109,7 +109,7 @@ def test_the_dialect_of_a_schema_is_a_string(tool):
 def test_a_schema_without_parameters_has_the_usual_form(tool):
     schema = tool.definition.get("inputSchema")
     if schema is None or not isinstance(schema.json, dict) or takes_parameters(schema.json):
-        not_exercised("the tool may take parameters")
+        skip("the tool may take parameters")
     unusual = set(schema.json) - PARAMETERLESS
     expect(schema, not unusual, '{"type": "object"}, with "additionalProperties": false at best')
 
@@ -208,7 +208,7 @@ def test_no_two_parameters_of_a_tool_have_the_same_header(server):
         named = [name for name in members(annotated(tool), HEADER) if name.is_a(str)]
         names = [name.json.lower() for name in named]
         again = [name for at, name in enumerate(named) if name.json.lower() in names[:at]]
-        expect_each(again, lambda _: False, f"a name that no other parameter of {tool.name} has")
+        expect_none(again, f"a name that no other parameter of {tool.name} has")
 
 
 @pytest.mark.requirement("tools.def.x-mcp-header-primitive")
@@ -222,7 +222,7 @@ def test_only_a_plain_parameter_has_a_header(server):
 def test_a_number_with_a_header_is_one_that_all_can_read(server):
     schemas = [schema for tool in server.tools for schema in annotated(tool)]
     whole = [schema for schema in schemas if schema.json.get("type") == "integer"]
-    for schema in some(whole, "no integer has a header"):
+    for schema in require_some(whole, skip="no integer has a header"):
         listed = [
             *members([schema], "const"),
             *(one for list in members([schema], "enum") for one in list.each()),
@@ -248,7 +248,7 @@ def test_properties_alone_lead_to_a_parameter_with_a_header(server):
         astray = [
             part.value.get(HEADER) for part in inner if HEADER in part.value.json and not part.is_parameter
         ]
-        expect_each(astray, lambda _: False, f"no {HEADER} but on what properties alone lead to")
+        expect_none(astray, f"no {HEADER} but on what properties alone lead to")
 
 
 def annotated(tool):
@@ -260,7 +260,7 @@ def annotated(tool):
 def headers(server):
     """Every header that a parameter of a tool has."""
     found = [name for tool in server.tools for name in members(annotated(tool), HEADER)]
-    return some(found, f"no parameter has {HEADER}")
+    return require_some(found, skip=f"no parameter has {HEADER}")
 
 
 def is_number(value):
@@ -274,11 +274,11 @@ def strings(value, *names):
 def judge_schema(schemas, revision):
     for schema in schemas:
         if not isinstance(schema.json, dict | bool):
-            not_exercised("the schema is no object")
+            skip("the schema is no object")
         try:
             errors = schema_errors(schema.json, revision)
         except Unjudgeable as reason:
-            not_exercised(str(reason))
+            skip(str(reason))
         if errors:
             raise Finding("a valid JSON Schema", f"{schema}: {'; '.join(errors)}", schema.lines)
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from conformance.expect import expect, expect_each, not_exercised, some
+from conformance.expect import expect, expect_each, expect_none, require_some, skip
 from conformance.json_schema.validation import Unjudgeable, instance_errors
 from conformance.protocol.value import members
 from conformance.verdicts import Finding
@@ -15,7 +15,7 @@ from conformance.verdicts import Finding
 @pytest.mark.requirement("tools.structured.json-object")
 def test_structured_content_is_an_object(call):
     if call.reply.value is None:
-        not_exercised(f"no result: {call.reply}")
+        skip(f"no result: {call.reply}")
     expect_each(
         members([call.reply.value], "structuredContent"), lambda value: isinstance(value, dict), "an object"
     )
@@ -29,11 +29,11 @@ def test_a_tool_with_an_output_schema_gives_structured_content(call):
 
 @pytest.mark.requirement("tools.structured.conforms")
 def test_structured_content_conforms_to_the_output_schema(call, revision):
-    content = judged_result(call).get("structuredContent") or not_exercised("no structured content came")
+    content = judged_result(call).get("structuredContent") or skip("no structured content came")
     try:
         errors = instance_errors(content.json, call.tool.output_schema.json, revision)
     except Unjudgeable as reason:
-        not_exercised(f"the output schema cannot be judged: {reason}")
+        skip(f"the output schema cannot be judged: {reason}")
     if errors:
         raise Finding("what the output schema says", f"{content}: {'; '.join(errors)}", content.lines)
 
@@ -41,20 +41,20 @@ def test_structured_content_conforms_to_the_output_schema(call, revision):
 @pytest.mark.requirement("tools.structured.text-fallback")
 def test_structured_content_is_also_there_as_text(server):
     results = [call.reply.value for call in server.calls() if call.reply.value is not None]
-    structured = some(members(results, "structuredContent"), "no tool gave structured content")
+    structured = require_some(members(results, "structuredContent"), skip="no tool gave structured content")
     results = [result for result in results if result.get("structuredContent") is not None]
     without = [
         content for result, content in zip(results, structured, strict=True) if not has_text(result, content)
     ]
-    expect_each(without, lambda _: False, "a text block with the same value as JSON")
+    expect_none(without, "a text block with the same value as JSON")
 
 
 def judged_result(call):
     """A successful result of a tool with an output schema; an error result owes no structure."""
     if call.tool.output_schema is None:
-        not_exercised("the tool has no output schema")
+        skip("the tool has no output schema")
     if call.reply.value is None or call.reply.is_tool_error:
-        not_exercised(f"the call did not succeed: {call.reply}")
+        skip(f"the call did not succeed: {call.reply}")
     return call.reply.value
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.expect import expect, expect_each, expect_error, heard, not_exercised, some
+from conformance.expect import expect, expect_each, expect_error, require_answer, require_some, skip
 from conformance.protocol import revisions
 from conformance.protocol.value import Value, members
 from conformance.scenarios.request_metadata import is_later, plain_method, said_of, versions
@@ -26,14 +26,14 @@ def test_a_version_that_is_none_is_refused_at_once(server):
 @pytest.mark.requirement("version.unsupported-error", "version.per-request")
 def test_a_version_that_is_none_is_refused_after_good_ones(server):
     later = [reply for reply in talk(server)[2:] if names_unknown(reply)]
-    for reply in some(later, "the server does not get so far"):
+    for reply in require_some(later, skip="the server does not get so far"):
         expect_error(reply, revisions.UNSUPPORTED_VERSION)
 
 
 @pytest.mark.requirement("version.per-request")
 def test_a_version_that_is_refused_leaves_other_requests_alone(server):
     for reply in [reply for reply in talk(server) if not names_unknown(reply)]:
-        if heard(reply).value is None:
+        if require_answer(reply).value is None:
             raise Finding("a result, as the version of this request is right", str(reply), reply.lines)
 
 
@@ -58,7 +58,9 @@ def test_the_refusal_repeats_the_version(server):
 @pytest.mark.requirement("version.list-consistent")
 def test_the_versions_are_the_same_in_a_refusal_as_in_discovery(server):
     told = versions(server.surface.result.get("supportedVersions"))
-    for listed in some(members(refusals(server), "data", "supported"), "the refusals list no versions"):
+    for listed in require_some(
+        members(refusals(server), "data", "supported"), skip="the refusals list no versions"
+    ):
         if told and versions(listed):
             expect(listed, versions(listed) == told, f"those of server/discover: {', '.join(sorted(told))}")
 
@@ -93,6 +95,6 @@ def lists_versions(error):
 
 def refusals(server):
     """The errors that refuse the unknown version as they should."""
-    refused = [heard(reply) for reply in talk(server) if names_unknown(reply)]
+    refused = [require_answer(reply) for reply in talk(server) if names_unknown(reply)]
     errors = [reply.error_value for reply in refused if reply.code == revisions.UNSUPPORTED_VERSION]
-    return errors or not_exercised("the unknown version is not refused with -32022")
+    return errors or skip("the unknown version is not refused with -32022")

@@ -20,7 +20,7 @@ ACTION = yaml.safe_load((PROJECT / "action.yml").read_text("utf-8"))
 STEPS = ACTION["runs"]["steps"]
 INSTALL, RUN = STEPS[1:]
 BASH = shutil.which("bash")
-QUICK = "--select ping.empty-result --profile none --revision 2025-11-25"
+QUICK = "--select ping.empty-result --fuzz none --revision 2025-11-25"
 in_bash = pytest.mark.skipif(BASH is None or os.name != "posix", reason="bash")
 
 

@@ -9,7 +9,7 @@ from support import awkward, run_suite
 NAMES = sorted(path.stem for path in Path(folder.__file__).parent.glob("[a-z]*.py"))
 ARGUMENTS = {"slow_start": ["0.3"]}
 NEWEST = ("--revision", "2025-11-25")
-OLDEST = ("--revision", "2024-11-05", "--profile", "none")
+OLDEST = ("--revision", "2024-11-05", "--fuzz", "none")
 """The oldest that has all there is to be awkward with."""
 ALLOWED = {"deep_schema": {"jsonschema.recommended-dialect", "jsonschema.prefer-2020-12"}}
 """Information that is due: an old dialect is fine, and still said."""

@@ -46,8 +46,8 @@ def one_line(run):
         (("--cwd", "/no/such/place"), "--mcp-cwd: no such directory"),
         (("--select", "tools.def.titel-string"), "did you mean tools.def.title-string"),
         (("--select", "deprecated"), "no check covers 'deprecated' yet"),
-        (("--failing-tool", "fail {"), "--mcp-failing-tool: not JSON"),
-        (("--failing-tool", "fail []"), "--mcp-failing-tool: arguments are a JSON object"),
+        (("--failing-call", "fail {"), "--mcp-failing-call: not JSON"),
+        (("--failing-call", "fail []"), "--mcp-failing-call: arguments are a JSON object"),
         (("--no-such-option",), "unrecognized arguments: --no-such-option"),
     ],
 )

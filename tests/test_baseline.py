@@ -78,7 +78,7 @@ def test_an_entry_excuses_what_it_names(entry, holds):
     assert excused(entry, result(FAILED)) is holds
 
 
-@pytest.mark.parametrize("outcome", [PASSED, SKIPPED, Outcome.CRASHED])
+@pytest.mark.parametrize("outcome", [PASSED, SKIPPED, Outcome.INTERNAL_ERROR])
 def test_only_findings_are_excused(outcome):
     assert not excused(Entry(TITLE), result(outcome))
 
@@ -113,13 +113,13 @@ def test_what_is_mended_is_stale(entry):
         [],
         [look(PASSED)],
         [result(SKIPPED), look(PASSED)],
-        [result(Outcome.CRASHED), look(PASSED)],
+        [result(Outcome.INTERNAL_ERROR), look(PASSED)],
         [result(PASSED, tool="add"), look(PASSED)],
         [result(PASSED, revision=BEFORE), look(PASSED, revision=BEFORE)],
         [result(FAILED, requirement="tools.def.name-string"), look(PASSED)],
         [result(FAILED)],
-        [result(Outcome.KNOWN)],
-        [result(Outcome.INFORMED)],
+        [result(Outcome.EXPECTED)],
+        [result(Outcome.INFO)],
     ],
     ids=[
         *("not run", "not selected", "skipped", "crashed", "other tool", "other revision"),
@@ -161,7 +161,7 @@ def test_a_tool_that_is_gone_is_stale():
 def test_each_revision_is_judged_by_itself():
     both = {NOW: LISTED[NOW], BEFORE: LISTED[NOW]}
     entry = replace(FOUND_BY, revisions=(BEFORE, NOW))
-    results = [result(PASSED, revision=BEFORE), result(Outcome.KNOWN)]
+    results = [result(PASSED, revision=BEFORE), result(Outcome.EXPECTED)]
     assert told(entry, *results, listed=both) == [
         f"{TITLE} (nothing) is mended in 2025-06-18: take that out of `revisions`"
     ]
@@ -204,7 +204,7 @@ def test_what_is_blocked_or_warned_is_added_too(outcome):
     assert renewed([], result(outcome))[0] == [FOUND_BY]
 
 
-@pytest.mark.parametrize("outcome", [Outcome.INFORMED, SKIPPED, Outcome.CRASHED])
+@pytest.mark.parametrize("outcome", [Outcome.INFO, SKIPPED, Outcome.INTERNAL_ERROR])
 def test_what_needs_no_excuse_is_not_added(outcome):
     assert renewed([], result(outcome)) == ([], [])
 

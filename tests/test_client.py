@@ -38,7 +38,7 @@ def answer_to(request, capabilities, answers=client.ACCEPTING):
     process = Process([sys.executable, "-c", ASKING])
     with Session(process, revision=ICONS, timeout=30, capabilities=capabilities, client=answers) as session:
         session.send_raw(json.dumps({"method": "ask", "params": request}).encode())
-        assert session.settle().fault is None
+        assert session.drain().fault is None
         sent = [line.message for line in session.lines if line.sent and isinstance(line.message, dict)]
     return next((message for message in sent if "method" not in message), None)
 
@@ -172,10 +172,10 @@ for line in sys.stdin:
 def test_an_error_under_the_id_of_an_old_pulse_does_not_answer_that(revision):
     process = Process([sys.executable, "-c", MUMBLING])
     with Session(process, revision=revision, timeout=30) as session:
-        session.settle()
+        session.drain()
         broken = session.send_raw(b"this line is not JSON")
-        session.settle()
-        assert [line.message["error"]["code"] for line in session.said_since(broken)] == [-32700]
+        session.drain()
+        assert [line.message["error"]["code"] for line in session.received_since(broken)] == [-32700]
 
 
 def test_who_wants_to_know_is_told_how_long_is_waited(monkeypatch):

@@ -17,7 +17,7 @@ from conformance.cli.run_many import Outcome, prefixed, prefixes, with_files, wo
 from conformance.project.client_configs import BadConfig, NotTested, read
 from conformance.transport.credentials import credentials
 
-QUICK = ("--select", "ping.empty-result", "--profile", "none", "--revision", "2025-11-25")
+QUICK = ("--select", "ping.empty-result", "--fuzz", "none", "--revision", "2025-11-25")
 
 
 def started_by(command, **more):

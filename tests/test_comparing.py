@@ -40,7 +40,7 @@ def names(rules):
 # Rules
 
 
-@pytest.mark.parametrize("outcome", [FAILED, Outcome.BLOCKED, Outcome.WARNED, Outcome.KNOWN])
+@pytest.mark.parametrize("outcome", [FAILED, Outcome.BLOCKED, Outcome.WARNED, Outcome.EXPECTED])
 def test_what_held_and_is_broken_broke(outcome):
     worse = between([result(PASSED)], [result(outcome)])
     assert names(worse.broke) == [(TITLE, "add", "kept", outcome)]
@@ -49,14 +49,14 @@ def test_what_held_and_is_broken_broke(outcome):
     assert (names(better.fixed), better.is_worse) == ([(TITLE, "add", outcome, "kept")], False)
 
 
-@pytest.mark.parametrize("outcome", [PASSED, SKIPPED, Outcome.CRASHED, Outcome.INFORMED])
+@pytest.mark.parametrize("outcome", [PASSED, SKIPPED, Outcome.INTERNAL_ERROR, Outcome.INFO])
 def test_what_is_not_broken_did_not_break(outcome):
     comparison = between([result(PASSED)], [result(outcome)])
     assert (comparison.broke, comparison.fixed, comparison.is_worse) == ((), (), False)
 
 
 def test_what_is_as_broken_as_before_is_not_told():
-    assert not between([result(FAILED)], [result(Outcome.KNOWN)]).is_worse
+    assert not between([result(FAILED)], [result(Outcome.EXPECTED)]).is_worse
 
 
 def test_what_was_not_tested_is_told_as_such():
@@ -160,10 +160,10 @@ def test_without_a_common_revision_the_newest_ones_are_compared():
 
 
 def test_what_makes_reports_hard_to_compare_is_told():
-    old = report(options={"profile": "none", "seed": "1"}, ended="interrupted")
+    old = report(options={"fuzz": "none", "seed": "1"}, ended="interrupted")
     assert compared(old, report(options={"seed": "1"})).notes == (
         "the run of the first report ended early: interrupted",
-        'the option profile is null, was "none"',
+        'the option fuzz is null, was "none"',
     )
 
 

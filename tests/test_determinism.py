@@ -9,7 +9,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 
 from determinism import differences, run
 
-OPTIONS = ("--revision", "2025-11-25", "--profile", "none", "--call", "all")
+OPTIONS = ("--revision", "2025-11-25", "--fuzz", "none", "--call", "all")
 SELECTED = ("--select", "tools.def,pagination")
 
 

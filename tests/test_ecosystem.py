@@ -1,22 +1,21 @@
 """What an SDK does wrong in every server is told as such; what a server does wrong itself is not."""
 
 import sys
-from pathlib import Path
 
 import pytest
-from support import mutant, run_suite
+from support import mutant, run_suite, script
 
 from conformance.protocol.jsonrpc import Line
 from conformance.scenarios import sdk_deviations as ecosystem
 from conformance.scenarios.sdk_deviations import PYTHON_1, PYTHON_2, TYPESCRIPT_2
 from conformance.verdicts import Finding
 
-IMITATION = (sys.executable, str(Path(__file__).with_name("talks_like_typescript.py")))
+IMITATION = (sys.executable, script("typescript1_server"))
 NOTE = "every server built on the TypeScript SDK 1.x"
 
 
 def test_a_deviation_of_an_sdk_is_told_with_its_name():
-    run = run_suite(IMITATION, "--select", "errors", "--profile", "none")
+    run = run_suite(IMITATION, "--select", "errors", "--fuzz", "none")
     known = [case.requirement for case in run.findings if f"{NOTE} does this" in case.text]
     assert "errors.invalid-params-code" in known
     assert f"Not yours alone: {NOTE} breaks" in run.output
@@ -24,7 +23,7 @@ def test_a_deviation_of_an_sdk_is_told_with_its_name():
 
 def test_a_deviation_of_the_server_itself_is_not():
     name = "get_without_a_name_is_an_internal_error"
-    run = run_suite(mutant(name), "--select", "errors", "--profile", "none")
+    run = run_suite(mutant(name), "--select", "errors", "--fuzz", "none")
     assert [case.requirement for case in run.findings] == ["errors.invalid-params-code"]
     assert "every server built on" not in run.output
 

@@ -6,7 +6,7 @@ import pytest
 from support import EVERYTHING, REFERENCE, awkward, mutant, run_suite
 
 HANDSHAKE, MODERN = "2025-11-25", "2026-07-28"
-QUICK = ("--profile", "none", "--timeout", "3")
+QUICK = ("--fuzz", "none", "--timeout", "3")
 LOGGED = """
 import os
 from pathlib import Path
@@ -83,7 +83,7 @@ def test_all_revisions_are_those_of_both_eras():
 
 def test_a_modern_server_that_cannot_be_discovered_is_tested_all_the_same():
     selected = "discover,capabilities,list-changed,version,tools.list,prompts.list,resources.list,errors"
-    options = ("--revision", f"{HANDSHAKE},{MODERN}", "--select", selected, "--profile", "none", *EVERYTHING)
+    options = ("--revision", f"{HANDSHAKE},{MODERN}", "--select", selected, "--fuzz", "none", *EVERYTHING)
     run = run_suite(mutant("discovery_is_unknown"), *options)
     assert [case.requirement for case in run.findings] == ["discover.implemented"]
     passed = {case.requirement for case in run.of("passed") if case.revision == MODERN}

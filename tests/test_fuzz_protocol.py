@@ -207,7 +207,7 @@ class Listener:
         chosen = SimpleNamespace(seed=seed, examples=10)
         self.server = SimpleNamespace(settings=chosen, declares=lambda *_: True, listed=lambda _: [])
         self.bursts, self.next_id = [], itertools.count(1).__next__
-        self.pulse, self.request = PING, request_line
+        self.liveness_method, self.request = PING, request_line
 
     def begin(self, *_, **__):
         pass
@@ -236,9 +236,9 @@ def test_a_talk_holds_what_it_should():
 
 
 def test_nothing_is_fuzzed_without_a_profile():
-    run = run_suite(REFERENCE, "--profile", "none", "--select", "jsonrpc", "-k", "test_fuzz_protocol", "-rs")
+    run = run_suite(REFERENCE, "--fuzz", "none", "--select", "jsonrpc", "-k", "test_fuzz_protocol", "-rs")
     assert {case.outcome for case in run.cases} == {"skipped"}
-    assert "nothing is fuzzed: --mcp-profile none" in run.output
+    assert "nothing is fuzzed: --mcp-fuzz none" in run.output
 
 
 # What is told

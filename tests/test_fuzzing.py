@@ -168,7 +168,7 @@ def replay_again(file, *words):
 
 
 def test_a_right_server_is_fuzzed_without_a_word():
-    run = run_suite(REFERENCE, "--select", "jsonrpc", "--call", "all", "--profile", "thorough", timeout=300)
+    run = run_suite(REFERENCE, "--select", "jsonrpc", "--call", "all", "--fuzz", "thorough", timeout=300)
     assert run.findings == []
     assert run.exit == 0
 

@@ -13,15 +13,15 @@ from conformance.client.message_log import (
     LINE_COST,
     LONG,
     MOST_KEPT,
-    Lines,
-    Packed,
-    Unpacked,
-    is_let_go,
+    CompressedLine,
+    DecompressedMessage,
+    MessageLog,
+    is_dropped,
     received,
     weight,
 )
 from conformance.client.reply import Silence
-from conformance.expect import heard
+from conformance.expect import require_answer
 from conformance.protocol.jsonrpc import MOST_LISTED, Line, decode
 from conformance.target.probe import probe
 from conformance.target.server import Server
@@ -44,7 +44,7 @@ def test_a_line_that_is_too_long_is_named():
 
 
 def test_when_the_time_is_up_the_rest_is_skipped_and_one_check_says_so():
-    run = run_suite(SERVER, "--profile", "none", "--max-time", "0.001")
+    run = run_suite(SERVER, "--fuzz", "none", "--max-time", "0.001")
     assert [case.text.count("--mcp-max-time") for case in run.of("blocked")] == [1]
     assert run.exit == 1
     assert not run.of("failed", "crashed")
@@ -73,38 +73,38 @@ def test_of_a_long_line_the_head_is_told_once_and_the_size_again_and_again():
 
 
 def test_lines_are_let_go_of_in_their_order():
-    lines = Lines()
+    lines = MessageLog()
     raw = json.dumps({"a": [1, 2, 3]}).encode()
     for number in range(2 * MOST_KEPT // weight(raw)):
         lines.keep(Line.received(raw, float(number)))
-    kept = [line for line in lines if not is_let_go(line)]
-    assert len(lines) == len(kept) + lines.let_go
+    kept = [line for line in lines if not is_dropped(line)]
+    assert len(lines) == len(kept) + lines.dropped
     assert lines[-len(kept) :] == kept
     assert sum(weight(line.raw) for line in kept) <= MOST_KEPT
     assert lines[0].at == 0.0
 
 
 def test_lines_of_ours_are_kept():
-    lines = Lines()
+    lines = MessageLog()
     lines.append(Line(sent=True, raw=b"ours"))
     lines.keep(Line.received(b"theirs"))
     lines.keep(Line.received(b"theirs again"))
-    lines.thin(LINE_COST)
+    lines.trim(LINE_COST)
     assert [line.raw for line in lines] == [b"ours", b"", b"theirs again"]
-    assert lines.let_go == 1
+    assert lines.dropped == 1
 
 
 def test_of_long_lines_of_ours_the_beginning_is_kept():
-    lines = Lines()
+    lines = MessageLog()
     lines.keep(Line(sent=True, raw=b"long" * MOST_KEPT, message={"id": 1}))
     lines.keep(Line(sent=True, raw=b"short"))
     lines.keep(Line(sent=True, raw=b"last" * HEAD))
     assert [(len(line.raw), line.fault) for line in lines] == [(HEAD, CUT), (5, ""), (4 * HEAD, "")]
-    assert (lines[0].message, lines.let_go) == ({"id": 1}, 0)
+    assert (lines[0].message, lines.dropped) == ({"id": 1}, 0)
 
 
 def test_an_empty_line_is_not_one_that_was_let_go():
-    assert not is_let_go(Line.received(b""))
+    assert not is_dropped(Line.received(b""))
 
 
 def listing(number):
@@ -127,8 +127,8 @@ def test_other_lists_are_read_to_their_end():
 def test_a_long_line_is_kept_in_little_memory_and_read_again():
     raws = [json.dumps({"id": number, "result": {"text": LONG * "x"}}).encode() for number in range(2)]
     lines = [received(raw, 1.0) for raw in raws]
-    assert [(type(line), line.raw) for line in lines] == [(Packed, raw) for raw in raws]
-    assert [Unpacked(line)["id"] for line in lines] == [0, 1]
+    assert [(type(line), line.raw) for line in lines] == [(CompressedLine, raw) for raw in raws]
+    assert [DecompressedMessage(line)["id"] for line in lines] == [0, 1]
     assert [line.message for line in lines] == [decode(raw)[0] for raw in raws]
     assert all(len(vars(line)["packed"]) < LONG // 100 for line in lines)
     assert type(received(b"x" * LONG, 1.0)) is Line
@@ -146,7 +146,7 @@ def ended(server):
     with server.fresh() as session:
         try:
             while True:
-                heard(session.request("tools/call", {"name": "hello", "arguments": {}}))
+                require_answer(session.request("tools/call", {"name": "hello", "arguments": {}}))
         except Blocked as blocked:
             return blocked
 
@@ -155,12 +155,12 @@ def ended(server):
 def test_ends_of_one_kind_are_told_once_and_some_requests_that_bring_them_about(words, told):
     settings = Settings((sys.executable, "-m", f"conformance.fixtures.hostile.{words[0]}", *words[1:]))
     with closing(Server(settings, probe(settings, "2025-11-25", exactly=True))) as server:
-        known = [server.told_before(ended(server)) for _ in range(4)]
+        known = [server.is_duplicate(ended(server)) for _ in range(4)]
     assert known == [False] * told + [True] * (4 - told)
 
 
 def test_a_silence_is_told_each_time():
     settings = Settings(SERVER)
     with closing(Server(settings, probe(settings, "2025-11-25", exactly=True))) as server:
-        silent = Blocked("no answer").by(Silence(1.0))
-        assert [server.told_before(silent) for _ in range(2)] == [False, False]
+        silent = Blocked("no answer", fault=Silence(1.0))
+        assert [server.is_duplicate(silent) for _ in range(2)] == [False, False]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
-from support import EVERYTHING, run_suite
+from support import EVERYTHING, run_suite, script
 
 from conformance.protocol import revisions
 from conformance.protocol import schemas as own
@@ -480,9 +480,9 @@ def recorded(file):
 
 
 def test_what_we_send_is_valid_unless_it_is_wrong_on_purpose(tmp_path):
-    recorder = (sys.executable, str(Path(__file__).with_name("recorder.py")), str(tmp_path))
+    recorder = (sys.executable, script("recording_server"), str(tmp_path))
     spoken = f"2025-03-26,2025-11-25,{MODERN}"
-    run = run_suite(recorder, "--revision", spoken, "--profile", "none", *EVERYTHING)
+    run = run_suite(recorder, "--revision", spoken, "--fuzz", "none", *EVERYTHING)
     assert run.exit == 0
     conversations = [recorded(file) for file in tmp_path.iterdir()]
     sent = [line for lines, _ in conversations for line in lines if line.sent]

@@ -82,7 +82,7 @@ def chapters(one):
 @pytest.mark.parametrize(("one", "revision"), [*runs()])
 def test_a_mutant_is_found(one, revision):
     profile = "quick" if one.name in FUZZED else "none"
-    options = ("--revision", revision, "--profile", profile, *PATIENCE, *EVERYTHING, *LEAN)
+    options = ("--revision", revision, "--fuzz", profile, *PATIENCE, *EVERYTHING, *LEAN)
     run = run_suite(quick_mutant(one.name), *options, *chapters(one))
     found = [cited(case) for case in run.findings]
     told = "\n".join(case.text for case in run.findings) or run.output

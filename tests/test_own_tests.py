@@ -476,7 +476,7 @@ def test_own_tests_try_them_first(tmp_path):
 
 
 def test_every_check_calls_with_the_first_of_them(tmp_path):
-    made = [arguments for name, arguments in calls(tmp_path, *TWO, "--profile=none") if name == "add"]
+    made = [arguments for name, arguments in calls(tmp_path, *TWO, "--fuzz=none") if name == "add"]
     numbers = {(name, number) for one in made for name, number in dict(one).items() if type(number) is int}
     assert numbers == {*FIRST.items()}
 
@@ -494,7 +494,7 @@ def test_they_serve_a_tool_for_which_none_can_be_made(tmp_path):
 
 
 def test_they_release_no_tool(tmp_path):
-    made = calls(tmp_path, "--example", 'slow {"a": 1}', "--profile=none")
+    made = calls(tmp_path, "--example", 'slow {"a": 1}', "--fuzz=none")
     assert "add" in {name for name, _ in made}
     assert "slow" not in {name for name, _ in made}
 

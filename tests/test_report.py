@@ -9,8 +9,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from handmade import result
 from support import REFERENCE, environment, mutant, run_suite
+from support.sample_report import result
 
 from conformance.protocol.jsonrpc import Line
 from conformance.report.text import Evidence, with_evidence
@@ -127,7 +127,7 @@ def test_a_rule_without_a_keyword_informs_and_pedantic_judges_it():
 
 
 def test_all_that_a_check_finds_is_told():
-    run = run_suite(REFERENCE, "--select", "ping.empty-result", "-p", "telling", "-v")
+    run = run_suite(REFERENCE, "--select", "ping.empty-result", "-p", "support.multi_finding_plugin", "-v")
     (case,) = [case for case in run.cases if case.suite.endswith("test_ping")]
     assert (run.exit, case.outcome, case.requirement) == (1, "failed", "tools.def.title-string")
     heads = re.findall(r"^(?:blocked: )?(\S+ · \w+ \(\S+\)) · 2025-11-25$", case.text, re.MULTILINE)
@@ -160,7 +160,7 @@ def test_none_calls_nothing():
 
 
 def test_a_mistake_of_ours_is_told_as_such():
-    run = run_suite(REFERENCE, "--select", "ping", "-p", "crashing")
+    run = run_suite(REFERENCE, "--select", "ping", "-p", "support.crashing_check_plugin")
     assert run.exit == pytest.ExitCode.INTERNAL_ERROR
     assert {case.outcome for case in run.cases if case.suite.endswith("test_ping")} <= {"crashed", "skipped"}
     text = run.of("crashed")[0].text
@@ -170,7 +170,9 @@ def test_a_mistake_of_ours_is_told_as_such():
 
 
 def test_a_mistake_of_ours_while_the_server_is_looked_at_is_told_as_such(tmp_path):
-    run = run_suite(REFERENCE, "-p", "misprobing", "--report", str(tmp_path / "r.json"), "-n", "1")
+    run = run_suite(
+        REFERENCE, "-p", "support.crashing_probe_plugin", "--report", str(tmp_path / "r.json"), "-n", "1"
+    )
     assert run.exit == pytest.ExitCode.INTERNAL_ERROR
     (case,) = run.cases
     assert (case.outcome, case.requirement) == ("crashed", "lifecycle.initialize.responds")
@@ -211,7 +213,9 @@ def test_lines_that_were_not_kept_are_counted():
 
 
 def test_what_the_server_breaks_counts_beside_a_mistake_of_ours():
-    run = run_suite(mutant("a_tool_has_a_null_title"), "--select", "ping,tools.def", "-p", "crashing")
+    run = run_suite(
+        mutant("a_tool_has_a_null_title"), "--select", "ping,tools.def", "-p", "support.crashing_check_plugin"
+    )
     assert run.exit == pytest.ExitCode.TESTS_FAILED
     assert run.of("crashed")
     assert run.of("failed")

@@ -14,8 +14,8 @@ from xml.etree import ElementTree
 
 import jsonschema
 import pytest
-from handmade import EVIL, REPORT, RESULTS, failed, result
 from support import REFERENCE, environment, mutant, run_suite
+from support.sample_report import EVIL, REPORT, RESULTS, failed, result
 
 from conformance.protocol.text import shorten
 from conformance.report.formats import badge as badge_format
@@ -485,7 +485,7 @@ def test_a_run_writes_what_it_found(more, tmp_path):
 
 @pytest.mark.parametrize(
     ("options", "ended"),
-    [(("-x",), "stopped after 1 failure"), (("-p", "interrupting"), "interrupted")],
+    [(("-x",), "stopped after 1 failure"), (("-p", "support.interrupting_plugin"), "interrupted")],
     ids=["first failure", "Ctrl-C"],
 )
 def test_a_run_that_is_cut_short_writes_its_report(options, ended, tmp_path):

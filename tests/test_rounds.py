@@ -1,10 +1,9 @@
 """Requests of several rounds: what is asked again, and how."""
 
 import sys
-from pathlib import Path
 
 import pytest
-from support import EVERYTHING, REFERENCE, run_suite
+from support import EVERYTHING, REFERENCE, run_suite, script
 
 from conformance.client.input_required import MOST_ROUNDS, input_requests, more_rounds, replies_in, retry_of
 from conformance.client.session import Session
@@ -13,7 +12,7 @@ from conformance.scenarios.multi_round_trip import cut, spoilt
 from conformance.transport.process import Process
 
 MODERN = "2026-07-28"
-ODD = (sys.executable, str(Path(__file__).with_name("asks_oddly.py")))
+ODD = (sys.executable, script("unusual_asks_server"))
 
 
 @pytest.fixture
@@ -90,13 +89,13 @@ def test_a_state_is_cut_at_its_seal_too():
 
 
 def test_odd_ways_to_ask_are_let_pass():
-    run = run_suite(ODD, "--revision", MODERN, "--profile", "none", *EVERYTHING)
+    run = run_suite(ODD, "--revision", MODERN, "--fuzz", "none", *EVERYTHING)
     assert [case.text for case in run.findings if case.requirement != "mrtr.tampered-state"] == []
     assert [case.outcome for case in run.findings] == ["informed"]
     assert run.exit == 0, run.output
 
 
 def test_every_way_of_asking_is_judged_on_the_reference():
-    run = run_suite(REFERENCE, "--revision", MODERN, "--profile", "none", "--select", "mrtr", *EVERYTHING)
+    run = run_suite(REFERENCE, "--revision", MODERN, "--fuzz", "none", "--select", "mrtr", *EVERYTHING)
     assert run.of("skipped") == []
     assert run.findings == []

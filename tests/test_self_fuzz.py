@@ -13,13 +13,12 @@ from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import memory
 import pytest
-import scripted
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from measuring import measured
-from scripts import instead, messages, names, schemas, scripts, values
+from support import in_memory, scripted_server
+from support.resource_usage import measured
+from support.script_strategies import instead, messages, names, schemas, scripts, values
 
 from conformance.generation import NoExample, boundary, clearly_invalid, hostile
 from conformance.generation import example as example_of
@@ -192,7 +191,7 @@ def test_any_text_may_be_taken_for_a_template(template, uri, value):
 
 # --- the engine, on a server in memory ------------------------------------------------------------
 
-CHECKS = [(check, case) for check in memory.all_checks() for case in check.cases]
+CHECKS = [(check, case) for check in in_memory.all_checks() for case in check.cases]
 
 
 def some_checks(seed, count):
@@ -205,13 +204,13 @@ def some_checks(seed, count):
 @example([], "2025-11-25", 0)
 @example([], "2026-07-28", 0)
 def test_no_check_raises_what_is_no_verdict(script, revision, seed):
-    memory.run_in_memory(script, (revision,), some_checks(seed, 20))
+    in_memory.run_in_memory(script, (revision,), some_checks(seed, 20))
 
 
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
 def test_every_check_is_silent_on_the_reference_in_memory(revision):
     everything = [(check, case, 0) for check, case in CHECKS]
-    counts = memory.run_in_memory([], (revision,), everything)
+    counts = in_memory.run_in_memory([], (revision,), everything)
     assert counts["checks"] > 300
     assert counts["verdicts"] == 0
 
@@ -221,12 +220,12 @@ def test_every_check_is_silent_on_the_reference_in_memory(revision):
 OURS = re.compile(r"INTERNALERROR|a mistake in|File \"[^\"]*/(conformance|suites)/\w+\.py\"")
 OUTCOMES = {"passed", "failed", "blocked", "warned", "informed", "skipped"}
 FAMILIES = sorted({id.partition(".")[0] for id in checked()})
-OPTIONS = ("--call", "all", "--profile", "none", "--timeout", "2", "--start-timeout", "5")
+OPTIONS = ("--call", "all", "--fuzz", "none", "--timeout", "2", "--start-timeout", "5")
 
 
 def run_scripted(script, revision, families):
     """Run these families on a server by a script; raise an `AssertionError` for a mistake of ours."""
-    server = (sys.executable, str(Path(scripted.__file__)), json.dumps(script))
+    server = (sys.executable, str(Path(scripted_server.__file__)), json.dumps(script))
     chosen = (*OPTIONS, "--revision", revision, "--select", ",".join(families))
     with TemporaryDirectory() as folder:
         run = measured([*chosen, "--", *server], Path(folder), 500)

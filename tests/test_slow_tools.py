@@ -1,17 +1,16 @@
 """Slow calls are under way while other checks run, and are judged as if they had been waited for."""
 
 import sys
-from pathlib import Path
 
 import pytest
-from support import awkward, run_suite
+from support import awkward, run_suite, script
 
-LEAN = ("--profile", "none", "--timeout", "6")
+LEAN = ("--fuzz", "none", "--timeout", "6")
 SLOW = {"cancel.no-response", "cancel.stops-work"}
 
 
 def slowly_wrong(how):
-    return (sys.executable, str(Path(__file__).with_name("slowly_wrong.py")), how)
+    return (sys.executable, script("slow_cancel_servers"), how)
 
 
 def about(run, *ids):

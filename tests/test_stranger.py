@@ -92,8 +92,8 @@ def write(folder, files):
 
 PYTEST = (sys.executable, "-P", "-m", "pytest")
 """As the script ``pytest`` does it: the current folder cannot be imported from."""
-ALONE = ("--profile", "none", "--revision", "2025-11-25")
-LEAN = ("--mcp-profile=none", "--mcp-revision=2025-11-25")
+ALONE = ("--fuzz", "none", "--revision", "2025-11-25")
+LEAN = ("--mcp-fuzz=none", "--mcp-revision=2025-11-25")
 """The suites without what takes long and has nothing to do with how they are collected."""
 
 

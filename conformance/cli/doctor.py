@@ -1,6 +1,6 @@
-"""What ``mcp-conformance doctor`` does and shows: each step with what was seen, what is wrong, what to do.
+"""The command ``mcp-conformance doctor``: show each step of the start, the cause, and advice.
 
-It stands in for pytest's run of tests, so that the server's options are read as for any other run.
+It runs as a pytest plugin, so that pytest reads the server's options as for any other run.
 """
 
 from __future__ import annotations
@@ -14,20 +14,18 @@ from dataclasses import replace
 
 import pytest
 
-from conformance.doctor.attempts import (
-    LATE,
-    TRIAL_SECONDS,
-    Attempt,
-    Program,
-    Seen,
-    Visit,
-    Way,
-    looked_up,
-    varied,
+from conformance.doctor.attempts import START_TIMEOUT_FACTOR, TRIAL_SECONDS, StartAttempt, apply_variant
+from conformance.doctor.causes import diagnose
+from conformance.doctor.diagnosis import Diagnosis
+from conformance.doctor.observations import (
+    AttemptResult,
+    Observations,
+    StartVariant,
     visible,
-    withheld,
+    withheld_variables,
 )
-from conformance.doctor.diagnosis import Diagnosis, diagnosis, next_way
+from conformance.doctor.program import Program, find_program
+from conformance.doctor.variants import next_variant
 from conformance.plugin.options import settings
 from conformance.protocol.jsonrpc import Line
 from conformance.protocol.text import named, shorten
@@ -37,21 +35,21 @@ from conformance.transport.credentials import credentials, redacted, without
 from conformance.transport.process_tree import end_run, terminable
 from conformance.transport.sandbox import Sandbox
 
-WIDTH = 100
-LINES_SHOWN, LINE_SHOWN = 8, 200
-STDERR_FIRST, STDERR_LAST = 3, 9
+MAX_WIDTH = 100
+MAX_LINES_SHOWN, MAX_LINE_LENGTH = 8, 200
+FIRST_STDERR_LINES, LAST_STDERR_LINES = 3, 9
 GOOD, BAD, NOTE = "✓", "✗", "·"
 PLAIN = {GOOD: "ok  ", BAD: "FAIL", NOTE: "-   "}
-"""The marks where there are no such characters."""
+"""The marks for a terminal without these characters."""
 COLOURS = {GOOD: "\033[32m", BAD: "\033[31m", NOTE: "\033[33m"}
 
 
-class Doctoring:
-    """A plugin of pytest's, which finds out why a server does not start."""
+class DoctorPlugin:
+    """A pytest plugin that finds out why a server does not start."""
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_cmdline_main(self, config: pytest.Config) -> int:
-        """Examine the server; the exit status is 0 if it is healthy and 1 if not."""
+        """Examine the server, and return the exit status: 0 if it is healthy, else 1."""
         chosen = settings(config)
         sandbox = Sandbox()
         try:
@@ -65,34 +63,35 @@ class Doctoring:
 
 
 def _examine(chosen: Settings) -> int:
-    paper = Paper(credentials(chosen.command, {**os.environ, **chosen.env}))
-    seen = Seen(chosen, looked_up(chosen), Attempt(), withheld=withheld(chosen))
-    paper.line(f"mcp-conformance doctor: {named(' '.join(redacted(chosen.command)), 300)}")
-    paper.line()
-    paper.steps(_found(seen.program))
-    visit = Visit(chosen, patience=LATE * chosen.start_timeout)
-    with closing(visit.steps()) as steps:
-        for attempt, shown in zip(steps, STEPS, strict=False):
-            paper.steps(shown(chosen, attempt))
-    seen = replace(seen, first=visit.attempt)
-    while (way := next_way(seen)) is not None:
-        trial = Visit(varied(chosen, way, seen.withheld), way, _patience(seen)).done()
-        seen = seen.and_then(trial)
-        paper.steps(_tried(trial))
-    told = diagnosis(seen)
-    for line in conclusion(seen, told):
-        paper.line(line)
-    return 0 if told.is_healthy else 1
+    printer = Printer(credentials(chosen.command, {**os.environ, **chosen.env}))
+    seen = Observations(chosen, find_program(chosen), AttemptResult(), withheld=withheld_variables(chosen))
+    printer.line(f"mcp-conformance doctor: {named(' '.join(redacted(chosen.command)), 300)}")
+    printer.line()
+    printer.steps(_found(seen.program))
+    first = StartAttempt(chosen, timeout=START_TIMEOUT_FACTOR * chosen.start_timeout)
+    with closing(first.steps()) as steps:
+        for result, shown in zip(steps, STEPS, strict=False):
+            printer.steps(shown(chosen, result))
+    seen = replace(seen, first=first.result)
+    while (variant := next_variant(seen)) is not None:
+        varied = apply_variant(chosen, variant, seen.withheld)
+        trial = StartAttempt(varied, variant, _trial_timeout(seen)).run()
+        seen = seen.with_attempt(trial)
+        printer.steps(_tried(trial))
+    diagnosis = diagnose(seen)
+    for line in conclusion(seen, diagnosis):
+        printer.line(line)
+    return 0 if diagnosis.is_healthy else 1
 
 
-def _patience(seen: Seen) -> float:
-    """How long another way may take, by how long it took before the server answered or ended."""
+def _trial_timeout(seen: Observations) -> float:
+    """Return how long a further attempt may take, by how long the server took to answer or to end."""
     opened = [one.seconds for one in (seen.first, *seen.trials.values()) if one.is_answered or one.has_ended]
     return max([min(TRIAL_SECONDS, 2 * seen.settings.start_timeout), *(2 * seconds for seconds in opened)])
 
 
-class Paper:
-    """What is written to, without these credentials, in characters that it has."""
+class Printer:
+    """Output to stdout: without these credentials, in characters that the terminal has."""
 
     def __init__(self, hidden: Sequence[str]):
         self._hidden = hidden
@@ -108,7 +107,7 @@ class Paper:
         self._out.flush()
 
     def steps(self, steps: Iterable[tuple[str, str, Sequence[str]]]) -> None:
-        """Write steps: the mark, the words, and what was seen."""
+        """Write steps: the mark, the title and the details."""
         for mark, title, details in steps:
             sign = mark if self._has_marks else PLAIN[mark]
             sign = f"{COLOURS[mark]}{sign}\033[0m" if self._is_coloured else sign
@@ -137,7 +136,7 @@ def _found(program: Program) -> Steps:
         yield BAD, f"command not found: {named(program.word, 200)}", ()
 
 
-def _started(chosen: Settings, attempt: Attempt) -> Steps:
+def _started(chosen: Settings, attempt: AttemptResult) -> Steps:
     if attempt.refused:
         yield BAD, "not started", (named(attempt.refused, 300),)
         return
@@ -146,14 +145,14 @@ def _started(chosen: Settings, attempt: Attempt) -> Steps:
     yield GOOD, f"process started {place}{home}", ()
 
 
-def _alive(_: Settings, attempt: Attempt) -> Steps:
+def _alive(_: Settings, attempt: AttemptResult) -> Steps:
     if attempt.is_early:
         yield BAD, _end(attempt), ()
     else:
         yield GOOD, f"still alive after {attempt.seconds:.1f} s", ()
 
 
-def _end(attempt: Attempt) -> str:
+def _end(attempt: AttemptResult) -> str:
     code = attempt.exit_code
     if code is None:
         return f"its stdout was closed within {attempt.seconds:.1f} s"
@@ -161,13 +160,14 @@ def _end(attempt: Attempt) -> str:
     return f"the process ended within {attempt.seconds:.1f} s ({how})"
 
 
-def _sent(chosen: Settings, attempt: Attempt) -> Steps:
+def _sent(chosen: Settings, attempt: AttemptResult) -> Steps:
     if attempt.asked is not None and not attempt.is_early:
-        title = f"initialize sent; the answer is waited for, {LATE * chosen.start_timeout:.0f} s at the most"
+        seconds = START_TIMEOUT_FACTOR * chosen.start_timeout
+        title = f"initialize sent; waiting up to {seconds:.0f} s for the answer"
         yield GOOD, title, (visible(attempt.asked.raw, 300) + "\\n",)
 
 
-def _heard(_: Settings, attempt: Attempt) -> Steps:
+def _answered(_: Settings, attempt: AttemptResult) -> Steps:
     yield from _stdout(attempt)
     yield from _stderr(attempt)
     if attempt.ports:
@@ -186,36 +186,36 @@ def _heard(_: Settings, attempt: Attempt) -> Steps:
         yield BAD, "no answer to initialize", ()
 
 
-def _stdout(attempt: Attempt) -> Steps:
+def _stdout(attempt: AttemptResult) -> Steps:
     count = len(attempt.said) + attempt.left_out
     if not count and not attempt.unended:
         yield NOTE, "stdout: nothing", ()
         return
-    shown = [_timed(line) for line in attempt.said[:LINES_SHOWN]]
+    shown = [_timed(line) for line in attempt.said[:MAX_LINES_SHOWN]]
     more = count - len(shown)
     shown += [f"... and {more} more lines"] if more > 0 else []
     if attempt.unended and more <= 0:
-        shown.append(f"{attempt.seconds:6.2f} s  {visible(attempt.unended, LINE_SHOWN)}   (no line end)")
+        shown.append(f"{attempt.seconds:6.2f} s  {visible(attempt.unended, MAX_LINE_LENGTH)}   (no line end)")
     yield NOTE, "stdout:", shown
 
 
 def _timed(line: Line) -> str:
-    """When a line came, and its bytes."""
-    end = "..." if line.fault and len(line.raw) > LINE_SHOWN else "\\n"
+    """Return a line with its time."""
+    end = "..." if line.fault and len(line.raw) > MAX_LINE_LENGTH else "\\n"
     fault = f"   ({shorten(line.fault, 80)})" if line.fault else ""
-    return f"{line.at:6.2f} s  {visible(line.raw, LINE_SHOWN)}{end}{fault}"
+    return f"{line.at:6.2f} s  {visible(line.raw, MAX_LINE_LENGTH)}{end}{fault}"
 
 
-def _stderr(attempt: Attempt) -> Steps:
-    lines = [named(line, LINE_SHOWN) for line in attempt.stderr.splitlines() if line.strip()]
-    more = len(lines) - STDERR_FIRST - STDERR_LAST
+def _stderr(attempt: AttemptResult) -> Steps:
+    lines = [named(line, MAX_LINE_LENGTH) for line in attempt.stderr.splitlines() if line.strip()]
+    more = len(lines) - FIRST_STDERR_LINES - LAST_STDERR_LINES
     if more > 1:
-        lines = [*lines[:STDERR_FIRST], f"... {more} more lines ...", *lines[-STDERR_LAST:]]
+        lines = [*lines[:FIRST_STDERR_LINES], f"... {more} more lines ...", *lines[-LAST_STDERR_LINES:]]
     if lines:
         yield NOTE, "stderr:", lines
 
 
-def _went_on(_: Settings, attempt: Attempt) -> Steps:
+def _went_on(_: Settings, attempt: AttemptResult) -> Steps:
     reply, hello = attempt.listed, attempt.hello
     if reply is None or hello is None or hello.line is None:
         return
@@ -223,67 +223,67 @@ def _went_on(_: Settings, attempt: Attempt) -> Steps:
         yield GOOD, f"initialized sent, {reply.method} answered", ()
         return
     opened = hello.line.at
-    since = [_timed(line) for line in attempt.said if line.at > opened][:LINES_SHOWN]
+    since = [_timed(line) for line in attempt.said if line.at > opened][:MAX_LINES_SHOWN]
     yield BAD, f"initialized sent, {reply.method} got {named(str(reply), 200)}", since
     if reply.fault is not None:
         yield from _stderr(attempt)
 
 
-def _stopped(_: Settings, attempt: Attempt) -> Steps:
+def _stopped(_: Settings, attempt: AttemptResult) -> Steps:
     if attempt.late is not None and attempt.late.line is not None:
         yield BAD, "answered only when its stdin was closed", (_timed(attempt.late.line),)
     if attempt.stops is not None:
         yield (
             (GOOD, "stops when its stdin is closed", ())
             if attempt.stops
-            else (NOTE, "does not stop when its stdin is closed (it was ended)", ())
+            else (NOTE, "does not stop when its stdin is closed (stopped by force)", ())
         )
 
 
-STEPS = (_started, _alive, _sent, _heard, _went_on, _stopped)
+STEPS = (_started, _alive, _sent, _answered, _went_on, _stopped)
 
 
-def _tried(trial: Attempt) -> Steps:
-    """One line for another way."""
+def _tried(trial: AttemptResult) -> Steps:
+    """Yield one line for a further attempt."""
     if trial.refused:
-        yield BAD, f"{trial.way}: not started", (named(trial.refused, 300),)
+        yield BAD, f"{trial.variant}: not started", (named(trial.refused, 300),)
     elif trial.is_open:
-        yield GOOD, f"{trial.way}: it answers after {trial.seconds:.1f} s", ()
+        yield GOOD, f"{trial.variant}: it answers after {trial.seconds:.1f} s", ()
     elif trial.has_ended:
-        yield BAD, f"{trial.way}: {_end(trial)}", ()
+        yield BAD, f"{trial.variant}: {_end(trial)}", ()
     elif trial.is_answered:
-        yield BAD, f"{trial.way}: {named(str(trial.hello), 200)}", ()
+        yield BAD, f"{trial.variant}: {named(str(trial.hello), 200)}", ()
     else:
         said = f", but {visible(trial.said[0].raw, 100)}" if trial.said else ""
-        yield NOTE, f"{trial.way}: no answer in {trial.seconds:.0f} s{said}", ()
+        yield NOTE, f"{trial.variant}: no answer in {trial.seconds:.0f} s{said}", ()
 
 
 # The conclusion ----------------------------------------------------------------------------------
 
 
-def conclusion(seen: Seen, told: Diagnosis) -> Iterator[str]:
-    """What is wrong, and what to do."""
+def conclusion(seen: Observations, diagnosis: Diagnosis) -> Iterator[str]:
+    """Yield the lines of the diagnosis: the cause and the advice."""
     yield ""
-    if told.is_healthy:
-        yield from _wrapped(told.cause)
-        yield from _wrapped(_about(seen))
+    if diagnosis.is_healthy:
+        yield from _wrapped(diagnosis.cause)
+        yield from _wrapped(_description(seen))
         yield "What to do next:"
     else:
-        yield "What is wrong:" if told.is_sure else "What is likely wrong:"
-        yield from _wrapped(told.cause)
+        yield "Cause:" if diagnosis.is_sure else "Likely cause:"
+        yield from _wrapped(diagnosis.cause)
         yield "What to do:"
-    for advice in told.advice:
+    for advice in diagnosis.advice:
         yield from _wrapped(advice)
 
 
 def _wrapped(text: str) -> Iterator[str]:
-    """A text in lines that are not too long, but a command in one."""
+    """Wrap a text, but keep a command on one line."""
     if "mcp-conformance " in text:
         yield f"  {text}"
         return
     yield from textwrap.wrap(
         text,
-        WIDTH,
+        MAX_WIDTH,
         initial_indent="  ",
         subsequent_indent="  ",
         break_long_words=False,
@@ -291,9 +291,9 @@ def _wrapped(text: str) -> Iterator[str]:
     )
 
 
-def _about(seen: Seen) -> str:
-    """Who the server is, and what it offers."""
-    attempt = seen.opened(Way.MODERN) or seen.main
+def _description(seen: Observations) -> str:
+    """Return the server's name, its revision and what it offers."""
+    attempt = seen.opened(StartVariant.MODERN) or seen.main
     hello = attempt.hello
     assert hello is not None
     surface = Surface(attempt.revision, hello.lines)
@@ -306,6 +306,6 @@ def _about(seen: Seen) -> str:
         more = " or more" if attempt.listed.value.get("nextCursor") is not None else ""
         names = [f"tools ({len(tools.json)}{more})" if name == "tools" else name for name in names]
     seconds = hello.line.at if hello.line is not None else attempt.seconds
-    what = ", ".join(names[:12]) or "nothing"
+    offered = ", ".join(names[:12]) or "nothing"
     took = f"it took {seconds:.1f} s to start"
-    return f"{surface.server_name}, revision {attempt.revision}, offers {what}; {took}."
+    return f"{surface.server_name}, revision {attempt.revision}, offers {offered}; {took}."

@@ -93,7 +93,7 @@ def _outputs(inputs: Mapping[str, str], status: int) -> Iterator[str]:
     named = [Path(path) for path in _lines(inputs["report"]) + _lines(inputs["junit"])]
     written = [path.as_posix() for one in named for path in _written(one)]
     yield f"exit-status={status}\n"
-    yield f"outcome={MEANING.get(status, 'crashed')}\n"
+    yield f"outcome={MEANING.get(status, 'internal error')}\n"
     mark = f"end-{uuid.uuid4()}"
     yield "".join(f"{line}\n" for line in [f"reports<<{mark}", *written, mark])
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 USAGE_ERROR = 4
 PASSED_ON = (
-    *("revision", "timeout", "start-timeout", "cwd", "failing-tool", "changing-tool"),
-    *("profile", "seed", "transcripts", "max-line", "max-time", "max-tools", "baseline"),
+    *("revision", "timeout", "start-timeout", "cwd", "failing-call", "mutating-call"),
+    *("fuzz", "seed", "transcripts", "max-line", "max-time", "max-tools", "baseline"),
 )
 REPEATED = ("env", "call", "select", "example", "report")
 FLAGS = ("inherit-home", "strict", "pedantic")
@@ -106,7 +106,7 @@ def _parser() -> Parser:
     run.add_argument("--config", type=Path, metavar="FILE", help="a client's mcp.json, which names servers")
     run.add_argument("--server", action="append", default=[], metavar="NAME", help="which of them")
     run.add_argument("--all", action="store_true", help="all of them, one after the other")
-    run.add_argument("--tell", type=Path, help=argparse.SUPPRESS)
+    run.add_argument("--outcome-file", type=Path, help=argparse.SUPPRESS)
     run.set_defaults(action=_run)
     doctor = actions.add_parser(
         "doctor",
@@ -343,12 +343,12 @@ def _report_in(path: Path) -> Report:
 
 
 def _doctor(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
-    from conformance.cli.doctor import Doctoring  # noqa: PLC0415
+    from conformance.cli.doctor import DoctorPlugin  # noqa: PLC0415
 
     _no_more(rest, None)
     if not command:
         raise Mistake("doctor: which server? mcp-conformance doctor [options] -- COMMAND [ARGUMENTS ...]")
-    return _without_tests(_words(options, command), Doctoring())
+    return _without_tests(_words(options, command), DoctorPlugin())
 
 
 def _soak(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:

@@ -26,7 +26,7 @@ MEANING = {
     0: "passed",
     1: "failed",
     INTERRUPTED: "interrupted",
-    3: "crashed",
+    3: "internal error",
     4: "not run",
     NOTHING_TESTED: "nothing tested",
 }
@@ -117,7 +117,7 @@ def _outcomes(plan: Plan, words: Callable[[str, str], Sequence[str]], folder: Pa
             continue
         print(f"\n==== {named(name, 60)} ({number} of {len(plan.names)}) ====\n", flush=True)  # noqa: T201
         told = folder / str(number)
-        command = [sys.executable, "-P", "-m", "conformance", "run", f"--tell={told}"]
+        command = [sys.executable, "-P", "-m", "conformance", "run", f"--outcome-file={told}"]
         status = _status(subprocess.Popen([*command, *words(name, prefix_of[name])]))
         yield Outcome(name, status, told.read_text(encoding="utf-8") if told.exists() else "")
         if status == INTERRUPTED:

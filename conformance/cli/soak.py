@@ -34,7 +34,7 @@ from conformance.target.surface import Subject
 from conformance.transport.credentials import credentials, without
 from conformance.transport.process_tree import end_run, terminable
 from conformance.transport.sandbox import Sandbox
-from conformance.verdicts import Blocked, Outcome, worth
+from conformance.verdicts import Blocked, Outcome, outcome_of
 
 NODE = "soak"
 STATUS = {
@@ -80,7 +80,7 @@ class Soaking:
         started = datetime.now(UTC)
         (surface,) = subject.surfaces
         _say(subject_lines(interfaces(subject)))
-        for one in surface.troubles:
+        for one in surface.failures:
             what = Blocked(one.reason, one.lines, one.stderr, one.requirement)
             self._tell(config, subject, Told(0, "", what))
         server = Server(subject.settings, surface)
@@ -120,7 +120,7 @@ class Soaking:
         chosen, spoken = subject.settings, subject.surfaces[-1].revision
         row = catalogue.requirement(told.what.requirement or "lifecycle.initialize.responds")
         strict, pedantic = value(config, "strict"), value(config, "pedantic")
-        outcome = worth(told.what, row, spoken, strict=strict, pedantic=pedantic)
+        outcome = outcome_of(told.what, row, spoken, strict=strict, pedantic=pedantic)
         hidden = credentials(chosen.command, chosen.env)
         reason = shorten(without(str(told.what), hidden), 1000)
         result = Result.of(row, spoken, node=NODE, outcome=outcome, tool=told.tool, reason=reason)

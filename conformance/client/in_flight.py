@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.client.message_log import brief
+from conformance.client.message_log import head_of
 from conformance.client.reply import Closed, Flood
 from conformance.client.session import Session
 from conformance.protocol.jsonrpc import ABSENT, Line, id_key
@@ -58,9 +58,9 @@ class Window:
     def turn(self) -> None:
         """Begin anew with what is sent and comes from now on; of what was long only heads are kept."""
         for line in self.asked:
-            self._ask(brief(line))
+            self._ask(head_of(line))
         for answer in self.answers:
-            self.answered[key_of(answer.id)] = brief(answer.line)
+            self.answered[key_of(answer.id)] = head_of(answer.line)
         self._start = len(self.session.lines)
         self.asked = []
         self.told = False
@@ -102,7 +102,7 @@ class Window:
     def end(self) -> Closed | Flood | None:
         """How the conversation ended; None if it goes on."""
         process = self.session.process
-        if self.session.flooded:
+        if self.session.is_flooded:
             return self.session.flood
         return Closed(process.wait(1.0), process.stderr) if self.session.closed else None
 
@@ -120,19 +120,19 @@ class Window:
         self.turn()
         self.session.forget_answers()
         self.session.send_lines(burst)
-        return self.session.send(self.session.pulse)
+        return self.session.send(self.session.liveness_method)
 
     def finish(self, ping: Line, slack: float) -> None:
         """Wait for the answers as in an `exchange`, but not for seconds that have passed meanwhile."""
         self._wait(ping, slack, GRACE)
 
     def _wait(self, ping: Line, slack: float, least: float) -> None:
-        slack, least = self.session.patience(slack), self.session.patience(least)
-        patience = max(slack, min(self.session.patience(PATIENCE), self.session.timeout))
+        slack, least = self.session.scaled_timeout(slack), self.session.scaled_timeout(least)
+        patience = max(slack, min(self.session.scaled_timeout(PATIENCE), self.session.timeout))
         if self._comes(ping, patience):
             passed = self.session.process.age - self._answer(ping).at
             self._wait_for_the_rest(max(least, slack - passed))
-            self._comes(self.session.send(self.session.pulse), patience)
+            self._comes(self.session.send(self.session.liveness_method), patience)
 
     def _comes(self, ping: Line, seconds: float) -> bool:
         answered = self.session.wait_for(lambda: self.is_answered(ping), seconds)
@@ -146,7 +146,7 @@ class Window:
     def _wait_for_the_rest(self, slack: float) -> None:
         """Wait until nothing is open, or only what was clearly answered under a wrong id."""
         if self.session.wait_for(lambda: len(self._misnamed_clearly()) >= len(self.open), slack):
-            self.session.wait_for(lambda: not self.open, self.session.patience(GRACE))
+            self.session.wait_for(lambda: not self.open, self.session.scaled_timeout(GRACE))
 
     def _misnamed_clearly(self) -> list[Response]:
         """Those that are not just as well a second answer, or one to a notification."""

@@ -5,26 +5,32 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from dataclasses import dataclass, replace
+from typing import Any
 
-from conformance.client.message_log import Packed, Unpacked, packed
-from conformance.client.reply import Reply
+from conformance.client.message_log import LONG, CompressedLine, DecompressedMessage, compressed
+from conformance.client.reply import MB, Reply
+from conformance.client.session import FLOOD_BYTES, NO_PARAMS, Session
+from conformance.protocol import revisions
+from conformance.protocol.jsonrpc import show
 from conformance.protocol.methods import IDENTIFIERS
 from conformance.protocol.value import Value, members
 
+MAX_PAGES = 1000
+
 
 @dataclass(frozen=True)
-class Walk:
+class Listing:
     """A list fetched page by page.
 
-    ``replies`` has one reply a page.  ``trouble`` is empty when the walk came to its end, otherwise it says
+    ``replies`` has one reply a page.  ``failure`` is empty when the walk came to its end, otherwise it says
     why it was given up: a page that is no result, a cursor that came twice, more than `MAX_PAGES` pages.
     """
 
     method: str
     member: str
     replies: tuple[Reply, ...]
-    trouble: str = ""
-    looped: bool = False
+    failure: str = ""
+    never_ends: bool = False
 
     @property
     def pages(self) -> list[list[Value]]:
@@ -57,31 +63,31 @@ class Walk:
         numbered = enumerate(itertools.islice(each, most))
         return [Value(item.json, f"{self.member}[{number}]", item.lines) for number, item in numbered]
 
-    def names(self) -> list[str]:
+    def identifiers(self) -> list[str]:
         """What identifies each item (`IDENTIFIERS`), in order; items without it are left out."""
-        return [name for page in self.pages for name in self._names(page)]
+        return [name for page in self.pages for name in self._identifiers(page)]
 
-    def names_on(self, reply: Reply) -> list[str]:
+    def identifiers_on(self, reply: Reply) -> list[str]:
         """The same for one page of this list that was asked for apart."""
         page = reply.value.get(self.member) if reply.value is not None else None
-        return self._names(list(page.each())) if page is not None else []
+        return self._identifiers(list(page.each())) if page is not None else []
 
     def repeated(self) -> list[str]:
         """What identifies two items of different pages."""
-        pages = Counter(name for page in self.pages for name in set(self._names(page)))
+        pages = Counter(name for page in self.pages for name in set(self._identifiers(page)))
         return sorted(name for name, times in pages.items() if times > 1)
 
     def namesakes(self) -> dict[str, list[Value]]:
         """The items that something identifies which identifies others too."""
-        counted = Counter(self.names())
+        counted = Counter(self.identifiers())
         found: dict[str, list[Value]] = {}
         for item in self.items:
-            for name in self._names([item]):
+            for name in self._identifiers([item]):
                 if counted[name] > 1:
                     found.setdefault(name, []).append(item)
         return found
 
-    def _names(self, page: list[Value]) -> list[str]:
+    def _identifiers(self, page: list[Value]) -> list[str]:
         return [name.json for name in members(page, IDENTIFIERS[self.member]) if name.is_a(str)]
 
     @property
@@ -91,9 +97,35 @@ class Walk:
         return [cursor for cursor in found if cursor is not None]
 
 
-def packed_reply(reply: Reply) -> Reply:
+def compressed_reply(reply: Reply) -> Reply:
     """A reply that takes little memory."""
     if reply.line is None or reply.message is not reply.line.message:
         return reply
-    line = packed(reply.line)
-    return replace(reply, line=line, message=Unpacked(line) if isinstance(line, Packed) else reply.message)
+    line = compressed(reply.line)
+    return replace(reply, line=line, message=DecompressedMessage(line) if isinstance(line, CompressedLine) else reply.message)
+
+
+def fetch_list(session: Session, method: str, member: str) -> Listing:
+    """Fetch a list to its end, following each ``nextCursor`` (spec: utilities/pagination)."""
+    replies: list[Reply] = []
+    cursors: set[str] = set()
+    params: Any = NO_PARAMS
+    size = 0
+    while len(replies) < MAX_PAGES and size < FLOOD_BYTES:
+        reply = session.request(method, params)
+        size += len(reply.line.raw) if reply.line is not None else 0
+        replies.append(reply if size < LONG else compressed_reply(reply))
+        if reply.value is None:
+            how = "was not answered:" if reply.fault is not None else "was answered with"
+            return Listing(method, member, tuple(replies), f"{method} {how} {reply}")
+        cursor = reply.value.get("nextCursor")
+        if cursor is None or not cursor.is_a(str) or not revisions.paginates(session.revision):
+            return Listing(method, member, tuple(replies))
+        if cursor.json in cursors:
+            failure = f"{method} never ends: cursor {show(cursor.json, 60)} came again on page {len(replies)}"
+            return Listing(method, member, tuple(replies), failure, never_ends=True)
+        cursors.add(cursor.json)
+        params = {"cursor": cursor.json}
+    much = f" ({size // MB} MB)" if size > FLOOD_BYTES else ""
+    failure = f"{method} never ends: {len(replies)} pages{much} and still a nextCursor"
+    return Listing(method, member, tuple(replies), failure, never_ends=True)

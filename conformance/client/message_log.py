@@ -36,17 +36,17 @@ def _is_question(line: Line) -> bool:
     return line.sent and kind(line.message) not in (Kind.RESULT, Kind.ERROR)
 
 
-class Lines(list[Line]):
+class MessageLog(list[Line]):
     """Lines in their order; what is oldest is let go when there is too much.
 
-    ``let_go`` counts the received lines of which that is true.  An empty line without a fault stays in the
+    ``dropped`` counts the received lines of which that is true.  An empty line without a fault stays in the
     place of each, and of each answer of ours; our other lines are made `brief`.  ``repeats`` counts
     the received lines in which a member comes twice in one object.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.let_go = self.repeats = 0
+        self.dropped = self.repeats = 0
         self._weight = 0
         self._oldest = self._longest = 0
         self._gone: dict[bool, Line] = {}
@@ -56,22 +56,22 @@ class Lines(list[Line]):
         self.append(line)
         self.repeats += not line.sent and REPEATED in line.oddities
         self._weight += _weight(line)
-        self.thin(MOST_KEPT)
+        self.trim(MOST_KEPT)
 
-    def thin(self, most: int) -> None:
+    def trim(self, most: int) -> None:
         """Shorten our lines, then let go of lines, until they take no more memory than this."""
         while self._weight > most and self._longest < len(self) - 1:
             line = self[self._longest]
             if _is_question(line):
                 self._weight -= _weight(line)
-                self[self._longest] = brief(line)
+                self[self._longest] = head_of(line)
             self._longest += 1
         while self._weight > most and self._oldest < len(self) - 1:
             line = self[self._oldest]
             if not _is_question(line):
                 self._weight -= _weight(line)
                 self[self._oldest] = self._empty(line)
-                self.let_go += not line.sent
+                self.dropped += not line.sent
             self._oldest += 1
 
     def _empty(self, line: Line) -> Line:
@@ -85,7 +85,7 @@ class Lines(list[Line]):
         self._weight = self._oldest = self._longest = 0
 
 
-class Packed(Line):
+class CompressedLine(Line):
     """A long line, in little memory: its message is read again whenever it is looked at.
 
     Of all such lines the message of one is kept, the one that was looked at last.
@@ -116,10 +116,10 @@ class Packed(Line):
         """Nothing of it is kept."""
 
 
-class Unpacked(Mapping[str, Any]):
+class DecompressedMessage(Mapping[str, Any]):
     """The one message of a line, for as long as it is looked at."""
 
-    def __init__(self, line: Packed):
+    def __init__(self, line: CompressedLine):
         self._line = line
 
     def __getitem__(self, name: str) -> Any:
@@ -136,26 +136,26 @@ def received(raw: bytes, at: float) -> Line:
     """Decode a line the server wrote; a long one is packed."""
     if len(raw) < LONG:
         return Line.received(raw, at)
-    Packed.last.clear()
-    return packed(Line.received(raw, at))
+    CompressedLine.last.clear()
+    return compressed(Line.received(raw, at))
 
 
-def packed(line: Line) -> Line:
+def compressed(line: Line) -> Line:
     """A line that takes little memory, if it is JSON."""
-    if line.fault or isinstance(line, Packed):
+    if line.fault or isinstance(line, CompressedLine):
         return line
-    small = Packed(line.sent, line.raw, line.at, fault=line.fault, oddities=line.oddities)
-    Packed.last.append((small, line.message))
+    small = CompressedLine(line.sent, line.raw, line.at, fault=line.fault, oddities=line.oddities)
+    CompressedLine.last.append((small, line.message))
     return small
 
 
-def brief(line: Line) -> Line:
+def head_of(line: Line) -> Line:
     """A line, or only the beginning of it if it is long, with `CUT` as its fault."""
     if len(line.raw) <= HEAD:
         return line
     return replace(line, raw=line.raw[:HEAD], message=line.message if line.sent else ABSENT, fault=CUT)
 
 
-def is_let_go(line: Line) -> bool:
+def is_dropped(line: Line) -> bool:
     """Whether a line was received and not kept."""
     return not (line.sent or line.raw or line.fault)

@@ -80,14 +80,14 @@ class Reply:
     """What became of one request.
 
     Exactly one of these holds: ``fault`` is set (nothing came), ``error`` is the error object, or ``result``
-    is the result (any JSON value, also null).  ``meanwhile`` are the lines that came instead of an answer.
+    is the result (any JSON value, also null).  ``other_lines`` are the lines that came instead of an answer.
     """
 
     request: Line
     line: Line | None = None
     message: Mapping[str, Any] = field(default_factory=dict, repr=False)
     fault: Fault | None = None
-    meanwhile: tuple[Line, ...] = ()
+    other_lines: tuple[Line, ...] = ()
 
     @property
     def method(self) -> str:
@@ -138,7 +138,7 @@ class Reply:
     @property
     def lines(self) -> tuple[Line, ...]:
         """The request and its answer, or what came instead."""
-        return (self.request, *self.meanwhile) if self.line is None else (self.request, self.line)
+        return (self.request, *self.other_lines) if self.line is None else (self.request, self.line)
 
     def __str__(self) -> str:
         if self.fault is not None:

@@ -12,19 +12,24 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from conformance.client.listing import Walk, packed_reply
-from conformance.client.message_log import LONG, Lines, Packed, Unpacked, is_let_go, received, weight
-from conformance.client.reply import MB, Closed, Fault, Flood, Reply, Silence, Unread
+from conformance.client.message_log import (
+    CompressedLine,
+    DecompressedMessage,
+    MessageLog,
+    is_dropped,
+    received,
+    weight,
+)
+from conformance.client.reply import Closed, Fault, Flood, Reply, Silence, Unread
 from conformance.client.timing import Pace
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import ABSENT, Kind, Line, encode, id_key, is_message, kind, show
-from conformance.protocol.methods import CLIENT_INFO, FEATURES, LISTED, envelope, pulse
+from conformance.protocol.methods import CLIENT_INFO, FEATURES, LISTED, envelope, liveness_method
 from conformance.protocol.text import shorten
 from conformance.protocol.value import Value
 from conformance.transport.process import EOF, HEAD, End, Overlong, Process
 
 NO_PARAMS: Any = ABSENT
-MAX_PAGES = 1000
 PING_SECONDS = 10.0
 TICK = 1.0
 """Seconds from one word on a wait to the next."""
@@ -79,14 +84,14 @@ class Session:
         self.capabilities = dict(capabilities or {})
         self.client = client
         self.client_info: dict[str, Any] = dict(CLIENT_INFO)
-        self.lines = Lines()
+        self.lines = MessageLog()
         self.unended: Line | None = None
         self.unread = ""
         self.hello: Reply | None = None
         self.settled: tuple[Line, ...] = ()
         self.closed = False
-        self.silent = False
-        self.flooded = False
+        self.is_silent = False
+        self.is_flooded = False
         self.left = False
         self.size = 0
         self._ids = itertools.count(1)
@@ -108,9 +113,9 @@ class Session:
         return envelope(self.revision, self.capabilities, self.client_info) if self.is_modern else {}
 
     @property
-    def pulse(self) -> str:
+    def liveness_method(self) -> str:
         """A method that every server answers at once, and that changes nothing."""
-        return pulse(self.revision)
+        return liveness_method(self.revision)
 
     def open(self, timeout: float | None = None) -> Reply:
         """Open the conversation as its revision has it: what the server said of itself.
@@ -254,7 +259,7 @@ class Session:
             fault: Fault = Unread(seconds, stderr=self.process.stderr, unread=unread)
         else:
             fault = self._fault(request, seconds, meanwhile)
-        return Reply(request, fault=fault, meanwhile=tuple(meanwhile[:MEANWHILE]))
+        return Reply(request, fault=fault, other_lines=tuple(meanwhile[:MEANWHILE]))
 
     def _drop_older(self, keys: Iterable[tuple[str, str]], request: Line) -> None:
         """Forget answers under these keys that came before a request was sent."""
@@ -275,11 +280,11 @@ class Session:
     def _fault(self, request: Line, seconds: float, meanwhile: Sequence[Line]) -> Fault:
         if not self.closed and len(meanwhile) > FLOOD_LINES_IN_VAIN:
             self._give_up()
-        if self.flooded:
+        if self.is_flooded:
             return self.flood
         if self.closed:
             return Closed(self.process.wait(1.0), self.process.stderr)
-        self.silent = True
+        self.is_silent = True
         self._keep_unended()
         asked = {
             id_key(one.message.get("id")) for one in self.lines if one.sent and isinstance(one.message, dict)
@@ -290,41 +295,16 @@ class Session:
         unread = next((line.fault for line in later if line.fault in UNREAD), "")
         return Silence(seconds, strays, self.process.stderr, self.unended is not None, unread)
 
-    def settle(self) -> Reply:
+    def drain(self) -> Reply:
         """Wait until the server has worked off all it was sent: one `pulse` there and back."""
-        pong = self.request(self.pulse, timeout=min(self.timeout, self.patience(PING_SECONDS)))
+        pong = self.request(self.liveness_method, timeout=min(self.timeout, self.scaled_timeout(PING_SECONDS)))
         if pong.line is not None:
             self.pace.note(pong.seconds)
         return pong
 
-    def patience(self, seconds: float) -> float:
+    def scaled_timeout(self, seconds: float) -> float:
         """How long to wait for what takes ``seconds`` at the most: more of them where the server is slow."""
-        return self.pace.patience(seconds, self.timeout)
-
-    def walk(self, method: str, member: str) -> Walk:
-        """Fetch a list to its end, following each ``nextCursor`` (spec: utilities/pagination)."""
-        replies: list[Reply] = []
-        seen: set[str] = set()
-        cursor: Any = ABSENT
-        size = 0
-        while len(replies) < MAX_PAGES and size < FLOOD_BYTES:
-            reply = self.request(method, NO_PARAMS if cursor is ABSENT else {"cursor": cursor})
-            size += len(reply.line.raw) if reply.line is not None else 0
-            replies.append(reply if size < LONG else packed_reply(reply))
-            if reply.value is None:
-                how = "was not answered:" if reply.fault is not None else "was answered with"
-                return Walk(method, member, tuple(replies), f"{method} {how} {reply}")
-            next_cursor = reply.value.get("nextCursor")
-            if next_cursor is None or not next_cursor.is_a(str) or not revisions.paginates(self.revision):
-                return Walk(method, member, tuple(replies))
-            cursor = next_cursor.json
-            if cursor in seen:
-                trouble = f"{method} never ends: cursor {show(cursor, 60)} came again on page {len(replies)}"
-                return Walk(method, member, tuple(replies), trouble, looped=True)
-            seen.add(cursor)
-        much = f" ({size // MB} MB)" if size > FLOOD_BYTES else ""
-        trouble = f"{method} never ends: {len(replies)} pages{much} and still a nextCursor"
-        return Walk(method, member, tuple(replies), trouble, looped=True)
+        return self.pace.scaled(seconds, self.timeout)
 
     # Listening
 
@@ -341,7 +321,7 @@ class Session:
         found = self.received(Kind.NOTIFICATION)
         return [(line, message) for line, message in found if method in ("", message["method"])]
 
-    def asked(self, *methods: str, since: int = 0) -> list[Value]:
+    def server_requests(self, *methods: str, since: int = 0) -> list[Value]:
         """What the server has asked of this client by these methods, after so many lines."""
         said = (line for line in self.lines[since:] if not line.sent)
         found = (Value(message, "", (line,)) for line in said for message in line.parts())
@@ -351,22 +331,22 @@ class Session:
     @property
     def said(self) -> list[Line]:
         """Every line the server has written so far, but those that were not read or not kept."""
-        return [line for line in self.lines if not (line.sent or line.fault in UNREAD or is_let_go(line))]
+        return [line for line in self.lines if not (line.sent or line.fault in UNREAD or is_dropped(line))]
 
-    def said_since(self, sent: Line) -> list[Line]:
+    def received_since(self, sent: Line) -> list[Line]:
         """What the server has written since a line was sent, but no answers to a `pulse`.
 
         A pulse that was answered before has no other answer: what comes under its id is none.
         """
         ours = (line.message for line in self.lines if line.sent and line is not sent)
         asked = (one for one in ours if kind(one) is Kind.REQUEST)
-        pulses = {id_key(one["id"]) for one in asked if one["method"] == self.pulse}
+        pulses = {id_key(one["id"]) for one in asked if one["method"] == self.liveness_method}
         before = (line.message for line in self.said if line.at < sent.at)
         pulses -= {id_key(one.get("id", ABSENT)) for one in before if kind(one) in (Kind.RESULT, Kind.ERROR)}
         later = (line for line in self.said if line.at >= sent.at)
         return [line for line in later if not _answers(line.message, pulses)]
 
-    def noise(self) -> list[Line]:
+    def non_json_lines(self) -> list[Line]:
         """The lines on stdout that are not JSON."""
         return [line for line in self.said if not line.is_json]
 
@@ -405,8 +385,8 @@ class Session:
         return self.process.read(left)
 
     def _give_up(self) -> None:
-        self.flooded = self.closed = True
-        self.leave()
+        self.is_flooded = self.closed = True
+        self.begin_close()
 
     def _take(self, data: bytes | Overlong, at: float) -> None:
         self.size += data.size if isinstance(data, Overlong) else len(data)
@@ -431,7 +411,7 @@ class Session:
             if what is Kind.REQUEST:
                 self._answer(message)
             elif what in (Kind.RESULT, Kind.ERROR):
-                told = Unpacked(line) if isinstance(line, Packed) and message is line.message else message
+                told = DecompressedMessage(line) if isinstance(line, CompressedLine) and message is line.message else message
                 self._answers.setdefault(id_key(message.get("id", ABSENT)), (line, told))
 
     def _keep_unended(self) -> None:
@@ -485,18 +465,18 @@ class Session:
         """End the process."""
         self.process.stop()
 
-    def leave(self) -> None:
+    def begin_close(self) -> None:
         """Begin to end the process; `close` waits until it has ended."""
         self.left = True
-        if self.flooded:
-            self.process.dismiss(0.0)
-        self.process.dismiss()
+        if self.is_flooded:
+            self.process.begin_stop(0.0)
+        self.process.begin_stop()
 
     def __enter__(self) -> Session:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.leave()
+        self.begin_close()
 
     def transcript(self) -> str:
         """Every line so far, ``>`` for ours and ``<`` for the server's."""

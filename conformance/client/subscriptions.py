@@ -119,7 +119,7 @@ def listens_in(session: Session) -> list[Listen]:
 
 
 @dataclass(frozen=True)
-class News:
+class ChangeNotification:
     """A notification of what has changed, or an acknowledgment, and the listen requests sent before it."""
 
     message: Value
@@ -147,13 +147,13 @@ class News:
         return method == ACKNOWLEDGED or listen.wants(method)
 
 
-def news_in(session: Session, methods: Sequence[str]) -> Iterator[News]:
+def change_notifications(session: Session, methods: Sequence[str]) -> Iterator[ChangeNotification]:
     """What a conversation brought by these methods."""
     listens = listens_in(session)
     for one in notifications_in(session.lines) if session.lines else ():
         if one.json["method"] in methods:
             line = one.lines[0]
-            yield News(one, tuple(each for each in listens if each.request.at <= line.at))
+            yield ChangeNotification(one, tuple(each for each in listens if each.request.at <= line.at))
 
 
 def notifications_in(lines: Sequence[Line]) -> Iterator[Value]:

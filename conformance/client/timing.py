@@ -33,7 +33,7 @@ class Pace:
         """The seconds that a pulse takes there and back."""
         return median(self._pulses) if self._pulses else 0.0
 
-    def patience(self, seconds: float, most: float) -> float:
+    def scaled(self, seconds: float, most: float) -> float:
         """``seconds``, or more where the server is slow; no more than ``most`` then."""
         return max(seconds, min(most, ROUND_TRIPS * self.round_trip))
 

@@ -39,7 +39,7 @@ class Call:
         return self.reply.error is not None or self.reply.is_tool_error
 
 
-class UnderWay:
+class PendingCall:
     """A call that was made and is not waited for: `end` gives what became of it."""
 
     def __init__(self, session: Session, tool: Tool, arguments: dict[str, Any]):
@@ -48,7 +48,7 @@ class UnderWay:
         meta = {"progressToken": f"progress-{self._before}"}
         params = {"name": tool.name, "arguments": arguments, "_meta": meta}
         self._request = session.send("tools/call", params)
-        self._ping = session.send(session.pulse) if self.lasts(BUSY) else None
+        self._ping = session.send(session.liveness_method) if self.lasts(BUSY) else None
 
     def lasts(self, seconds: float) -> bool:
         """Whether it is still under way after so many seconds more."""
@@ -60,13 +60,13 @@ class UnderWay:
         """Wait for the answer."""
         session, ping = self.session, self._ping
         reply = session.await_reply(self._request)
-        patience = session.patience(PING_SECONDS) if reply.fault is None else 0.0
+        patience = session.scaled_timeout(PING_SECONDS) if reply.fault is None else 0.0
         pong = session.await_reply(ping, patience) if ping else None
         rounds = [reply, *more_rounds(session, reply)]
         reply = rounds[-1]
         if reply.fault is None:
-            session.settle()
-        asked = tuple(session.asked(*FEATURES, since=self._before))
+            session.drain()
+        asked = tuple(session.server_requests(*FEATURES, since=self._before))
         lines = session.lines[self._before :]
         progress = tuple(one.notification for one in progress_in(lines) if one.request)
         return Call(self.tool, self.arguments, reply, asked, progress, pong, tuple(rounds))
@@ -74,7 +74,7 @@ class UnderWay:
 
 def call_in(session: Session, tool: Tool, arguments: dict[str, Any]) -> Call:
     """Call a tool that may be called, in a conversation; it is asked to tell its progress."""
-    return UnderWay(session, tool, arguments).end()
+    return PendingCall(session, tool, arguments).end()
 
 
 @dataclass(frozen=True)

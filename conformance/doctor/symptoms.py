@@ -1,4 +1,4 @@
-"""By what words, and names, it is known what is wrong with a server, and what its language has against it."""
+"""Known names and error messages of runtimes and launchers, with a cause and advice for each."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ TO_STDERR = {
     "java": "System.err instead of System.out; the log's console appender too, and no banner",
     "ruby": "warn(...) or $stderr.puts instead of puts",
     "go": "fmt.Fprintln(os.Stderr, ...) or package log instead of fmt.Println(...)",
-    "rust": "eprintln! instead of println!; a tracing subscriber wants .with_writer(std::io::stderr)",
+    "rust": "eprintln! instead of println!; a tracing subscriber needs .with_writer(std::io::stderr)",
     "dotnet": "Console.Error instead of Console.Out; LogToStandardErrorThreshold = Trace for the log",
 }
 RUNNERS = {"python": "python" if os.name == "nt" else "python3", "node": "node", "ruby": "ruby"}
-"""The interpreter to be put before a file."""
+"""The interpreter to put before a file."""
 FLUSHED = {
     "python": "print(..., flush=True), sys.stdout.flush() after each message, or PYTHONUNBUFFERED=1",
     "ruby": "$stdout.sync = true at the start",
@@ -45,177 +45,177 @@ VARIABLE = re.compile(
 )
 
 
-class Words:
-    """What is written when something is wrong: a pattern, the cause, and what to do.
+class KnownMessage:
+    """An error message: its pattern, the cause, and advice.
 
-    ``when`` says if it tells of a server that has ``ended``, that is ``running``, or of ``either``.  In cause
-    and advice ``{line}`` is the line that the pattern is found in, ``{program}`` the command's first word,
-    and groups of the pattern have their names; ``{yes}`` is the command again with ``-y``.
+    ``when`` is the state of the server in which it counts: ``ended``, ``running`` or ``either``.  In cause
+    and advice ``{line}`` is the line with the message, ``{program}`` the first word of the command, ``{yes}``
+    the command with ``-y``; each group of the pattern is a field of its name.
     """
 
     def __init__(self, pattern: str, cause: str, *advice: str, when: str = "ended"):
         self.pattern, self.cause, self.advice, self.when = pattern, cause, advice, when
 
 
-IN_ITS_PROJECT = "if it lies in a project, go there first, or name that: --cwd DIR"
+IN_ITS_PROJECT = "if it is part of a project, go there first, or name that directory: --cwd DIR"
 STDIO_WANTED = (
-    "have it serve stdio: an argument such as stdio or --transport stdio; in FastMCP, run(transport='stdio')"
+    "make it serve stdio: an argument such as stdio or --transport stdio; in FastMCP, run(transport='stdio')"
 )
-WORDS: tuple[Words, ...] = (
-    Words(
+KNOWN_MESSAGES: tuple[KnownMessage, ...] = (
+    KnownMessage(
         r"No module named '?(?P<name>[\w.]+)",
         "Python finds no module {name}.",
-        "install it for this very interpreter, or name the one that has it (.venv/bin/python, uv run)",
+        "install it for this interpreter, or name the one that has it (.venv/bin/python, uv run)",
         IN_ITS_PROJECT,
     ),
-    Words(
+    KnownMessage(
         r"can't open file '(?P<name>[^'\n]+)'",
         "Python finds no file {name}.",
-        "paths start from where you stand: give the full path",
+        "paths are relative to the current directory: give the full path",
     ),
-    Words(
+    KnownMessage(
         r"^ImportError: (?P<name>.*)",
         "Python cannot import: {name}",
-        "install the project's own requirements, in their versions, for this very interpreter",
+        "install the project's own requirements, in their versions, for this interpreter",
     ),
-    Words(
+    KnownMessage(
         r"coroutine '(?:[^'\n]*>\.)?(?P<name>\w+)' was never awaited",
         "{name}() is called but not awaited.",
         "call it as asyncio.run({name}())",
     ),
-    Words(
+    KnownMessage(
         r"Already running asyncio in this thread|asyncio\.run\(\) cannot be called from a running event loop",
-        "It starts an event loop in an event loop.",
+        "The server starts an event loop inside an event loop.",
         "call the run() of FastMCP from plain code, or await its run_async() or run_stdio_async()",
     ),
-    Words(
+    KnownMessage(
         r"^(?:Syntax|Indentation|Tab)Error: (?P<name>.*)",
-        "Its source cannot be read: {name}",
-        "mend it, or run it with the version of the interpreter that it is written for: {program} --version",
+        "The source cannot be read: {name}",
+        "fix it, or use the version of the interpreter that it is written for: {program} --version",
     ),
-    Words(
+    KnownMessage(
         r"Cannot find (?:module|package) '(?P<name>[^'\n]+)'",
         "Node finds no module {name}.",
         "npm install (and npm run build, if it is compiled) in its project",
-        "paths start from where you stand: give the full path",
+        "paths are relative to the current directory: give the full path",
     ),
-    Words(
+    KnownMessage(
         r"Cannot use import statement outside a module|require is not defined in ES module"
         r"|Unexpected token 'export'",
-        "Node takes the file for the other kind of module.",
-        'say "type": "module" in package.json, or name the file .mjs',
+        "Node loads the file as the other kind of module.",
+        'set "type": "module" in package.json, or name the file .mjs',
     ),
-    Words(
+    KnownMessage(
         r"Unknown file extension \"?(?P<name>\.tsx?)",
-        "Node runs no {name} files as they are.",
+        "Node does not run {name} files directly.",
         "compile it first, or start it with npx -y tsx",
     ),
-    Words(
+    KnownMessage(
         r"[Uu]nsupported engine|EBADENGINE|requires Node|[Nn]ode\.js v?\d+[^\n]{0,30} (?:is )?required",
-        "It wants another version of Node: {line}",
+        "The server needs another version of Node: {line}",
         "node --version",
     ),
-    Words(
+    KnownMessage(
         r"npm (?:error|ERR!) [^\n]{0,60}package\.json|ENOENT[^\n]{0,200}package\.json",
-        "There is no package.json where it was started.",
-        "start it in its project: go there first, or name that with --cwd DIR",
+        "There is no package.json in the directory of the server.",
+        "start it in its project: go there first, or name that directory with --cwd DIR",
     ),
-    Words(
+    KnownMessage(
         r"npm (?:error|ERR!) [Mm]issing script:? \"?(?P<name>[\w:-]+)",
         "package.json has no script {name}.",
-        "npm run lists those that it has",
+        "npm run lists those that exist",
     ),
-    Words(
+    KnownMessage(
         r"npm (?:error|ERR!) code E404",
         "The registry has no such package.",
         "check the package's name",
     ),
-    Words(
+    KnownMessage(
         r"could not determine executable to run",
-        "The package has no program, or several.",
+        "The package has no program, or more than one.",
         "npx -y --package=PACKAGE PROGRAM",
     ),
-    Words(
+    KnownMessage(
         r"npm (?:error|ERR!) (?:code|errno|network) "
         r"(?:ENOTFOUND|EAI_AGAIN|ECONN\w+|ETIMEDOUT|SELF_SIGNED\w*|UNABLE_\w+)",
         "npm cannot reach the registry: {line}",
-        "check the network, the proxy and npm's configuration (--inherit-home lets it see yours)",
+        "check the network, the proxy and npm's configuration (--inherit-home gives it yours)",
     ),
-    Words(
+    KnownMessage(
         r"Ok to proceed\?|Need to install the following packages|will be installed:",
-        "npx installs the package first, or asks whether it may.",
+        "npx installs the package first, or asks for permission.",
         "{yes}",
-        "run it once by hand, then with --inherit-home, so that npx finds what it has installed",
+        "run it once by hand, then with --inherit-home, so that npx finds the installed package",
         when="either",
     ),
-    Words(
+    KnownMessage(
         r"Failed to spawn: `(?P<name>[^`\n]+)`|No `pyproject\.toml` found",
-        "uv finds nothing to run.",
-        "start it in its project: go there first, or name that with --cwd DIR",
+        "uv finds no program to run.",
+        "start it in its project: go there first, or name that directory with --cwd DIR",
     ),
-    Words(
+    KnownMessage(
         r"error while loading shared libraries|version `GLIBC\w*[\d.]+' not found",
-        "It lacks a library of the system: {line}",
-        "install that, or a build for this system",
+        "A system library is missing: {line}",
+        "install the library, or a build for this system",
     ),
-    Words(
+    KnownMessage(
         r"\\r': command not found|\^M: bad interpreter|env: .{0,40}\\r",
         "A script has CRLF line ends.",
         "save it with LF line ends (sed -i 's/\\r$//' FILE)",
     ),
-    Words(
+    KnownMessage(
         r"env: \W?[\w./-]+\W?: No such file or directory|(?:^|: )[\w./-]+: (?:command )?not found$",
-        "It starts something that is not there: {line}",
-        "install that, or put it on the PATH",
+        "A program that the server starts was not found: {line}",
+        "install it, or put it on the PATH",
     ),
-    Words(
+    KnownMessage(
         r"Unable to access jarfile|Could not find or load main class",
         "Java cannot find the program: {line}",
-        "build it first; paths start from where you stand",
+        "build it first; paths are relative to the current directory",
     ),
-    Words(
+    KnownMessage(
         r"UnsupportedClassVersionError",
-        "It is compiled for a newer Java.",
+        "The server is compiled for a newer Java.",
         "java -version",
     ),
-    Words(
+    KnownMessage(
         r"[Cc]annot connect to the Docker daemon|permission denied while trying to connect to the Docker",
-        "Docker does not run, or may not be used: {line}",
+        "Docker does not run, or you have no access to it: {line}",
         "start it, or join its group",
-        "--inherit-home lets it see your contexts",
+        "--inherit-home gives it your contexts",
     ),
-    Words(
+    KnownMessage(
         r"Unable to find image|pull access denied|No such image",
-        "There is no such image here: {line}",
+        "The image was not found: {line}",
         "build or pull it first",
     ),
-    Words(
+    KnownMessage(
         r"EADDRINUSE|[Aa]ddress already in use",
-        "It opens a port that is taken: {line}",
-        "end what else listens there",
+        "The server opens a port that is in use: {line}",
+        "stop the other program that listens there",
         STDIO_WANTED,
     ),
-    Words(
+    KnownMessage(
         r"(?i)\b(?:listening|running|started|serving|available|ready)\b[^\n]{0,80}?(?:https?://|\bport\b|:\d{2,5}\b)",
-        "It serves HTTP instead of stdio: {line}",
+        "The server serves HTTP instead of stdio: {line}",
         STDIO_WANTED,
         when="running",
     ),
-    Words(
+    KnownMessage(
         r"(?i)\b(?:open|visit|go to|log ?in|sign in|authenticate)\b[^\n]{0,80}https?://",
-        "It waits for somebody to log in: {line}",
-        "log in once by hand, then let it see your home: --inherit-home",
+        "The server waits for a login: {line}",
+        "log in once by hand, then give it your home: --inherit-home",
         when="running",
     ),
-    Words(
+    KnownMessage(
         r"FileNotFoundError: [^\n]*'(?P<name>[^'\n]+)'"
         r"|ENOENT: no such file or directory, [^\n]*'(?P<other>[^'\n]+)'",
-        "It wants a file that is not there: {name}{other}",
-        "make it, or name the directory that has it: --cwd DIR",
+        "The server needs a file that was not found: {name}{other}",
+        "create it, or name the directory that has it: --cwd DIR",
     ),
-    Words(
+    KnownMessage(
         r"(?i)\bEACCES\b|PermissionError|permission denied",
-        "It may not do what it wants to: {line}",
-        "give it the permission, or --cwd and --inherit-home if it is about your files",
+        "The server lacks a permission: {line}",
+        "grant the permission, or use --cwd and --inherit-home if your own files are concerned",
     ),
 )

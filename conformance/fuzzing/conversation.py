@@ -10,16 +10,16 @@ from operator import itemgetter
 from typing import Any
 
 from conformance.client.in_flight import GRACE, PATIENCE, Window
-from conformance.client.message_log import Lines, brief
+from conformance.client.message_log import MessageLog, head_of
 from conformance.client.session import Session
 from conformance.client.tool_call import Call
 from conformance.client.transcript import Transcript
-from conformance.expect import not_exercised
+from conformance.expect import skip
 from conformance.fuzzing.invariants import Judge, Seen, tokens_in
 from conformance.fuzzing.payloads import Pulse, request_line
 from conformance.fuzzing.reduction import reduced
 from conformance.protocol.jsonrpc import ABSENT, Line
-from conformance.protocol.methods import envelope, pulse
+from conformance.protocol.methods import envelope, liveness_method
 from conformance.protocol.revisions import is_modern
 from conformance.target.server import Server
 from conformance.verdicts import Blocked, Finding
@@ -48,7 +48,7 @@ class Problem:
     seen: list[Seen]
     proofs: list[Burst]
     bursts: list[Burst]
-    lines: Lines
+    lines: MessageLog
     length: int
     judge: Judge
     certainty: float
@@ -78,7 +78,7 @@ class Talk:
     def __init__(self, server: Server):
         revision = server.revision
         self.server = server
-        self.pulse = Pulse(pulse(revision), envelope(revision, {}) if is_modern(revision) else {})
+        self.liveness_method = Pulse(liveness_method(revision), envelope(revision, {}) if is_modern(revision) else {})
         self.problems: dict[tuple[str, str], Problem] = {}
         self.left_out: dict[str, str] = {}
         self.has_progress = False
@@ -96,7 +96,7 @@ class Talk:
 
     def request(self, id: int | str, method: str, params: Any = ABSENT) -> Line:
         """The line that sends a request, with what the revision wants in its ``_meta``."""
-        return request_line(id, method, params, self.pulse.meta)
+        return request_line(id, method, params, self.liveness_method.meta)
 
     def call(self, call: Call, id: int | str, token: int | str | None = None) -> Line:
         """The line that makes a call again, with a progress token if one is given."""
@@ -172,7 +172,7 @@ class Talk:
             raws = {line.raw for burst in self._bursts for line in burst}
             problem.seen.append(seen)
             problem.proofs.append(tuple(line for line in seen.trouble.lines if line.raw in raws))
-            seen.trouble.lines = tuple(map(brief, seen.trouble.lines))
+            seen.trouble.lines = tuple(map(head_of, seen.trouble.lines))
 
     def doubt(self) -> None:
         """Begin to confirm what was not answered in the stages so far: that has to be waited for."""
@@ -187,7 +187,7 @@ class Talk:
     def close(self) -> None:
         """Begin to end the process."""
         if self._window is not None:
-            self._window.session.leave()
+            self._window.session.begin_close()
 
     # Telling
 
@@ -203,14 +203,14 @@ class Talk:
                 if (trouble := self._told[key]) is not None:
                     raise trouble
         if stage in self.left_out:
-            not_exercised(self.left_out[stage])
+            skip(self.left_out[stage])
 
 
 def _apart(server: Server) -> Session:
     """A process of our own, apart from the conversations that other checks judge."""
     session = server.connect()
-    session.settle()  # so that what the opening brings is not taken for an answer to what follows
-    server.set_apart(session)
+    session.drain()  # so that what the opening brings is not taken for an answer to what follows
+    server.exclude(session)
     return session
 
 

@@ -26,7 +26,7 @@ from conformance.fuzzing.reproduction import Failure, Proof, Prover
 from conformance.protocol.jsonrpc import encode
 from conformance.protocol.text import shorten
 from conformance.target.server import Server
-from conformance.target.settings import PROFILES
+from conformance.target.settings import FUZZ_EXAMPLES
 from conformance.verdicts import Blocked, Finding
 
 PATIENCE = 1.0
@@ -71,7 +71,7 @@ class Fuzzer:
         timeout = self.server.settings.timeout
         self._examples = self.server.settings.examples
         share = max(LEAST_SECONDS, SECONDS / (1 + 3 * len(self.server.tools)))
-        self._left = share * max(1.0, self._examples / PROFILES["quick"])
+        self._left = share * max(1.0, self._examples / FUZZ_EXAMPLES["quick"])
         self._patience = min(timeout, max(PATIENCE, 20 * self.target.seconds))
         self._prover = Prover(self.server, self.target, self._patience)
 
@@ -194,7 +194,7 @@ class Fuzzer:
 
     def _tried(self, case: Case) -> Failure | None:
         begun = time.monotonic()
-        session = self.server.fuzz_session
+        session = self.server.fuzzing_session
         reply = self.target.ask(session, case.text, self._patience / 2 if case.hostile else self._patience)
         self._left -= time.monotonic() - begun
         problem = case.judge(reply)
@@ -209,9 +209,9 @@ class Fuzzer:
 
     def _end_if_dumb(self, session: Session) -> None:
         """End a process that has stopped answering, pings included."""
-        if session.request(session.pulse, timeout=self._patience).fault is not None:
+        if session.request(session.liveness_method, timeout=self._patience).fault is not None:
             session.close()
-        session.silent = False
+        session.is_silent = False
 
     @property
     def _spent(self) -> bool:
@@ -244,8 +244,8 @@ class Fuzzer:
         got = f"{self.label} {shown}: {reply}{proof.how}{self._grade(failure)}{_likewise(same)}{kept}"
         if failure.is_death or (failure.is_silence and not failure.case.hostile):
             stderr = reply.fault.stderr if reply.fault is not None else ""
-            blocked = Blocked(got, proof.lines, stderr, problem.requirement, self.target.tool)
-            return blocked.by(reply.fault) if proof.how else blocked  # what fails alone is always told
+            fault = reply.fault if proof.how else None  # a failure in isolation is always reported
+            return Blocked(got, proof.lines, stderr, problem.requirement, self.target.tool, fault=fault)
         return Finding(problem.expected, got, proof.lines, problem.requirement, advisory=problem.advisory)
 
     def _grade(self, failure: Failure) -> str:
@@ -256,7 +256,7 @@ class Fuzzer:
         return f" ({how})" if how else ""
 
     def _call(self, arguments: Any) -> Reply:
-        return self.target.ask(self.server.fuzz_session, encode(arguments), self._patience)
+        return self.target.ask(self.server.fuzzing_session, encode(arguments), self._patience)
 
 
 def _digest(case: Case) -> bytes:

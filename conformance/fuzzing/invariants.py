@@ -37,7 +37,7 @@ Judge = Callable[[Window], Iterable[Seen]]
 def broken_rules(window: Window) -> Iterator[Seen]:
     """Every rule that right messages showed to be broken."""
     if window.open and not window.misnamed:
-        yield Seen(Blocked(*missing(window), requirement=ANSWERED).by(window.end), late=window.end is None)
+        yield Seen(Blocked(*missing(window), requirement=ANSWERED, fault=window.end), late=window.end is None)
     yield from map(Seen, wrong_ids(window))
     yield from map(Seen, mixed_up(window))
     yield from map(Seen, wrong_answers(window))

@@ -16,7 +16,7 @@ from hypothesis.strategies import SearchStrategy
 
 from conformance.client.in_flight import Window, key_of
 from conformance.client.tool_call import Call
-from conformance.expect import not_exercised
+from conformance.expect import skip
 from conformance.fuzzing import payloads
 from conformance.fuzzing.conversation import Talk
 from conformance.fuzzing.invariants import ANSWERED, Seen, broken_rules, missing, noise, tokens_in
@@ -63,7 +63,7 @@ def right_messages(server: Server) -> Talk:
 
 def _held(server: Server, name: str, hold: Callable[[Talk], None]) -> Talk:
     if not server.settings.examples:
-        not_exercised("nothing is fuzzed: --mcp-profile none")
+        skip("nothing is fuzzed: --mcp-fuzz none")
 
     def make() -> Talk:
         talk = Talk(server)
@@ -96,16 +96,16 @@ QUIET = settings(
 
 def _hold_broken_lines(talk: Talk) -> None:
     chosen = talk.server.settings
-    talk.begin("hard to read", partial(judge_odd, odd_requests(talk.pulse)), certainty=CERTAINTY)
-    for name in odd_requests(talk.pulse):
-        talk.say(odd_request(talk.pulse, name, talk.next_id()))
-    for what, lines in payloads.broken_lines(talk.pulse).items():
+    talk.begin("hard to read", partial(judge_odd, odd_requests(talk.liveness_method)), certainty=CERTAINTY)
+    for name in odd_requests(talk.liveness_method):
+        talk.say(odd_request(talk.liveness_method, name, talk.next_id()))
+    for what, lines in payloads.broken_lines(talk.liveness_method).items():
         talk.begin(what, judge_broken, certainty=CERTAINTY)
         for raw in lines:
             talk.say(Line(sent=True, raw=raw))
     talk.begin("random", judge_random, certainty=CERTAINTY)
     _each(
-        damaged_lines(talk.pulse),
+        damaged_lines(talk.liveness_method),
         chosen.examples,
         chosen.seed,
         lambda raw: talk.say(Line(sent=True, raw=raw)),
@@ -148,7 +148,7 @@ def judge_odd(forms: Mapping[str, bytes], window: Window) -> Iterator[Seen]:
     """A request that is hard to read is answered, or refused as unreadable."""
     request = window.asked[0]
     if window.end is not None or window.mute:
-        yield Seen(Blocked(*missing(window), requirement=ANSWERED).by(window.end), late=window.end is None)
+        yield Seen(Blocked(*missing(window), requirement=ANSWERED, fault=window.end), late=window.end is None)
     elif request in window.open and not window.misnamed:
         id = request.message["id"]
         name = next(name for name, form in forms.items() if form % id == request.raw)
@@ -163,18 +163,18 @@ def judge_odd(forms: Mapping[str, bytes], window: Window) -> Iterator[Seen]:
 def _hold_right_messages(talk: Talk) -> None:
     server = talk.server
     calls = _quick(server.calls())
-    lists = [method for method in server.listing() if _is_short(server, method)]
+    lists = [method for method in server.served_lists() if _is_short(server, method)]
     talk.begin("ids", partial(judge_id, large=False))
     for id in IDS:
-        talk.say(talk.request(id, talk.pulse.method))
+        talk.say(talk.request(id, talk.liveness_method.method))
     talk.begin("large ids", partial(judge_id, large=True), certainty=CERTAINTY)
     for id in LARGE_IDS:
-        talk.say(talk.request(id, talk.pulse.method))
+        talk.say(talk.request(id, talk.liveness_method.method))
     talk.begin("notifications", broken_rules)
     for line in NOTIFICATIONS:
         talk.say(line)
     talk.begin("many requests", broken_rules, patient=True)
-    talk.say(*_many(talk, [talk.pulse.method, UNKNOWN, *lists[:1]]))
+    talk.say(*_many(talk, [talk.liveness_method.method, UNKNOWN, *lists[:1]]))
     talk.begin("calls", broken_rules, patient=True)
     telling = _telling(talk, calls)
     _in_any_order(talk, lists, telling + [call for call in calls if call not in telling])
@@ -182,7 +182,7 @@ def _hold_right_messages(talk: Talk) -> None:
 
 def _is_short(server: Server, method: str) -> bool:
     """Whether the answers to several requests for a list may be under way at once."""
-    line = server.walk(method).replies[0].line
+    line = server.listing(method).replies[0].line
     return line is not None and len(line.raw) <= MOST_BYTES
 
 
@@ -217,7 +217,7 @@ def _telling(talk: Talk, calls: list[Call]) -> list[Call]:
 def _in_any_order(talk: Talk, lists: list[str], calls: list[Call]) -> None:
     """Let Hypothesis hold many short conversations."""
     server, chosen = talk.server, talk.server.settings
-    is_old = not talk.pulse.meta
+    is_old = not talk.liveness_method.meta
     subscribes = is_old and server.declares("resources", "subscribe")
     uris = members(server.listed("resources/list"), "uri") if subscribes else []
     names = [uri.json for uri in uris if uri.is_a(str)]

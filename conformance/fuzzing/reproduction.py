@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from conformance.client.message_log import CUT, Lines, brief
+from conformance.client.message_log import CUT, MessageLog, head_of
 from conformance.client.reply import Closed, Reply, Silence
 from conformance.client.session import Session
 from conformance.client.transcript import Transcript
@@ -15,7 +15,7 @@ from conformance.fuzzing.oracles import VALIDATED, Case, Problem
 from conformance.fuzzing.reduction import reduced
 from conformance.protocol.jsonrpc import Kind, Line, kind
 from conformance.target.server import Server
-from conformance.verdicts import NotExercised
+from conformance.verdicts import Skipped
 
 LINES_SHOWN = 6
 HOSTILE_DOUBT = 3
@@ -35,7 +35,7 @@ class Failure:
     case: Case
     problem: Problem
     reply: Reply
-    lines: Lines
+    lines: MessageLog
     length: int
     is_brief: bool = False
 
@@ -47,8 +47,8 @@ class Failure:
     def forget(self) -> None:
         """Let go of a long answer; what is wrong with it is known."""
         line = self.reply.line
-        if line is not None and brief(line) is not line:
-            self.reply = replace(self.reply, line=brief(line), message={})
+        if line is not None and head_of(line) is not line:
+            self.reply = replace(self.reply, line=head_of(line), message={})
             self.is_brief = True
 
     @property
@@ -134,16 +134,16 @@ class Prover:
         """
         sent: list[tuple[Failure, Line]] = []
         try:
-            with self.server.trial() as session:
+            with self.server.reproduction_session() as session:
                 for failure in waiting:
                     sent.append((failure, self.target.send(session, failure.case.text)))
-                    ping = session.request(session.pulse, timeout=self._certainty(failure))
+                    ping = session.request(session.liveness_method, timeout=self._certainty(failure))
                     if ping.fault is not None and not session.closed:
                         return [self._proven(failure)], [one for one in waiting if one is not failure]
                 until = time.monotonic() + max(map(self._certainty, waiting))
                 replies = [(one, session.await_reply(line, _left(until))) for one, line in sent]
                 return [self._proven(one) for one, reply in replies if one.is_seen_in(reply)], []
-        except NotExercised:
+        except Skipped:
             return [], []
 
     def _proven(self, failure: Failure) -> Failure:
@@ -158,9 +158,9 @@ class Prover:
         if not failures:
             return []
         try:
-            with self.server.trial() as session:
+            with self.server.reproduction_session() as session:
                 asked = [(one, self.target.ask(session, one.case.text, self.patience)) for one in failures]
-        except NotExercised:
+        except Skipped:
             return []
         return [one for one, reply in asked if one.is_seen_in(reply)]
 
@@ -201,10 +201,10 @@ class Prover:
     def _fails_after(self, asked: Sequence[Line], failure: Failure) -> tuple[bool, list[Line]]:
         """Send lines to a fresh server: whether the last fails in the same way, and the conversation."""
         try:
-            with self.server.trial() as session:
+            with self.server.reproduction_session() as session:
                 reply = self._last_reply(session, asked, self._certainty(failure))
                 return failure.is_seen_in(reply), session.lines
-        except NotExercised:
+        except Skipped:
             return False, []
 
     def _last_reply(self, session: Session, asked: Sequence[Line], certainty: float) -> Reply:

@@ -21,7 +21,7 @@ from conformance.generation import NoExample
 from conformance.protocol.jsonrpc import Line
 from conformance.protocol.text import shorten
 from conformance.target.server import Server
-from conformance.verdicts import Blocked, Finding, NotExercised
+from conformance.verdicts import Blocked, Finding, Skipped
 
 WINDOW = 32
 """How many calls are under way at once."""
@@ -103,7 +103,7 @@ class Soak:
                 yield from self._judged(shot, line, session.await_reply(line, shot.drill.patience))
         except Blocked as error:
             yield Told(self._next, "", error)
-        except NotExercised:
+        except Skipped:
             return  # the server no longer starts, which was told
 
     # Calling
@@ -173,7 +173,7 @@ class Soak:
         return (
             session is not None
             and not session.closed
-            and session.request(session.pulse, timeout=session.patience(PING)).fault is None
+            and session.request(session.liveness_method, timeout=session.scaled_timeout(PING)).fault is None
         )
 
     def _filled(self, until: float) -> Session | None:
@@ -372,7 +372,7 @@ class Soak:
         """Make calls on a fresh server: what came of them, if that is the same failure."""
         waiting: deque[tuple[Shot, Line]] = deque()
         todo = iter(shots)
-        with self._other_server() as server, suppress(NotExercised, Blocked), server.fresh() as session:
+        with self._other_server() as server, suppress(Skipped, Blocked), server.fresh() as session:
             while True:
                 for shot in islice(todo, WINDOW - len(waiting)):
                     waiting.append((shot, shot.drill.target.send(session, shot.case.text)))

@@ -29,7 +29,7 @@ class Offer:
 
 def machine_for(talk: Talk, offer: Offer) -> type[RuleBasedStateMachine]:
     """The machine: its steps put lines into a burst, until `wait` sends them all at once."""
-    asked = st.sampled_from([talk.pulse.method, *offer.lists])
+    asked = st.sampled_from([talk.liveness_method.method, *offer.lists])
     calls = st.sampled_from(range(len(offer.calls)))  # Hypothesis writes down what it may choose from
     uris = st.sampled_from(offer.uris)
 

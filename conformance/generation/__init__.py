@@ -1,7 +1,7 @@
 """Values for a JSON Schema: valid, at its boundaries, invalid, hostile.
 
-One walk over the schema makes each value, whether its choices come from Hypothesis or from a seeded
-generator; jsonschema is the oracle for every value.  Nothing here fetches a remote reference.
+One walk over the schema makes each value; its choices come from Hypothesis or from a seeded generator.
+jsonschema validates every value.  Nothing here fetches a remote reference.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ __all__ = [
     "values",
 ]
 
-TRIES = 3
-"""How many walks Hypothesis makes for one value; more would be cheaper than they are worth."""
+HYPOTHESIS_WALKS = 3
+"""The most walks Hypothesis makes for one value."""
 
-PERSISTENCE = 100
-"""How many walks a seeded generator makes for one value."""
+SEEDED_WALKS = 100
+"""The most walks a seeded generator makes for one value."""
 
 
 def valid(schema: Any, revision: str, examples: Iterable[Any] = ()) -> st.SearchStrategy[dict[str, Any]]:
-    """Arguments that are valid under a tool's input schema.
+    """Return a strategy for arguments that are valid under a tool's input schema.
 
-    They shrink to the fewest members with the plainest contents.  ``examples`` are the user's own arguments,
-    mixed in, and all there is where none can be made.  Raises `ValueError` if one of them is not valid,
-    `Unsatisfiable` if no object is valid, `NoExample` if none was found or the schema is broken.
+    They shrink to the fewest members with the plainest contents.  ``examples``, the user's own arguments, are
+    mixed in; they are the only ones if no others can be made.  Raises `ValueError` if one of them is not
+    valid, `Unsatisfiable` if no object is valid, `NoExample` if none was found or the schema is broken.
     """
     own = list(examples)
     try:
@@ -68,7 +68,7 @@ def valid(schema: Any, revision: str, examples: Iterable[Any] = ()) -> st.Search
 
 
 def values(schema: Any, revision: str) -> st.SearchStrategy[Any]:
-    """Values of any type that are valid under ``schema``; raises as `valid` does."""
+    """Return a strategy for values of any type that are valid under ``schema``; raises as `valid` does."""
     return _strategy(generator_of(schema, revision, objects=False), [])
 
 
@@ -80,28 +80,28 @@ def _strategy(generator: Generator, examples: list[Any]) -> st.SearchStrategy[An
 
 
 def _prove(generator: Generator, examples: list[Any]) -> None:
-    """Raise `ValueError` for an example that is not valid however the schema is read."""
+    """Raise `ValueError` for an example that is invalid in every dialect the schema may be in."""
     for one in examples:
-        if generator.oracle.is_invalid(one):
+        if generator.validator.is_invalid(one):
             raise ValueError(f"the example {one!r} is not valid under the schema")
 
 
 @st.composite
 def _walked(draw: st.DrawFn, generator: Generator) -> Any:
     try:
-        return generator.walk(HypothesisSource(draw), TRIES)
+        return generator.walk(HypothesisSource(draw), HYPOTHESIS_WALKS)
     except (Rejected, NoExample):
         reject()
 
 
 def draw_valid(schema: Any, revision: str, source: Source) -> dict[str, Any]:
-    """Arguments that are valid under a tool's input schema, made from the choices of ``source``.
+    """Make arguments that are valid under a tool's input schema from the choices of ``source``.
 
     The same choices make the same arguments.  Raises `NoExample` (or `Unsatisfiable`) if none are found.
     """
     generator = generator_of(schema, revision, objects=True)
     try:
-        value: dict[str, Any] = generator.walk(source, PERSISTENCE)
+        value: dict[str, Any] = generator.walk(source, SEEDED_WALKS)
     except Rejected as error:
         generator.example()
         raise NoExample(str(error)) from error
@@ -109,10 +109,10 @@ def draw_valid(schema: Any, revision: str, source: Source) -> dict[str, Any]:
 
 
 def example(schema: Any, revision: str) -> dict[str, Any]:
-    """One small object that is valid under ``schema``, the same each time.
+    """Return one small object that is valid under ``schema``, the same each time.
 
-    Prefers the schema's own ``const``, ``enum``, ``examples`` and ``default``; leaves optional members out.
-    Raises `Unsatisfiable` if there is none, `NoExample` if none was found or the schema is broken.
+    It prefers the schema's own ``const``, ``enum``, ``examples`` and ``default``, and omits optional members.
+    Raises `Unsatisfiable` if no object is valid, `NoExample` if none was found or the schema is broken.
     """
     value: dict[str, Any] = generator_of(schema, revision, objects=True).example()
     return value
@@ -121,7 +121,7 @@ def example(schema: Any, revision: str) -> dict[str, Any]:
 def boundary(
     schema: Any, revision: str, examples: Iterable[Any] = ()
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Valid arguments at the edges of a tool's input schema, the same each time: (what, arguments).
+    """Yield valid arguments at the edges of a tool's input schema, the same each time: (what, arguments).
 
     After the user's own ``examples`` and the smallest arguments: each bound, length, listed value, named
     example and default, branch, and optional member present and absent, at least once.  Raises as `valid`
@@ -144,24 +144,24 @@ def boundary(
 
 
 def invalid(schema: Any, revision: str) -> list[Invalid]:
-    """Invalid arguments that together violate each keyword of a tool's input schema, the same each time.
+    """Return invalid arguments that together violate each keyword of a tool's input schema, always the same.
 
     Each violates one keyword at one place, proven by jsonschema in every dialect the schema may be in.  A
-    keyword that nothing can violate is passed over.  Raises `NoExample` if the schema is broken.
+    keyword that nothing can violate is left out.  Raises `NoExample` if the schema is broken.
     """
     return list(_violator(generator_of(schema, revision, objects=True)).entries)
 
 
 def clearly_invalid(schema: Any, revision: str, arguments: dict[str, Any]) -> list[Invalid]:
-    """Valid ``arguments`` made invalid in ways that no leniency repairs, one of each way that there is.
+    """Make valid ``arguments`` invalid in each possible way that no lenient server can repair.
 
-    A required member is left out; an object stands for a scalar.  Raises `NoExample` as `invalid` does.
+    A required member is missing, or an object replaces a scalar.  Raises `NoExample` as `invalid` does.
     """
     return clear(invalid(schema, revision), arguments, generator_of(schema, revision, objects=True))
 
 
 def invalid_since_2020_12(schema: Any, revision: str) -> list[Invalid]:
-    """Arguments that only a ``dependentRequired`` or ``prefixItems`` forbids, one for each of them.
+    """Return arguments that only a ``dependentRequired`` or ``prefixItems`` forbids, one for each keyword.
 
     Raises `NoExample` as `invalid` does.
     """
@@ -169,9 +169,9 @@ def invalid_since_2020_12(schema: Any, revision: str) -> list[Invalid]:
 
 
 def invalid_strategy(schema: Any, revision: str, *, clear: bool = False) -> st.SearchStrategy[Invalid]:
-    """Invalid arguments as `invalid` gives them, and the same faults in other valid arguments.
+    """Return a strategy for the arguments of `invalid`, and for the same violations in other arguments.
 
-    With ``clear``, only objects that no leniency repairs.  Raises `NoExample` if the schema is broken or
+    With ``clear``, only objects that no lenient server can repair.  Raises `NoExample` if the schema is broken or
     forbids nothing.
     """
     violator = _violator(generator_of(schema, revision, objects=True))
@@ -184,7 +184,7 @@ def _violated(draw: st.DrawFn, violator: Violator, entries: list[Invalid]) -> In
 
 
 def draw_invalid(schema: Any, revision: str, source: Source, *, clear: bool = False) -> Invalid:
-    """One of what `invalid_strategy` gives, made from the choices of ``source``; raises `NoExample`."""
+    """Make one value of `invalid_strategy` from the choices of ``source``; raises `NoExample`."""
     violator = _violator(generator_of(schema, revision, objects=True))
     return violator.drawn(source, _some(violator.clear if clear else violator.entries))
 
@@ -201,10 +201,10 @@ def _violator(generator: Generator) -> Violator:
 
 
 def hostile(schema: Any, revision: str) -> Iterator[tuple[str, bytes | None]]:
-    """Arguments that a server must answer and survive: (what, the JSON text of ``arguments``).
+    """Yield arguments that a server must answer and survive: (what, the JSON text of ``arguments``).
 
-    None stands for a call without ``arguments``.  Not every reader takes all of them (lone surrogates, 1e400,
-    duplicate members), but all are JSON by RFC 8259's grammar.  What is nasty stands where the schema allows
-    a value of that type, if it does anywhere.  Raises `NoExample` if the schema is broken.
+    None means a call without ``arguments``.  Not every parser accepts all of them (lone surrogates, 1e400,
+    duplicate members), but all are JSON by RFC 8259's grammar.  The hostile value is placed where the schema
+    allows a value of its type, if there is such a place.  Raises `NoExample` if the schema is broken.
     """
     return Hostility(generator_of(schema, revision, objects=True)).all()

@@ -19,23 +19,23 @@ from conformance.generation.scalars import Texts, matching
 from conformance.generation.shape import Shape
 from conformance.generation.walker import Walk
 
-DEEPEST = 8
-"""How deep in a value an edge is looked for."""
+MAX_DEPTH = 8
+"""The deepest place in a value where edges are searched."""
 
-VISITS = 3
-"""How many times the edges of the same demand are looked for, when it holds in more than one place."""
+MAX_VISITS = 3
+"""How often the edges of the same constraints are searched, if they apply in several places."""
 
-MOST = 5000
-"""How many edges are looked at for one schema."""
+MAX_EDGES = 5000
+"""The most edges examined for one schema."""
 
-ENOUGH = 3_000_000
-"""How many steps of judging may be taken to prove all edges."""
+MAX_STEPS = 3_000_000
+"""The most validation steps to prove all edges."""
 
-LARGEST = 1000
-"""The most items or members, and the most thousands of characters, an edge is made of."""
+MAX_LENGTH = 1000
+"""The most items or members of an edge, and its most characters in thousands."""
 
 Case = tuple[str, Any]
-"""In a few words which edge, and a value that is at it."""
+"""The edge in a few words, and a value at it."""
 
 
 class Edges:
@@ -43,23 +43,24 @@ class Edges:
 
     def __init__(self, generator: Generator) -> None:
         self._generator = generator
+        self._space = generator.space
         self._source = PlainSource()
         self._visits: Counter[Conjunction] = Counter()
 
     def all(self) -> Iterator[Case]:
-        """Every edge once, each proven valid; equal values once."""
+        """Yield every edge once, each proven valid; equal values once."""
         seen = set()
-        self._generator.oracle.refill(ENOUGH)
-        for what, value in islice(self.of(self._generator.root, ()), MOST):
+        self._generator.validator.refill(MAX_STEPS)
+        for what, value in islice(self.of(self._generator.root, ()), MAX_EDGES):
             text = json.dumps(value, sort_keys=True)
-            if text not in seen and self._generator.oracle.is_valid(value):
+            if text not in seen and self._generator.validator.is_valid(value):
                 seen.add(text)
                 yield what, value
 
     def of(self, conjunction: Conjunction, above: tuple[Conjunction, ...]) -> Iterator[Case]:
         """The edges of what one demand allows; ``above`` are the demands of what it is inside of."""
         self._visits[conjunction] += 1
-        if conjunction in above or len(above) > DEEPEST or self._visits[conjunction] > VISITS:
+        if conjunction in above or len(above) > MAX_DEPTH or self._visits[conjunction] > MAX_VISITS:
             with suppress(Rejected):
                 yield "the plainest value", self._plain(conjunction)
             return
@@ -68,7 +69,7 @@ class Edges:
                 yield from self._of_shape(shape, (*above, conjunction))
 
     def _plain(self, conjunction: Conjunction) -> Any:
-        return Walk(self._generator.space, self._source).value(conjunction)
+        return Walk(self._space, self._source).value(conjunction)
 
     def _of_shape(self, shape: Shape, above: tuple[Conjunction, ...]) -> Iterator[Case]:
         if shape.values is not None:
@@ -116,12 +117,12 @@ class Edges:
                 yield from self._at_index(items, index, above)
 
     def _array(self, items: Items, least: int = 0) -> list[Any]:
-        return Walk(self._generator.space, self._source).array(items, least=least)
+        return Walk(self._space, self._source).array(items, least=least)
 
     def _at_index(self, items: Items, index: int, above: tuple[Conjunction, ...]) -> Iterator[Case]:
         with suppress(Rejected):
             base = self._array(items, index + 1)
-            for what, value in self.of(items.at(index), above):
+            for what, value in self.of(self._space.of(items.at(index)), above):
                 yield f"[{index}]: {what}", [*base[:index], value, *base[index + 1 :]]
 
     def _objects(self, members: Members, above: tuple[Conjunction, ...]) -> Iterator[Case]:
@@ -134,8 +135,8 @@ class Edges:
         yield from self._undeclared(members, above)
 
     def _fitting(self, members: Members) -> list[str]:
-        """As many of the optional members as there can be together."""
-        room = min(members.high, LARGEST) - len(members.required)
+        """Return as many of the optional members as can be present together."""
+        room = min(members.high, MAX_LENGTH) - len(members.required)
         names: list[str] = []
         for name in members.optional:
             if len({*names, *members.with_dependents(name)} - {*members.required}) <= room:
@@ -143,32 +144,32 @@ class Edges:
         return names
 
     def _object(self, members: Members, *present: str) -> dict[str, Any]:
-        return Walk(self._generator.space, self._source).object(members, present=present)
+        return Walk(self._space, self._source).object(members, present=present)
 
     def _at_name(self, members: Members, name: str, above: tuple[Conjunction, ...]) -> Iterator[Case]:
         with suppress(Rejected):
             base = self._object(members, name)
             yield f"with {name!r}", base
-            for what, value in self.of(members.at(name), above):
+            for what, value in self.of(self._space.of(members.at(name)), above):
                 yield f"{name}: {what}", {**base, name: value}
 
     def _undeclared(self, members: Members, above: tuple[Conjunction, ...]) -> Iterator[Case]:
         if not members.is_map:
             return
-        walk = Walk(self._generator.space, self._source)
+        walk = Walk(self._space, self._source)
         for name in walk.undeclared_names(members):
             yield from self._at_name(members, name, above)
 
 
 def _lengths(items: Items) -> list[int]:
-    """The lengths at both ends of what is allowed, and one item."""
-    ends = [] if items.high > LARGEST else [int(items.high) - 1, int(items.high)]
+    """Return the lengths at both ends of the allowed range, and 1."""
+    ends = [] if items.high > MAX_LENGTH else [int(items.high) - 1, int(items.high)]
     return [length for length in (1, items.low + 1, *ends) if items.low <= length <= items.high]
 
 
 def _text_lengths(texts: Texts) -> list[int]:
-    """The lengths at both ends of what is allowed, and next to them."""
-    highest = [texts.high - 1, texts.high] if texts.bounded and texts.high <= LARGEST * 1000 else []
+    """Return the lengths at both ends of the allowed range, and next to them."""
+    highest = [texts.high - 1, texts.high] if texts.bounded and texts.high <= MAX_LENGTH * 1000 else []
     lengths = [texts.low, texts.low + 1, *highest]
     return [length for length in lengths if texts.low <= length <= texts.high]
 

@@ -1,4 +1,4 @@
-"""Where the walker's choices come from: Hypothesis, a seeded generator, or always the plainest one."""
+"""Sources of the walker's choices: Hypothesis, a seeded generator, or always the plainest choice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from hypothesis.errors import HypothesisException
 
 from conformance.generation.errors import Rejected
 
-POOL = 48
+POOL_SIZE = 48
+"""How many strings of one strategy the sources without Hypothesis choose from."""
+
 WORDS = (
     "a",
     "x y",
@@ -36,25 +38,25 @@ class Source(Protocol):
     """Choices; the plainest is always the first or the one nearest to zero or to empty."""
 
     def index(self, size: int) -> int:
-        """A number from 0 to ``size - 1``; `size` is at least 1."""
+        """Choose a number from 0 to ``size - 1``; ``size`` is at least 1."""
 
     def boolean(self) -> bool:
-        """False or true."""
+        """Choose false or true."""
 
     def integer(self, low: int, high: int) -> int:
-        """An integer between two bounds, both included."""
+        """Choose an integer between two bounds, both included."""
 
     def number(self, low: float, high: float) -> float:
-        """A finite float between two bounds, both included."""
+        """Choose a finite float between two bounds, both included."""
 
     def text(self, low: int, high: int) -> str:
-        """Any text of ``low`` to ``high`` characters of the basic plane, without NUL and surrogates."""
+        """Choose a text of ``low`` to ``high`` characters of the basic plane, without NUL and surrogates."""
 
     def drawn(self, strategy: st.SearchStrategy[str]) -> str:
-        """A string from a strategy that is always the same object for the same need."""
+        """Draw a string; the strategy must be the same object for the same purpose."""
 
     def familiar(self, size: int) -> int | None:
-        """Which of ``size`` values that the schema itself names to take; None for one made afresh."""
+        """Choose one of ``size`` values that the schema itself names; None for a new value."""
 
 
 class HypothesisSource:
@@ -64,31 +66,31 @@ class HypothesisSource:
         self._draw = draw
 
     def index(self, size: int) -> int:
-        """A number from 0 to ``size - 1``."""
+        """Choose a number from 0 to ``size - 1``."""
         return 0 if size == 1 else int(self._draw(_integers(0, size - 1)))
 
     def boolean(self) -> bool:
-        """False or true."""
+        """Choose false or true."""
         return bool(self._draw(_BOOLEANS))
 
     def integer(self, low: int, high: int) -> int:
-        """An integer between two bounds."""
+        """Choose an integer between two bounds."""
         return int(self._draw(_integers(low, high)))
 
     def number(self, low: float, high: float) -> float:
-        """A float between two bounds."""
+        """Choose a float between two bounds."""
         return float(self._draw(_floats(low, high)))
 
     def text(self, low: int, high: int) -> str:
-        """Any text of ``low`` to ``high`` characters."""
+        """Choose any text of ``low`` to ``high`` characters."""
         return str(self._draw(_texts(low, high)))
 
     def drawn(self, strategy: st.SearchStrategy[str]) -> str:
-        """A string from a strategy."""
+        """Draw a string from a strategy."""
         return str(self._draw(strategy))
 
     def familiar(self, size: int) -> int | None:
-        """One of the named values, now and then."""
+        """Choose one of the named values now and then."""
         chosen = self.index(size + 3)
         return chosen - 3 if chosen >= 3 else None
 
@@ -101,15 +103,15 @@ class RandomSource:
         self._random = generator.random
 
     def index(self, size: int) -> int:
-        """A number from 0 to ``size - 1``."""
+        """Choose a number from 0 to ``size - 1``."""
         return int(self._random() * size)
 
     def boolean(self) -> bool:
-        """False or true."""
+        """Choose false or true."""
         return self._random() < 0.5
 
     def integer(self, low: int, high: int) -> int:
-        """An integer between two bounds: at a bound, small, or anywhere."""
+        """Choose an integer between two bounds: at a bound, small, or anywhere."""
         way = self._random()
         if way < 0.1:
             return low if way < 0.05 else high
@@ -119,7 +121,7 @@ class RandomSource:
         return self._generator.randint(low, high)
 
     def number(self, low: float, high: float) -> float:
-        """A float between two bounds: at a bound, small, or anywhere."""
+        """Choose a float between two bounds: at a bound, small, or anywhere."""
         way = self._random()
         if way < 0.1:
             return low if way < 0.05 else high
@@ -129,7 +131,7 @@ class RandomSource:
         return low / 2 + (high / 2 - low / 2) * self._random() + low / 2
 
     def text(self, low: int, high: int) -> str:
-        """Any text: letters, sentences of awkward words, or any characters."""
+        """Choose a text: letters, sentences of awkward words, or any characters."""
         way = self._random()
         length = min(high, low + int(self._generator.expovariate(0.15)))
         if way < 0.3:
@@ -144,48 +146,48 @@ class RandomSource:
         return chr(code if not 0xD800 <= code <= 0xDFFF else code - 0x1000)
 
     def drawn(self, strategy: st.SearchStrategy[str]) -> str:
-        """A string from those that a strategy gave once."""
+        """Choose one of the strategy's pooled strings."""
         return self._generator.choice(_some(strategy))
 
     def familiar(self, size: int) -> int | None:
-        """One of the named values, now and then."""
+        """Choose one of the named values now and then."""
         return self.index(size) if self._random() < 0.3 else None
 
 
 def seeded(seed: int) -> RandomSource:
-    """The source of a seed."""
+    """Return the source of a seed."""
     return RandomSource(random.Random(seed))  # noqa: S311
 
 
 class PlainSource:
-    """Always the plainest choice: the same value each time, ordinary rather than empty."""
+    """The plainest choice each time: always the same value, ordinary rather than empty."""
 
     def index(self, size: int) -> int:  # noqa: ARG002
-        """The first."""
+        """Choose the first."""
         return 0
 
     def boolean(self) -> bool:
-        """False."""
+        """Choose false."""
         return False
 
     def integer(self, low: int, high: int) -> int:
-        """One, or what is nearest to it."""
+        """Choose 1, or the allowed number nearest to it."""
         return min(max(1, low), high)
 
     def number(self, low: float, high: float) -> float:
-        """One, or what is nearest to it."""
+        """Choose 1, or the allowed number nearest to it."""
         return min(max(1.0, low), high)
 
     def text(self, low: int, high: int) -> str:
-        """The word "example", made to fit."""
+        """Choose the word "example", cut or padded to fit."""
         return "example".ljust(low, "x")[:high]
 
     def drawn(self, strategy: st.SearchStrategy[str]) -> str:
-        """The shortest that a strategy gives."""
+        """Choose the shortest of the strategy's pooled strings."""
         return min(_some(strategy), key=lambda text: (not text, len(text), text))
 
     def familiar(self, size: int) -> int | None:  # noqa: ARG002
-        """The first of the named values."""
+        """Choose the first of the named values."""
         return 0
 
 
@@ -210,11 +212,11 @@ def _texts(low: int, high: int) -> st.SearchStrategy[str]:
 
 @lru_cache(maxsize=2048)
 def pool(strategy: st.SearchStrategy[str]) -> tuple[str, ...]:
-    """Some strings of a strategy, the same each time; none if Hypothesis finds none."""
+    """Return some strings of a strategy, the same each time; none if Hypothesis finds none."""
     found: list[str] = []
 
     @settings(
-        max_examples=POOL,
+        max_examples=POOL_SIZE,
         derandomize=True,
         database=None,
         deadline=None,

@@ -1,4 +1,4 @@
-"""Demands with their references followed, and the ways of making the choices they leave."""
+"""Constraints with their references followed, and the ways to make the choices they leave open."""
 
 from __future__ import annotations
 
@@ -6,69 +6,70 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 
-from conformance.generation.constraints import Branches, Choice, Demand
-from conformance.generation.recursion_depth import ENDLESS, Heights
-from conformance.generation.references import Document, LocalOracle
+from conformance.generation.constraints import Branches, Choice, Constraints
+from conformance.generation.recursion_depth import ENDLESS, LeastDepths
+from conformance.generation.references import Document, PartValidator
 from conformance.generation.shape import Shape
-from conformance.generation.validator import Oracle
+from conformance.generation.validator import SchemaValidator
 
-EFFORT = 3000
-"""How many combinations of branches are looked at before the search for a contradiction is given up."""
+MAX_COMBINATIONS = 3000
+"""The most combinations of branches examined before the search for a contradiction is given up."""
 
-NOTHING = Demand()
+NO_CONSTRAINTS = Constraints()
 
 Pick = tuple[Choice, int]
 """A choice and the alternative taken."""
 
-PATIENCE = 6
-"""After how many ways of choosing without a new branch no more are tried."""
+MAX_IDLE_ROUNDS = 6
+"""The most ways of choosing without a new branch, one after the other, before no more are tried."""
 
 
 class Conjunction:
-    """What is demanded of one value, and the choices still open.
+    """The constraints of one value, and the choices still open.
 
-    The same demand and choices are the same object.
+    The same constraints and choices are the same object.
     """
 
-    def __init__(self, space: Space, demand: Demand, open: tuple[Choice, ...]) -> None:
+    def __init__(self, space: Space, constraints: Constraints, open: tuple[Choice, ...]) -> None:
         self._space = space
-        self.demand = demand
+        self.constraints = constraints
         self.open = open
-        self.height = max((space.heights.of(part) for part in demand.holds), default=0)
+        self.least_depth = max((space.least_depths.of(part) for part in constraints.holds), default=0)
 
     @cached_property
     def ways(self) -> list[tuple[int, Conjunction]]:
-        """The alternatives of the first open choice that are not impossible, and where each leads.
+        """The possible alternatives of the first open choice, each with its index.
 
-        One that leaves only null comes last: it is valid, but says the least.
+        One that leaves only null comes last: it is valid, but tests the least.
         """
-        first, rest = self.open[0], self.open[1:]
-        found = (self._space.joined(self.demand, one, rest) for one in first.alternatives)
-        possible = [(index, one) for index, one in enumerate(found) if one.contradiction is None]
+        possible = [(index, one) for index, one in self._alternatives() if one.contradiction is None]
         return sorted(possible, key=lambda way: way[1].shape.is_null)
 
     @property
     def is_stuck(self) -> bool:
         """Whether every alternative of the first open choice is impossible."""
+        return all(one.contradiction is not None for _, one in self._alternatives())
+
+    def _alternatives(self) -> Iterator[tuple[int, Conjunction]]:
         first, rest = self.open[0], self.open[1:]
-        found = (self._space.joined(self.demand, one, rest) for one in first.alternatives)
-        return all(one.contradiction is not None for one in found)
+        for index, one in enumerate(first.alternatives):
+            yield index, self._space.joined(self.constraints, one, rest)
 
     @cached_property
     def contradiction(self) -> str | None:
-        """Why no value can meet the demand, if that is certain."""
-        return self._space.contradiction_of(self)
+        """Why no value can meet the constraints, if that is certain."""
+        return self._space.judge(self)
 
     @cached_property
     def shape(self) -> Shape:
-        """What the demand says of each type of value."""
-        return Shape(self._space, self.demand, settled=not self.open)
+        """The rules for each type of value."""
+        return Shape(self._space, self.constraints, settled=not self.open)
 
     def covering(self) -> Iterator[Shape]:
-        """Ways of making the open choices that, together, take each possible alternative at least once."""
+        """Yield the shapes of choices that, together, take each possible alternative at least once."""
         taken: Counter[Pick] = Counter()
         idle = 0
-        while idle < PATIENCE:
+        while idle < MAX_IDLE_ROUNDS:
             picks, end = self._rarest(taken)
             if end is None:
                 return
@@ -81,10 +82,9 @@ class Conjunction:
                 return
             taken.update(picks)
 
-    def _rarest(
-        self, taken: Counter[tuple[Choice, int]]
-    ) -> tuple[list[tuple[Choice, int]], Conjunction | None]:
-        picks: list[tuple[Choice, int]] = []
+    def _rarest(self, taken: Counter[Pick]) -> tuple[list[Pick], Conjunction | None]:
+        """Take the alternatives taken least so far: the picks, and where they lead; None if impossible."""
+        picks: list[Pick] = []
         here = self
         while here.open:
             choice = here.open[0]
@@ -98,52 +98,56 @@ class Conjunction:
 class Space:
     """The conjunctions of one document, each made once."""
 
-    def __init__(self, document: Document, oracle: Oracle) -> None:
+    def __init__(self, document: Document, validator: SchemaValidator) -> None:
         self.document = document
-        self.local = LocalOracle(document, oracle)
+        self.validator = PartValidator(document, validator)
         self.branches = Branches(document)
-        self.heights = Heights(document)
+        self.least_depths = LeastDepths(document)
         self.text = document.alone({"type": "string"})
-        self._known: dict[tuple[Demand, Demand, tuple[Choice, ...]], Conjunction] = {}
+        self._known: dict[tuple[Constraints, Constraints, tuple[Choice, ...]], Conjunction] = {}
         self._judging: set[Conjunction] = set()
-        self._effort = EFFORT
+        self._combinations_left = MAX_COMBINATIONS
 
-    def of(self, demand: Demand) -> Conjunction:
-        """The conjunction of a demand."""
-        return self.joined(NOTHING, demand, ())
+    def of(self, constraints: Constraints) -> Conjunction:
+        """Return the conjunction of the constraints."""
+        return self.joined(NO_CONSTRAINTS, constraints, ())
 
-    def joined(self, base: Demand, more: Demand, open: tuple[Choice, ...]) -> Conjunction:
-        """The conjunction of ``base``, which was followed before, with ``more`` and with open choices."""
+    def contradiction_of(self, constraints: Constraints) -> str | None:
+        """Return why no value can meet the constraints, if that is certain."""
+        return self.of(constraints).contradiction
+
+    def joined(self, base: Constraints, more: Constraints, open: tuple[Choice, ...]) -> Conjunction:
+        """Return the conjunction of ``base``, already followed, with ``more`` and with open choices."""
         key = (base, more, open)
         if key not in self._known:
-            demand, choices = self._followed(base, more, open)
-            full = (demand, NOTHING, choices)
+            constraints, choices = self._followed(base, more, open)
+            full = (constraints, NO_CONSTRAINTS, choices)
             if full not in self._known:
-                self._known[full] = Conjunction(self, demand, choices)
+                self._known[full] = Conjunction(self, constraints, choices)
             self._known[key] = self._known[full]
         return self._known[key]
 
     def _followed(
-        self, base: Demand, more: Demand, open: tuple[Choice, ...]
-    ) -> tuple[Demand, tuple[Choice, ...]]:
-        """Everything demanded once references and ``allOf`` are followed, and all choices that leaves."""
-        demand = base & more
+        self, base: Constraints, more: Constraints, open: tuple[Choice, ...]
+    ) -> tuple[Constraints, tuple[Choice, ...]]:
+        """Follow references and ``allOf``: all constraints, and all choices they leave."""
+        constraints = base & more
         done = len(base.holds)
         choices = list(open)
-        while done < len(demand.holds):
-            terms = self.branches.of(demand.holds[done])
-            demand &= terms.demand
+        while done < len(constraints.holds):
+            terms = self.branches.of(constraints.holds[done])
+            constraints &= terms.constraints
             choices += terms.choices
             done += 1
-        return demand, tuple(choices)
+        return constraints, tuple(choices)
 
-    def contradiction_of(self, conjunction: Conjunction) -> str | None:
-        """Why no value can meet the demand of ``conjunction``, if that is certain."""
-        if conjunction in self._judging or self._effort <= 0:
+    def judge(self, conjunction: Conjunction) -> str | None:
+        """Return why no value can meet ``conjunction``, if that is certain."""
+        if conjunction in self._judging or self._combinations_left <= 0:
             return None
-        if conjunction.height >= ENDLESS:
+        if conjunction.least_depth >= ENDLESS:
             return "its recursion never ends, or a part of it is false"
-        self._effort -= 1
+        self._combinations_left -= 1
         self._judging.add(conjunction)
         try:
             return self._contradiction(conjunction)

@@ -1,4 +1,4 @@
-"""What can stop a value from being made."""
+"""Reasons why no value is made."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ class NoExample(Exception):  # noqa: N818
 
 
 class Unsatisfiable(NoExample):
-    """No value is valid under a schema; the text says which of its demands contradict each other."""
+    """No value is valid under a schema; the text says which of its constraints contradict each other."""
 
 
 class Rejected(Exception):  # noqa: N818

@@ -1,4 +1,4 @@
-"""Everything that is made once for a schema: its oracle, its document, the demand of its root."""
+"""The generator of one schema: its validator, its document, the constraints of its root."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from typing import Any
 
 from conformance.generation.choices import PlainSource, Source, seeded
 from conformance.generation.conjunction import Conjunction, Space
-from conformance.generation.constraints import Demand
+from conformance.generation.constraints import Constraints
 from conformance.generation.errors import NoExample, Rejected, Unsatisfiable
 from conformance.generation.references import Document
 from conformance.generation.regex_strings import in_python
-from conformance.generation.validator import Oracle
+from conformance.generation.validator import SchemaValidator
 from conformance.generation.walker import Walk
 from conformance.json_schema.validation import LONGEST_SCHEMA, STEPS, TOO_COSTLY, without_dialect
 
-SEEDS = 200
-"""How many walks with other choices are tried when the plainest one does not lead to a valid value."""
+EXAMPLE_WALKS = 200
+"""The most walks with other choices, tried if the plainest choices lead to no valid value."""
 
 
 class Generator:
-    """Makes values of one schema.  Raises `NoExample` if the schema is broken or not to be understood."""
+    """Values of one schema.  Raises `NoExample` if the schema is broken or unsupported."""
 
     def __init__(self, schema: Any, revision: str, *, objects: bool) -> None:
         schema = in_python(schema)
-        self.oracle = Oracle(schema, revision)
-        self.document = Document(without_dialect(schema, self.oracle.dialect), self.oracle.dialect)
-        self.space = Space(self.document, self.oracle)
+        self.validator = SchemaValidator(schema, revision)
+        self.document = Document(without_dialect(schema, self.validator.dialect), self.validator.dialect)
+        self.space = Space(self.document, self.validator)
         besides = (self.document.alone({"type": "object"}),) if objects else ()
-        self.root: Conjunction = self.space.of(Demand((self.document.root, *besides)))
+        self.root: Conjunction = self.space.of(Constraints((self.document.root, *besides)))
 
     def walk(self, source: Source, attempts: int) -> Any:
-        """A valid value; raises `Rejected` if ``attempts`` walks made none."""
-        self.oracle.refill(2 * STEPS + attempts * STEPS // 10)
+        """Make a valid value; raises `Rejected` if ``attempts`` walks made none."""
+        self.validator.refill(2 * STEPS + attempts * STEPS // 10)
         failure = Rejected("no value was found that is valid under its whole schema")
         for _ in range(attempts):
             try:
@@ -42,12 +42,12 @@ class Generator:
             except Rejected as error:
                 failure = error
             else:
-                if self.oracle.is_valid(value):
+                if self.validator.is_valid(value):
                     return value
         raise failure
 
     def example(self) -> Any:
-        """A small value, the same each time; raises `Unsatisfiable` or `NoExample`."""
+        """Return a small value, the same each time; raises `Unsatisfiable` or `NoExample`."""
         if self.root.contradiction is not None:
             raise Unsatisfiable(self.root.contradiction)
         try:
@@ -55,13 +55,13 @@ class Generator:
         except Rejected:
             pass
         try:
-            return self.walk(seeded(0), SEEDS)
+            return self.walk(seeded(0), EXAMPLE_WALKS)
         except Rejected as error:
             raise NoExample(str(error)) from error
 
 
 def generator_of(schema: Any, revision: str, *, objects: bool) -> Generator:
-    """The generator of a schema, made once for equal schemas; raises `NoExample`."""
+    """Return the generator of a schema, made once for equal schemas; raises `NoExample`."""
     try:
         text = json.dumps(_without_infinite_default(schema), allow_nan=False)
         if len(text) > LONGEST_SCHEMA:
@@ -70,11 +70,11 @@ def generator_of(schema: Any, revision: str, *, objects: bool) -> Generator:
     except RecursionError as error:
         raise NoExample(f"the schema is {TOO_COSTLY}: it is nested too deeply") from error
     except (ArithmeticError, ValueError) as error:
-        raise NoExample(f"its numbers are none to reckon with: {error}") from error
+        raise NoExample(f"its numbers are out of range: {error}") from error
 
 
 def _without_infinite_default(schema: Any) -> Any:
-    """A schema without each ``default`` that is a number no JSON can hold, as 1e400 is when it is read."""
+    """Remove each ``default`` that JSON can't hold: 1e400, for example, is read as infinity."""
     if isinstance(schema, list):
         return [_without_infinite_default(one) for one in schema]
     if not isinstance(schema, dict):

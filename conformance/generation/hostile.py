@@ -11,11 +11,11 @@ from conformance.generation.errors import NoExample
 from conformance.generation.generator import Generator
 
 ABSENT = None
-"""What stands for a call without ``arguments``."""
+"""A call without ``arguments``."""
 
 MEBIBYTE = 2**20
 DEPTHS = (64, 500, 5000)
-FLOOD = 10_000
+FLOOD_SIZE = 10_000
 
 TEXTS = {
     "a text of 1 MiB": b'"' + b"x" * MEBIBYTE + b'"',
@@ -53,21 +53,21 @@ ARGUMENTS = {
     "arguments a number": b"0",
     "arguments true": b"true",
 }
-"""What stands where the object of arguments should."""
+"""Values in place of the object of arguments."""
 
 
 WRONG_TYPES = {"null": b"null", "a number": b"0", "true": b"true", "an array": b"[]", "an object": b"{}"}
 
 
 def texts() -> Iterator[tuple[str, bytes]]:
-    """What to send where a text is due: (what, its JSON text)."""
+    """Yield values to send in place of a text: (what, its JSON text)."""
     yield from TEXTS.items()
     yield from WRONG_TYPES.items()
     yield "arrays 5000 deep", b"[" * 5000 + b"]" * 5000
 
 
 def nested(depth: int) -> dict[str, bytes]:
-    """Arrays and objects inside each other."""
+    """Return arrays and objects nested to a depth."""
     return {
         f"arrays {depth} deep": b"[" * depth + b"]" * depth,
         f"objects {depth} deep": b'{"a":' * depth + b"0" + b"}" * depth,
@@ -75,7 +75,7 @@ def nested(depth: int) -> dict[str, bytes]:
 
 
 class Hostility:
-    """The hostile arguments made for one schema."""
+    """Hostile arguments for one schema."""
 
     def __init__(self, generator: Generator) -> None:
         self._generator = generator
@@ -89,7 +89,7 @@ class Hostility:
         return value if isinstance(value, dict) else {}
 
     def all(self) -> Iterator[tuple[str, bytes | None]]:
-        """What is hostile, and the bytes of the arguments; None for none at all."""
+        """Yield the name of each hostile value and the arguments' bytes; None for no arguments."""
         places = self._places()
         yield from ARGUMENTS.items()
         for what, raw in TEXTS.items():
@@ -99,16 +99,17 @@ class Hostility:
         for depth in DEPTHS:
             for (what, raw), kind in zip(nested(depth).items(), ("array", "object"), strict=True):
                 yield self._at(places.get(kind), what, raw)
-        yield self._at(places.get("array"), f"{FLOOD} items", b"[" + b"0," * (FLOOD - 1) + b"0]")
+        yield self._at(places.get("array"), f"{FLOOD_SIZE} items", b"[" + b"0," * (FLOOD_SIZE - 1) + b"0]")
         yield from self._members()
 
     def _places(self) -> dict[str, str]:
-        """For each type the name of a member that may be of it."""
+        """Return for each type the name of a member that may have it."""
         found: dict[str, str] = {}
+        space = self._generator.space
         for shape in self._generator.root.covering():
             members = shape.members
             for name in (*members.required, *members.optional):
-                for kind in self._types(members.at(name)):
+                for kind in self._types(space.of(members.at(name))):
                     found.setdefault("number" if kind == "integer" else kind, name)
         return found
 
@@ -119,13 +120,13 @@ class Hostility:
                 yield from shape.types
 
     def _at(self, name: str | None, what: str, raw: bytes) -> tuple[str, bytes]:
-        """The arguments with ``raw`` as the member ``name``, or as one that the schema does not declare."""
+        """Return the arguments with ``raw`` as the member ``name``, or as an undeclared one."""
         place = f"member {name!r}" if name is not None else "an undeclared member"
         return f"{what} as {place}", _with_member(self._base, name or "hostile", raw)
 
     def _members(self) -> Iterator[tuple[str, bytes]]:
-        flood = b",".join(b'"m%d":0' % index for index in range(FLOOD))
-        yield f"{FLOOD} members", _joined(_inside(self._base), flood)
+        flood = b",".join(b'"m%d":0' % index for index in range(FLOOD_SIZE))
+        yield f"{FLOOD_SIZE} members", _joined(_inside(self._base), flood)
         for name, content in [*self._base.items(), ("twice", 0)][:1]:
             raw = json.dumps(name).encode() + b":"
             yield "a duplicate member", _joined(_inside(self._base), raw + _raw(content), raw + b"null")

@@ -1,4 +1,4 @@
-"""A few invalid arguments, for checks that can spare only a call or two."""
+"""Invalid values of a schema, each with the one keyword that it violates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from jsonschema.exceptions import ValidationError
 
 from conformance.generation import violations
-from conformance.generation.boundary import DEEPEST
+from conformance.generation.boundary import MAX_DEPTH
 from conformance.generation.choices import PlainSource, Source, seeded
 from conformance.generation.conjunction import Conjunction
 from conformance.generation.errors import NoExample, Rejected
@@ -23,32 +23,32 @@ from conformance.generation.generator import Generator
 from conformance.generation.items import Items
 from conformance.generation.members import Members
 from conformance.generation.shape import Shape
-from conformance.generation.violations import Violation
+from conformance.generation.violations import KeywordViolation
 from conformance.generation.walker import Walk
 from conformance.json_schema.validation import Unjudgeable, instance_errors
 
-VISITS = 12
-"""How many times the same demand is violated, when it holds in more than one place."""
+MAX_VISITS = 12
+"""How often the same constraints are violated, if they apply in several places."""
 
-MOST = 10_000
-"""How many candidates are looked at for one schema."""
+MAX_CANDIDATES = 10_000
+"""The most candidates examined for one schema."""
 
-ENOUGH = 3_000_000
-"""How many steps of judging may be taken to prove all candidates."""
+MAX_STEPS = 3_000_000
+"""The most validation steps to prove all candidates."""
 
-EACH = 2
-"""How many values are kept for the same keyword at the same place in the same way."""
+MAX_ALIKE = 2
+"""How many values are kept for the same keyword, place and kind."""
 
 
 @dataclass(frozen=True)
 class Invalid:
-    """Invalid arguments and what is wrong with them.
+    """Invalid arguments, and the keyword they violate.
 
     ``pointer`` is the JSON pointer to the place in ``arguments``, ``keyword`` the one violated there and
     ``location`` the JSON pointer to it in the schema, references followed.  ``kind`` is one of ``missing``,
     ``type``, ``enum``, ``bound``, ``length``, ``pattern``, ``additional``, ``name``, ``members``, ``items``,
-    ``unique`` and ``combination``, or ``arguments`` if they are no object at all; ``detail`` is the member's
-    name where it is about one.  ``coercible`` is true if a lenient server may well repair the value ("5" for
+    ``unique`` and ``combination``, or ``arguments`` if they are not an object; ``detail`` is the member's
+    name where it is about one.  ``coercible`` is true if a lenient server may repair the value ("5" for
     5, a missing member with a default).
     """
 
@@ -70,7 +70,7 @@ class Candidate:
 
     value: Any
     place: Place
-    violation: Violation
+    violation: KeywordViolation
 
 
 class Violator:
@@ -82,28 +82,28 @@ class Violator:
 
     @cached_property
     def entries(self) -> list[Invalid]:
-        """What `all` gives."""
+        """The values of `all`."""
         return list(self.all())
 
     def all(self) -> Iterator[Invalid]:
-        """Values that together violate each keyword location once at least, each proven invalid."""
+        """Yield values that together violate each keyword location at least once, each proven invalid."""
         self._visits.clear()
-        self._generator.oracle.refill(ENOUGH)
+        self._generator.validator.refill(MAX_STEPS)
         kept: Counter[tuple[object, ...]] = Counter()
-        for candidate in islice(self._of(self._generator.root, ()), MOST):
+        for candidate in islice(self._of(self._generator.root, ()), MAX_CANDIDATES):
             key = (*candidate.violation.key, candidate.place)
-            if kept[key] < EACH:
+            if kept[key] < MAX_ALIKE:
                 proven = self.prove(candidate)
                 if proven is not None:
                     kept[key] += 1
                     yield proven
 
     def prove(self, candidate: Candidate) -> Invalid | None:
-        """The candidate, if it is invalid for its reason at its place and nowhere else."""
-        oracle = self._generator.oracle
-        if not oracle.is_invalid(candidate.value):
+        """Return the candidate if it is invalid for its reason, at its place and nowhere else."""
+        validator = self._generator.validator
+        if not validator.is_invalid(candidate.value):
             return None
-        errors = oracle.errors(candidate.value)
+        errors = validator.errors(candidate.value)
         if any(tuple(error.absolute_path) != candidate.place[: len(error.absolute_path)] for error in errors):
             return None
         violation = candidate.violation
@@ -122,13 +122,13 @@ class Violator:
 
     def _of(self, conjunction: Conjunction, above: tuple[Conjunction, ...]) -> Iterator[Candidate]:
         self._visits[conjunction] += 1
-        if conjunction in above or len(above) > DEEPEST or self._visits[conjunction] > VISITS:
+        if conjunction in above or len(above) > MAX_DEPTH or self._visits[conjunction] > MAX_VISITS:
             return
         for shape in conjunction.covering():
             yield from self._of_shape(shape, (*above, conjunction))
 
     def _of_shape(self, shape: Shape, above: tuple[Conjunction, ...]) -> Iterator[Candidate]:
-        for violation in violations.of(shape):
+        for violation in violations.of(self._generator.space, shape):
             yield Candidate(violation.value, (), violation)
         if "object" in shape.types and shape.values is None:
             yield from self._in_members(shape.members, above)
@@ -141,20 +141,20 @@ class Violator:
         for name in (*members.required, *members.optional, *undeclared):
             with suppress(Rejected):
                 base = Walk(space, PlainSource()).object(members, present=[name])
-                for inside in self._of(members.at(name), above):
+                for inside in self._of(space.of(members.at(name)), above):
                     yield Candidate({**base, name: inside.value}, (name, *inside.place), inside.violation)
 
     def _in_items(self, items: Items, above: tuple[Conjunction, ...]) -> Iterator[Candidate]:
         for index in range(items.prefix + 1):
             with suppress(Rejected):
                 base = self._array_with(items, index)
-                for inside in self._of(items.at(index), above):
+                for inside in self._of(self._generator.space.of(items.at(index)), above):
                     value = [*base[:index], inside.value, *base[index + 1 :]]
                     yield Candidate(value, (index, *inside.place), inside.violation)
 
     def _array_with(self, items: Items, index: int) -> list[Any]:
         if index >= items.high:
-            raise Rejected(f"there can be no item {index}")
+            raise Rejected(f"item {index} is impossible")
         try:
             return Walk(self._generator.space, PlainSource()).array(items, least=index + 1)
         except Rejected:
@@ -162,11 +162,11 @@ class Violator:
 
     @cached_property
     def clear(self) -> list[Invalid]:
-        """The entries that are objects and that no leniency repairs."""
+        """The entries that are objects and that no lenient server can repair."""
         return [one for one in self.entries if not one.coercible and isinstance(one.arguments, dict)]
 
     def drawn(self, source: Source, entries: list[Invalid]) -> Invalid:
-        """One of ``entries``, mostly in another valid value and with other contents of the same fault."""
+        """Choose one of ``entries``, mostly varied and placed in another valid value."""
         entry = entries[source.index(len(entries))]
         if not source.boolean():
             return entry
@@ -177,24 +177,24 @@ class Violator:
         return entry
 
     def _varied(self, source: Source, entry: Invalid) -> Invalid:
-        """``entry`` with a value that should be wrong in the same way."""
+        """Return ``entry`` with another value that should violate the same keyword."""
         place = _place_in(entry.arguments, entry.pointer)
         other = _other(source, _at(entry.arguments, place), entry)
         return replace(entry, arguments=_put(entry.arguments, place, other))
 
     def grafted(self, entry: Invalid, value: Any) -> Invalid | None:
-        """The violation of ``entry`` in another valid value; None if it does not stay the same there."""
+        """Move the violation of ``entry`` to another valid value; None if it isn't the same there."""
         place = _place_in(entry.arguments, entry.pointer)
         try:
             changed = _changed(value, place, entry)
         except (KeyError, IndexError, TypeError):
             return None
-        violation = Violation(None, None, entry.keyword, entry.kind, entry.detail, entry.coercible)
+        violation = KeywordViolation(None, None, entry.keyword, entry.kind, entry.detail, entry.coercible)
         return self.prove(Candidate(changed, place, violation))
 
 
 def _changed(value: Any, place: Place, entry: Invalid) -> Any:
-    """``value`` with what is wrong in ``entry`` at ``place``; raises where there is no such place."""
+    """Return ``value`` with the violation of ``entry`` at ``place``; raises if it has no such place."""
     if place:
         inner = _changed(value[place[0]], place[1:], replace(entry, arguments=entry.arguments[place[0]]))
         return _put(value, place[:1], inner)
@@ -212,7 +212,7 @@ def _at(value: Any, place: Place) -> Any:
 
 
 def _put(value: Any, place: Place, content: Any) -> Any:
-    """``value`` with other content at a place that it has."""
+    """Return ``value`` with other content at a place that it has."""
     if not place:
         return content
     changed = value.copy()
@@ -221,7 +221,7 @@ def _put(value: Any, place: Place, content: Any) -> Any:
 
 
 def _other(source: Source, value: Any, entry: Invalid) -> Any:
-    """A value that is likely to be wrong as ``value`` is."""
+    """Return a value that is likely to violate the same keyword as ``value``."""
     if entry.kind == "type" and not entry.coercible:
         return violations.CERTAIN[source.index(len(violations.CERTAIN))]
     if entry.kind == "bound":
@@ -244,7 +244,7 @@ def _with_context(errors: list[ValidationError]) -> Iterator[ValidationError]:
 
 
 def pointer_to(place: Place) -> str:
-    """A place as a JSON pointer."""
+    """Return a place as a JSON pointer."""
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in place)
 
 
@@ -258,57 +258,57 @@ def _place_in(value: Any, pointer: str) -> Place:
     return tuple(place)
 
 
-NEW = re.compile(r".*?/(dependentRequired|prefixItems)(?=/|$)")
-"""A place in a schema, as far as the first keyword that draft 7 lacks."""
+NEW_KEYWORD = re.compile(r".*?/(dependentRequired|prefixItems)(?=/|$)")
+"""A place in a schema, up to the first keyword that draft 7 lacks."""
 
 
 def clear(entries: Iterable[Invalid], arguments: dict[str, Any], generator: Generator) -> list[Invalid]:
-    """Valid ``arguments`` with a required member left out, and with an object for a scalar.
+    """Return valid ``arguments`` without a required member, and with an object in place of a scalar.
 
-    ``entries`` are what there is to choose from.  Each is proven invalid; there may be none.
+    ``entries`` are the violations to choose from.  Each result is proven invalid; there may be none.
     """
     found: dict[str, Invalid] = {}
     for one in entries:
         if one.kind not in found and not one.coercible:
             changed = _change_of(arguments, one, generator)
-            if changed is not None and generator.oracle.is_invalid(changed):
+            if changed is not None and generator.validator.is_invalid(changed):
                 found[one.kind] = replace(one, arguments=changed)
     return list(found.values())
 
 
 def _change_of(arguments: dict[str, Any], one: Invalid, generator: Generator) -> dict[str, Any] | None:
-    """``arguments`` with what is wrong in ``one``; None if it is not one of the two kinds."""
+    """Return ``arguments`` with the violation of ``one``; None if it is of neither kind."""
     if one.keyword == "required" and not one.pointer:
         return {name: content for name, content in arguments.items() if name != one.detail}
     if one.kind != "type" or one.pointer.count("/") != 1:
         return None
     name = one.pointer[1:].replace("~1", "/").replace("~0", "~")
     content = one.arguments[name]
-    types = generator.root.shape.members.at(name).shape.allowed
+    types = generator.space.of(generator.root.shape.members.at(name)).shape.allowed
     is_clear = isinstance(content, dict) and not {"array", "object"} & {*types}
     return {**arguments, name: content} if is_clear else None
 
 
 def since_2020_12(entries: Iterable[Invalid], schema: Any, revision: str) -> list[Invalid]:
-    """For each ``dependentRequired`` and ``prefixItems`` the first of ``entries`` that it alone forbids."""
+    """Return for each ``dependentRequired`` and ``prefixItems`` the first entry that it alone forbids."""
     found: dict[str, Invalid] = {}
-    old = _without_what_is_new(schema)
+    old = _without_new_keywords(schema)
     for one in entries:
-        place = NEW.match(one.location)
+        place = NEW_KEYWORD.match(one.location)
         if place and place[0] not in found and not one.coercible and _is_valid(one.arguments, old, revision):
             found[place[0]] = one
     return list(found.values())
 
 
-def _without_what_is_new(schema: Any) -> Any:
-    """A schema without the two keywords; ``items`` goes with ``prefixItems``, which it means the rest of."""
+def _without_new_keywords(schema: Any) -> Any:
+    """Remove the two keywords; ``items`` too if it applies to the items after ``prefixItems``."""
     if isinstance(schema, list):
-        return [_without_what_is_new(one) for one in schema]
+        return [_without_new_keywords(one) for one in schema]
     if not isinstance(schema, dict):
         return schema
     new = {"prefixItems", "items"} if isinstance(schema.get("prefixItems"), list) else set()
     new |= {"dependentRequired"} if _are_dependents(schema.get("dependentRequired")) else set()
-    return {name: _without_what_is_new(content) for name, content in schema.items() if name not in new}
+    return {name: _without_new_keywords(content) for name, content in schema.items() if name not in new}
 
 
 def _are_dependents(content: Any) -> bool:

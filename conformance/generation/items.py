@@ -1,65 +1,61 @@
-"""What a demand says of arrays."""
+"""The rules for the items of an array."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from conformance.generation.constraints import Demand
+from conformance.generation.applied import AppliedParts
+from conformance.generation.constraints import Constraints
 from conformance.generation.references import Part
 
-if TYPE_CHECKING:
-    from conformance.generation.conjunction import Conjunction
-    from conformance.generation.shape import Shape
-
-
-MOST_CONTAINED = 200
-"""How many items of an array are made for a ``contains`` at most."""
+MAX_CONTAINED = 200
+"""The most items of an array that are made for a ``contains``."""
 
 
 class Items:
-    """What holds for the items of an array."""
+    """The rules for the items of an array."""
 
-    def __init__(self, shape: Shape) -> None:
-        self._shape = shape
-        said = shape.said
-        self.low = max((math.ceil(one["minItems"]) for one in said if "minItems" in one), default=0)
-        limits = [math.floor(one["maxItems"]) for one in said if "maxItems" in one]
+    def __init__(self, applied: AppliedParts) -> None:
+        self._applied = applied
+        self._context = applied.context
+        schemas = applied.schemas
+        self.low = max((math.ceil(one["minItems"]) for one in schemas if "minItems" in one), default=0)
+        limits = [math.floor(one["maxItems"]) for one in schemas if "maxItems" in one]
         self.limit = min(limits, default=None)
-        self.prefix = max((len(one["prefixItems"]) for one in said if "prefixItems" in one), default=0)
-        self.unique = any(one.get("uniqueItems") for one in said)
-        self._at: dict[tuple[int, Part | None], Conjunction] = {}
+        self.prefix = max((len(one["prefixItems"]) for one in schemas if "prefixItems" in one), default=0)
+        self.unique = any(one.get("uniqueItems") for one in schemas)
+        self._at: dict[tuple[int, Part | None], Constraints] = {}
 
     @cached_property
     def contained(self) -> list[Part]:
-        """What at least one item of its own must conform to; as often as it must."""
-        below = self._shape.space.document.below
+        """The parts that need an item of their own, each as often as ``minContains`` asks."""
+        below = self._context.document.below
         return [
             below(part, part.keywords["contains"])
-            for part in self._shape.parts
+            for part in self._applied.parts
             if "contains" in part.keywords
-            for _ in range(min(MOST_CONTAINED + 1, math.ceil(part.keywords.get("minContains", 1))))
+            for _ in range(min(MAX_CONTAINED + 1, math.ceil(part.keywords.get("minContains", 1))))
         ]
 
     @cached_property
     def high(self) -> float:
-        """The most items there can be: what ``maxItems`` says, or where no further item is possible."""
+        """The most items possible: ``maxItems``, or the index at which no further item is possible."""
         limit = math.inf if self.limit is None else self.limit
         for index in range(self.prefix + 1):
             if index >= limit:
                 return limit
-            if self.at(index).contradiction is not None:
-                return index if not self._is_open_by_contains(index) else limit
+            if not self.is_possible(index):
+                return index if not self._is_possible_for_contains(index) else limit
         return limit
 
-    def _is_open_by_contains(self, index: int) -> bool:
-        return any(self.at(index, part).contradiction is None for part in self.contained)
+    def _is_possible_for_contains(self, index: int) -> bool:
+        return any(self.is_possible(index, part) for part in self.contained)
 
     @cached_property
     def contradiction(self) -> str | None:
-        """Why there is no such array."""
+        """Why no array is possible."""
         if self.low > self.high:
             return f"an array cannot have {self.low} items or more and at most {self.high}"
         most = max((self.contained.count(part) for part in self.contained), default=0)
@@ -67,36 +63,44 @@ class Items:
             return f"an array cannot contain {most} items of a kind and have at most {self.high}"
         return None
 
-    def at(self, index: int, contained: Part | None = None) -> Conjunction:
-        """What holds for the item at ``index``, also if it is there for a ``contains``."""
+    def at(self, index: int, contained: Part | None = None) -> Constraints:
+        """Return the constraints of the item at ``index``, which may also serve a ``contains``."""
         key = (min(index, self.prefix), contained)
         if key not in self._at:
             parts = [*self._evaluated(*key), *([contained] if contained else [])]
-            self._at[key] = self._shape.space.of(Demand(tuple(dict.fromkeys(parts))))
+            self._at[key] = Constraints(tuple(dict.fromkeys(parts)))
         return self._at[key]
 
+    def is_possible(self, index: int, contained: Part | None = None) -> bool:
+        """Whether an item at ``index`` is possible, as far as can be seen."""
+        return self._context.contradiction_of(self.at(index, contained)) is None
+
     def _evaluated(self, index: int, contained: Part | None) -> Iterator[Part]:
-        below = self._shape.space.document.below
-        for part in self._shape.parts:
+        below = self._context.document.below
+        for part in self._applied.parts:
             yield from self._adjacent(part, index)
-            if self._shape.leaves_over(part, "unevaluatedItems") and not self._is_evaluated(
+            if self._applied.evaluates_rest(part, "unevaluatedItems") and not self._is_evaluated(
                 part, index, contained
             ):
                 yield below(part, part.keywords["unevaluatedItems"])
 
     def _adjacent(self, part: Part, index: int) -> list[Part]:
-        said = part.keywords
-        below = self._shape.space.document.below
-        if index < len(said.get("prefixItems", ())):
-            return [below(part, said["prefixItems"][index])]
-        return [below(part, said["items"])] if "items" in said else []
+        keywords = part.keywords
+        below = self._context.document.below
+        if index < len(keywords.get("prefixItems", ())):
+            return [below(part, keywords["prefixItems"][index])]
+        return [below(part, keywords["items"])] if "items" in keywords else []
 
     def _is_evaluated(self, part: Part, index: int, contained: Part | None) -> bool:
-        below = self._shape.space.document.below
-        for one in self._shape.reach(part):
-            said = one.keywords
-            if self._adjacent(one, index) or (one is not part and "unevaluatedItems" in said):
+        below = self._context.document.below
+        for one in self._applied.reach(part):
+            keywords = one.keywords
+            if self._adjacent(one, index) or (one is not part and "unevaluatedItems" in keywords):
                 return True
-            if contained is not None and "contains" in said and below(one, said["contains"]) is contained:
+            if (
+                contained is not None
+                and "contains" in keywords
+                and below(one, keywords["contains"]) is contained
+            ):
                 return True
         return False

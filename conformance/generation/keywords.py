@@ -1,4 +1,4 @@
-"""The keywords of every dialect, told in the words of 2020-12."""
+"""The keywords of every dialect, translated to those of 2020-12."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ SINCE = {
     "$dynamicRef": NEWEST,
     "$dynamicAnchor": NEWEST,
 }
-"""The draft each keyword came with, where it is not as old as draft 4."""
+"""The draft that introduced each keyword, for keywords newer than draft 4."""
 
 UNTIL = {"id": 4, "dependencies": 7, "additionalItems": 2019, "$recursiveRef": 2019, "$recursiveAnchor": 2019}
-"""The last draft each keyword was in, where it is gone."""
+"""The last draft of each keyword that was removed."""
 
 TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
 OF_TYPE = {
@@ -50,49 +50,49 @@ OF_TYPE = {
         | {"minProperties", "maxProperties", "unevaluatedProperties", "dependentRequired", "dependentSchemas"}
     ),
 }
-"""The keywords that speak of one type of value only."""
+"""The keywords that apply to one type of value only."""
 
 
-def in_new_words(schema: dict[str, Any], draft: int) -> dict[str, Any]:
-    """What ``schema`` says in the given draft, in the keywords of 2020-12; its subschemas stay."""
+def in_2020_12(schema: dict[str, Any], draft: int) -> dict[str, Any]:
+    """Translate ``schema`` from the given draft to the keywords of 2020-12; its subschemas stay."""
     if draft <= 7 and isinstance(schema.get("$ref"), str):
         return {"$ref": schema["$ref"]}
-    said = {keyword: content for keyword, content in schema.items() if is_known(keyword, draft)}
+    keywords = {keyword: content for keyword, content in schema.items() if is_known(keyword, draft)}
     if draft == 4:
-        _number_exclusive_bounds(said)
+        _number_exclusive_bounds(keywords)
     if draft < NEWEST:
-        _name_prefix_items(said)
-    for name, content in said.pop("dependencies", {}).items():
+        _name_prefix_items(keywords)
+    for name, content in keywords.pop("dependencies", {}).items():
         kind = "dependentRequired" if isinstance(content, list) else "dependentSchemas"
-        said[kind] = {**said.get(kind, {}), name: content}
-    return said
+        keywords[kind] = {**keywords.get(kind, {}), name: content}
+    return keywords
 
 
 def is_known(keyword: str, draft: int) -> bool:
-    """Whether a draft gives ``keyword`` a meaning; true for words that none of them knows."""
+    """Whether ``keyword`` has a meaning in a draft; true also for words without a meaning in any draft."""
     return SINCE.get(keyword, 0) <= draft <= UNTIL.get(keyword, NEWEST)
 
 
-def _number_exclusive_bounds(said: dict[str, Any]) -> None:
+def _number_exclusive_bounds(keywords: dict[str, Any]) -> None:
     for inclusive, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
-        if said.pop(exclusive, False) and inclusive in said:
-            said[exclusive] = said.pop(inclusive)
+        if keywords.pop(exclusive, False) and inclusive in keywords:
+            keywords[exclusive] = keywords.pop(inclusive)
 
 
-def _name_prefix_items(said: dict[str, Any]) -> None:
-    rest = said.pop("additionalItems", None)
-    if isinstance(said.get("items"), list):
-        said["prefixItems"] = said.pop("items")
+def _name_prefix_items(keywords: dict[str, Any]) -> None:
+    rest = keywords.pop("additionalItems", None)
+    if isinstance(keywords.get("items"), list):
+        keywords["prefixItems"] = keywords.pop("items")
         if rest is not None:
-            said["items"] = rest
+            keywords["items"] = rest
 
 
-def words_in(schema: Any) -> Iterator[str]:
-    """Every name that stands anywhere in ``schema``, keyword or not."""
+def names_in(schema: Any) -> Iterator[str]:
+    """Yield every name anywhere in ``schema``, keyword or not."""
     if isinstance(schema, dict):
         for name, content in schema.items():
             yield name
-            yield from words_in(content)
+            yield from names_in(content)
     elif isinstance(schema, list):
         for content in schema:
-            yield from words_in(content)
+            yield from names_in(content)

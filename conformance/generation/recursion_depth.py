@@ -1,4 +1,4 @@
-"""How deep a value must at least be to conform to a part: what lets recursion end."""
+"""The least depth of a value that conforms to a part: a guide to end recursion."""
 
 from __future__ import annotations
 
@@ -14,76 +14,78 @@ ENDLESS = 99
 
 @dataclass(frozen=True)
 class Links:
-    """The parts a part's height depends on: same value, one of each group, or one level below."""
+    """The parts a part's least depth depends on: same value, one of each group, or one level below."""
 
     together: tuple[Part, ...]
     groups: tuple[tuple[Part, ...], ...]
     below: tuple[Part, ...]
 
     def all(self) -> Iterable[Part]:
-        """Every part linked to."""
+        """Yield every linked part."""
         yield from self.together
         yield from self.below
         for group in self.groups:
             yield from group
 
 
-class Heights:
-    """The least heights of a document's parts: a lower bound, exact enough to steer by."""
+class LeastDepths:
+    """Least depths of a document's parts: a lower bound, exact enough to choose by."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
-        self._heights: dict[Part, int] = {}
+        self._least_depths: dict[Part, int] = {}
 
     def of(self, part: Part) -> int:
-        """The least height of a value that conforms to ``part``; `ENDLESS` if there is none."""
-        if part not in self._heights:
+        """Return the least depth of a value that conforms to ``part``; `ENDLESS` if none is finite."""
+        if part not in self._least_depths:
             self._solve(part)
-        return self._heights[part]
+        return self._least_depths[part]
 
     def _solve(self, start: Part) -> None:
         links: dict[Part, Links] = {}
         todo = [start]
         while todo:
             part = todo.pop()
-            if part not in links and part not in self._heights:
+            if part not in links and part not in self._least_depths:
                 links[part] = self._links(part)
                 todo += links[part].all()
-        self._heights.update(dict.fromkeys(links, ENDLESS))
+        self._least_depths.update(dict.fromkeys(links, ENDLESS))
         changed = True
         while changed:
             changed = False
             for part, linked in links.items():
-                height = self._estimate(part, linked)
-                if height < self._heights[part]:
-                    self._heights[part] = height
+                least_depth = self._estimate(part, linked)
+                if least_depth < self._least_depths[part]:
+                    self._least_depths[part] = least_depth
                     changed = True
 
     def _estimate(self, part: Part, linked: Links) -> int:
         if part.never:
             return ENDLESS
-        least = max((self._heights[one] for one in linked.together), default=0)
+        least = max((self._least_depths[one] for one in linked.together), default=0)
         for group in linked.groups:
-            least = max(least, min((self._heights[one] for one in group), default=ENDLESS))
-        deepest = max((self._heights[one] + 1 for one in linked.below), default=0)
+            least = max(least, min((self._least_depths[one] for one in group), default=ENDLESS))
+        deepest = max((self._least_depths[one] + 1 for one in linked.below), default=0)
         return min(ENDLESS, max(least, deepest))
 
     def _links(self, part: Part) -> Links:
-        said = part.keywords
-        together = (*self._document.referenced(part), *self._below(part, said.get("allOf", ())))
-        groups = tuple(self._below(part, said[word]) for word in ("anyOf", "oneOf") if word in said)
+        keywords = part.keywords
+        together = (*self._document.referenced(part), *self._below(part, keywords.get("allOf", ())))
+        groups = tuple(self._below(part, keywords[word]) for word in ("anyOf", "oneOf") if word in keywords)
         return Links(together, groups, self._needed(part))
 
     def _needed(self, part: Part) -> tuple[Part, ...]:
-        said = part.keywords
-        if said.get("type") in ("object", ["object"]):
-            members = said.get("properties", {})
-            return self._below(part, [members[name] for name in said.get("required", ()) if name in members])
-        if said.get("type") in ("array", ["array"]):
-            least = math.ceil(said.get("minItems", 0))
-            items = said.get("prefixItems", [])[:least]
-            if len(items) < least and "items" in said:
-                items = [*items, said["items"]]
+        keywords = part.keywords
+        if keywords.get("type") in ("object", ["object"]):
+            members = keywords.get("properties", {})
+            return self._below(
+                part, [members[name] for name in keywords.get("required", ()) if name in members]
+            )
+        if keywords.get("type") in ("array", ["array"]):
+            least = math.ceil(keywords.get("minItems", 0))
+            items = keywords.get("prefixItems", [])[:least]
+            if len(items) < least and "items" in keywords:
+                items = [*items, keywords["items"]]
             return self._below(part, items)
         return ()
 

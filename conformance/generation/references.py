@@ -1,4 +1,4 @@
-"""Where the parts of a schema are, and where its references lead."""
+"""The parts of a schema, and the targets of its references."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from referencing.exceptions import NoSuchAnchor, PointerToNowhere, Unresolvable
 from referencing.jsonschema import lookup_recursive_ref, specification_with
 
 from conformance.generation.errors import NoExample
-from conformance.generation.keywords import DRAFTS, in_new_words
-from conformance.generation.validator import Oracle
+from conformance.generation.keywords import DRAFTS, in_2020_12
+from conformance.generation.validator import SchemaValidator
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
     """A subschema and the base URIs its references are resolved against.
 
-    ``keywords`` is what it says in the words of 2020-12; ``never`` is true for the schema ``false``.
+    ``keywords`` are its keywords, translated to 2020-12; ``never`` is true for the schema ``false``.
     """
 
     schema: Any
@@ -32,7 +32,7 @@ class Part:
 
 
 class Document:
-    """A schema and everything in it; the same `Part` for the same subschema, whichever way it was reached."""
+    """A schema and its subschemas; the same `Part` for the same subschema, on every path to it."""
 
     def __init__(self, schema: Any, dialect: str) -> None:
         self.draft = DRAFTS[dialect]
@@ -44,7 +44,7 @@ class Document:
         self.root = self._part(schema, REGISTRY.resolver_with_root(resource), ())
 
     def below(self, part: Part, schema: Any) -> Part:
-        """The part that ``schema``, written inside ``part``, is."""
+        """Return the part of a ``schema`` written inside ``part``."""
         known = self._parts.get((id(schema), part.scope))
         if known is not None:
             return known
@@ -54,11 +54,11 @@ class Document:
         return self._part(schema, resolver, part.scope)
 
     def alone(self, schema: Any) -> Part:
-        """A part that is not in the document, for what must hold besides."""
-        return Part(schema, self.root.resolver, (), in_new_words(schema, self.draft))
+        """Return a part outside the document, for a further constraint."""
+        return Part(schema, self.root.resolver, (), in_2020_12(schema, self.draft))
 
     def referenced(self, part: Part) -> tuple[Part, ...]:
-        """What the references of ``part`` itself lead to; raises `NoExample` for one that leads nowhere."""
+        """Return the targets of the references of ``part`` itself; raises `NoExample` for a missing one."""
         if part not in self._targets:
             self._targets[part] = tuple(self._referenced(part))
         return self._targets[part]
@@ -84,45 +84,45 @@ class Document:
     def _part(self, schema: Any, resolver: Any, scope: tuple[str, ...]) -> Part:
         key = (id(schema), scope)
         if key not in self._parts:
-            keywords = in_new_words(schema, self.draft) if isinstance(schema, dict) else {}
+            keywords = in_2020_12(schema, self.draft) if isinstance(schema, dict) else {}
             self._parts[key] = Part(schema, resolver, scope, keywords, never=schema is False)
         return self._parts[key]
 
 
-class LocalOracle:
-    """Whether a value conforms to one part, where that can be asked of the root's validator."""
+class PartValidator:
+    """A validator for single parts, as far as the root's validator resolves their references."""
 
-    def __init__(self, document: Document, oracle: Oracle) -> None:
-        self._oracle = oracle
-        self._validator = oracle.validators[0]
-        self._here: set[int] = set()
+    def __init__(self, document: Document, schema: SchemaValidator) -> None:
+        self._schema = schema
+        self._validator = schema.validators[0]
+        self._in_root: set[int] = set()
         self._collect(document.root.schema, top=True)
         self._validators: dict[Part, Validator | None] = {}
 
     def conforms(self, part: Part, value: Any) -> bool:
-        """Whether ``value`` conforms to ``part``; true also where it cannot be told.
+        """Whether ``value`` conforms to ``part``; true also if `is_able` is false.
 
-        Raises `NoExample` where that takes too many steps.
+        Raises `NoExample` if validation takes too many steps.
         """
         if part not in self._validators:
-            known = isinstance(part.schema, bool) or id(part.schema) in self._here
+            known = isinstance(part.schema, bool) or id(part.schema) in self._in_root
             self._validators[part] = self._validator.evolve(schema=part.schema) if known else None
         validator = self._validators[part]
         if validator is None:
             return True
-        with self._oracle.judging():
+        with self._schema.judging():
             return validator.is_valid(value)
 
-    def can_tell(self, part: Part) -> bool:
-        """Whether `conforms` knows about ``part``."""
-        return isinstance(part.schema, bool) or id(part.schema) in self._here
+    def is_able(self, part: Part) -> bool:
+        """Whether `conforms` can validate ``part``."""
+        return isinstance(part.schema, bool) or id(part.schema) in self._in_root
 
     def _collect(self, schema: Any, *, top: bool = False) -> None:
         """Remember the parts that have the root's base URI."""
         if isinstance(schema, dict):
             if not top and any(isinstance(schema.get(name), str) for name in ("$id", "id")):
                 return
-            self._here.add(id(schema))
+            self._in_root.add(id(schema))
             for content in schema.values():
                 self._collect(content)
         elif isinstance(schema, list):
@@ -131,5 +131,5 @@ class LocalOracle:
 
 
 def _scope(resolver: Any) -> tuple[str, ...]:
-    """The base URIs a dynamic reference looks through, each once."""
+    """Return the base URIs that a dynamic reference searches, each once."""
     return tuple(dict.fromkeys(uri for uri, _ in resolver.dynamic_scope()))

@@ -1,4 +1,4 @@
-"""Texts made from the parts of a regular expression, without ever trying it."""
+"""Texts made from the parts of a regular expression, without matching it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from conformance.json_schema.validation import TOO_COSTLY
 from conformance.protocol.text import shorten
 
 PROPERTY = re.compile(r"\\([pP])\{(?:(?:General_Category|gc)=)?(\w+)\}|\\u\{([0-9a-fA-F]+)\}|\(\?<(?![=!])")
-"""What Python's patterns write differently: Unicode properties, long escapes, named groups."""
+"""Syntax that Python writes differently: Unicode properties, long escapes, named groups."""
 
 CATEGORIES = {
     "Letter": "L",
@@ -47,9 +47,9 @@ CATEGORIES = {
 
 
 def in_python(schema: Any) -> Any:
-    """``schema`` with its patterns in Python's words; raises `NoExample` for one that has none.
+    """Translate the patterns of ``schema`` to Python; raises `NoExample` for an untranslatable one.
 
-    Unicode properties keep their ASCII characters only: no other text is made for a pattern.
+    Unicode properties keep their ASCII characters only: texts for a pattern are ASCII.
     """
     if isinstance(schema, dict):
         return {name: in_python(_content(name, content)) for name, content in schema.items()}
@@ -66,7 +66,7 @@ def _content(name: str, content: Any) -> Any:
 
 @lru_cache(maxsize=2048)
 def translated(pattern: str) -> str:
-    """One pattern in Python's words, unchanged where Python reads it as it is; raises `NoExample`."""
+    """Translate a pattern to Python, unchanged where Python reads it as it is; raises `NoExample`."""
     if len(pattern) > LONGEST_PATTERN:
         raise NoExample(f"a pattern of {len(pattern)} characters is {TOO_COSTLY}")
     python = PROPERTY.sub(lambda found: _replacement(found, pattern), pattern)
@@ -88,7 +88,7 @@ def _replacement(found: re.Match[str], pattern: str) -> str:
 
 
 def compiled(pattern: str) -> Pattern:
-    """A pattern with the ASCII classes of ECMA-262; raises `NoExample` if it is not readable here."""
+    """Compile a pattern with the ASCII classes of ECMA-262; raises `NoExample` if Python can't."""
     try:
         return regex.compiled(pattern, re.ASCII)
     except (re.error, OverflowError, RecursionError) as error:
@@ -98,7 +98,7 @@ def compiled(pattern: str) -> Pattern:
 
 
 def is_match(pattern: str, text: str) -> bool:
-    """Whether a pattern matches somewhere in a text; raises `NoExample` where that takes too long."""
+    """Whether a pattern matches anywhere in a text; raises `NoExample` if matching is too costly."""
     try:
         return compiled(pattern).search(text)
     except TooCostly as error:
@@ -107,14 +107,14 @@ def is_match(pattern: str, text: str) -> bool:
 
 PRINTABLE = "".join(map(chr, range(32, 127)))
 OTHERS = "\t\n\r\x00\x1b\x7f\x80\xa0é\u0416\u4e2d\u2028\ufffd\U0001f600"
-MORE = 4
-"""How often more than it must a part is repeated."""
+MAX_FURTHER_REPEATS = 4
+"""How often a part is repeated at most beyond its least number."""
 
 
 def text_of(tree: Any, flags: int = 0) -> st.SearchStrategy[str]:
-    """Texts that are likely to match, for what stands in a text's place cannot be seen from its parts.
+    """Return a strategy for texts that are likely to match; assertions are not taken into account.
 
-    Raises `NoExample` for a part of which nothing is known.
+    Raises `NoExample` for an unsupported part.
     """
     parts = [_part(code, value, flags) for code, value in tree]
     return parts[0] if len(parts) == 1 else st.tuples(*parts).map("".join)
@@ -125,7 +125,7 @@ def _part(code: Any, value: Any, flags: int) -> st.SearchStrategy[str]:
         return st.sampled_from(_characters(written(code, value), flags))
     if code in REPEATS:
         least, most, body = value
-        most = min(most, least + MORE)
+        most = min(most, least + MAX_FURTHER_REPEATS)
         return st.lists(text_of(body, flags), min_size=least, max_size=most).map("".join)
     if code is op.BRANCH:
         return st.one_of([text_of(one, flags) for one in value[1]])
@@ -134,7 +134,7 @@ def _part(code: Any, value: Any, flags: int) -> st.SearchStrategy[str]:
         return text_of(body, (flags | added) & ~removed)
     if code is op.AT or code in ASSERTIONS:
         return st.just("")
-    raise NoExample(f"a pattern that refers to what it has matched is {TOO_COSTLY}")
+    raise NoExample(f"a pattern with a back-reference is {TOO_COSTLY}")
 
 
 @lru_cache(maxsize=1024)

@@ -1,4 +1,4 @@
-"""Scalars: the numbers and the strings that meet all of some schemas' keywords."""
+"""Numbers and strings that meet the keywords of several schemas."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from conformance.generation.errors import NoExample, Rejected
 from conformance.generation.regex_strings import compiled, is_match, text_of
 from conformance.json_schema.regex import Pattern
 
-SAFE = 2**53 - 1
-"""The largest integer that every JSON implementation reads alike."""
+MAX_SAFE_INTEGER = 2**53 - 1
+"""The largest integer that every JSON implementation reads exactly."""
 
-ROOM = 60
+USUAL_ROOM = 60
 """How much longer than it must be a string is made at most, by default."""
 
-LONGEST = 1_000_000
-"""The most characters a string is made of."""
+MAX_LENGTH = 1_000_000
+"""The most characters of a generated string."""
 
-LONG = 400
-"""The length from which strings are made by repetition."""
+REPEATED_LENGTH = 400
+"""The length above which a string repeats a short piece."""
 
-
-USUAL_LENGTH, MOST_STEPS = 200, 10_000_000
-"""How long a text is that a pattern is tried on, and how many steps that may take."""
+USUAL_LENGTH = 200
+MAX_MATCH_STEPS = 10_000_000
+"""The most steps to match a text of `USUAL_LENGTH`, for Hypothesis to draw from the pattern."""
 
 
 class Numbers:
     """The numbers that meet the keywords of several schemas."""
 
-    def __init__(self, said: Sequence[dict[str, Any]], *, integer: bool) -> None:
+    def __init__(self, schemas: Sequence[dict[str, Any]], *, integer: bool) -> None:
         self.integer = integer
-        steps = [Fraction(str(one["multipleOf"])) for one in said if "multipleOf" in one]
+        steps = [Fraction(str(one["multipleOf"])) for one in schemas if "multipleOf" in one]
         self.step = _common_multiple([*steps, Fraction(1)] if integer else steps) if steps else None
-        low, self._open_below = _tightest(said, "minimum", "exclusiveMinimum", max)
-        high, self._open_above = _tightest(said, "maximum", "exclusiveMaximum", min)
+        low, self._open_below = _tightest(schemas, "minimum", "exclusiveMinimum", max)
+        high, self._open_above = _tightest(schemas, "maximum", "exclusiveMaximum", min)
         self.low, self.high = _safe(low, high)
 
     @cached_property
     def contradiction(self) -> str | None:
-        """Why there is no such number."""
+        """Why no number is possible."""
         if self.low > self.high or (self.low == self.high and (self._open_below or self._open_above)):
             return f"no number is both at least {self.low} and at most {self.high}"
         low, high = self.grid if self.step or self.integer else (0, 0)
@@ -57,7 +57,7 @@ class Numbers:
 
     @cached_property
     def grid(self) -> tuple[int, int]:
-        """The least and the greatest of the integers that, times the step, are in range."""
+        """The least and the greatest integer that, times the step, is in range."""
         step = self.step or Fraction(1)
         low, high = Fraction(self.low) / step, Fraction(self.high) / step
         least, most = math.ceil(low), math.floor(high)
@@ -65,58 +65,58 @@ class Numbers:
 
     @cached_property
     def span(self) -> tuple[float, float]:
-        """The least and the greatest float, clear of a bound that is excluded."""
+        """The least and the greatest float, with a gap to an excluded bound."""
         low, high = float(self.low), float(self.high)
         gap = min((high - low) / 4, 1e-6 * max(1.0, abs(low), abs(high)))
         return low + gap * self._open_below, high - gap * self._open_above
 
     def at(self, multiple: int) -> float:
-        """The number at a place of the grid."""
+        """Return the number at a place of the grid."""
         number = (self.step or Fraction(1)) * multiple
         return int(number) if number.denominator == 1 else float(number)
 
     def draw(self, source: Source) -> float:
-        """One of the numbers; an integer is an ``int``."""
+        """Draw one of the numbers; an integer is an ``int``."""
         if self.step or self.integer:
             return self.at(source.integer(*self.grid))
         return plain(source.number(*self.span))
 
     def edges(self) -> list[float]:
-        """The numbers at and next to the bounds that the schemas set, in range."""
+        """Return the numbers in range at and next to the bounds that the schemas set."""
         if self.step or self.integer:
             least, most = self.grid
             return [
-                *(self.at(n) for n in (least, least + 1) if n <= most and self.low > -SAFE),
-                *(self.at(n) for n in (most - 1, most) if n >= least and self.high < SAFE),
+                *(self.at(n) for n in (least, least + 1) if n <= most and self.low > -MAX_SAFE_INTEGER),
+                *(self.at(n) for n in (most - 1, most) if n >= least and self.high < MAX_SAFE_INTEGER),
             ]
         low, high = self.span
-        return [plain(edge) for edge in (low, high) if abs(edge) < SAFE]
+        return [plain(edge) for edge in (low, high) if abs(edge) < MAX_SAFE_INTEGER]
 
 
 def plain(number: float) -> float:
-    """The same number, as an ``int`` if it is a safe integer."""
-    return int(number) if number.is_integer() and abs(number) <= SAFE else number
+    """Return the number, as an ``int`` if it is a safe integer."""
+    return int(number) if number.is_integer() and abs(number) <= MAX_SAFE_INTEGER else number
 
 
 def _tightest(
-    said: Sequence[dict[str, Any]], inclusive: str, exclusive: str, pick: Callable[[list[float]], float]
+    schemas: Sequence[dict[str, Any]], inclusive: str, exclusive: str, pick: Callable[[list[float]], float]
 ) -> tuple[float | None, bool]:
-    bounds = [one[word] for one in said for word in (inclusive, exclusive) if word in one]
+    bounds = [one[word] for one in schemas for word in (inclusive, exclusive) if word in one]
     if not bounds:
         return None, False
     bound = pick(bounds)
-    return bound, any(one.get(exclusive) == bound for one in said)
+    return bound, any(one.get(exclusive) == bound for one in schemas)
 
 
 def _safe(low: float | None, high: float | None) -> tuple[float, float]:
-    """Bounds that leave the range JSON implementations agree on only where they must."""
-    low = -SAFE if low is None else low
-    high = SAFE if high is None else high
-    if low <= SAFE and high >= -SAFE:
-        return (max(low, -SAFE), min(high, SAFE)) if low <= high else (low, high)
-    if low > SAFE:
-        return low, max(low, high) if high != SAFE else low * 2
-    return (min(low, high) if low != -SAFE else high * 2), high
+    """Return bounds that leave the range of safe integers only where they must."""
+    low = -MAX_SAFE_INTEGER if low is None else low
+    high = MAX_SAFE_INTEGER if high is None else high
+    if low <= MAX_SAFE_INTEGER and high >= -MAX_SAFE_INTEGER:
+        return (max(low, -MAX_SAFE_INTEGER), min(high, MAX_SAFE_INTEGER)) if low <= high else (low, high)
+    if low > MAX_SAFE_INTEGER:
+        return low, max(low, high) if high != MAX_SAFE_INTEGER else low * 2
+    return (min(low, high) if low != -MAX_SAFE_INTEGER else high * 2), high
 
 
 def _common_multiple(steps: list[Fraction]) -> Fraction:
@@ -130,21 +130,21 @@ def _common_multiple(steps: list[Fraction]) -> Fraction:
 class Texts:
     """The strings that meet the keywords of several schemas."""
 
-    def __init__(self, said: Sequence[dict[str, Any]]) -> None:
-        self.low = max((math.ceil(one["minLength"]) for one in said if "minLength" in one), default=0)
-        limits = [math.floor(one["maxLength"]) for one in said if "maxLength" in one]
+    def __init__(self, schemas: Sequence[dict[str, Any]]) -> None:
+        self.low = max((math.ceil(one["minLength"]) for one in schemas if "minLength" in one), default=0)
+        limits = [math.floor(one["maxLength"]) for one in schemas if "maxLength" in one]
         self.bounded = bool(limits)
-        self.high = min(limits, default=self.low + ROOM)
-        self.patterns = tuple(dict.fromkeys(one["pattern"] for one in said if "pattern" in one))
-        self.formats = tuple(dict.fromkeys(one["format"] for one in said if "format" in one))
+        self.high = min(limits, default=self.low + USUAL_ROOM)
+        self.patterns = tuple(dict.fromkeys(one["pattern"] for one in schemas if "pattern" in one))
+        self.formats = tuple(dict.fromkeys(one["format"] for one in schemas if "format" in one))
 
     @cached_property
     def contradiction(self) -> str | None:
-        """Why there is no such string."""
+        """Why no string is possible."""
         return f"no text has {self.low} characters and at most {self.high}" if self.low > self.high else None
 
     def draw(self, source: Source) -> str:
-        """One of the strings; raises `Rejected` if the one drawn does not meet all."""
+        """Draw one of the strings; raises `Rejected` if it doesn't meet all keywords."""
         text = self._draw(source)
         if not self.meets(text):
             raise Rejected(f"no text was found for {self._described}")
@@ -160,19 +160,19 @@ class Texts:
                 return FORMATS[name](source)
             if name in FURTHER_FORMATS:
                 return source.drawn(of_format(name))
-        return self.of_length(source, self.low, min(self.high, self.low + ROOM))
+        return self.of_length(source, self.low, min(self.high, self.low + USUAL_ROOM))
 
     def _matching_all(self, source: Source) -> str:
-        """A text that matches the first two patterns one after the other, or one of them."""
+        """Draw a text from the first two patterns: one of them, or both joined."""
         first, second = (source.drawn(matching(pattern, 0, None)) for pattern in self.patterns[:2])
         candidates = (first, second, first + second, second + first)
         return next(filter(self.meets, candidates), first)
 
     def of_length(self, source: Source, low: int, high: int) -> str:
-        """Any text between two lengths."""
-        if low > LONGEST:
-            raise Rejected(f"a text of {low} characters is too long to be made")
-        if low <= LONG:
+        """Draw any text between two lengths."""
+        if low > MAX_LENGTH:
+            raise Rejected(f"a text of {low} characters is too long to generate")
+        if low <= REPEATED_LENGTH:
             return source.text(low, high)
         piece = source.text(1, 20)
         return (piece * (low // len(piece) + 1))[:low]
@@ -197,9 +197,9 @@ ASCII = st.characters(max_codepoint=127)
 
 @lru_cache(maxsize=2048)
 def matching(pattern: str, low: int, high: int | None) -> st.SearchStrategy[str]:
-    """Strings that match, of printable ASCII where the pattern allows, between two lengths."""
-    if compiled(pattern).shortest > LONGEST:
-        raise NoExample(f"every text for the pattern {pattern!r} is too long to be made")
+    """Return a strategy for matching strings between two lengths, in printable ASCII if possible."""
+    if compiled(pattern).shortest > MAX_LENGTH:
+        raise NoExample(f"every text for the pattern {pattern!r} is too long to generate")
     sized = compiled(_sized(pattern, low, high))
     for alphabet in (PRINTABLE, ASCII, None):
         try:
@@ -214,8 +214,8 @@ def matching(pattern: str, low: int, high: int | None) -> st.SearchStrategy[str]
 
 
 def _drawn(pattern: Pattern, alphabet: st.SearchStrategy[str] | None) -> st.SearchStrategy[str]:
-    """Strings that match; Hypothesis makes them unless it might take for ever to see that they do."""
-    if pattern.cost(USUAL_LENGTH) <= MOST_STEPS:
+    """Return a strategy for matching strings; Hypothesis's own, unless matching could be too slow."""
+    if pattern.cost(USUAL_LENGTH) <= MAX_MATCH_STEPS:
         return st.from_regex(pattern.python, alphabet=alphabet)
     return text_of(pattern.tree, pattern.python.flags).filter(
         lambda text: is_match(pattern.python.pattern, text)
@@ -223,18 +223,18 @@ def _drawn(pattern: Pattern, alphabet: st.SearchStrategy[str] | None) -> st.Sear
 
 
 def _sized(pattern: str, low: int, high: int | None) -> str:
-    """The pattern with the lengths as its one quantifier, if it is one class repeated from end to end."""
+    """Put the lengths into the pattern's quantifier, if it is one repeated class between anchors."""
     repeated = re.fullmatch(r"\^(\[(?:\\.|[^\]\\])+\]|\\[wds]|\.)([*+])\$", pattern)
     if repeated is None:
         return pattern
     least = max(low, 1 if repeated[2] == "+" else 0)
-    most = least + ROOM if high is None else min(high, least + ROOM)
+    most = least + USUAL_ROOM if high is None else min(high, least + USUAL_ROOM)
     return f"^{repeated[1]}{{{least},{most}}}$" if most >= least else pattern
 
 
 @lru_cache(maxsize=256)
 def of_format(name: str) -> st.SearchStrategy[str]:
-    """Strings of a format that hypothesis-jsonschema knows."""
+    """Return a strategy for strings of a format that hypothesis-jsonschema supports."""
     from hypothesis_jsonschema import from_schema  # noqa: PLC0415  (slow while pytest starts)
 
     return from_schema({"type": "string", "format": name}).map(str)
@@ -269,7 +269,7 @@ def _uuid(source: Source) -> str:
 
 
 def _ipv4(source: Source) -> str:
-    """An address that is nobody's: of this machine, of a private network, or for documentation."""
+    """Draw an address of this machine, of a private network, or for documentation."""
     nets = ("127.0.0", "10.0.0", "192.168.1", "192.0.2", "198.51.100", "203.0.113")
     return f"{nets[source.index(6)]}.{source.integer(0, 255)}"
 
@@ -298,7 +298,7 @@ FORMATS: dict[str, Callable[[Source], str]] = {
 }
 FORMATS |= {f"idn-{name}": FORMATS[name] for name in ("email", "hostname")}
 FORMATS |= {"iri": FORMATS["uri"], "iri-reference": FORMATS["uri-reference"], "uri-template": FORMATS["uri"]}
-"""Formats of which only the core is drawn that all validators agree on, and no address of anybody's."""
+"""Formats, each drawn from the core that all validators accept, without real addresses."""
 
 FURTHER_FORMATS = frozenset({"regex", "color", "json-pointer", "relative-json-pointer"})
 """Formats that hypothesis-jsonschema draws."""

@@ -1,4 +1,4 @@
-"""What JSON Schema says of a value, in every dialect its schema may be in."""
+"""Validation of a value in every dialect its schema may be in."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from jsonschema.exceptions import ValidationError
 
 from conformance.generation.errors import NoExample
-from conformance.generation.keywords import DRAFTS, is_known, words_in
+from conformance.generation.keywords import DRAFTS, is_known, names_in
 from conformance.json_schema.regex import TooCostly
 from conformance.json_schema.validation import (
     STEPS,
@@ -22,7 +22,7 @@ from conformance.json_schema.validation import (
 )
 
 
-class Oracle:
+class SchemaValidator:
     """One schema's validators, made once.
 
     ``dialect`` is the newest dialect the schema may be in; a value is valid if it is in all of those that
@@ -40,27 +40,27 @@ class Oracle:
             raise NoExample(str(error)) from error
 
     def is_valid(self, value: Any) -> bool:
-        """Whether ``value`` is valid however the schema is read."""
+        """Whether ``value`` is valid in every dialect."""
         with self.judging():
             return all(validator.is_valid(value) for validator in self.validators)
 
     def is_invalid(self, value: Any) -> bool:
-        """Whether ``value`` is invalid however the schema is read."""
+        """Whether ``value`` is invalid in every dialect."""
         with self.judging():
             return not any(validator.is_valid(value) for validator in self.validators)
 
     def errors(self, value: Any) -> list[ValidationError]:
-        """What makes ``value`` invalid in the newest dialect."""
+        """Return the errors of ``value`` in the newest dialect."""
         with self.judging():
             return list(self.validators[0].iter_errors(value))
 
     def refill(self, steps: int) -> None:
-        """Allow so many steps of judging from now on."""
+        """Allow so many validation steps from now on."""
         self._left = steps
 
     @contextmanager
     def judging(self) -> Iterator[None]:
-        """Judge one value within the steps allowed; raises `NoExample`, and again once they are used up."""
+        """Validate one value within the steps left; raises `NoExample`, and again once they are used up."""
         if self._costly:
             raise NoExample(self._costly)
         purse = Purse(min(self._left, STEPS))
@@ -76,7 +76,7 @@ class Oracle:
 
 
 def _readable(schema: Any, revision: str) -> list[str]:
-    """The dialects under which ``schema`` is well-formed; raises `NoExample` if there is none."""
+    """Return the dialects in which ``schema`` is well-formed; raises `NoExample` if there is none."""
     if isinstance(schema, bool):
         return dialects_of(schema, revision)[:1]
     if not isinstance(schema, dict):
@@ -96,8 +96,8 @@ def _readable(schema: Any, revision: str) -> list[str]:
 
 
 def _distinct(schema: Any, dialects: list[str]) -> list[str]:
-    """One of each group of dialects that read all the words of ``schema`` alike."""
-    words = set(words_in(schema))
+    """Return one of each group of dialects that give all words of ``schema`` the same meaning."""
+    words = set(names_in(schema))
     groups: dict[frozenset[str], str] = {}
     for dialect in dialects:
         draft = DRAFTS[dialect]

@@ -1,4 +1,4 @@
-"""Ways to break each keyword of a shape; whether a value is indeed invalid is the oracle's to say."""
+"""Values that should break each keyword of a shape; the schema's validator proves them later."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.generation.choices import PlainSource, seeded
-from conformance.generation.constraints import Demand
+from conformance.generation.conjunction import Space
+from conformance.generation.constraints import Constraints
 from conformance.generation.errors import Rejected
 from conformance.generation.references import Part
-from conformance.generation.scalars import SAFE
+from conformance.generation.scalars import MAX_SAFE_INTEGER
 from conformance.generation.shape import Shape
 from conformance.generation.walker import Walk
 
-FEW = 100
-"""How many items are made one by one for an array that is too long."""
+MAX_DIFFERENT_ITEMS = 100
+"""The most items made one by one for an array that is too long."""
 
 UNEXPECTED = "unexpected_member"
-HUGE = 2**20
-"""The length from which a longer text or array is not made."""
-MOST_WALKS = 1000
-"""How many walks are made for items that all differ."""
+MAX_LENGTH = 2**20
+"""The most characters or items of a value that is too long."""
+MAX_WALKS = 1000
+"""The most walks for items that all differ."""
 
 
 @dataclass(frozen=True)
-class Violation:
+class KeywordViolation:
     """A value that should violate one keyword of one part; the other fields are those of `Invalid`."""
 
     value: Any
@@ -38,13 +39,13 @@ class Violation:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What makes two violations much alike."""
+        """A key that similar violations share."""
         return self.part, self.keyword, self.detail, self.coercible
 
 
-def of(shape: Shape) -> Iterator[Violation]:
-    """Values that break one keyword of the shape each, several for some."""
-    breaker = _Breaker(shape)
+def of(space: Space, shape: Shape) -> Iterator[KeywordViolation]:
+    """Yield values that each break one keyword of the shape, several for some keywords."""
+    breaker = _Breaker(space, shape)
     for part in shape.parts:
         for keyword in part.keywords:
             if keyword in BREAKERS:
@@ -53,10 +54,10 @@ def of(shape: Shape) -> Iterator[Violation]:
 
 
 HARD: tuple[Any, ...] = ({"unexpected": {}}, [[]], "not of this type", -7.25, False, None)
-"""A value of each type that nothing makes another type of."""
+"""A value of each type that no server converts to another type."""
 
 CERTAIN = HARD[:-2]
-"""Those that nobody takes for a number or for an absent value, whatever the type should be."""
+"""Those that no server takes for a number or for an absent value."""
 
 SOFT: dict[str, tuple[Any, ...]] = {
     "integer": ("5", "5.0", None),
@@ -67,20 +68,20 @@ SOFT: dict[str, tuple[Any, ...]] = {
     "object": ("{}", []),
     "null": ("null", ""),
 }
-"""Values that a lenient server may take for one of another type."""
+"""Values that a lenient server may convert to each type."""
 
 ANYTHING: tuple[Any, ...] = (*HARD, "", {}, [], 7, True, "x", -1, 0, 1.5, [1], [None, None], {"x": 1})
 
 
 class _Breaker:
-    """For each keyword a method that yields values which break it."""
+    """One method for each keyword, which yields values that break it."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, space: Space, shape: Shape) -> None:
+        self._space = space
         self._shape = shape
-        self._space = shape.space
 
     def _plain(self, name: str) -> Any:
-        """A valid value of a type; raises `Rejected` if none is found."""
+        """Make a valid value of a type; raises `Rejected` if none is found."""
         if self._shape.values is not None:
             fitting = [value for value in self._shape.values if _is_of(value, name)]
             if not fitting:
@@ -105,146 +106,146 @@ class _Breaker:
 
     # Any value
 
-    def break_type(self, part: Part, types: Any) -> Iterator[Violation]:
+    def break_type(self, part: Part, types: Any) -> Iterator[KeywordViolation]:
         names = types if isinstance(types, list) else [types]
         for value in HARD:
             if not any(_is_of(value, name) for name in names) and not self._is_ambiguous(value, names):
-                yield Violation(value, part, "type", "type")
+                yield KeywordViolation(value, part, "type", "type")
         for name in names:
             for value in SOFT.get(name, ()):
                 if not any(_is_of(value, one) for one in names):
-                    yield Violation(value, part, "type", "type", coercible=True)
+                    yield KeywordViolation(value, part, "type", "type", coercible=True)
 
     @staticmethod
     def _is_ambiguous(value: Any, names: list[str]) -> bool:
-        """Whether a value is a boolean for a number, or null, which many take for absence."""
+        """Whether a value is null, or a boolean for a number: many servers accept these."""
         return value is None or (isinstance(value, bool) and bool({"integer", "number"} & {*names}))
 
-    def break_enum(self, part: Part, listed: list[Any], keyword: str = "enum") -> Iterator[Violation]:
+    def break_enum(self, part: Part, listed: list[Any], keyword: str = "enum") -> Iterator[KeywordViolation]:
         for value in listed:
             if isinstance(value, str):
-                yield Violation(value + "-unlisted", part, keyword, "enum")
-                yield Violation(value.swapcase(), part, keyword, "enum", coercible=True)
+                yield KeywordViolation(value + "-unlisted", part, keyword, "enum")
+                yield KeywordViolation(value.swapcase(), part, keyword, "enum", coercible=True)
             elif isinstance(value, int | float) and not isinstance(value, bool):
-                yield Violation(value + 1, part, keyword, "enum")
-                yield Violation(
+                yield KeywordViolation(value + 1, part, keyword, "enum")
+                yield KeywordViolation(
                     max(one for one in listed if _is_of(one, "number")) + 1, part, keyword, "enum"
                 )
         for value in ANYTHING:
             if not any(value == one for one in listed):
-                yield Violation(value, part, keyword, "enum")
+                yield KeywordViolation(value, part, keyword, "enum")
 
-    def break_const(self, part: Part, value: Any) -> Iterator[Violation]:
+    def break_const(self, part: Part, value: Any) -> Iterator[KeywordViolation]:
         yield from self.break_enum(part, [value], "const")
 
-    def break_not(self, part: Part, schema: Any) -> Iterator[Violation]:
+    def break_not(self, part: Part, schema: Any) -> Iterator[KeywordViolation]:
         forbidden = self._space.document.below(part, schema)
         for value in self._values_of(forbidden):
-            yield Violation(value, part, "not", "combination")
+            yield KeywordViolation(value, part, "not", "combination")
             if isinstance(value, dict):
                 with suppress(Rejected):
-                    yield Violation({**value, **self._object()}, part, "not", "combination")
+                    yield KeywordViolation({**value, **self._object()}, part, "not", "combination")
         for value in ANYTHING:
-            yield Violation(value, part, "not", "combination")
+            yield KeywordViolation(value, part, "not", "combination")
 
     def _values_of(self, *parts: Part) -> Iterator[Any]:
-        for shape in self._space.of(Demand(parts)).covering():
+        for shape in self._space.of(Constraints(parts)).covering():
             for name in shape.types if shape.values is None else ():
                 with suppress(Rejected):
                     yield Walk(self._space, PlainSource()).of_type(shape, name)
             yield from shape.values or ()
 
-    def break_any_of(self, part: Part, _schemas: Any) -> Iterator[Violation]:
+    def break_any_of(self, part: Part, _schemas: Any) -> Iterator[KeywordViolation]:
         for value in ANYTHING:
-            yield Violation(value, part, "anyOf", "combination")
+            yield KeywordViolation(value, part, "anyOf", "combination")
 
-    def break_one_of(self, part: Part, schemas: list[Any]) -> Iterator[Violation]:
+    def break_one_of(self, part: Part, schemas: list[Any]) -> Iterator[KeywordViolation]:
         branches = [self._space.document.below(part, schema) for schema in schemas[:4]]
         for index, first in enumerate(branches):
             for second in branches[index + 1 :]:
                 others = tuple(one for one in self._shape.parts if "oneOf" not in one.keywords)
                 for value in self._values_of(*dict.fromkeys((first, second, *others))):
-                    yield Violation(value, part, "oneOf", "combination")
+                    yield KeywordViolation(value, part, "oneOf", "combination")
         for value in ANYTHING:
-            yield Violation(value, part, "oneOf", "combination")
+            yield KeywordViolation(value, part, "oneOf", "combination")
 
     # Numbers
 
-    def break_minimum(self, part: Part, bound: float) -> Iterator[Violation]:
+    def break_minimum(self, part: Part, bound: float) -> Iterator[KeywordViolation]:
         for value in (bound - 1, bound - 0.5, bound * 2 - 1):
             yield from self._number(value, part, "minimum")
 
-    def break_exclusive_minimum(self, part: Part, bound: float) -> Iterator[Violation]:
+    def break_exclusive_minimum(self, part: Part, bound: float) -> Iterator[KeywordViolation]:
         for value in (bound, bound - 1):
             yield from self._number(value, part, "exclusiveMinimum")
 
-    def break_maximum(self, part: Part, bound: float) -> Iterator[Violation]:
+    def break_maximum(self, part: Part, bound: float) -> Iterator[KeywordViolation]:
         for value in (bound + 1, bound + 0.5, bound * 2 + 1):
             yield from self._number(value, part, "maximum")
 
-    def break_exclusive_maximum(self, part: Part, bound: float) -> Iterator[Violation]:
+    def break_exclusive_maximum(self, part: Part, bound: float) -> Iterator[KeywordViolation]:
         for value in (bound, bound + 1):
             yield from self._number(value, part, "exclusiveMaximum")
 
-    def _number(self, value: float, part: Part, keyword: str) -> Iterator[Violation]:
+    def _number(self, value: float, part: Part, keyword: str) -> Iterator[KeywordViolation]:
         whole = float(value).is_integer()
-        if abs(value) <= SAFE and (whole or "integer" not in self._shape.allowed):
-            yield Violation(int(value) if whole else value, part, keyword, "bound")
+        if abs(value) <= MAX_SAFE_INTEGER and (whole or "integer" not in self._shape.allowed):
+            yield KeywordViolation(int(value) if whole else value, part, keyword, "bound")
 
-    def break_multiple_of(self, part: Part, step: float) -> Iterator[Violation]:
+    def break_multiple_of(self, part: Part, step: float) -> Iterator[KeywordViolation]:
         base = self._plain("number")
         for value in (base + 1, base + step / 2, base + step / 3, 1, 7, 0.5):
             yield from self._number(value, part, "multipleOf")
 
     # Strings
 
-    def break_min_length(self, part: Part, length: float) -> Iterator[Violation]:
-        if 1 <= length < HUGE:
+    def break_min_length(self, part: Part, length: float) -> Iterator[KeywordViolation]:
+        if 1 <= length < MAX_LENGTH:
             with suppress(Rejected):
-                yield Violation(self._plain("string")[: int(length) - 1], part, "minLength", "length")
-            yield Violation("x" * (int(length) - 1), part, "minLength", "length")
+                yield KeywordViolation(self._plain("string")[: int(length) - 1], part, "minLength", "length")
+            yield KeywordViolation("x" * (int(length) - 1), part, "minLength", "length")
         if length >= 1:
-            yield Violation("", part, "minLength", "length")
+            yield KeywordViolation("", part, "minLength", "length")
 
-    def break_max_length(self, part: Part, length: float) -> Iterator[Violation]:
-        if length < HUGE:
+    def break_max_length(self, part: Part, length: float) -> Iterator[KeywordViolation]:
+        if length < MAX_LENGTH:
             with suppress(Rejected):
                 text, wanted = self._plain("string") or "x", int(length) + 1
                 longer = (text * (wanted // len(text) + 1))[:wanted]
-                yield Violation(longer, part, "maxLength", "length")
-            yield Violation("x" * (int(length) + 1), part, "maxLength", "length")
+                yield KeywordViolation(longer, part, "maxLength", "length")
+            yield KeywordViolation("x" * (int(length) + 1), part, "maxLength", "length")
 
-    def break_pattern(self, part: Part, _pattern: Any) -> Iterator[Violation]:
+    def break_pattern(self, part: Part, _pattern: Any) -> Iterator[KeywordViolation]:
         texts = ["!", "x", "0", "", " ", "~~~", "A b", "-"]
         with suppress(Rejected):
             text = self._plain("string")
             texts = [text + "!", "!" + text, text[:-1], text[1:], text.swapcase(), "!" * len(text), *texts]
         for text in texts:
-            yield Violation(text, part, "pattern", "pattern")
+            yield KeywordViolation(text, part, "pattern", "pattern")
 
     # Arrays
 
-    def break_min_items(self, part: Part, length: float) -> Iterator[Violation]:
+    def break_min_items(self, part: Part, length: float) -> Iterator[KeywordViolation]:
         if length >= 1:
-            yield Violation(self._array()[: int(length) - 1], part, "minItems", "items")
-            yield Violation([], part, "minItems", "items")
+            yield KeywordViolation(self._array()[: int(length) - 1], part, "minItems", "items")
+            yield KeywordViolation([], part, "minItems", "items")
 
-    def break_max_items(self, part: Part, length: float) -> Iterator[Violation]:
-        if length < HUGE:
-            full = self._array(int(min(length, self._shape.items.high, FEW)))
+    def break_max_items(self, part: Part, length: float) -> Iterator[KeywordViolation]:
+        if length < MAX_LENGTH:
+            full = self._array(int(min(length, self._shape.items.high, MAX_DIFFERENT_ITEMS)))
             more = self._further_items(full, int(length) + 1 - len(full))
-            yield Violation([*full, *more], part, "maxItems", "items")
-            yield Violation([*full, *[None] * len(more)], part, "maxItems", "items")
+            yield KeywordViolation([*full, *more], part, "maxItems", "items")
+            yield KeywordViolation([*full, *[None] * len(more)], part, "maxItems", "items")
 
     def _further_items(self, items: list[Any], count: int) -> list[Any]:
-        """More items for an array, different ones as far as they are found."""
+        """Make further items for an array, different ones as far as any are found."""
         if not self._shape.items.unique:
             return (items[-1:] or [self._item()]) * count
         walk = Walk(self._space, seeded(0))
         found: list[Any] = []
-        for _ in range(min(count * 5, MOST_WALKS)):
+        for _ in range(min(count * 5, MAX_WALKS)):
             with suppress(Rejected):
-                value = walk.value(self._shape.items.at(len(items) + len(found)))
+                value = walk.value(self._space.of(self._shape.items.at(len(items) + len(found))))
                 if value not in items and value not in found:
                     found.append(value)
             if len(found) == count:
@@ -254,102 +255,108 @@ class _Breaker:
 
     def _item(self) -> Any:
         with suppress(Rejected):
-            return Walk(self._space, PlainSource()).value(self._shape.items.at(0))
+            return Walk(self._space, PlainSource()).value(self._space.of(self._shape.items.at(0)))
         return None
 
-    def break_unique_items(self, part: Part, unique: Any) -> Iterator[Violation]:
+    def break_unique_items(self, part: Part, unique: Any) -> Iterator[KeywordViolation]:
         if unique:
             full = self._array(1)
-            yield Violation([full[-1]] * max(2, len(full)), part, "uniqueItems", "unique")
-            yield Violation([*full, full[-1]], part, "uniqueItems", "unique")
-            yield Violation([full[0], *full], part, "uniqueItems", "unique")
+            yield KeywordViolation([full[-1]] * max(2, len(full)), part, "uniqueItems", "unique")
+            yield KeywordViolation([*full, full[-1]], part, "uniqueItems", "unique")
+            yield KeywordViolation([full[0], *full], part, "uniqueItems", "unique")
 
-    def break_contains(self, part: Part, schema: Any) -> Iterator[Violation]:
+    def break_contains(self, part: Part, schema: Any) -> Iterator[KeywordViolation]:
         contained = self._space.document.below(part, schema)
-        length = min(self._shape.items.low, HUGE)
-        yield from (Violation([value] * length, part, "contains", "items") for value in ({}, *ANYTHING))
+        length = min(self._shape.items.low, MAX_LENGTH)
+        yield from (
+            KeywordViolation([value] * length, part, "contains", "items") for value in ({}, *ANYTHING)
+        )
         for keyword in ("maxContains", "contains"):
             for value in self._values_of(contained):
-                most = min(part.keywords.get("maxContains", 0), HUGE)
-                yield Violation([value] * max(length, int(most) + 1), part, keyword, "items")
-        yield Violation([], part, "contains", "items")
+                most = min(part.keywords.get("maxContains", 0), MAX_LENGTH)
+                yield KeywordViolation([value] * max(length, int(most) + 1), part, keyword, "items")
+        yield KeywordViolation([], part, "contains", "items")
 
-    def break_min_contains(self, part: Part, least: float) -> Iterator[Violation]:
+    def break_min_contains(self, part: Part, least: float) -> Iterator[KeywordViolation]:
         contained = self._space.document.below(part, part.keywords.get("contains", True))
-        least = min(least, HUGE)
+        least = min(least, MAX_LENGTH)
         for value in self._values_of(contained):
-            yield Violation([value] * (int(least) - 1), part, "minContains", "items")
-            yield Violation([value] * (int(least) - 1), part, "contains", "items")
+            yield KeywordViolation([value] * (int(least) - 1), part, "minContains", "items")
+            yield KeywordViolation([value] * (int(least) - 1), part, "contains", "items")
 
-    def break_items(self, part: Part, schema: Any) -> Iterator[Violation]:
+    def break_items(self, part: Part, schema: Any) -> Iterator[KeywordViolation]:
         if schema is False:
             before = len(part.keywords.get("prefixItems", ()))
             full = self._array(min(before, int(self._shape.items.high)))
             keyword = "items" if self._space.document.draft == 2020 else "additionalItems"
             for value in (None, 1, "x"):
-                yield Violation([*full, value], part, keyword, "additional")
-                yield Violation([*full, value], part, "items", "additional")
+                yield KeywordViolation([*full, value], part, keyword, "additional")
+                yield KeywordViolation([*full, value], part, "items", "additional")
 
-    def break_unevaluated_items(self, part: Part, _schema: Any) -> Iterator[Violation]:
+    def break_unevaluated_items(self, part: Part, _schema: Any) -> Iterator[KeywordViolation]:
         for length in range(int(min(self._shape.items.high, self._shape.items.prefix)) + 1):
             with suppress(Rejected):
                 full = self._array(length)
                 for value in ANYTHING:
-                    yield Violation([*full, value], part, "unevaluatedItems", "additional")
+                    yield KeywordViolation([*full, value], part, "unevaluatedItems", "additional")
 
     # Objects
 
-    def break_required(self, part: Part, names: list[str]) -> Iterator[Violation]:
+    def break_required(self, part: Part, names: list[str]) -> Iterator[KeywordViolation]:
         full = self._object()
         for name in names:
             rest = {key: content for key, content in full.items() if key != name}
-            told = self._shape.members.at(name).shape.said
-            has_default = any("default" in said for said in told)
-            yield Violation(rest, part, "required", "missing", name, coercible=has_default)
+            member = self._space.of(self._shape.members.at(name)).shape
+            has_default = any("default" in keywords for keywords in member.schemas)
+            yield KeywordViolation(rest, part, "required", "missing", name, coercible=has_default)
 
-    def break_dependent_required(self, part: Part, dependents: dict[str, list[str]]) -> Iterator[Violation]:
+    def break_dependent_required(
+        self, part: Part, dependents: dict[str, list[str]]
+    ) -> Iterator[KeywordViolation]:
         keyword = "dependentRequired" if "dependencies" not in part.schema else "dependencies"
         for name, others in dependents.items():
             with suppress(Rejected):
                 full = self._object(name)
                 for other in others:
                     rest = {key: content for key, content in full.items() if key != other}
-                    yield Violation(rest, part, keyword, "missing", other)
+                    yield KeywordViolation(rest, part, keyword, "missing", other)
 
-    def break_additional_properties(self, part: Part, schema: Any) -> Iterator[Violation]:
+    def break_additional_properties(self, part: Part, schema: Any) -> Iterator[KeywordViolation]:
         yield from self._unexpected(part, "additionalProperties", schema)
 
-    def break_unevaluated_properties(self, part: Part, schema: Any) -> Iterator[Violation]:
+    def break_unevaluated_properties(self, part: Part, schema: Any) -> Iterator[KeywordViolation]:
         yield from self._unexpected(part, "unevaluatedProperties", schema)
 
-    def _unexpected(self, part: Part, keyword: str, schema: Any) -> Iterator[Violation]:
+    def _unexpected(self, part: Part, keyword: str, schema: Any) -> Iterator[KeywordViolation]:
         full = self._object()
         values = ("x",) if schema is False else ANYTHING if keyword == "unevaluatedProperties" else ()
         for value in values:
-            yield Violation({**full, UNEXPECTED: value}, part, keyword, "additional", UNEXPECTED)
+            yield KeywordViolation({**full, UNEXPECTED: value}, part, keyword, "additional", UNEXPECTED)
 
-    def break_property_names(self, part: Part, schema: Any) -> Iterator[Violation]:
+    def break_property_names(self, part: Part, schema: Any) -> Iterator[KeywordViolation]:
         full = self._object()
-        conjunction = self._space.of(Demand((self._space.document.below(part, schema), self._space.text)))
+        conjunction = self._space.of(
+            Constraints((self._space.document.below(part, schema), self._space.text))
+        )
         for shape in conjunction.covering():
-            for violation in of(shape):
+            for violation in of(self._space, shape):
                 if isinstance(violation.value, str):
                     value = self._member(violation.value)
                     named = {**full, violation.value: value}
-                    yield Violation(named, part, violation.keyword, "name", violation.value)
+                    yield KeywordViolation(named, part, violation.keyword, "name", violation.value)
 
     def _member(self, name: str) -> Any:
         with suppress(Rejected):
-            return Walk(self._space, PlainSource()).value(self._shape.members.at(name))
+            return Walk(self._space, PlainSource()).value(self._space.of(self._shape.members.at(name)))
         return None
 
-    def break_min_properties(self, part: Part, count: float) -> Iterator[Violation]:
+    def break_min_properties(self, part: Part, count: float) -> Iterator[KeywordViolation]:
         full = self._object()
         members = list(full.items())
         for order in (members, members[::-1]):
-            yield Violation(dict(order[: int(count) - 1]), part, "minProperties", "members")
+            yield KeywordViolation(dict(order[: int(count) - 1]), part, "minProperties", "members")
 
-    def break_max_properties(self, part: Part, count: float) -> Iterator[Violation]:
+    def break_max_properties(self, part: Part, count: float) -> Iterator[KeywordViolation]:
         members = self._shape.members
         full = self._object()
         names = [name for name in members.declared if members.can_have(name)]
@@ -359,11 +366,11 @@ class _Breaker:
             if len(full) > count:
                 break
             full.setdefault(name, self._member(name))
-        yield Violation(full, part, "maxProperties", "members")
+        yield KeywordViolation(full, part, "maxProperties", "members")
 
 
 def _is_of(value: Any, name: str) -> bool:
-    """Whether a value is of a type, as JSON Schema has it."""
+    """Whether a value is of a JSON Schema type."""
     match name:
         case "integer":
             return isinstance(value, int | float) and not isinstance(value, bool) and value == int(value)
@@ -375,7 +382,7 @@ def _is_of(value: Any, name: str) -> bool:
     return isinstance(value, types.get(name, ()))
 
 
-BREAKERS: dict[str, Callable[[_Breaker, Part, Any], Iterator[Violation]]] = {
+BREAKERS: dict[str, Callable[[_Breaker, Part, Any], Iterator[KeywordViolation]]] = {
     "type": _Breaker.break_type,
     "enum": _Breaker.break_enum,
     "const": _Breaker.break_const,
@@ -405,4 +412,4 @@ BREAKERS: dict[str, Callable[[_Breaker, Part, Any], Iterator[Violation]]] = {
     "minProperties": _Breaker.break_min_properties,
     "maxProperties": _Breaker.break_max_properties,
 }
-"""For each keyword what breaks it."""
+"""The method that breaks each keyword."""

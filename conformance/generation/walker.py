@@ -1,4 +1,4 @@
-"""One walk over a schema makes one value, from whatever source the choices come."""
+"""A walk over a schema, which makes one value from the choices of a source."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from typing import Any
 from conformance.generation.choices import Source
 from conformance.generation.conjunction import Conjunction, Space
 from conformance.generation.errors import Rejected
-from conformance.generation.items import MOST_CONTAINED, Items
+from conformance.generation.items import MAX_CONTAINED, Items
 from conformance.generation.members import Members
 from conformance.generation.references import Part
 from conformance.generation.scalars import matching
 from conformance.generation.shape import Shape
 
-DEPTH = 5
-"""The depth from which only the shortest way to a value is taken."""
+SIMPLE_DEPTH = 5
+"""The depth from which a walk takes only the shortest way to a value."""
 
-BUDGET = 60
-"""How many values one walk makes before it takes only the shortest way."""
+SIMPLE_VALUES = 60
+"""How many values a walk makes before it takes only the shortest way."""
 
-LIMIT = 2000
-"""How many values one walk makes at most."""
+MAX_VALUES = 2000
+"""The most values of one walk."""
 
-LARGEST = 100_000
-"""How many characters and items one walk makes at most."""
+MAX_SIZE = 100_000
+"""The most characters and items of one walk."""
 
-MANY = 100
+MAX_DIFFERENT_ITEMS = 100
 """How many items are made one by one; further ones repeat the last."""
 
-ATTEMPTS = 3
-"""How often one value, or one name, is made anew before the walk is given up."""
+VALUE_ATTEMPTS = 3
+"""How often a value or a name is tried before the walk is given up."""
 
 
 class Walk:
-    """One value in the making: its source of choices, and how many values it may still have inside."""
+    """The construction of one value: its source of choices, and the values made so far."""
 
     def __init__(self, space: Space, source: Source) -> None:
         self._space = space
@@ -44,12 +44,12 @@ class Walk:
         self._size = 0
 
     def value(self, conjunction: Conjunction, depth: int = 0) -> Any:
-        """A value that meets a demand, as far as its rules can see; raises `Rejected`."""
+        """Make a value that meets constraints, as far as the rules show; raises `Rejected`."""
         self._made += 1
-        if self._made > LIMIT:
+        if self._made > MAX_VALUES:
             raise Rejected("the value has grown too large")
         shape = self._settle(conjunction, depth)
-        for _ in range(ATTEMPTS):
+        for _ in range(VALUE_ATTEMPTS):
             value = self._of(shape, depth)
             if shape.is_allowed(value):
                 return value
@@ -57,11 +57,11 @@ class Walk:
 
     def _grow(self, size: int) -> None:
         self._size += size
-        if self._size > LARGEST:
-            raise Rejected(f"a value would have more than {LARGEST} characters and items")
+        if self._size > MAX_SIZE:
+            raise Rejected(f"a value would have more than {MAX_SIZE} characters and items")
 
     def _is_short(self, depth: int) -> bool:
-        return depth >= DEPTH or self._made > BUDGET
+        return depth >= SIMPLE_DEPTH or self._made > SIMPLE_VALUES
 
     def _settle(self, conjunction: Conjunction, depth: int) -> Shape:
         while conjunction.open:
@@ -69,8 +69,8 @@ class Walk:
             if not ways:
                 raise Rejected(f"none of the branches of its {conjunction.open[0].keyword} is possible")
             if self._is_short(depth):
-                least = min(way.height for way in ways)
-                ways = [way for way in ways if way.height == least]
+                least = min(way.least_depth for way in ways)
+                ways = [way for way in ways if way.least_depth == least]
             conjunction = ways[self._source.index(len(ways))]
         if conjunction.contradiction is not None:
             raise Rejected(conjunction.contradiction)
@@ -89,7 +89,7 @@ class Walk:
         return self.of_type(shape, types[self._source.index(len(types))], depth)
 
     def of_type(self, shape: Shape, name: str, depth: int = 0) -> Any:
-        """A value of one of the types that a shape allows."""
+        """Make a value of one of the types that a shape allows."""
         match name:
             case "null":
                 return None
@@ -105,9 +105,9 @@ class Walk:
         return shape.numbers.draw(self._source)
 
     def array(self, items: Items, depth: int = 0, least: int = 0) -> list[Any]:
-        """An array that meets the rules, of ``least`` items or more."""
-        if len(items.contained) > MOST_CONTAINED:
-            raise Rejected(f"an array would contain more than {MOST_CONTAINED} items of a kind")
+        """Make an array that meets the rules, with ``least`` items or more."""
+        if len(items.contained) > MAX_CONTAINED:
+            raise Rejected(f"an array would contain more than {MAX_CONTAINED} items of a kind")
         least = max(least, items.low, len(items.contained))
         self._grow(least)
         slots = self._slots(items, least)
@@ -115,7 +115,7 @@ class Walk:
         last = 0
         while len(made) < least or (len(made) < items.high and self._goes_on(items, len(made), depth)):
             contained = slots.get(len(made))
-            if contained is None and len(made) >= items.prefix + MANY and not items.unique:
+            if contained is None and len(made) >= items.prefix + MAX_DIFFERENT_ITEMS and not items.unique:
                 self._grow(last)
                 made.append(made[-1])
             else:
@@ -129,27 +129,27 @@ class Walk:
         return length < longest and not self._is_short(depth) and self._source.boolean()
 
     def _slots(self, items: Items, length: int) -> dict[int, Part]:
-        """Which items are there for a ``contains``: the last ones, where that is possible."""
+        """Choose the items that serve a ``contains``: the last ones where possible."""
         slots: dict[int, Part] = {}
         for part in items.contained:
             free = [index for index in reversed(range(length)) if index not in slots]
-            fitting = [index for index in free if items.at(index, part).contradiction is None]
+            fitting = [index for index in free if items.is_possible(index, part)]
             if not fitting:
-                raise Rejected("there is no place for an item that it must contain")
+                raise Rejected("no index is possible for an item that it must contain")
             slots[fitting[0]] = part
         return slots
 
     def _item(self, items: Items, others: list[Any], contained: Part | None, depth: int) -> Any:
-        conjunction = items.at(len(others), contained)
-        for _ in range(ATTEMPTS * 3 if items.unique else 1):
+        conjunction = self._space.of(items.at(len(others), contained))
+        for _ in range(VALUE_ATTEMPTS * 3 if items.unique else 1):
             value = self.value(conjunction, depth + 1)
             if not items.unique or value not in others:
                 return value
         raise Rejected("its items cannot all be different")
 
     def object(self, members: Members, depth: int = 0, present: Iterable[str] = ()) -> dict[str, Any]:
-        """An object that meets the rules, with the members that must be ``present``."""
-        if self._made + members.low > LIMIT:
+        """Make an object that meets the rules, with the members that must be ``present``."""
+        if self._made + members.low > MAX_VALUES:
             raise Rejected(f"an object would have {members.low} members")
         made: dict[str, Any] = {}
         needed = {*members.required, *members.with_dependents(*present)}
@@ -170,10 +170,10 @@ class Walk:
     def _add(self, members: Members, name: str, made: dict[str, Any], depth: int) -> None:
         for one in members.with_dependents(name):
             if one not in made:
-                made[one] = self.value(members.at(one), depth + 1)
+                made[one] = self.value(self._space.of(members.at(one)), depth + 1)
 
     def _fill(self, members: Members, made: dict[str, Any], depth: int) -> None:
-        """Add members until there are enough, and perhaps some that nobody declared."""
+        """Add members until there are enough, and perhaps undeclared ones."""
         for name in members.optional:
             if len(made) >= members.low:
                 break
@@ -195,8 +195,8 @@ class Walk:
         return members.is_open and self._source.index(12) == 11
 
     def _new_name(self, members: Members, made: dict[str, Any], depth: int) -> str | None:
-        """A name for one more member; None if none was found."""
-        for attempt in range(ATTEMPTS * 2):
+        """Make a name for one more member; None if none was found."""
+        for attempt in range(VALUE_ATTEMPTS * 2):
             name: str = self._name(members, depth)
             if name in made:
                 name += str(len(made) + attempt)
@@ -205,7 +205,7 @@ class Walk:
         return None
 
     def undeclared_names(self, members: Members) -> list[str]:
-        """Names that the schema does not declare: one for each pattern, one that matches none."""
+        """Make undeclared names: one for each pattern, one that matches none."""
         found = []
         for pattern in members.patterns:
             with suppress(Rejected):
@@ -218,7 +218,7 @@ class Walk:
 
     def _name(self, members: Members, depth: int) -> str:
         if members.names is not None:
-            name = self.value(members.names, depth + 1)
+            name = self.value(self._space.of(members.names), depth + 1)
             if not isinstance(name, str):
                 raise Rejected("a name is not a text")
             return name

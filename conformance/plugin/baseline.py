@@ -26,13 +26,13 @@ def known_findings(config: pytest.Config) -> Baseline:
 def excused(config: pytest.Config, result: Result) -> Result:
     """The result, known if the baseline has it."""
     entry = known_findings(config).excuse(result, date.today())
-    return result if entry is None else replace(result, outcome=Outcome.KNOWN, baseline=entry.reason)
+    return result if entry is None else replace(result, outcome=Outcome.EXPECTED, baseline=entry.reason)
 
 
 def seen(subject: Subject, results: list[Result]) -> Seen:
     """What a baseline is held against: the results, and the tools of each revision that was tested."""
     listed = {
-        one.revision: None if one.left_out or one.troubles else frozenset(tool.name for tool in one.tools)
+        one.revision: None if one.left_out or one.failures else frozenset(tool.name for tool in one.tools)
         for one in subject.live
     }
     return Seen(results, listed)

@@ -33,7 +33,7 @@ from conformance.requirements.checks import PACKAGE, PLACES, checked, suites_dir
 from conformance.target.probe import probe_all
 from conformance.target.server import Server
 from conformance.target.settings import Settings
-from conformance.target.surface import Subject, Surface, Trouble
+from conformance.target.surface import ProbeFailure, Subject, Surface
 from conformance.transport.process import CannotStart, OnWait
 from conformance.transport.sandbox import Sandbox
 from conformance.verdicts import Blocked
@@ -132,10 +132,10 @@ class SuiteModule(pytest.Module):
         return False
 
 
-class TroubleItem(pytest.Item):
+class ProbeFailureItem(pytest.Item):
     """What keeps other rules from being exercised, as one red item."""
 
-    def __init__(self, *, trouble: Trouble, revision: str, **kwargs: Any):
+    def __init__(self, *, trouble: ProbeFailure, revision: str, **kwargs: Any):
         super().__init__(**kwargs)
         self.trouble, self.revision = trouble, revision
         self.add_marker(pytest.mark.requirement(trouble.requirement))
@@ -189,12 +189,12 @@ class SuiteDirectory(pytest.Directory):
         if mistake := self.config.stash.get(MISTAKE, ""):
             wanted = wanted_revisions(self.config)
             revision = LATEST_HANDSHAKE if wanted == ("latest",) else wanted[0]
-            node, name = "conformance/suites::crashed", "crashed"
+            node, name = "conformance/suites::internal-error", "internal-error"
             yield MistakeItem.from_parent(self, name=name, nodeid=node, traceback=mistake, revision=revision)
         for surface in subject.surfaces:
-            for trouble in surface.troubles:
+            for trouble in surface.failures:
                 name = f"blocked[{surface.revision}-{trouble.name}]"
-                yield TroubleItem.from_parent(
+                yield ProbeFailureItem.from_parent(
                     self,
                     name=name,
                     nodeid=f"conformance/suites::{name}",
@@ -301,7 +301,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def _is_selected(item: pytest.Item, patterns: list[tuple[frozenset[str], str]]) -> bool:
-    if not is_ours(item) or isinstance(item, TroubleItem | MistakeItem):
+    if not is_ours(item) or isinstance(item, ProbeFailureItem | MistakeItem):
         return True
     cited = set(_cited(item))
     return any(cited & ids and (not tool or tool == tool_name(item)) for ids, tool in patterns)
@@ -317,7 +317,7 @@ def revision_of(item: pytest.Item) -> str:
     """The revision an item runs in."""
     return (
         item.revision
-        if isinstance(item, TroubleItem | MistakeItem)
+        if isinstance(item, ProbeFailureItem | MistakeItem)
         else str(_params(item).get("revision", ""))
     )
 

@@ -29,7 +29,7 @@ from conformance.protocol.text import named
 from conformance.scenarios.cancellation import begin_cancelled
 from conformance.target.server import Server
 from conformance.transport.process_tree import end_run
-from conformance.verdicts import Blocked, NotExercised
+from conformance.verdicts import Blocked, Skipped
 
 # Running -----------------------------------------------------------------------------------------
 
@@ -53,14 +53,14 @@ def _expect_time(item: pytest.Item) -> None:
     begun = stash.setdefault(BEGUN, time.monotonic())
     if time.monotonic() - begun > most and revision_of(item) in stash.get(SERVERS, {}):
         reason = f"the checks took {most:g} s, which is all they may take (--mcp-max-time)"
-        server_for(item.config, revision_of(item)).charge("time", Blocked(reason))
+        server_for(item.config, revision_of(item)).raise_once("time", Blocked(reason))
 
 
 def newly_noted(config: pytest.Config) -> dict[str, int]:
     """How many of the server's lines were not kept, and how many repeat a member, since it was told last."""
     servers = config.stash.get(SERVERS, {}).values()
     lines = [session.lines for server in servers for session in server.sessions]
-    found = Counter(let_go=sum(one.let_go for one in lines), repeats=sum(one.repeats for one in lines))
+    found = Counter(dropped=sum(one.dropped for one in lines), repeats=sum(one.repeats for one in lines))
     told, config.stash[NOTED] = config.stash.get(NOTED, Counter()), found
     return dict(found - told)
 
@@ -124,17 +124,17 @@ def _skipping(item: pytest.Item) -> Iterator[None]:
     """Skip a check that is not exercised, or that is blocked for what others have told."""
     try:
         yield
-    except (NotExercised, NoExample, Unjudgeable) as reason:
+    except (Skipped, NoExample, Unjudgeable) as reason:
         raise _unexercised(item, reason) from None  # pytest would format the whole chain
     except Blocked as blocked:
         known = blocked.fault is not None and is_ours(item)
-        if known and server_for(item.config, revision_of(item)).told_before(blocked):
+        if known and server_for(item.config, revision_of(item)).is_duplicate(blocked):
             raise pytest.skip.Exception(named(f"{blocked} (reported before)", REASON_SHOWN)) from None
         raise
 
 
 def _unexercised(item: pytest.Item, reason: Exception) -> BaseException:
     """What skips a check, with the reason; a user's test is told itself that no arguments are known."""
-    if isinstance(reason, NotExercised) or is_ours(item):
+    if isinstance(reason, Skipped) or is_ours(item):
         return pytest.skip.Exception(named(str(reason), REASON_SHOWN))
     return reason

@@ -55,15 +55,15 @@ _VALUES = (
     ("timeout", "SECONDS", "how long an answer may take", "30"),
     ("start-timeout", "SECONDS", "how long the answer to initialize may take", "30"),
     ("cwd", "DIR", "the server's working directory", "a throwaway one"),
-    ("profile", "NAME", "how much is fuzzed: none, quick or thorough", "quick"),
+    ("fuzz", "LEVEL", "how much is fuzzed: none, quick or thorough", "quick"),
     ("seed", "NUMBER", "where the fuzzer's choices start", "0"),
     ("max-line", "MEGABYTES", "how long a line may be that is read", "16"),
     ("max-time", "SECONDS", "how long the checks may take, all together", "3600"),
     ("max-tools", "NUMBER", "how many of the listed tools are tested, the first ones", "250"),
     ("baseline", "FILE", "a file of known findings, which do not fail (mcp-conformance baseline)", "none"),
     ("transcripts", "DIR", "where a fuzzed failure's conversation is written", ".mcp-conformance"),
-    ("failing-tool", "'NAME JSON'", "a tool call that fails inside the tool", "none"),
-    ("changing-tool", "'NAME JSON'", "a tool call that changes what is listed, or a resource", "none"),
+    ("failing-call", "'NAME JSON'", "a tool call that fails inside the tool", "none"),
+    ("mutating-call", "'NAME JSON'", "a tool call that changes what is listed, or a resource", "none"),
 )
 _LISTS = (
     (
@@ -174,8 +174,8 @@ def settings(config: pytest.Config) -> Settings:
         timeout=_amount(config, "timeout", 30.0),
         start_timeout=_amount(config, "start-timeout", 30.0),
         call=_callable(_words(value(config, "call"))),
-        failing_tool=_sample(config, "failing-tool"),
-        changing_tool=_sample(config, "changing-tool"),
+        failing_call=_sample(config, "failing-call"),
+        mutating_call=_sample(config, "mutating-call"),
         samples=tuple(_sample_in(text, "example") for text in value(config, "example")),
         transcripts=Path(value(config, "transcripts") or ".mcp-conformance"),
         seed=_number(config, "seed", 0),
@@ -248,12 +248,12 @@ def _number(config: pytest.Config, name: str, default: int) -> int:
 
 
 def _examples(config: pytest.Config) -> int:
-    from conformance.target.settings import PROFILES  # noqa: PLC0415
+    from conformance.target.settings import FUZZ_EXAMPLES  # noqa: PLC0415
 
-    name = value(config, "profile") or "quick"
-    if name not in PROFILES:
-        raise pytest.UsageError(f"--mcp-profile: {' or '.join(PROFILES)} is expected, not {name!r}")
-    return PROFILES[name]
+    name = value(config, "fuzz") or "quick"
+    if name not in FUZZ_EXAMPLES:
+        raise pytest.UsageError(f"--mcp-fuzz: {' or '.join(FUZZ_EXAMPLES)} is expected, not {name!r}")
+    return FUZZ_EXAMPLES[name]
 
 
 def _words(texts: list[str]) -> list[str]:

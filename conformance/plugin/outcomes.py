@@ -23,7 +23,7 @@ from conformance.report.model import TIME_IS_UP, Result
 from conformance.report.text import (
     WIDTH,
     Evidence,
-    again,
+    reproduce_command,
     crash_text,
     evidence_of,
     held_back_line,
@@ -39,22 +39,22 @@ from conformance.requirements.checks import family_of
 from conformance.scenarios.sdk_deviations import known_deviation
 from conformance.transport.credentials import credentials, without
 from conformance.transport.process import CannotStart
-from conformance.verdicts import ORDER, UNTESTED, Blocked, Finding, Outcome, loudness, worth
+from conformance.verdicts import ORDER, UNTESTED, Blocked, Finding, Outcome, outcome_of, severity
 
 RESULTS = pytest.StashKey[list[Result]]()
 PROPERTIES = ("requirement", "level", "basis", "revision", "spec", "outcome")
 LETTERS = {
     Outcome.WARNED: "W",
-    Outcome.INFORMED: "i",
-    Outcome.KNOWN: "k",
+    Outcome.INFO: "i",
+    Outcome.EXPECTED: "k",
     Outcome.BLOCKED: "B",
-    Outcome.CRASHED: "E",
+    Outcome.INTERNAL_ERROR: "E",
 }
 NARROWEST = 60
 NODES = "conformance/suites"
 """How the ids of our checks begin."""
 QUIET = (Outcome.PASSED, Outcome.SKIPPED)
-CATEGORIES = {Outcome.BLOCKED: "failed", Outcome.CRASHED: "error"}
+CATEGORIES = {Outcome.BLOCKED: "failed", Outcome.INTERNAL_ERROR: "error"}
 GREEN = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
@@ -85,7 +85,7 @@ def pytest_runtest_makereport(
     if texts:
         report.longrepr = "\n\n".join(texts)
     _store(item, report, results)
-    if worst.outcome in (Outcome.WARNED, Outcome.INFORMED, Outcome.KNOWN):
+    if worst.outcome in (Outcome.WARNED, Outcome.INFO, Outcome.EXPECTED):
         report.outcome = "passed"
         report.longrepr = None
     return report
@@ -101,7 +101,7 @@ def _judged(item: pytest.Item, report: pytest.TestReport, error: BaseException |
         outcome=_outcome(item, report, error, row),
         tool=getattr(error, "tool", "") or tool_name(item),
         reason=_reason(report, error),
-        known=_known(item, row, error),
+        deviation=_known(item, row, error),
         requirements=tuple(_cited(item)),
     )
     if result.outcome in (Outcome.PASSED, Outcome.SKIPPED):
@@ -109,11 +109,11 @@ def _judged(item: pytest.Item, report: pytest.TestReport, error: BaseException |
     chosen = item.config.stash[SUBJECT].settings
     hidden = credentials(chosen.command, chosen.env)
     result = replace(result, reason=without(result.reason, hidden))
-    repeat = without(again(chosen, _repeated(item, error, row), result.revision, result.tool), hidden)
+    repeat = without(reproduce_command(chosen, _repeated(item, error, row), result.revision, result.tool), hidden)
     evidence = _evidence(error)
     if evidence is None:
         text = crash_text(result, without(str(report.longrepr), hidden), repeat)
-        return replace(result, text=text, again=repeat)
+        return replace(result, text=text, reproduce=repeat)
     return with_evidence(result, without_credentials(evidence, hidden), repeat, chosen.transcripts)
 
 
@@ -124,7 +124,7 @@ def _judged_row(item: pytest.Item, error: BaseException | None) -> catalogue.Req
     rows = [catalogue.requirement(id) for id in _cited(item)]
     revision = revision_of(item)
     holding = [row for row in rows if row.holds_in(revision)]
-    return max(holding, key=lambda row: ORDER.index(loudness(row, revision)), default=rows[0])
+    return max(holding, key=lambda row: ORDER.index(severity(row, revision)), default=rows[0])
 
 
 def _known(item: pytest.Item, row: catalogue.Requirement, error: BaseException | None) -> str:
@@ -156,9 +156,9 @@ def _outcome(
     if isinstance(error, CannotStart):
         return Outcome.BLOCKED
     if not isinstance(error, Finding | Blocked):
-        return Outcome.CRASHED
+        return Outcome.INTERNAL_ERROR
     strict, pedantic = value(item.config, "strict"), value(item.config, "pedantic")
-    return worth(error, row, revision_of(item), strict=strict, pedantic=pedantic)
+    return outcome_of(error, row, revision_of(item), strict=strict, pedantic=pedantic)
 
 
 def _evidence(error: BaseException | None) -> Evidence | None:
@@ -185,7 +185,7 @@ def _store(item: pytest.Item, report: pytest.TestReport, results: list[Result]) 
     for one in reversed(results):
         item.user_properties += [(name, str(getattr(one, name))) for name in PROPERTIES]
         item.user_properties += [("finding", one.text)] if one.text else []
-        item.user_properties += [("baseline", one.baseline)] if one.outcome is Outcome.KNOWN else []
+        item.user_properties += [("baseline", one.baseline)] if one.outcome is Outcome.EXPECTED else []
     report.user_properties = list(item.user_properties)
     report.mcp_noted = newly_noted(item.config)  # type: ignore[attr-defined]
     report.mcp_results = [{**vars(one), "outcome": str(one.outcome)} for one in results]  # type: ignore[attr-defined]
@@ -283,7 +283,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """A run that tested nothing is not green; one that failed by mistakes of ours alone says so."""
     results = session.config.stash[RESULTS]
-    crashed = {one.node for one in results if one.outcome is Outcome.CRASHED}
+    crashed = {one.node for one in results if one.outcome is Outcome.INTERNAL_ERROR}
     if exitstatus == pytest.ExitCode.TESTS_FAILED and session.testsfailed == len(crashed):
         session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
     if exitstatus == pytest.ExitCode.OK and results and all(one.outcome in UNTESTED for one in results):

@@ -20,7 +20,7 @@ FEATURES = {
 """What a server may ask of a client that declared the capability."""
 
 
-def pulse(revision: str) -> str:
+def liveness_method(revision: str) -> str:
     """A method that every server answers at once, and that changes nothing."""
     return "server/discover" if revisions.is_modern(revision) else "ping"
 

@@ -22,11 +22,11 @@ from conformance.requirements import catalogue
 from conformance.requirements.checks import LAST, checked, checks
 from conformance.verdicts import UNTESTED, Outcome
 
-HEADER = re.compile(r"\s*\[\[\s*known\s*\]\]")
+HEADER = re.compile(r"\s*\[\[\s*expected\s*\]\]")
 HEAD = "# Known findings, for --mcp-baseline. `mcp-conformance baseline update` rewrites the entries below.\n"
 WRITTEN = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED)
 """The outcomes that are written down; what informs is no trouble that has to be excused."""
-FOUND = (*WRITTEN, Outcome.KNOWN, Outcome.INFORMED)
+FOUND = (*WRITTEN, Outcome.EXPECTED, Outcome.INFO)
 NAME_SHOWN = 100
 
 Listed: TypeAlias = Mapping[str, frozenset[str] | None]
@@ -119,9 +119,9 @@ def parse(text: str, name: str) -> Baseline:
         told = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadBaseline(f"{name}: not TOML: {error}") from None
-    tables = told.pop("known", [])
+    tables = told.pop("expected", [])
     if told or not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise BadBaseline(f"{name}: tables [[known]] are expected, and nothing else")
+        raise BadBaseline(f"{name}: tables [[expected]] are expected, and nothing else")
     lines = [number for number, line in enumerate(text.splitlines(), 1) if HEADER.match(line)]
     if len(lines) != len(tables):
         lines = [0] * len(tables)
@@ -188,7 +188,7 @@ def written(baseline: Baseline) -> str:
 
 
 def _table(entry: Entry) -> str:
-    rows = ["[[known]]", f"requirement = {_string(entry.requirement)}"]
+    rows = ["[[expected]]", f"requirement = {_string(entry.requirement)}"]
     rows += [f"tool = {_string(entry.tool)}"] if entry.tool else []
     rows += [f"revisions = {_strings(entry.revisions)}"] if entry.revisions else []
     rows += [f"reason = {_string(entry.reason)}"]

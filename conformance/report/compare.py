@@ -12,7 +12,7 @@ from conformance.report.model import TESTED, Interface, OfferedTool, Report, Res
 from conformance.requirements import catalogue
 from conformance.verdicts import ORDER, UNTESTED, Outcome
 
-BROKEN = (Outcome.KNOWN, Outcome.WARNED, Outcome.BLOCKED, Outcome.FAILED)
+BROKEN = (Outcome.EXPECTED, Outcome.WARNED, Outcome.BLOCKED, Outcome.FAILED)
 """The outcomes of a broken rule; what informs rests on no keyword, and is not told here."""
 NOT_TESTED = "not tested"
 BREAKING = {
@@ -134,7 +134,7 @@ class _Fared:
 
 def _held(result: Result) -> Iterator[Place]:
     """The rules that a check says are kept."""
-    if result.outcome in (Outcome.PASSED, Outcome.INFORMED):
+    if result.outcome in (Outcome.PASSED, Outcome.INFO):
         rows = catalogue.all_requirements()
         for id in result.requirements or (result.requirement,):
             if id not in rows or rows[id].holds_in(result.revision):

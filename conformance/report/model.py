@@ -11,7 +11,7 @@ from conformance.requirements.catalogue import Requirement, families
 from conformance.requirements.checks import LAST
 from conformance.verdicts import ORDER, UNTESTED, Outcome
 
-FINDINGS = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED, Outcome.KNOWN, Outcome.INFORMED)
+FINDINGS = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED, Outcome.EXPECTED, Outcome.INFO)
 """The outcomes that say something against the server, the worst first."""
 TIME_IS_UP = "(--mcp-max-time)"
 """What the check says that is blocked because all checks together took too long."""
@@ -26,9 +26,9 @@ class Result:
     ``requirement`` is the rule that was judged, ``requirements`` are all that the check cites.  ``reason`` is
     short; ``expected``, ``got``, the lines on the ``wire`` (each behind ``>`` or ``<``) and ``stderr`` are
     the evidence, of which only so much is kept.  ``transcripts`` are the files of whole conversations, if
-    there are any, ``again`` the command that runs this check again, and ``text`` all of it for a terminal.
-    ``known`` names the SDK that breaks the rule in every server built on it, and ``baseline`` is the reason
-    for which a finding is a known one.
+    there are any, ``reproduce`` the command that runs this check again, and ``text`` all of it for a terminal.
+    ``deviation`` names the SDK that breaks the rule in every server built on it, and ``baseline`` is the reason
+    for which a finding is expected.
     """
 
     node: str
@@ -42,18 +42,18 @@ class Result:
     tool: str = ""
     reason: str = ""
     text: str = ""
-    known: str = ""
+    deviation: str = ""
     requirements: tuple[str, ...] = ()
     expected: str = ""
     got: str = ""
     wire: tuple[str, ...] = ()
     stderr: str = ""
     transcripts: tuple[str, ...] = ()
-    again: str = ""
+    reproduce: str = ""
     baseline: str = ""
 
     @classmethod
-    def of(cls, row: Requirement, revision: str, **known: Any) -> Result:
+    def of(cls, row: Requirement, revision: str, **facts: Any) -> Result:
         """A result with a rule's words, as the rule stands in the revision (`Requirement.stated_in`)."""
         stated = row.stated_in(revision)
         return cls(
@@ -63,7 +63,7 @@ class Result:
             revision=revision,
             says=row.says,
             spec=row.url(stated),
-            **known,
+            **facts,
         )
 
     @property
@@ -161,22 +161,22 @@ class Report:
         return tuple(one for one in self.judged if one.outcome in FINDINGS)
 
     @property
-    def known(self) -> Mapping[str, tuple[str, ...]]:
+    def deviations(self) -> Mapping[str, tuple[str, ...]]:
         """The rules that an SDK breaks in every server built on it, by SDK."""
         found: dict[str, dict[str, None]] = {}
         for one in self.findings:
-            if one.known:
-                found.setdefault(one.known, {})[one.requirement] = None
+            if one.deviation:
+                found.setdefault(one.deviation, {})[one.requirement] = None
         return {sdk: tuple(rules) for sdk, rules in found.items()}
 
     @property
     def status(self) -> str:
-        """``failed``, ``crashed``, ``unfinished``, ``untested`` or ``passed``: the first that is true."""
+        """``failed``, ``internal-error``, ``unfinished``, ``untested`` or ``passed``: the first that is true."""
         outcomes = {one.outcome for one in self.judged}
         if outcomes & {Outcome.FAILED, Outcome.BLOCKED}:
             return "failed"
-        if Outcome.CRASHED in outcomes:
-            return "crashed"
+        if Outcome.INTERNAL_ERROR in outcomes:
+            return "internal-error"
         if self.ended:
             return "unfinished"
         if outcomes <= set(UNTESTED):
@@ -190,10 +190,10 @@ class Report:
     @property
     def headline(self) -> str:
         """The run in a few words."""
-        new = "new " if Outcome.KNOWN in self.counts else ""
+        new = "new " if Outcome.EXPECTED in self.counts else ""
         said = {
             "failed": f"does not conform: {self._failure}",
-            "crashed": "not tested in full, through a mistake in this tool: please report it",
+            "internal-error": "not tested in full, through a mistake in this tool: please report it",
             "unfinished": "",
             "untested": "nothing was tested",
             "passed": f"no {new}rule found broken",

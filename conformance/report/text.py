@@ -17,7 +17,7 @@ from conformance.protocol.text import named, shorten
 from conformance.report.model import DEAD, REFUSED, Interface, Result
 from conformance.requirements.catalogue import Requirement, families
 from conformance.requirements.checks import checked
-from conformance.target.settings import PROFILES, Settings
+from conformance.target.settings import FUZZ_EXAMPLES, Settings
 from conformance.target.surface import Subject
 from conformance.transport.credentials import redacted, without
 from conformance.transport.sandbox import SECRET
@@ -31,7 +31,7 @@ CRASH_SHOWN = 20_000
 STDERR_SHOWN = 1000
 LINE_KEPT, LINES_KEPT = 1500, 10
 NAMES_SHOWN = 12
-RARE = (Outcome.CRASHED, Outcome.KNOWN)
+RARE = (Outcome.INTERNAL_ERROR, Outcome.EXPECTED)
 """Outcomes that have no column where there are none."""
 
 
@@ -63,17 +63,17 @@ def without_credentials(evidence: Evidence, hidden: Sequence[str]) -> Evidence:
     return Evidence(expected, got, tuple(lines), stderr)
 
 
-def with_evidence(result: Result, evidence: Evidence, again: str, folder: Path) -> Result:
+def with_evidence(result: Result, evidence: Evidence, reproduce: str, folder: Path) -> Result:
     """A result with as much of the evidence as a report keeps; conversations are written to ``folder``."""
     return replace(
         result,
-        text=finding_text(result, evidence, again),
+        text=finding_text(result, evidence, reproduce),
         expected=shorten(evidence.expected, GOT_SHOWN),
         got=shorten(evidence.got, GOT_SHOWN),
         wire=tuple(_wire(evidence.lines, LINES_KEPT, LINE_KEPT)),
         stderr=_stderr(evidence),
         transcripts=tuple(_transcripts(evidence.got, folder)),
-        again=named(again, GOT_SHOWN),
+        reproduce=named(reproduce, GOT_SHOWN),
     )
 
 
@@ -88,7 +88,7 @@ def _stderr(evidence: Evidence) -> str:
     return shorten(evidence.stderr[-STDERR_SHOWN:].strip(), STDERR_SHOWN)
 
 
-def finding_text(result: Result, evidence: Evidence, again: str) -> str:
+def finding_text(result: Result, evidence: Evidence, reproduce: str) -> str:
     """A finding in full."""
     about = f" · tool {named(result.tool)}" if result.tool else ""
     word = f"{result.outcome}: " if result.outcome is Outcome.BLOCKED else ""
@@ -98,18 +98,18 @@ def finding_text(result: Result, evidence: Evidence, again: str) -> str:
         ("got", shorten(evidence.got, GOT_SHOWN)),
         ("wire", "\n".join(_wire(evidence.lines, LINES_SHOWN, LINE_SHOWN))),
         ("stderr", _stderr(evidence)),
-        ("known", f"every server built on the {result.known} does this" if result.known else ""),
+        ("SDK", f"every server built on the {result.deviation} does this" if result.deviation else ""),
         ("spec", result.spec),
-        ("again", named(again, GOT_SHOWN)),
+        ("reproduce", named(reproduce, GOT_SHOWN)),
     ]
     return "\n".join([head, *wrapped(result.says, WIDTH, "  ", "  "), *_table(rows)])
 
 
-def crash_text(result: Result, traceback: str, again: str) -> str:
+def crash_text(result: Result, traceback: str, reproduce: str) -> str:
     """A mistake of ours in full, for a report of it."""
     head = f"{result.outcome}: {result.requirement} · {result.revision}"
     says = "This is a mistake in pytest-mcp-conformance, not in the server. Please report it with this text."
-    rows = _table([("again", named(again, GOT_SHOWN))])
+    rows = _table([("reproduce", named(reproduce, GOT_SHOWN))])
     return "\n".join([head, *wrapped(says, WIDTH, "  ", "  "), *rows, "", shorten(traceback, CRASH_SHOWN)])
 
 
@@ -140,17 +140,17 @@ def wrapped(text: str, width: int, first: str, rest: str) -> list[str]:
 def _table(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
     for name, text in rows:
         for number, line in enumerate(text.splitlines()):
-            yield f"  {name if number == 0 else '':<9} {line}"
+            yield f"  {name if number == 0 else '':<10} {line}"
 
 
-def again(settings: Settings, requirement: str, revision: str, tool: str) -> str:
+def reproduce_command(settings: Settings, requirement: str, revision: str, tool: str) -> str:
     """The command that runs this one check again, without credentials."""
     select = f"{requirement}[{tool}]" if tool else requirement
     words = ["mcp-conformance", "run", *(["--select", select] if requirement in checked() else [])]
     words += ["--revision", revision]
     words += ["--seed", str(settings.seed)] if settings.seed else []
-    profile = next((name for name, examples in PROFILES.items() if examples == settings.examples), "quick")
-    words += ["--profile", profile] if profile != "quick" else []
+    fuzz = next((name for name, examples in FUZZ_EXAMPLES.items() if examples == settings.examples), "quick")
+    words += ["--fuzz", fuzz] if fuzz != "quick" else []
     for sample in settings.samples:
         words += ["--example", f"{sample.tool} {json.dumps(sample.arguments)}"]
     if settings.cwd is not None:
@@ -216,8 +216,8 @@ def limits(subject: Subject, results: Iterable[Result], noted: Mapping[str, int]
         yield f"not judged: {reason} ({times} check{'s' if times > 1 else ''})"
     if len(met) > NAMES_SHOWN:
         yield f"not judged: {len(met) - NAMES_SHOWN} more things, for the same reasons"
-    if let_go := noted.get("let_go"):
-        yield f"not kept: {let_go} of the lines that the server wrote, so not every check has seen them"
+    if dropped := noted.get("dropped"):
+        yield f"not kept: {dropped} of the lines that the server wrote, so not every check has seen them"
     if repeats := noted.get("repeats"):
         yield f"repeated members: {repeats} of the server's lines name one twice; the last one counts"
 

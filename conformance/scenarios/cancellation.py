@@ -16,7 +16,7 @@ from conformance.protocol.progress import progress_in, token_of
 from conformance.protocol.value import Value
 from conformance.scenarios.client_features import ABLE, everything, meet
 from conformance.scenarios.log_messages import MESSAGE, with_level
-from conformance.target.server import SLOW, Server
+from conformance.target.server import SLOW_SECONDS, Server
 from conformance.verdicts import Blocked
 
 STEPS = 3
@@ -97,18 +97,18 @@ class Begun:
     def end(self, usual: Call) -> Cancelled:
         """What came of it in the time that the same call takes when it is not cancelled."""
         session = self.session
-        pong = session.await_reply(self.ping, min(session.timeout, session.patience(PING_SECONDS)))
+        pong = session.await_reply(self.ping, min(session.timeout, session.scaled_timeout(PING_SECONDS)))
         read = len(session.lines) if pong.fault is None else None
         for asked in _open(session, FEATURES):
             answer = ACCEPTING[asked.json["method"]](asked.json.get("params"), session.revision)
             session.send_message({"jsonrpc": "2.0", "id": asked.json["id"], **(answer or {})})
-        session.settle()
+        session.drain()
         one = Cancelled(session, self.request, self.cancellation, usual, self.held, read)
         left = self.cancellation.at + usual.reply.seconds - session.process.age
         session.wait_for(lambda: session.closed or one.answers, max(0.0, left))
         if one.progress:  # it goes on, however long that takes today
             session.wait_for(lambda: session.closed or one.answers, session.timeout)
-        session.leave()
+        session.begin_close()
         return one
 
 
@@ -123,7 +123,7 @@ def cancelled_calls(server: Server) -> Iterator[Cancelled]:
         if one is not None and one.session.closed:
             lines, stderr = one.session.lines[-6:], one.session.process.stderr
             reason = f"the server ended when a call of {call.tool.name} was cancelled"
-            server.charge("cancelled", Blocked(reason, lines, stderr))
+            server.raise_once("cancelled", Blocked(reason, lines, stderr))
         elif one is not None:
             yield one
 
@@ -162,10 +162,10 @@ def _cancelled(server: Server, call: Call, patience: float) -> Cancelled | None:
 
 def begin_cancelled(server: Server) -> None:
     """Call the tool that is under way once more, and cancel that; `cancelled_calls` waits for what comes."""
-    slow = server.under_way
+    slow = server.pending_call
     if slow is not None:
         key = f"begun to cancel {slow.tool.name}"
-        server.once(key, lambda: _begin(server, slow.tool, slow.arguments, (), SLOW / 4))
+        server.once(key, lambda: _begin(server, slow.tool, slow.arguments, (), SLOW_SECONDS / 4))
 
 
 def _begin(
@@ -182,12 +182,12 @@ def _begin(
 
     session.wait_for(lambda: is_under_way() or session.is_answered(request), patience)
     if session.is_answered(request) or session.closed:
-        session.leave()
+        session.begin_close()
         return None
     held = bool(_open(session, questions))
     reason = {"requestId": request.message["id"], "reason": "The user does not want it any more."}
     cancellation = session.notify("notifications/cancelled", reason)
-    return Begun(session, request, cancellation, session.send(session.pulse), held)
+    return Begun(session, request, cancellation, session.send(session.liveness_method), held)
 
 
 def _open(session: Session, methods: Collection[str]) -> list[Value]:
@@ -196,7 +196,7 @@ def _open(session: Session, methods: Collection[str]) -> list[Value]:
     ids = [Value(message).get("params", "requestId") for message in taken_back]
     ids += [Value(line.message).get("id") for line in session.lines if line.sent and _is_answer(line)]
     done = {id_key(id.json) for id in ids if id is not None}
-    requests = [asked for asked in session.asked(*methods) if "id" in asked.json]
+    requests = [asked for asked in session.server_requests(*methods) if "id" in asked.json]
     return [asked for asked in requests if id_key(asked.json["id"]) not in done]
 
 

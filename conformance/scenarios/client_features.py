@@ -10,6 +10,7 @@ from typing import Any
 
 from conformance.client import handlers
 from conformance.client.input_required import input_requests, more_rounds
+from conformance.client.listing import fetch_list
 from conformance.client.reply import Closed, Reply
 from conformance.client.session import Answer, Session
 from conformance.client.tool_call import Call, Tool, call_in
@@ -62,9 +63,9 @@ class Meeting:
         """All that was called and fetched, in order."""
         return (*self.calls, *self.fetches)
 
-    def asked(self, *methods: str) -> list[Value]:
+    def server_requests(self, *methods: str) -> list[Value]:
         """What the server asked for by these methods (all if none are named)."""
-        return self.session.asked(*(methods or FEATURES))
+        return self.session.server_requests(*(methods or FEATURES))
 
     def asking(self, method: str) -> list[Call]:
         """The calls during which the server asked for this."""
@@ -97,7 +98,7 @@ class Meeting:
         for request in self.requests:
             if request.reply.fault is not None and _asks(request.asked, method):
                 yield request.reply
-        last = self.requests[-1].asked if self.requests else self.asked()
+        last = self.requests[-1].asked if self.requests else self.server_requests()
         if isinstance(self.end.fault, Closed) and _asks(last, method):
             yield self.end
 
@@ -156,7 +157,7 @@ def meet(server: Server, met: Client) -> Meeting:
         for reply in [*replies, meeting.end] if meeting.session.closed else replies:
             if reply.fault is not None:
                 reason = f"{reply.method} was not answered to a client with every capability: {reply.fault}"
-                server.charge("meeting", Blocked(reason, reply.lines, reply.fault.stderr).by(reply.fault))
+                server.raise_once("meeting", Blocked(reason, reply.lines, reply.fault.stderr, fault=reply.fault))
     return meeting
 
 
@@ -179,20 +180,20 @@ def _asking(server: Server) -> Wanted:
 
 def _failed(server: Server) -> Wanted:
     server.calls()
-    tools = [call.tool for call in server.wanting() if not server.is_slow(call)]
+    tools = [call.tool for call in server.calls_wanting_input() if not server.is_slow(call)]
     if not revisions.is_modern(server.revision):
         return tools, []
     server.prompts()
     server.resources()
-    return tools, server.wanting_fetches()
+    return tools, server.fetches_wanting_input()
 
 
 def _held(server: Server, met: Client, tools: Sequence[Tool], fetches: Sequence[Reply]) -> Meeting:
     with server.fresh(met.declares(server.revision), answers_of(server, met)) as session:
-        session.settle()
+        session.drain()
         new = _new_tools(server, session) if met is ABLE else []
         calls = tuple(_calls(server, session, [*tools, *new]))
-        return Meeting(session, calls, tuple(_fetches(session, fetches)), session.settle())
+        return Meeting(session, calls, tuple(_fetches(session, fetches)), session.drain())
 
 
 def _fetches(session: Session, wanted: Sequence[Reply]) -> Iterator[Fetch]:
@@ -208,7 +209,7 @@ def _fetched(session: Session, wanted: Reply) -> Fetch:
     own = {name: value for name, value in params.items() if name != "_meta"}
     reply = session.request(wanted.method, own)
     rounds = (reply, *more_rounds(session, reply))
-    return Fetch(rounds, tuple(session.asked(*FEATURES, since=before)))
+    return Fetch(rounds, tuple(session.server_requests(*FEATURES, since=before)))
 
 
 def _new_tools(server: Server, session: Session) -> list[Tool]:
@@ -216,7 +217,7 @@ def _new_tools(server: Server, session: Session) -> list[Tool]:
     if not session.declares("tools"):
         return []
     known = {tool.name for tool in server.tools}
-    listed = [Tool(item) for item in session.walk("tools/list", "tools").items]
+    listed = [Tool(item) for item in fetch_list(session, "tools/list", "tools").items]
     return [
         tool for tool in listed if tool.name and tool.name not in known and server.settings.may_call(tool)
     ]
@@ -234,5 +235,5 @@ def _calls(server: Server, session: Session, tools: Sequence[Tool]) -> Iterator[
 def expect_answers(meeting: Meeting, method: str, client_said: str) -> None:
     """Raise a `Finding` if the server left something unanswered after the client had said this."""
     for reply in meeting.unanswered(method):
-        asked = meeting.asked(method)[-1]
+        asked = meeting.server_requests(method)[-1]
         raise Finding(f"an answer, although {client_said}", str(reply), (*asked.lines, *reply.lines))

@@ -20,10 +20,11 @@ from conformance.client.refusals import (
 from conformance.client.reply import Reply
 from conformance.client.session import NO_PARAMS
 from conformance.client.tool_call import Call
-from conformance.expect import not_exercised
+from conformance.expect import skip
 from conformance.generation import Invalid, NoExample, clearly_invalid, invalid_since_2020_12
 from conformance.json_schema.validation import Unjudgeable, instance_errors
 from conformance.protocol import revisions
+from conformance.scenarios.traffic import exercise_everything
 from conformance.target.server import Server
 
 NO_ARGUMENTS: Mapping[str, Any] = MappingProxyType({})
@@ -107,7 +108,7 @@ def _wrong_calls(server: Server, key: str, call: Call, make: Callable[[], list[I
         try:
             return [_wrong_call(server, call, wrong) for wrong in make()]
         except NoExample as error:
-            not_exercised(f"no invalid arguments for {call.tool.name}: {error}")
+            skip(f"no invalid arguments for {call.tool.name}: {error}")
 
     found: list[WrongCall] = server.once(f"{key} {call.tool.name}", all_calls)
     return found
@@ -121,7 +122,7 @@ def _wrong_call(server: Server, call: Call, wrong: Invalid) -> WrongCall:
 
 def tool_errors(server: Server) -> list[Reply]:
     """Every tool result so far that reports an error, of valid, invalid and unknown calls alike."""
-    server.provoke()
+    exercise_everything(server)
     kept = [one for value in server.kept() for one in (value if isinstance(value, list) else [value])]
     replies = [getattr(one, "reply", one) for one in kept]
     return [reply for reply in replies if isinstance(reply, Reply) and reply.is_tool_error]
@@ -129,7 +130,7 @@ def tool_errors(server: Server) -> list[Reply]:
 
 def undeclared_requests(server: Server) -> list[tuple[str, dict[str, Any]]]:
     """Well-formed requests for the features that are not declared."""
-    server.expect_told()
+    server.require_discovery()
     return [
         (method, params)
         for path, since, method, params in FEATURE_REQUESTS

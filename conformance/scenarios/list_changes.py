@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from conformance.client.listing import fetch_list
 from conformance.client.reply import Reply
 from conformance.client.session import Session
 from conformance.client.subscriptions import NEWS, UPDATED
-from conformance.expect import not_exercised
+from conformance.expect import skip
 from conformance.protocol.methods import LISTS
 from conformance.target.server import Server
 from conformance.target.settings import Sample
@@ -64,10 +65,10 @@ class Change:
         return lists + [(UPDATED, uri) for uri in self.moved]
 
 
-def changing_tool(server: Server) -> Sample:
+def mutating_call(server: Server) -> Sample:
     """The tool that changes things; skips the check if the user names none."""
-    return server.settings.changing_tool or not_exercised(
-        "--mcp-changing-tool names a tool that changes a list, or a resource"
+    return server.settings.mutating_call or skip(
+        "--mcp-mutating-call names a tool that changes a list, or a resource"
     )
 
 
@@ -78,7 +79,7 @@ def unheard_change(server: Server) -> Change:
 
 def quiet_change(server: Server) -> Change:
     """The same, though its call may be without an answer."""
-    sample = changing_tool(server)
+    sample = mutating_call(server)
     change: Change = server.once("unheard change", lambda: _quiet_change(server, sample))
     return change
 
@@ -86,8 +87,8 @@ def quiet_change(server: Server) -> Change:
 def _quiet_change(server: Server, sample: Sample) -> Change:
     with server.fresh() as session:
         change = change_in(server, session, sample, state_in(server, session), state_in)
-        session.settle()
-        session.wait_for(lambda: any(map(session.notifications, NEWS)), session.patience(HUSH))
+        session.drain()
+        session.wait_for(lambda: any(map(session.notifications, NEWS)), session.scaled_timeout(HUSH))
         return change
 
 
@@ -102,7 +103,7 @@ def _announced(server: Server, sample: Sample) -> tuple[Change, list[str]]:
         change = change_in(server, session, sample, names_in(server, session), names_in)
         declared = [feature for feature in change.features if server.declares(feature, "listChanged")]
         methods = [f"notifications/{feature}/list_changed" for feature in declared]
-        session.wait_for(lambda: all(map(session.notifications, methods)), session.patience(GRACE))
+        session.wait_for(lambda: all(map(session.notifications, methods)), session.scaled_timeout(GRACE))
         return change, [method for method in methods if session.notifications(method)]
 
 
@@ -111,7 +112,7 @@ def answered(server: Server, change: Change) -> Change:
     call = change.call
     if call.fault is not None:
         reason = f"calling {change.tool} was not answered: {call.fault}"
-        server.charge("changing tool", Blocked(reason, call.lines, call.fault.stderr))
+        server.raise_once("changing tool", Blocked(reason, call.lines, call.fault.stderr))
     return change
 
 
@@ -130,16 +131,16 @@ def change_in(
 def names_in(server: Server, session: Session) -> State:
     """The names on each list, and no contents."""
     methods = [f"{feature}/list" for feature in ("tools", "prompts", "resources") if server.declares(feature)]
-    walks = [session.walk(method, LISTS[method][1]) for method in methods]
+    walks = [fetch_list(session, method, LISTS[method][1]) for method in methods]
     return State(
-        {LISTS[one.method][0]: frozenset(one.names()) for one in walks if not (one.trouble or one.left_out)},
+        {LISTS[one.method][0]: frozenset(one.identifiers()) for one in walks if not (one.failure or one.left_out)},
         {},
     )
 
 
 def state_in(server: Server, session: Session) -> State:
     """The names on each list, and the contents of the first resources if they can be subscribed to."""
-    uris = server.walk("resources/list").names()[:MOST] if server.declares("resources", "subscribe") else []
+    uris = server.listing("resources/list").identifiers()[:MOST] if server.declares("resources", "subscribe") else []
     once, again = contents(session, uris), contents(session, uris)
     steady = {uri: what for uri, what in again.items() if once.get(uri) == what}
     return State(names_in(server, session).names, steady)
@@ -157,6 +158,6 @@ def contents(session: Session, uris: Sequence[str]) -> dict[str, Any]:
 def answers(session: Session, method: str, uris: Sequence[str]) -> Iterator[tuple[str, Reply]]:
     """The answer for each of the URIs; after one that does not come, nothing more is asked."""
     for uri in uris:
-        if session.silent or session.closed:
+        if session.is_silent or session.closed:
             return
         yield uri, session.request(method, {"uri": uri})

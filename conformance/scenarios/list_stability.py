@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from conformance.client.listing import Walk
+from conformance.client.listing import Listing, fetch_list
 from conformance.client.reply import Reply
 from conformance.client.session import Session
-from conformance.expect import not_exercised
+from conformance.expect import skip
 from conformance.json_schema.validation import TOO_COSTLY
 from conformance.protocol.methods import LISTS
 from conformance.protocol.value import Value
@@ -46,9 +46,9 @@ def expect_same_order(server: Server, method: str) -> None:
     first = _listed(server, method)
     for session in (server.session, server.session, second_process(server)):
         other = _walk(session, method)
-        pairs = zip(first.names(), other.names(), strict=False)
+        pairs = zip(first.identifiers(), other.identifiers(), strict=False)
         moved = [name for one, name in pairs if one != name]
-        if moved and sorted(first.names()) == sorted(other.names()):
+        if moved and sorted(first.identifiers()) == sorted(other.identifiers()):
             where = "the same process" if session is server.session else "another process"
             got = f"{moved[0]!r} at another place when {where} was asked"
             raise Finding(f"the same order of {method} each time", got, other.replies[0].lines)
@@ -59,9 +59,9 @@ def repeated(server: Server, session: Session, method: str) -> Iterator[tuple[st
 
     Equal items on different pages are left out: they are a matter of the pages.
     """
-    walk = server.walk(method)
+    walk = server.listing(method)
     found = walk.namesakes()
-    again = Counter(session.walk(method, LISTS[method][1]).names() if found else ())
+    again = Counter(fetch_list(session, method, LISTS[method][1]).identifiers() if found else ())
     on_two_pages = {*walk.repeated()}
     for name, items in found.items():
         differ = any(item.json != items[0].json for item in items)
@@ -74,10 +74,10 @@ def expect_same_after_others(server: Server, method: str) -> None:
     _listed(server, method)
     found = after_others(server)
     if not found.others:
-        not_exercised("there is nothing that only reads, may be asked for, and was answered each time")
+        skip("there is nothing that only reads, may be asked for, and was answered each time")
     before, after = found.before[method], found.after[method]
-    if before.trouble or after.trouble:
-        not_exercised(before.trouble or after.trouble)
+    if before.failure or after.failure:
+        skip(before.failure or after.failure)
     stays = _names(after) == _names(found.again[method]) and _names(before) == _names(found.elsewhere[method])
     if _names(before) != _names(after) and stays:
         asked = ", ".join(dict.fromkeys(map(_title, found.others)))
@@ -93,11 +93,11 @@ class Aftermath:
     first was asked ``again``.
     """
 
-    before: Mapping[str, Walk]
+    before: Mapping[str, Listing]
     others: tuple[Reply, ...]
-    after: Mapping[str, Walk]
-    elsewhere: Mapping[str, Walk]
-    again: Mapping[str, Walk]
+    after: Mapping[str, Listing]
+    elsewhere: Mapping[str, Listing]
+    again: Mapping[str, Listing]
 
 
 def after_others(server: Server) -> Aftermath:
@@ -145,30 +145,30 @@ def _title(reply: Reply) -> str:
     return f"{reply.method} of {params.get('name', params.get('uri'))}"
 
 
-def _listed(server: Server, method: str) -> Walk:
+def _listed(server: Server, method: str) -> Listing:
     """A list as it came first; skips the check unless it came in full."""
-    if method not in server.listing():
-        not_exercised(f"{method} is not declared and served")
-    return _whole(server.walk(method))
+    if method not in server.served_lists():
+        skip(f"{method} is not declared and served")
+    return _whole(server.listing(method))
 
 
-def _walk(session: Session, method: str) -> Walk:
-    return _whole(session.walk(method, LISTS[method][1]))
+def _walk(session: Session, method: str) -> Listing:
+    return _whole(fetch_list(session, method, LISTS[method][1]))
 
 
-def _whole(walk: Walk) -> Walk:
-    untold = f"{walk.left_out} items of {walk.method} are {TOO_COSTLY}" if walk.left_out else walk.trouble
-    return not_exercised(untold) if untold else walk
+def _whole(walk: Listing) -> Listing:
+    untold = f"{walk.left_out} items of {walk.method} are {TOO_COSTLY}" if walk.left_out else walk.failure
+    return skip(untold) if untold else walk
 
 
-def _walks(server: Server, session: Session) -> dict[str, Walk]:
-    served = [method for method in COMPARED if method in server.listing()]
-    return {method: session.walk(method, LISTS[method][1]) for method in served}
+def _walks(server: Server, session: Session) -> dict[str, Listing]:
+    served = [method for method in COMPARED if method in server.served_lists()]
+    return {method: fetch_list(session, method, LISTS[method][1]) for method in served}
 
 
-def _names(walk: Walk) -> set[str]:
-    return set(walk.names())
+def _names(walk: Listing) -> set[str]:
+    return set(walk.identifiers())
 
 
-def _different(one: Walk, other: Walk) -> str:
+def _different(one: Listing, other: Listing) -> str:
     return ", ".join(sorted(_names(one) ^ _names(other))[:3])

@@ -45,10 +45,10 @@ def logged_at_debug(server: Server, session: Session) -> Iterator[Chatty]:
     if asks and not is_modern and levels(server)["debug"].value is not None:
         set_level(session, "debug")
     for method, params in _harmless_requests(server):
-        session.settle()
+        session.drain()
         seen = len(session.notifications(MESSAGE))
         reply = session.request(method, with_level(params, "debug") if is_modern else params)
-        if reply.fault is not None or session.settle().fault is not None:
+        if reply.fault is not None or session.drain().fault is not None:
             return
         told = [level_of(Value(message)) for _, message in session.notifications(MESSAGE)[seen:]]
         lower = tuple(level for level in LEVELS[:-1] if level in told)
@@ -91,7 +91,7 @@ def _set_each_level(session: Session) -> Iterator[tuple[str, Reply]]:
 def _harmless_requests(server: Server) -> list[tuple[str, Any]]:
     """What was asked of the server before: its lists, and all that it let be called, fetched and read."""
     calls = [call.reply for call in server.calls() if not server.is_slow(call) and len(call.rounds) < 2]
-    replies = [walk.replies[0] for walk in server.lists()] + calls + server.prompts() + server.resources()
+    replies = [walk.replies[0] for walk in server.listings()] + calls + server.prompts() + server.resources()
     asked = [reply.request.message for reply in replies if reply.fault is None]
     return [(message["method"], message.get("params", NO_PARAMS)) for message in asked]
 

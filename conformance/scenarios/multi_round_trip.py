@@ -9,7 +9,7 @@ from typing import Any
 from conformance.client.input_required import RETRY, input_requests, input_responses, replies_in, retried
 from conformance.client.reply import Closed, Reply
 from conformance.client.session import Session
-from conformance.expect import heard, not_exercised, some
+from conformance.expect import require_answer, require_some, skip
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import ABSENT
 from conformance.protocol.methods import FEATURES
@@ -75,7 +75,7 @@ def askers(server: Server) -> list[Asker]:
     fetches = [fetch for fetch in meeting.fetches if fetch.rounds[0].needs_input]
     rounds = [call.rounds for call in calls[:MOST_CALLS]] + [fetch.rounds for fetch in fetches[:MOST_FETCHES]]
     found = [Asker(each) for each in rounds]
-    return some(found, "nothing that may be called or fetched asks the client for anything")
+    return require_some(found, skip="nothing that may be called or fetched asks the client for anything")
 
 
 def answerable(server: Server) -> list[Asker]:
@@ -85,7 +85,7 @@ def answerable(server: Server) -> list[Asker]:
         "answerable",
         lambda: [asker for asker in known if first_round(able_session(server), asker).needs_input],
     )
-    return some(found, "nothing asks once more, or no retry of an able client was accepted")
+    return require_some(found, skip="nothing asks once more, or no retry of an able client was accepted")
 
 
 def is_refused(reply: Reply) -> bool:
@@ -142,7 +142,7 @@ def all_results(server: Server) -> list[Reply]:
 def able_session(server: Server) -> Session:
     """A conversation that checks share, of a client that declares everything and answers what it is asked."""
     if len(_lost(server)) >= MOST_LOST:
-        not_exercised(f"{MOST_LOST} retries were not answered, so no more are made")
+        skip(f"{MOST_LOST} retries were not answered, so no more are made")
     return server.shared("able", ABLE.declares(server.revision), answers_of(server, ABLE))
 
 
@@ -154,7 +154,7 @@ def _lost(server: Server) -> list[Reply]:
 
 def first_round(session: Session, asker: Asker, capabilities: Mapping[str, Any] | None = None) -> Reply:
     """The request of an asker, made once more, by a client with the session's capabilities or others."""
-    return heard(session.request(asker.method, first_params(asker, capabilities)))
+    return require_answer(session.request(asker.method, first_params(asker, capabilities)))
 
 
 def first_params(asker: Asker, capabilities: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -168,14 +168,14 @@ def asked_again(server: Server, asker: Asker) -> Reply:
     """The answer to the first round, which asks for something; skips the check if it does not any more."""
     reply = first_round(able_session(server), asker)
     if not reply.needs_input:
-        not_exercised(f"{asker.name} does not ask for anything any more")
+        skip(f"{asker.name} does not ask for anything any more")
     return reply
 
 
 def responses_to(session: Session, asked: Reply) -> dict[str, Any]:
     """The right responses to what a reply asks for; skips the check if the client has none."""
     responses = input_responses(session, asked)
-    return not_exercised("what is asked for cannot be given") if responses is None else responses
+    return skip("what is asked for cannot be given") if responses is None else responses
 
 
 def retry(server: Server, asked: Reply, **changed: Any) -> Reply:
@@ -185,7 +185,7 @@ def retry(server: Server, asked: Reply, **changed: Any) -> Reply:
     reply = retried(session, asked, responses, changed.get("state", ABSENT))
     if reply.fault is not None and not isinstance(reply.fault, Closed):
         _lost(server).append(reply)
-    return heard(reply)
+    return require_answer(reply)
 
 
 def still_works(server: Server, asker: Asker) -> bool:
@@ -244,6 +244,6 @@ def _unfinished(server: Server) -> Unfinished:
     known = askers(server)
     with server.fresh(ABLE.declares(server.revision), answers_of(server, ABLE)) as session:
         replies = [(asker, first_round(session, asker)) for asker in known]
-        heard(session.settle())
+        require_answer(session.drain())
         asked = [pair for pair in replies if pair[1].needs_input]
-        return Unfinished(asked, session.finish(session.patience(EXIT)))
+        return Unfinished(asked, session.finish(session.scaled_timeout(EXIT)))

@@ -8,7 +8,7 @@ from typing import Any
 from conformance.client.input_required import replies_in
 from conformance.client.reply import Reply
 from conformance.client.session import NO_PARAMS, Session
-from conformance.expect import heard, not_exercised
+from conformance.expect import require_answer, skip
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import ABSENT, Kind, Line, id_key, kind
 from conformance.protocol.value import Value
@@ -30,9 +30,9 @@ def ask_bare(session: Session, method: str, params: Any = NO_PARAMS, patience: f
     ``patience`` is how long a server may take that does what it is asked.
     """
     sent = send_bare(session, method, params)
-    session.settle()
-    session.settle()
-    return session.await_reply(sent, session.patience(GRACE) + patience)
+    session.drain()
+    session.drain()
+    return session.await_reply(sent, session.scaled_timeout(GRACE) + patience)
 
 
 def without(session: Session, *names: str) -> dict[str, Any]:
@@ -45,11 +45,11 @@ def settled(server: Server) -> Session:
 
     Discovery does not show it: a server may take that for a question that comes before the choice.
     """
-    if not server.listing():
-        not_exercised("the server offers no list")
+    if not server.served_lists():
+        skip("the server offers no list")
     session = server.shared("envelope")
-    if heard(session.request(plain_method(server))).value is None:
-        not_exercised(f"{plain_method(server)} is no longer answered as it was")
+    if require_answer(session.request(plain_method(server))).value is None:
+        skip(f"{plain_method(server)} is no longer answered as it was")
     return session
 
 
@@ -79,7 +79,7 @@ def _shaken(server: Server, wanted: str) -> tuple[Reply, Reply | None]:
             return hello, None
         session.revision = agreed.json
         session.notify("notifications/initialized")
-        return hello, session.settle()
+        return hello, session.drain()
 
 
 def first_patience(server: Server) -> float:
@@ -90,7 +90,7 @@ def first_patience(server: Server) -> float:
 
 def plain_method(server: Server) -> str:
     """A method that the server answers without ado: a list, if there is one."""
-    return next(iter(server.listing()), "server/discover")
+    return next(iter(server.served_lists()), "server/discover")
 
 
 def modern_lines(session: Session) -> Iterator[Line]:

@@ -8,7 +8,7 @@ from conformance.client.reply import Reply
 from conformance.protocol.uri import expand, is_template, matches, variables
 from conformance.protocol.value import Value, members
 from conformance.scenarios.completion import MOST_VALUES, completed
-from conformance.target.server import MOST_READS, Server, exercised
+from conformance.target.server import MAX_READS, Server, exercised
 
 MOST_TEMPLATES = 5
 
@@ -46,7 +46,7 @@ def _uris_of(server: Server, template: str) -> list[tuple[str, bool]]:
     ]
     made = {expand(template, row): len(known) == 1 for row in rows}
     listed = [uri.json for uri in members(server.listed("resources/list"), "uri") if uri.is_a(str)]
-    fitting = [uri for uri in listed[:MOST_READS] if matches(template, uri)]
+    fitting = [uri for uri in listed[:MAX_READS] if matches(template, uri)]
     return [*made.items(), *((uri, False) for uri in fitting[:MOST_VALUES] if uri not in made)]
 
 

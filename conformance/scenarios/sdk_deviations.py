@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from conformance.client.reply import Reply
 from conformance.scenarios.invalid_requests import misshapen_requests
 from conformance.target.server import Server
-from conformance.verdicts import Blocked, Finding, NotExercised
+from conformance.verdicts import Blocked, Finding, Skipped
 
 PYTHON_1, PYTHON_2 = "Python SDK 1.x", "Python SDK 2.x"
 TYPESCRIPT_1, TYPESCRIPT_2 = "TypeScript SDK 1.x", "TypeScript SDK 2.x"
@@ -95,7 +95,7 @@ def _recognised(server: Server) -> str:
     try:
         unknown = server.session.request(UNKNOWN_METHOD, {})
         wrong = [server.session.request(method, params) for method, params in misshapen_requests(server)[:1]]
-    except (Blocked, NotExercised):
+    except (Blocked, Skipped):
         return ""
     return _by_unknown_method(unknown) or _by_wrong_params(unknown, wrong)
 

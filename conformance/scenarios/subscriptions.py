@@ -15,14 +15,14 @@ from conformance.client.subscriptions import (
     LISTEN,
     NEWS,
     UPDATED,
+    ChangeNotification,
     Listen,
-    News,
+    change_notifications,
     names,
-    news_in,
     notifications_in,
     tag_of,
 )
-from conformance.expect import expect_each, not_exercised
+from conformance.expect import expect_none, skip
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import ABSENT, Kind, Line, id_key, kind
 from conformance.protocol.value import Value
@@ -33,8 +33,8 @@ from conformance.scenarios.list_changes import (
     State,
     answered,
     change_in,
-    changing_tool,
     list_change,
+    mutating_call,
     quiet_change,
     state_in,
     unheard_change,
@@ -108,18 +108,18 @@ def listening(server: Server) -> Listening:
     if found.died:
         lines, stderr = found.session.lines[-6:], found.session.process.stderr
         reason = "the server ended while it was listened to"
-        server.charge("listening", Blocked(reason, lines, stderr, "subscriptions.supported"))
+        server.raise_once("listening", Blocked(reason, lines, stderr, "subscriptions.supported"))
     return found
 
 
 def heard_change(server: Server) -> Change:
     """The first change while somebody listens; skips the check if nothing changed, or nobody could listen."""
-    sample = changing_tool(server)
+    sample = mutating_call(server)
     change = listening(server).change
     if change is None:
-        not_exercised("no listen request was acknowledged")
+        skip("no listen request was acknowledged")
     if not answered(server, change).news:
-        not_exercised(f"calling {sample.tool} changed no list, and nothing that was read: {change.call}")
+        skip(f"calling {sample.tool} changed no list, and nothing that was read: {change.call}")
     return change
 
 
@@ -129,7 +129,7 @@ def declared(server: Server) -> list[str]:
 
 
 def _listening(server: Server) -> Listening:
-    sample, tellers = server.settings.changing_tool, _tellers(server)
+    sample, tellers = server.settings.mutating_call, _tellers(server)
     still = quiet_change(server).still if sample else []
     change = again = cancelled = None
     read = 0.0
@@ -146,7 +146,7 @@ def _listening(server: Server) -> Listening:
         if sample and change and change.news:
             reason = {"requestId": listens[SECOND].id, "reason": "Nobody listens any more."}
             cancelled = session.notify(CANCELLED, reason)
-            session.settle()
+            session.drain()
             read = session.process.age
             listens[HASTY] = _listen(session, HASTY, listens[FIRST].filter)
             again = change_in(server, session, sample, change.after, state_in)
@@ -156,13 +156,13 @@ def _listening(server: Server) -> Listening:
         _await_taken(session, malformed.values())
         replies = {name: (one, session.await_reply(one.request, 0.0)) for name, one in malformed.items()}
         ended, died = session.process.age, session.closed
-        session.finish(session.patience(LAST_WORDS))
+        session.finish(session.scaled_timeout(LAST_WORDS))
     return Listening(session, listens, change, again, cancelled, read, ended, died, replies)
 
 
 def _filters(server: Server, still: Sequence[str]) -> dict[str, dict[str, Any]]:
     """What is listened to, by the names of the listen requests."""
-    uris = server.walk("resources/list").names()[:MOST] if server.declares("resources") else []
+    uris = server.listing("resources/list").identifiers()[:MOST] if server.declares("resources") else []
     every = {member: uris or [NO_SUCH_URI] if member == NEWS[UPDATED] else True for member in FLAGS}
     known = {member: every[member] for member in declared(server)}
     deaf = {member: False for member in known if member != NEWS[UPDATED]}
@@ -179,7 +179,7 @@ def _listen(session: Session, name: str, what: Mapping[str, Any]) -> Listen:
 
 def _await_taken(session: Session, listens: Iterable[Listen]) -> None:
     session.wait_for(lambda: all(one.is_taken for one in listens), session.timeout)
-    session.settle()
+    session.drain()
 
 
 def _await_told(session: Session, listens: Mapping[str, Listen], change: Change) -> None:
@@ -189,8 +189,8 @@ def _await_told(session: Session, listens: Mapping[str, Listen], change: Change)
         wanted = [(one, news) for one in listens.values() for news in change.news if one.covers(*news)]
         return all(one.is_told(*news, change.call.request) for one, news in wanted)
 
-    session.wait_for(is_everybody_told, session.patience(GRACE))
-    session.settle()
+    session.wait_for(is_everybody_told, session.scaled_timeout(GRACE))
+    session.drain()
 
 
 def _tellers(server: Server) -> list[dict[str, Any]]:
@@ -210,12 +210,12 @@ def _tellers(server: Server) -> list[dict[str, Any]]:
     return [with_level(each, "debug") for each in params]
 
 
-def all_news(server: Server, *methods: str) -> list[News]:
+def all_news(server: Server, *methods: str) -> list[ChangeNotification]:
     """All that a modern server has told by these methods, once it was made to tell of changes."""
-    if server.settings.changing_tool is not None:
+    if server.settings.mutating_call is not None:
         unheard_change(server)
     listening(server)
-    return [one for session in server.sessions for one in news_in(session, methods)]
+    return [one for session in server.sessions for one in change_notifications(session, methods)]
 
 
 def unasked(server: Server, *methods: str) -> list[Value]:
@@ -223,26 +223,26 @@ def unasked(server: Server, *methods: str) -> list[Value]:
     return [one.message for one in all_news(server, *methods) if not one.is_asked_for or one.is_misdirected]
 
 
-def asked_for(server: Server, *methods: str) -> list[News]:
+def asked_for(server: Server, *methods: str) -> list[ChangeNotification]:
     """What a modern server has told by these methods while somebody had asked for it."""
     return [one for one in all_news(server, *methods) if one.is_asked_for]
 
 
-def expect_tagged(told: Iterable[News]) -> None:
+def expect_tagged(told: Iterable[ChangeNotification]) -> None:
     """Raise a `Finding` for what was told under an id that no listen request has, value and type."""
     lost = [one.message for one in told if one.listen is None]
     expected = (
         f"in params._meta a {revisions.SUBSCRIPTION_ID} that is the id of a listen request, of its type"
     )
-    expect_each(lost, lambda _: False, expected)
+    expect_none(lost, expected)
 
 
 def evoke_news(server: Server) -> None:
     """Make a server tell of changes of lists, if the user names a tool that makes some."""
     if revisions.is_modern(server.revision):
         all_news(server)
-    elif server.settings.changing_tool is not None:
-        list_change(server, server.settings.changing_tool)
+    elif server.settings.mutating_call is not None:
+        list_change(server, server.settings.mutating_call)
 
 
 def is_list_change_told(server: Server, feature: str) -> tuple[Reply, bool]:
@@ -250,17 +250,17 @@ def is_list_change_told(server: Server, feature: str) -> tuple[Reply, bool]:
 
     In a modern revision somebody listens.  Skips the check if the list did not change.
     """
-    sample, method = changing_tool(server), f"notifications/{feature}/list_changed"
+    sample, method = mutating_call(server), f"notifications/{feature}/list_changed"
     if not server.declares(feature, "listChanged"):
-        not_exercised(f"{feature}.listChanged is not declared")
+        skip(f"{feature}.listChanged is not declared")
     if revisions.is_modern(server.revision):
         change, heard = heard_change(server), listening(server)
         if not any(one.covers(method) for one in heard.acknowledged.values()):
-            not_exercised(f"no {NEWS[method]} was agreed to")
+            skip(f"no {NEWS[method]} was agreed to")
         is_told = heard.is_announced(change, method)
     else:
         change, told = list_change(server, sample)
         is_told = method in told
     if feature not in answered(server, change).features:
-        not_exercised(f"calling {sample.tool} did not change the list of {feature}: {change.call}")
+        skip(f"calling {sample.tool} did not change the list of {feature}: {change.call}")
     return change.call, is_told

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from conformance.client.handlers import DECLINING, WAITING
-from conformance.client.listing import Walk
+from conformance.client.listing import Listing, fetch_list
 from conformance.client.reply import Reply, Silence
 from conformance.client.session import Session
 from conformance.client.tool_call import Tool
-from conformance.expect import not_exercised, some
+from conformance.expect import require_some, skip
 from conformance.generation import NoExample
 from conformance.protocol.jsonrpc import ABSENT, Kind, Line, id_key, kind
 from conformance.protocol.methods import FEATURES
@@ -20,7 +20,7 @@ from conformance.protocol.progress import Progress, progress_in, token_of
 from conformance.protocol.value import Value
 from conformance.scenarios.client_features import ABLE, everything, meet
 from conformance.target.server import Server
-from conformance.verdicts import Blocked, NotExercised
+from conformance.verdicts import Blocked, Skipped
 
 RELATED = "io.modelcontextprotocol/related-task"
 STATUS = "notifications/tasks/status"
@@ -173,12 +173,14 @@ def takes_tasks(server: Server) -> bool:
 def capable(server: Server) -> list[Tool]:
     """The tools that may be called, and that say they may be called as tasks; skips the check without any."""
     if not takes_tasks(server):
-        not_exercised("tasks.requests.tools.call is not declared")
-    found = some(
-        [tool for tool in server.tools if support(tool) in ("optional", "required")], "no tool takes tasks"
+        skip("tasks.requests.tools.call is not declared")
+    found = require_some(
+        [tool for tool in server.tools if support(tool) in ("optional", "required")],
+        skip="no tool takes tasks",
     )
-    return some(
-        [tool for tool in found if server.settings.may_call(tool)], "no tool that takes tasks may be called"
+    return require_some(
+        [tool for tool in found if server.settings.may_call(tool)],
+        skip="no tool that takes tasks may be called",
     )
 
 
@@ -196,7 +198,7 @@ def runs(server: Server) -> list[Run]:
         _charge(
             server, run.tool, [reply for reply in run.replies if reply is not run.result or not run.lasts]
         )
-    return some(made, "no valid arguments are known for a tool that takes tasks")
+    return require_some(made, skip="no valid arguments are known for a tool that takes tasks")
 
 
 def _charge(server: Server, tool: Tool, replies: list[Reply]) -> None:
@@ -205,20 +207,20 @@ def _charge(server: Server, tool: Tool, replies: list[Reply]) -> None:
         if reply.fault is not None:
             reason = f"{reply.method} for a task of {tool.name} was not answered: {reply.fault}"
             rule = RULES.get(reply.method, "")
-            server.charge("tasks", Blocked(reason, reply.lines, reply.fault.stderr, rule, tool.name))
+            server.raise_once("tasks", Blocked(reason, reply.lines, reply.fault.stderr, rule, tool.name))
 
 
 def accepted(server: Server) -> list[Run]:
     """The calls that were accepted as tasks."""
     refused = "no call was accepted as a task"
-    return some([run for run in runs(server) if run.id], refused)
+    return require_some([run for run in runs(server) if run.id], skip=refused)
 
 
 def ended(server: Server, *statuses: str) -> list[Run]:
     """The tasks that came to an end."""
     wanted = statuses or ENDED
     found = [run for run in accepted(server) if run.status in wanted and run.again is not None]
-    return some(found, f"no task was seen to end as {' or '.join(wanted)}")
+    return require_some(found, skip=f"no task was seen to end as {' or '.join(wanted)}")
 
 
 def _runs(server: Server, tools: list[Tool]) -> Iterator[Run]:
@@ -234,7 +236,7 @@ def _arguments(server: Server, tools: list[Tool]) -> Iterator[tuple[Tool, dict[s
     for tool in tools[:MOST_TOOLS]:
         with suppress(NoExample):
             yield tool, server.arguments(tool)
-    failing = server.settings.failing_tool
+    failing = server.settings.failing_call
     for tool in tools:
         if failing is not None and tool.name == failing.tool:
             yield tool, dict(failing.arguments)
@@ -276,17 +278,17 @@ def _chosen(server: Server) -> Run:
     return _create(server.shared("tasks"), run.tool, run.params["arguments"], task)
 
 
-def listed(server: Server) -> Walk:
+def listed(server: Server) -> Listing:
     """The list of tasks, fetched once when there are some; skips the check if it is not declared."""
     if not server.declares("tasks", "list"):
-        not_exercised("tasks.list is not declared")
-    walk: Walk = server.once("list of tasks", lambda: _listed(server))
+        skip("tasks.list is not declared")
+    walk: Listing = server.once("list of tasks", lambda: _listed(server))
     return walk
 
 
-def _listed(server: Server) -> Walk:
+def _listed(server: Server) -> Listing:
     chosen(server)
-    return server.shared("tasks").walk("tasks/list", "tasks")
+    return fetch_list(server.shared("tasks"), "tasks/list", "tasks")
 
 
 # Cancelling
@@ -295,10 +297,10 @@ def _listed(server: Server) -> Walk:
 def cancelled(server: Server) -> Cancelled:
     """A task that was cancelled; skips the check if that could not be exercised."""
     if not server.declares("tasks", "cancel"):
-        not_exercised("tasks.cancel is not declared")
+        skip("tasks.cancel is not declared")
     made: Cancelled | None = server.once("cancelled task", lambda: _cancelled(server))
     if made is None:
-        not_exercised("no further task was accepted")
+        skip("no further task was accepted")
     _charge(server, made.run.tool, [made.run.created, made.reply, made.state, made.later, made.again])
     return made
 
@@ -306,11 +308,11 @@ def cancelled(server: Server) -> Cancelled:
 def cancelled_late(server: Server) -> Reply:
     """The answer to the cancellation of a task that has ended, whose state is asked for once more."""
     if not server.declares("tasks", "cancel"):
-        not_exercised("tasks.cancel is not declared")
+        skip("tasks.cancel is not declared")
     run = ended(server, "completed", "failed")[0]
     session = held_in(server, run.created)
     if session is None or session.closed:
-        not_exercised("the process with the task has ended")
+        skip("the process with the task has ended")
     reply: Reply = server.once("cancelled late", lambda: _cancelled_late(session, run))
     _charge(server, run.tool, [reply])
     return reply
@@ -358,7 +360,7 @@ def asking(server: Server) -> Asking:
     """A task that asked the client for something; skips the check if no tool does."""
     made: Asking | None = server.once("asking task", lambda: _asking(server))
     if made is None:
-        not_exercised("no task asked the client for something")
+        skip("no task asked the client for something")
     _charge(server, made.run.tool, [made.open, made.closed])
     return made
 
@@ -381,8 +383,8 @@ def _asked(session: Session, tool: Tool, arguments: dict[str, Any]) -> Asking | 
         return None
     name = {"taskId": run.id}
     result = session.send("tasks/result", name)
-    session.wait_for(lambda: session.asked(*ASKING) or session.is_answered(result), session.timeout)
-    asked = [one for one in session.asked(*ASKING) if not _is_refused(session, one)]
+    session.wait_for(lambda: session.server_requests(*ASKING) or session.is_answered(result), session.timeout)
+    asked = [one for one in session.server_requests(*ASKING) if not _is_refused(session, one)]
     if not asked:
         return None
     open = session.request("tasks/get", name)
@@ -393,7 +395,7 @@ def _asked(session: Session, tool: Tool, arguments: dict[str, Any]) -> Asking | 
     reply = session.await_reply(result)
     closed = session.request("tasks/get", name)
     run = replace(run, result=reply, state=closed)
-    return Asking(run, session.asked(*ASKING), open, closed)
+    return Asking(run, session.server_requests(*ASKING), open, closed)
 
 
 def _is_refused(session: Session, asked: Value) -> bool:
@@ -410,7 +412,7 @@ def conversations(server: Server) -> list[Session]:
     """Every conversation with tasks in it, once all that can be done with tasks is done."""
     accepted(server)
     for look in (chosen, listed, cancelled, cancelled_late, asking):
-        with suppress(NotExercised):
+        with suppress(Skipped):
             look(server)
     found: list[Session] = server.once("task conversations", lambda: _with_tasks(server.sessions))
     return found

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 
-from conformance.client.listing import Walk
+from conformance.client.listing import Listing, fetch_list
 from conformance.client.reply import Flood, Reply
 from conformance.client.session import Session
 from conformance.client.tool_call import Tool
@@ -16,10 +16,10 @@ from conformance.protocol.methods import LISTED, LISTS
 from conformance.protocol.text import shorten
 from conformance.protocol.value import Value
 from conformance.target.settings import Settings
-from conformance.target.surface import Subject, Surface, Trouble, is_live
+from conformance.target.surface import ProbeFailure, Subject, Surface, is_live
 
 NOT_MODERN = "no modern revision"
-NO_WALK = Walk("tools/list", "tools", ())
+NO_WALK = Listing("tools/list", "tools", ())
 PROBE_PATIENCE = 3.0
 """How many seconds, at the least, a server that speaks a handshake revision has for ``server/discover``."""
 
@@ -48,11 +48,11 @@ def opened(settings: Settings, session: Session, *, exactly: bool, timeout: floa
     found = _found(session) if session.is_modern and hello.error is not None else ()
     trouble = None if found else _hello_trouble(settings, session, hello)
     if trouble is not None:
-        return Surface(revision, hello.lines, troubles=(trouble,), noise=len(session.noise()))
+        return Surface(revision, hello.lines, failures=(trouble,), noise=len(session.non_json_lines()))
     if exactly and session.revision != revision:
         return Surface(revision, hello.lines, refused=session.revision)
     has_tools = "tools" in found or session.declares("tools")
-    walk, troubles = _probe_tools(session) if has_tools else (NO_WALK, ())
+    walk, failures = _probe_tools(session) if has_tools else (NO_WALK, ())
     tools = tuple(map(Tool, walk.first(settings.most_tools)))
     if len(tools) < walk.size:
         tools = tuple(_lean(tools))
@@ -60,8 +60,8 @@ def opened(settings: Settings, session: Session, *, exactly: bool, timeout: floa
         session.revision,
         hello.lines,
         tools,
-        troubles,
-        len(session.noise()),
+        failures,
+        len(session.non_json_lines()),
         settled=session.settled,
         left_out=walk.size - len(tools),
         found=found,
@@ -95,13 +95,13 @@ def _found(session: Session) -> tuple[str, ...]:
     return tuple(feature for feature, method in LISTED.items() if session.request(method).value is not None)
 
 
-def _hello_trouble(settings: Settings, session: Session, hello: Reply) -> Trouble | None:
+def _hello_trouble(settings: Settings, session: Session, hello: Reply) -> ProbeFailure | None:
     asked = hello.method
     opening = "discover.implemented" if session.is_modern else "lifecycle.initialize.responds"
 
-    def trouble(reason: str, rule: str = opening) -> Trouble:
+    def trouble(reason: str, rule: str = opening) -> ProbeFailure:
         told = f"{reason} (mcp-conformance doctor -- COMMAND tells more)"
-        return Trouble("start", rule, told, hello.lines, session.process.stderr)
+        return ProbeFailure("start", rule, told, hello.lines, session.process.stderr)
 
     if session.unended is not None:
         reason = f"the server answered {asked} without a line end: {shorten(session.unended.text)}"
@@ -110,7 +110,7 @@ def _hello_trouble(settings: Settings, session: Session, hello: Reply) -> Troubl
         reason = f"the server never answered {asked} on one line: it wrote a message of several lines"
         return trouble(reason, "stdio.no-embedded-newline")
     if hello.fault is not None:
-        what = "; what it wrote to stdout is not JSON-RPC" if session.noise() else ""
+        what = "; what it wrote to stdout is not JSON-RPC" if session.non_json_lines() else ""
         where = "" if settings.cwd else "; it ran in a throwaway directory, --cwd . runs it here"
         return trouble(f"the server never answered {asked}: {hello.fault}{what}{where}")
     if hello.value is None:
@@ -123,19 +123,19 @@ def _hello_trouble(settings: Settings, session: Session, hello: Reply) -> Troubl
     return None
 
 
-def _probe_tools(session: Session) -> tuple[Walk, tuple[Trouble, ...]]:
-    walk = settled_walk(session, "tools/list")
+def _probe_tools(session: Session) -> tuple[Listing, tuple[ProbeFailure, ...]]:
+    walk = stable_listing(session, "tools/list")
     last = walk.replies[-1]
     if last.value is not None and not any(page is not None for page in _arrays(walk)):
-        trouble = Trouble("tools", "tools.list.result-shape", "tools/list has no array of tools", last.lines)
+        trouble = ProbeFailure("tools", "tools.list.result-shape", "tools/list has no array of tools", last.lines)
         return NO_WALK, (trouble,)
-    if not walk.trouble:
+    if not walk.failure:
         return walk, ()
-    id = "pagination.progress" if walk.looped else "tools.list.answered"
-    if len(walk.replies) > 1 and not walk.looped:
+    id = "pagination.progress" if walk.never_ends else "tools.list.answered"
+    if len(walk.replies) > 1 and not walk.never_ends:
         id = "pagination.cursor-accepted"
     stderr = last.fault.stderr if last.fault else ""
-    return walk, (Trouble("tools", id, walk.trouble, last.lines, stderr, isinstance(last.fault, Flood)),)
+    return walk, (ProbeFailure("tools", id, walk.failure, last.lines, stderr, isinstance(last.fault, Flood)),)
 
 
 def _lean(tools: Iterable[Tool]) -> Iterator[Tool]:
@@ -148,24 +148,24 @@ def _lean(tools: Iterable[Tool]) -> Iterator[Tool]:
         yield Tool(replace(tool.definition, lines=known[id(lines)]))
 
 
-def _arrays(walk: Walk) -> Iterator[Value | None]:
+def _arrays(walk: Listing) -> Iterator[Value | None]:
     for reply in walk.replies:
         array = reply.value.get(walk.member) if reply.value is not None else None
         yield array if array is not None and array.is_a(list) else None
 
 
-def settled_walk(session: Session, method: str) -> Walk:
+def stable_listing(session: Session, method: str) -> Listing:
     """Fetch a list; if a change is announced meanwhile, fetch it again (three times at most).
 
     Servers that add a tool right after the handshake are settled this way.
     """
-    session.settle()
+    session.drain()
     member = LISTS[method][1]
     changed = f"notifications/{LISTS[method][0]}/list_changed"
     for _ in range(3):
         known = len(session.notifications(changed))
-        walk = session.walk(method, member)
-        if walk.trouble or session.settle().fault is not None:
+        walk = fetch_list(session, method, member)
+        if walk.failure or session.drain().fault is not None:
             break
         if len(session.notifications(changed)) == known:
             break

@@ -13,12 +13,12 @@ from conformance.client.handlers import DECLINING
 from conformance.client.reply import Closed, Flood, Reply, Unread
 from conformance.client.session import UNREAD, Answer, Session
 from conformance.client.timing import Pace, start_timeout
-from conformance.expect import not_exercised
+from conformance.expect import skip
 from conformance.protocol.jsonrpc import Kind, Line, kind
 from conformance.target.settings import Settings
-from conformance.target.surface import Surface, Trouble
+from conformance.target.surface import ProbeFailure, Surface
 from conformance.transport.process import CannotStart, Process
-from conformance.verdicts import Blocked, NotExercised
+from conformance.verdicts import Blocked, Skipped
 
 AHEAD = 2
 """How many processes are started before they are needed."""
@@ -48,10 +48,10 @@ class Starter:
         self._ahead = ahead
         return process
 
-    def dismiss(self) -> None:
+    def begin_stop(self) -> None:
         """Begin to end what was started ahead; `stop` waits until it has ended."""
         for process in self._ahead:
-            process.dismiss()
+            process.begin_stop()
 
     def stop(self) -> None:
         """End what was started ahead."""
@@ -94,7 +94,7 @@ class Sessions:
         self._apart: list[Process] = []
         self._others: list[Self] = []
         self._hangs = 0
-        self._ends: Counter[Any] = Counter(filter(None, map(_cause, surface.troubles)))
+        self._ends: Counter[Any] = Counter(filter(None, map(_cause, surface.failures)))
 
     def connect(
         self, capabilities: Mapping[str, Any] | None = None, client: Mapping[str, Answer] = DECLINING
@@ -109,7 +109,7 @@ class Sessions:
         if not is_open or session.revision != self.revision:
             session.close()
             stderr = session.process.stderr
-            self.charge("start", Blocked(f"the server no longer starts: {hello}", hello.lines, stderr))
+            self.raise_once("start", Blocked(f"the server no longer starts: {hello}", hello.lines, stderr))
         return session
 
     def launch(
@@ -133,17 +133,17 @@ class Sessions:
 
     def _expect_use(self) -> None:
         for trouble in {"start", "hung", "flood"} & self._charged:
-            not_exercised(f"the server is blocked ({trouble}): see the blocked check")
-        floods = [one for one in self.sessions if one.flooded]
+            skip(f"the server is blocked ({trouble}): see the blocked check")
+        floods = [one for one in self.sessions if one.is_flooded]
         if len(floods) >= MOST_FLOODS:
             reason = f"the server flooded its stdout in {len(floods)} processes"
             stderr = floods[-1].process.stderr
-            self.charge("flood", Blocked(reason, floods[-1].said[-2:], stderr).by(Flood(0, stderr)))
+            self.raise_once("flood", Blocked(reason, floods[-1].said[-2:], stderr, fault=Flood(0, stderr)))
         for one in self.sessions:
             if one.closed or one.left:
-                one.lines.thin(KEPT_WHEN_CLOSED)
+                one.lines.trim(KEPT_WHEN_CLOSED)
 
-    def set_apart(self, session: Session) -> None:
+    def exclude(self, session: Session) -> None:
         """Keep a conversation from the checks that judge all of them; it is ended with the others."""
         self.sessions.remove(session)
         self._apart.append(session.process)
@@ -166,7 +166,7 @@ class Sessions:
         try:
             return session.propose(self.settings.start_timeout)
         finally:
-            session.leave()
+            session.begin_close()
 
     @contextmanager
     def fresh(
@@ -177,24 +177,24 @@ class Sessions:
         try:
             yield session
         finally:
-            session.leave()
+            session.begin_close()
 
     @contextmanager
-    def trial(self) -> Iterator[Session]:
+    def reproduction_session(self) -> Iterator[Session]:
         """A process in which something is seen again; where none opens, a check is left to tell of that.
 
-        Raises `NotExercised` then.
+        Raises `Skipped` then.
         """
         charged = set(self._charged)
         try:
             session = self.connect()
         except Blocked as blocked:
             self._charged &= charged
-            not_exercised(f"it could not be seen again: {blocked}")
+            skip(f"it could not be seen again: {blocked}")
         try:
             yield session
         finally:
-            session.leave()
+            session.begin_close()
 
     def with_environment(self, **variables: str) -> Self:
         """The same subject with more environment variables."""
@@ -208,12 +208,12 @@ class Sessions:
         return self.shared("session")
 
     @property
-    def rough_session(self) -> Session:
+    def malformed_session(self) -> Session:
         """A conversation for broken lines, so that what they do to the server disturbs no other check."""
         return self.shared("rough")
 
     @property
-    def fuzz_session(self) -> Session:
+    def fuzzing_session(self) -> Session:
         """A conversation for fuzzed calls."""
         return self.shared("fuzz")
 
@@ -225,13 +225,13 @@ class Sessions:
     ) -> Session:
         """A conversation that checks share under a name; a process that died or fell silent is replaced."""
         session = self._shared.get(name)
-        if session is not None and session.silent and not session.closed:
-            session.silent = False
-            if session.settle().fault is not None:
+        if session is not None and session.is_silent and not session.closed:
+            session.is_silent = False
+            if session.drain().fault is not None:
                 self._hung(session)
-        if session is None or session.closed or session.silent:
+        if session is None or session.closed or session.is_silent:
             if session is not None:
-                session.leave()
+                session.begin_close()
             self._shared.pop(name, None)
             session = self._shared[name] = self.connect(capabilities, client)
         return session
@@ -244,16 +244,16 @@ class Sessions:
             asked = [line for line in session.lines if line.sent][-2:]
             reason = f"the server stopped answering in {self._hangs} processes, pings included"
             stderr = session.process.stderr
-            self.charge("hung", Blocked(reason, asked, stderr, "jsonrpc.response-every-request"))
+            self.raise_once("hung", Blocked(reason, asked, stderr, "jsonrpc.response-every-request"))
 
-    def charge(self, key: str, blocked: Blocked) -> None:
+    def raise_once(self, key: str, blocked: Blocked) -> None:
         """Raise ``blocked`` for the first check that meets it; later ones are skipped with the reason."""
         if key in self._charged:
-            not_exercised(f"{blocked.reason} (reported once)")
+            skip(f"{blocked.reason} (reported once)")
         self._charged.add(key)
         raise blocked
 
-    def told_before(self, blocked: Blocked) -> bool:
+    def is_duplicate(self, blocked: Blocked) -> bool:
         """Whether checks have told of the cause for which one is blocked.
 
         That is a flood; an answer to the same method that was too much to be read; or an end of the process,
@@ -283,24 +283,24 @@ class Sessions:
         if said is None:
             return True
         try:
-            with self.trial() as session:
+            with self.reproduction_session() as session:
                 sent = session.send_raw(said.raw, said.message)
                 is_asked = kind(said.message) is Kind.REQUEST
-                reply = session.await_reply(sent, session.patience(TRIAL)) if is_asked else session.settle()
+                reply = session.await_reply(sent, session.scaled_timeout(TRIAL)) if is_asked else session.drain()
                 return isinstance(reply.fault, Closed)
-        except NotExercised:
+        except Skipped:
             return False
 
     def close(self) -> None:
         """End every process."""
         for other in self._others:
             other.close()
-        self._starter.dismiss()
+        self._starter.begin_stop()
         sessions = [*self.sessions, *self._left]
         for session in sessions:
-            session.leave()
+            session.begin_close()
         for process in self._apart:
-            process.dismiss()
+            process.begin_stop()
         self._starter.stop()
         for process in self._apart:
             process.stop()
@@ -308,7 +308,7 @@ class Sessions:
             session.close()
 
 
-def _cause(trouble: Trouble) -> Any:
+def _cause(trouble: ProbeFailure) -> Any:
     """What was told of when the server was probed, if more checks may meet it."""
     if trouble.is_flood:
         return FLOOD

@@ -13,7 +13,7 @@ from conformance.client.tool_call import Tool
 from conformance.transport.process import MAX_LINE, OnWait, Process
 from conformance.transport.sandbox import Sandbox, importable, rooted, without_secrets
 
-PROFILES = {"none": 0, "quick": 50, "thorough": 500}
+FUZZ_EXAMPLES = {"none": 0, "quick": 50, "thorough": 500}
 """How many values Hypothesis makes for whatever is fuzzed, in each profile; with 0, nothing is fuzzed."""
 
 
@@ -51,8 +51,8 @@ class Settings:
     timeout: float = 30.0
     start_timeout: float = 30.0
     call: tuple[str, ...] = ("readonly",)
-    failing_tool: Sample | None = None
-    changing_tool: Sample | None = None
+    failing_call: Sample | None = None
+    mutating_call: Sample | None = None
     samples: tuple[Sample, ...] = ()
     transcripts: Path = Path(".mcp-conformance")
     seed: int = 0

@@ -21,7 +21,7 @@ INITIALIZED = Session.line_of({"jsonrpc": "2.0", "method": "notifications/initia
 
 
 @dataclass(frozen=True)
-class Trouble:
+class ProbeFailure:
     """Something that keeps rules from being exercised; ``requirement`` is the rule it breaks itself.
 
     ``is_flood`` says that the server flooded its stdout.
@@ -48,7 +48,7 @@ class Surface:
     revision: str
     hello: tuple[Line, ...] = ()
     tools: tuple[Tool, ...] = ()
-    troubles: tuple[Trouble, ...] = ()
+    failures: tuple[ProbeFailure, ...] = ()
     noise: int = 0
     refused: str = ""
     settled: tuple[Line, ...] = ()
@@ -89,7 +89,7 @@ class Surface:
     @property
     def dead(self) -> bool:
         """Whether no conversation came about at all."""
-        return any(trouble.name == "start" for trouble in self.troubles)
+        return any(trouble.name == "start" for trouble in self.failures)
 
     @property
     def server_info(self) -> Value | None:
@@ -117,7 +117,7 @@ class Surface:
             "hello": _told(self.hello),
             "pages": [_told(lines) for lines in pages],
             "tools": places,
-            "troubles": [{**vars(one), "lines": _told(one.lines)} for one in self.troubles],
+            "failures": [{**vars(one), "lines": _told(one.lines)} for one in self.failures],
             "noise": self.noise,
             "refused": self.refused,
             "settled": _told(self.settled),
@@ -134,7 +134,7 @@ class Surface:
             revision=data["revision"],
             hello=_lines(data["hello"]),
             tools=tuple(_tools([_lines(lines) for lines in data["pages"]], data["tools"])),
-            troubles=tuple(Trouble(**{**one, "lines": _lines(one["lines"])}) for one in data["troubles"]),
+            failures=tuple(ProbeFailure(**{**one, "lines": _lines(one["lines"])}) for one in data["failures"]),
             noise=data["noise"],
             refused=data["refused"],
             settled=_lines(data["settled"]),
@@ -204,7 +204,7 @@ class Subject:
         tools = [(surface.revision, tool) for surface in self.live for tool in surface.tools]
         names = sorted({tool.name for _, tool in tools})
         if sample.tool not in names:
-            is_certain = self.live and not any(surface.troubles for surface in self.live)
+            is_certain = self.live and not any(surface.failures for surface in self.live)
             return f"the server has no tool {sample.tool!r}{_near(sample.tool, names)}" if is_certain else ""
         for revision, tool in tools:
             errors = _errors(sample, tool, revision) if tool.name == sample.tool else []

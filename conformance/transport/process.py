@@ -152,7 +152,7 @@ class Process:
 
     # The end
 
-    def dismiss(self, grace: float = GRACE) -> None:
+    def begin_stop(self, grace: float = GRACE) -> None:
         """Begin to `stop` the child, in the background; `stop` waits until that is done."""
         if not self._stopped and self._ending is None:
             self._ending = threading.Thread(target=self._stop, args=(grace,))

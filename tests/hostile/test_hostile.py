@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 from conformance.fixtures import hostile
-from measuring import measured, rows, well_formed
+from support.resource_usage import measured, rows, well_formed
 
 ROWS = rows()
 TRIED = ROWS if os.environ.get("HOSTILE") == "all" else ROWS[::5]
 OPTIONS = (
-    *("--timeout", "3", "--start-timeout", "5", "--profile", "none"),
+    *("--timeout", "3", "--start-timeout", "5", "--fuzz", "none"),
     *("--call", "all", "--revision", "2025-11-25"),
 )
 PEAK_MB = 300

@@ -6,8 +6,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from installing import filled, installed, left_behind
 from support import run_suite
+from support.server_installation import filled, installed, left_behind
 
 SERVERS = tomllib.loads((Path(__file__).parent / "servers.toml").read_text())
 PLACE = Path(os.environ["REAL_SERVERS"])

@@ -7,8 +7,8 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from installing import filled, installed, left_behind
 from support import FINDINGS, run_suite
+from support.server_installation import filled, installed, left_behind
 
 from conformance import fixtures
 from conformance.protocol import revisions
@@ -16,7 +16,7 @@ from conformance.protocol import revisions
 SERVERS = tomllib.loads((Path(__file__).parent / "servers.toml").read_text())
 PLACE = Path(os.environ["SDK_SERVERS"])
 SOURCES = Path(fixtures.__file__).parent / "sdk"
-ALWAYS = ("--call", "all", "--profile", "none")
+ALWAYS = ("--call", "all", "--fuzz", "none")
 REVISIONS = os.environ.get("SDK_REVISIONS", "all")
 """``all`` that a server speaks, or ``latest``: the newest of each era."""
 

@@ -22,7 +22,7 @@ from conformance.verdicts import ORDER, Outcome
 ASSETS = Path(__file__).parents[1] / "assets"
 LONGEST = 10_000
 NAMES_SHOWN, CASES_SHOWN = 40, 10
-LISTED = (*FINDINGS, Outcome.CRASHED)
+LISTED = (*FINDINGS, Outcome.INTERNAL_ERROR)
 STATES = {"tested": "tested", "refused": "not spoken", "dead": "no conversation"}
 
 
@@ -191,7 +191,7 @@ def _prose(words: str) -> str:
 
 def _case(case: Sequence[Result]) -> Iterator[str]:
     first = case[0]
-    known = f"every server built on the {first.known} does this" if first.known else ""
+    known = f"every server built on the {first.deviation} does this" if first.deviation else ""
     yield '<div class="case">'
     yield f'<div class="where">{_chips(f"{one.revision} {one.tool}".strip() for one in case)}</div>'
     yield _terms(
@@ -207,7 +207,7 @@ def _case(case: Sequence[Result]) -> Iterator[str]:
         yield f'<details><summary>on the wire</summary><pre class="wire">{lines}</pre></details>'
     yield from _folded("stderr", first.stderr)
     yield from _folded("transcripts, for mcp-conformance replay", "\n".join(first.transcripts))
-    yield from _folded("see it again", first.again, "again")
+    yield from _folded("reproduce", first.reproduce, "reproduce")
     yield "</div>"
 
 
@@ -267,7 +267,7 @@ def _run(report: Report) -> Iterator[str]:
     yield '<div class="run"><h2>How it was run</h2>\n<section>'
     known = [
         f"Not this server's alone: every server built on the {text(sdk)} breaks {_chips(rules)}"
-        for sdk, rules in report.known.items()
+        for sdk, rules in report.deviations.items()
     ]
     notices = [text(one) for one in report.notices]
     yield _terms(

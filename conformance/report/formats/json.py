@@ -16,8 +16,8 @@ SCHEMA = Path(__file__).parents[1] / "report-1.schema.json"
 TOOL = "pytest-mcp-conformance"
 FACTS = ("node", "requirement", "revision", "outcome", "level", "basis")
 EVIDENCE = (
-    *("tool", "requirements", "reason", "expected", "got", "wire", "stderr", "transcripts", "again"),
-    *("known", "baseline"),
+    *("tool", "requirements", "reason", "expected", "got", "wire", "stderr", "transcripts", "reproduce"),
+    *("deviation", "baseline"),
 )
 """The members of a result, those that may be left out behind those that are always there."""
 SERVER = {"name": "server", "version": "version", "command": "command", "source": "source"}
@@ -50,7 +50,7 @@ def _head(report: Report) -> dict[str, Any]:
         "not_called": report.not_called,
         "notices": report.notices,
         "outdated": report.outdated,
-        "known": [{"sdk": sdk, "requirements": rules} for sdk, rules in report.known.items()],
+        "deviations": [{"sdk": sdk, "requirements": rules} for sdk, rules in report.deviations.items()],
         "rules": _rules(report.results),
     }
 

@@ -12,12 +12,12 @@ from conformance.verdicts import ORDER, Outcome
 
 LONGEST = 60_000
 """GitHub takes a comment of 65,536 characters."""
-SIGNS = {"passed": "✅", "failed": "❌", "crashed": "💥", "untested": "⚪", "unfinished": "⚪"}
+SIGNS = {"passed": "✅", "failed": "❌", "internal-error": "💥", "untested": "⚪", "unfinished": "⚪"}
 WORDS = {
     Outcome.FAILED: "❌ failed",
     Outcome.BLOCKED: "⛔ blocked",
     Outcome.WARNED: "⚠️ warned",
-    Outcome.CRASHED: "💥 crashed",
+    Outcome.INTERNAL_ERROR: "💥 internal error",
 }
 CASES_SHOWN = 5
 NAMES_SHOWN = 8
@@ -59,7 +59,7 @@ def _about(report: Report) -> Iterator[str]:
     told += [code(notice) for notice in report.notices[:NAMES_SHOWN]]
     told += [
         f"Not this server's alone: every server built on the {sdk} breaks {_names(rules)}"
-        for sdk, rules in report.known.items()
+        for sdk, rules in report.deviations.items()
     ]
     if told:
         yield "\n".join(f"- {one}" for one in told)
@@ -83,7 +83,7 @@ def _evidence(one: Result) -> Iterator[str]:
     lines = [shorten(line, TEXT_SHOWN) for line in one.wire[:WIRE_SHOWN]]
     lines += [shorten(one.stderr, TEXT_SHOWN)] if one.stderr else []
     shown = "".join(
-        f"\n\n{fence(text, kind)}" for text, kind in (("\n".join(lines), ""), (one.again, "sh")) if text
+        f"\n\n{fence(text, kind)}" for text, kind in (("\n".join(lines), ""), (one.reproduce, "sh")) if text
     )
     if shown:
         yield f"<details><summary>On the wire, and how to see it again</summary>{shown}\n\n</details>"

@@ -19,8 +19,8 @@ LEVELS = {
     Outcome.FAILED: "error",
     Outcome.BLOCKED: "error",
     Outcome.WARNED: "warning",
-    Outcome.KNOWN: "warning",
-    Outcome.INFORMED: "note",
+    Outcome.EXPECTED: "warning",
+    Outcome.INFO: "note",
 }
 """SARIF's level for each outcome that says something against the server."""
 LONGEST = 4000
@@ -58,7 +58,7 @@ def _rule(one: Result) -> dict[str, Any]:
 
 
 def _invocation(report: Report) -> dict[str, Any]:
-    done = report.status != "crashed" and not report.ended
+    done = report.status != "internal-error" and not report.ended
     told = [f"not finished: {report.ended}"] if report.ended else []
     told += [f"{number} checks of {name} did not run" for name, number in report.not_run.items()]
     told += [f"baseline: {text}" for text in report.outdated]
@@ -74,9 +74,9 @@ def _invocation(report: Report) -> dict[str, Any]:
 
 
 def _result(one: Result, report: Report, place: int) -> dict[str, Any]:
-    told = {"revision": one.revision, "node": one.node, "again": one.again, "known": one.known}
+    told = {"revision": one.revision, "node": one.node, "reproduce": one.reproduce, "deviation": one.deviation}
     known = {"kind": "external", "justification": shorten(one.baseline, LONGEST)}
-    suppressed = {"suppressions": [known]} if one.outcome is Outcome.KNOWN else {}
+    suppressed = {"suppressions": [known]} if one.outcome is Outcome.EXPECTED else {}
     return suppressed | {
         "ruleId": one.requirement,
         "ruleIndex": place,

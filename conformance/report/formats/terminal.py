@@ -14,13 +14,13 @@ Row = tuple[tuple[str, str], ...]
 COLOURS = {
     Outcome.FAILED: "red",
     Outcome.BLOCKED: "red",
-    Outcome.CRASHED: "red",
+    Outcome.INTERNAL_ERROR: "red",
     Outcome.WARNED: "yellow",
     Outcome.PASSED: "green",
 }
 VERDICTS = {"passed": "green", "unfinished": "yellow", "untested": "yellow"}
 """The colours of verdicts; all others are red."""
-LISTED = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED, Outcome.CRASHED)
+LISTED = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED, Outcome.INTERNAL_ERROR)
 CASES_SHOWN = 12
 LONGEST = 20_000
 WIRE_SHOWN, LINE_SHOWN = 4, 300
@@ -49,14 +49,14 @@ def lines(report: Report, *, width: int, verbose: bool = False, crashes: bool = 
 
 
 def _lines(report: Report, width: int, *, verbose: bool, crashes: bool) -> Iterator[Row]:
-    listed = (*LISTED, Outcome.INFORMED) if verbose else LISTED
+    listed = (*LISTED, Outcome.INFO) if verbose else LISTED
     blocks = [
         [plain(line) for one in subject_lines(report.revisions) for line in wrapped(one, width, "", "  ")]
     ]
     blocks.append(list(_table(report, width)))
     blocks.append(list(_skipped(report, width)))
     for group in grouped(report.judged, *listed):
-        if crashes and group[0].outcome is Outcome.CRASHED:
+        if crashes and group[0].outcome is Outcome.INTERNAL_ERROR:
             blocks += [list(_crash(one)) for one in group]
         else:
             blocks.append(list(_finding(group, width, verbose=verbose)))
@@ -127,10 +127,10 @@ def _finding(group: Sequence[Result], width: int, *, verbose: bool) -> Iterator[
             yield from map(plain, _evidence(case[0], verbose=verbose))
     if len(cases) > CASES_SHOWN:
         yield plain(f"  - and {len(cases) - CASES_SHOWN} more")
-    if first.known:
-        yield plain(f"  known: every server built on the {first.known} does this")
-    if first.again:
-        yield plain(f"  again: {first.again}")
+    if first.deviation:
+        yield plain(f"  SDK: every server built on the {first.deviation} does this")
+    if first.reproduce:
+        yield plain(f"  reproduce: {first.reproduce}")
     yield plain(f"  more:  mcp-conformance explain {first.requirement}")
 
 
@@ -152,7 +152,7 @@ def _crash(one: Result) -> Iterator[Row]:
 
 def _of_sdks(report: Report) -> Iterator[str]:
     """The rules that an SDK breaks in every server built on it, a paragraph for each SDK."""
-    for sdk, rules in report.known.items():
+    for sdk, rules in report.deviations.items():
         yield f"Not yours alone: every server built on the {sdk} breaks {', '.join(rules)}."
 
 
@@ -172,14 +172,14 @@ def _notes(report: Report) -> Iterator[str]:
 
 def _excused(results: Iterable[Result]) -> Iterator[str]:
     """The known findings, a line for each rule and reason."""
-    for group in grouped(results, Outcome.KNOWN):
+    for group in grouped(results, Outcome.EXPECTED):
         for reason in dict.fromkeys(one.baseline for one in group):
             tools = dict.fromkeys(named(one.tool) for one in group if one.baseline == reason and one.tool)
             about = f" ({', '.join(tools)})" if tools else ""
-            yield f"known: {group[0].requirement}{about}: {named(reason, 300) or 'no reason is given'}"
+            yield f"expected: {group[0].requirement}{about}: {named(reason, 300) or 'no reason is given'}"
 
 
 def _hint(report: Report) -> str:
-    informed = len({one.requirement for one in report.judged if one.outcome is Outcome.INFORMED})
+    informed = len({one.requirement for one in report.judged if one.outcome is Outcome.INFO})
     rules = "1 rule that rests" if informed == 1 else f"{informed} rules that rest"
     return f"not kept: {rules} on no keyword (-v lists them)" if informed else ""

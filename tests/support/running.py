@@ -23,8 +23,8 @@ HANDSHAKE = "2025-11-25"
 REFERENCE = (sys.executable, "-m", "conformance.fixtures.reference")
 EVERYTHING = (
     *("--call", "all"),
-    *("--failing-tool", 'fail {"reason": "disk full"}'),
-    *("--changing-tool", "grow {}"),
+    *("--failing-call", 'fail {"reason": "disk full"}'),
+    *("--mutating-call", "grow {}"),
 )
 """Options under which every check has what it needs on the reference server."""
 
@@ -71,14 +71,18 @@ class Run:
         return self.of(*FINDINGS)
 
 
+def script(name: str) -> str:
+    """Return the path of a script of this package, such as a server."""
+    return str(Path(__file__).with_name(f"{name}.py"))
+
+
 def mutant(name: str) -> tuple[str, ...]:
     return (sys.executable, "-m", "conformance.fixtures.mutants", name)
 
 
 def quick_mutant(name: str) -> tuple[str, ...]:
     """The same server, started faster."""
-    launcher = Path(__file__).with_name("quick_mutant.py")
-    return (sys.executable, "-S", str(launcher), str(Path(fixtures.__file__).parent.parent), name)
+    return (sys.executable, "-S", script("mutant_launcher"), str(Path(fixtures.__file__).parent.parent), name)
 
 
 def awkward(name: str, *arguments: str) -> tuple[str, ...]:
@@ -127,7 +131,7 @@ class ForkServer:
     """The process behind `forked`."""
 
     def __init__(self) -> None:
-        command = [sys.executable, str(Path(__file__).with_name("fork_server.py"))]
+        command = [sys.executable, script("fork_server_process")]
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(
             command, stdin=pipe, stdout=pipe, env=environment(), start_new_session=True

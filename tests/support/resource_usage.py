@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 from support import FINDINGS, Case, environment, fork_server, read_junit
 
-TABLE = Path(__file__).parent / "hostile" / "servers.toml"
+TABLE = Path(__file__).parents[1] / "hostile" / "servers.toml"
 PYTHON = sys.executable
 MARK = "HOSTILE_RUN"
 """The variable that every process of a run has inherited."""

@@ -56,16 +56,16 @@ RESULTS = (
     ),
     result(
         "tools.call.is-error-boolean",
-        Outcome.KNOWN,
+        Outcome.EXPECTED,
         tool="add",
         reason="expected a boolean, got 1",
         baseline=EVIL,
     ),
-    result("errors.method-not-found-code", Outcome.INFORMED, reason="expected -32601, got -32602"),
+    result("errors.method-not-found-code", Outcome.INFO, reason="expected -32601, got -32602"),
     result("ping.empty-result", Outcome.PASSED),
     result("stdio.newline-delimited", Outcome.PASSED),
     result("tools.list-changed.sent", Outcome.SKIPPED, reason="the server declares no tools.listChanged"),
-    result("stdio.newline-delimited", Outcome.CRASHED, "test_y", reason="a mistake in this tool"),
+    result("stdio.newline-delimited", Outcome.INTERNAL_ERROR, "test_y", reason="a mistake in this tool"),
 )
 
 REPORT = Report(

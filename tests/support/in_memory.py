@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from conformance.fixtures import reference_modern
-from scripted import Ended, Scripted
 
 from conformance.generation import NoExample
 from conformance.json_schema.validation import Unjudgeable
@@ -28,7 +27,8 @@ from conformance.target.server import Server
 from conformance.target.settings import Sample, Settings
 from conformance.target.surface import Surface
 from conformance.transport.process import EOF, MAX_LINE, Splitter
-from conformance.verdicts import Blocked, Finding, NotExercised, Outcome, loudness
+from conformance.verdicts import Blocked, Finding, Outcome, Skipped, severity
+from support.scripted_server import Ended, Scripted
 
 
 class Clock:
@@ -149,7 +149,7 @@ class MemoryProcess:
     def stderr(self):
         return b"".join(self.errors).decode("utf-8", "backslashreplace")
 
-    def dismiss(self, grace=0.0):
+    def begin_stop(self, grace=0.0):
         self.close_stdin()
 
     def stop(self, grace=0.0):
@@ -272,7 +272,7 @@ class Bench:
         self.open = []
         try:
             check.function(**{name: self.fixture(name, given) for name in check.wanted})
-        except (NotExercised, NoExample, Unjudgeable, pytest.skip.Exception):
+        except (Skipped, NoExample, Unjudgeable, pytest.skip.Exception):
             return []
         except (Finding, Blocked) as verdict:
             return [verdict, *verdict.others]
@@ -303,7 +303,7 @@ class Bench:
             row,
             revision,
             node=check.suite,
-            outcome=loudness(row, row.stated_in(revision)) if found else Outcome.BLOCKED,
+            outcome=severity(row, row.stated_in(revision)) if found else Outcome.BLOCKED,
             tool=tool.name if tool is not None else "",
             reason=str(verdict),
             known=known_deviation(self.server, row.id, verdict),
@@ -321,8 +321,8 @@ def run_in_memory(script, revisions, chosen, examples=0, *, as_for_workers=True)
             ("scripted",),
             call=("all",),
             examples=examples,
-            failing_tool=Sample("fail", {"reason": "disk full"}),
-            changing_tool=Sample("grow", {}),
+            failing_call=Sample("fail", {"reason": "disk full"}),
+            mutating_call=Sample("grow", {}),
             script=tuple(script),
             clock=clock,
         )

@@ -23,7 +23,7 @@ from conformance.cli.main import main
 from conformance.requirements import catalogue
 from conformance.requirements.checks import PACKAGE, checked, suites_directory
 
-sys.path.append(os.path.dirname(__file__))  # noqa: PTH120  (for ``-p``, with PYTHONSAFEPATH too)
+sys.path.append(str(Path(__file__).parents[1]))  # for ``-p``, with PYTHONSAFEPATH too
 
 
 def load():

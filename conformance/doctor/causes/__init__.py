@@ -1,0 +1,15 @@
+"""Causes why a server does not start: each is a function, and the first that matches is reported."""
+
+from __future__ import annotations
+
+from conformance.doctor.causes import exits, framing, handshake, launch
+from conformance.doctor.diagnosis import Cause, Diagnosis
+from conformance.doctor.observations import Observations
+
+CAUSES: tuple[Cause, ...] = (*launch.CAUSES, *framing.CAUSES, *handshake.CAUSES, *exits.CAUSES)
+"""All causes in the order of evaluation; the last one always matches."""
+
+
+def diagnose(seen: Observations) -> Diagnosis:
+    """Return the diagnosis of the first cause that matches."""
+    return next(found for cause in CAUSES if (found := cause(seen)) is not None)

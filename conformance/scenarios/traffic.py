@@ -1,0 +1,19 @@
+"""All that a server can harmlessly be made to send: the traffic that general rules are judged on."""
+
+from __future__ import annotations
+
+from conformance.client.refusals import REFUSED
+from conformance.target.scenario import scenario
+from conformance.target.server import Server
+
+
+@scenario
+def exercise_everything(server: Server) -> None:
+    """Fetch every list, call, get and read once, send requests that are refused, and a line that is not JSON."""
+    list(server.listings())
+    for ask in (server.calls, server.prompts, server.resources):
+        ask()
+    for method, params in REFUSED:
+        server.session.request(method, params)
+    server.malformed_session.send_raw(b"this line is not JSON")
+    server.malformed_session.drain()
