@@ -41,7 +41,7 @@ def examine(tmp_path, monkeypatch):
 
 
 CERTAIN = {
-    "prints_a_banner": "The server starts and answers, but also prints text to stdout that is not a message: My server",
+    "prints_a_banner": "The server starts and answers, but also prints text to stdout that is not a message:",
     "is_stateless_and_prints": "The server starts and answers, but also prints text to stdout that is not a",
     "lacks_a_module": "Python finds no module mcp_server_of_nobody.",
     "lacks_a_variable": "The server needs the environment variable SICK_DATABASE_URL",
