@@ -171,8 +171,8 @@ def invalid_since_2020_12(schema: Any, revision: str) -> list[Invalid]:
 def invalid_strategy(schema: Any, revision: str, *, clear: bool = False) -> st.SearchStrategy[Invalid]:
     """Return a strategy for the arguments of `invalid`, and for the same violations in other arguments.
 
-    With ``clear``, only objects that no lenient server can repair.  Raises `NoExample` if the schema is broken or
-    forbids nothing.
+    With ``clear``, only objects that no lenient server can repair.  Raises `NoExample` if the schema is
+    broken or forbids nothing.
     """
     violator = _violator(generator_of(schema, revision, objects=True))
     return _violated(violator, _some(violator.clear if clear else violator.entries))

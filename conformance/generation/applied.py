@@ -36,7 +36,7 @@ class AppliedParts:
         self.schemas = [part.keywords for part in constraints.holds if part.keywords]
 
     def evaluates_rest(self, part: Part, keyword: str) -> bool:
-        """Whether ``part`` has the ``keyword`` for what its other keywords leave unevaluated, and it counts."""
+        """Whether the ``unevaluated...`` keyword of ``part`` applies; it doesn't while branches are open."""
         return self.settled and keyword in part.keywords
 
     def reach(self, part: Part) -> list[Part]:

@@ -58,7 +58,7 @@ class Edges:
                 yield what, value
 
     def of(self, conjunction: Conjunction, above: tuple[Conjunction, ...]) -> Iterator[Case]:
-        """The edges of what one demand allows; ``above`` are the demands of what it is inside of."""
+        """Yield the edges of what constraints allow; ``above`` are those of the values around it."""
         self._visits[conjunction] += 1
         if conjunction in above or len(above) > MAX_DEPTH or self._visits[conjunction] > MAX_VISITS:
             with suppress(Rejected):

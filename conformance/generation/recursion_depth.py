@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from conformance.generation.references import Document, Part
 
 ENDLESS = 99
-"""The height of what no finite value conforms to."""
+"""The least depth of a part that no finite value conforms to."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ MAX_SAFE_INTEGER = 2**53 - 1
 """The largest integer that every JSON implementation reads exactly."""
 
 USUAL_ROOM = 60
-"""How much longer than it must be a string is made at most, by default."""
+"""The most characters of a string beyond its least length, if ``maxLength`` sets no limit."""
 
 MAX_LENGTH = 1_000_000
 """The most characters of a generated string."""
