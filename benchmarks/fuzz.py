@@ -22,10 +22,10 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from conformance.fuzzing.fuzz_target import Target
+from conformance.fuzzing.fuzz_target import FuzzTarget
 from conformance.fuzzing.fuzzer import Fuzzer
-from conformance.fuzzing.oracles import Case, handled
-from conformance.fuzzing.soak import WINDOW, Soak
+from conformance.fuzzing.oracles import Case, accepts_valid
+from conformance.fuzzing.soak import CALLS_IN_FLIGHT, Soak
 from conformance.generation import valid
 from conformance.protocol.jsonrpc import encode
 from conformance.target.probe import probe
@@ -39,8 +39,8 @@ SDK = Path(__file__).with_name("sdk_server.py")
 FUZZED = ("add", "weather", "echo", "search", "area")
 EXAMPLES = 1000
 """How many arguments Hypothesis makes for each tool in a round."""
-MOST_LINES = 20_000
-WAYS = ("bare client, one at a time", "fuzzer, under Hypothesis", f"bare client, {WINDOW} under way", "soak")
+MAX_LINES = 20_000
+WAYS = ("bare client, one at a time", "fuzzer, under Hypothesis", f"bare client, {CALLS_IN_FLIGHT} under way", "soak")
 
 
 class Bare:
@@ -92,10 +92,10 @@ def fuzzed(server: Server) -> tuple[float, list[bytes]]:
     session = server.fuzzing_session
     before, start = len(session.lines), time.perf_counter()
     for call in calls:
-        judge = partial(handled, call.tool, server.revision)
-        fuzzer = Fuzzer(server, Target.of_tool(call), "valid arguments")
+        oracle = partial(accepts_valid, call.tool, server.revision)
+        fuzzer = Fuzzer(server, FuzzTarget.of_tool(call), "valid arguments")
         values = valid(call.tool.input_schema, server.revision)
-        fuzzer.search(values.map(lambda value, judge=judge: Case(encode(value), judge)))
+        fuzzer.search(values.map(lambda value, oracle=oracle: Case(encode(value), oracle)))
         fuzzer.report()
     lines = [line.raw for line in session.lines[before:] if line.sent]
     return len(lines) / (time.perf_counter() - start), lines
@@ -108,13 +108,13 @@ def soaked(server: Server, seconds: float) -> tuple[float, list[bytes]]:
     for told in soak.run(time.monotonic() + seconds):
         if told is not None:
             print(f"found, and the time for it is counted: {told.what}")
-        if not begun and soak.calls > len(soak.drills) + WINDOW:
+        if not begun and soak.calls > len(soak.loads) + CALLS_IN_FLIGHT:
             begun, before = time.monotonic(), soak.calls
     made = soak.calls - before
     rate = made / (time.monotonic() - begun)
-    numbers = range(min(made, MOST_LINES))
-    shots = [soak.drills[number % len(soak.drills)].shot(soak.seed, number) for number in numbers]
-    return rate, [line_of(shot.number, shot.drill.name, json.loads(shot.case.text)) for shot in shots]
+    numbers = range(min(made, MAX_LINES))
+    shots = [soak.loads[number % len(soak.loads)].call(soak.seed, number) for number in numbers]
+    return rate, [line_of(call.number, call.load.name, json.loads(call.case.text)) for call in shots]
 
 
 def line_of(id: int, tool: str, arguments: object) -> bytes:
@@ -124,14 +124,14 @@ def line_of(id: int, tool: str, arguments: object) -> bytes:
 
 def round_of(settings: Settings, surface: Surface, seconds: float) -> list[float]:
     """The calls a second of each way."""
-    opening = [surface.hello[0].raw, surface.opening[-1].raw]
+    opening = [surface.opening[0].raw, surface.opening_lines[-1].raw]
     server = Server(settings, surface)
     bare = Bare(settings, opening)
     try:
         by_fuzzer, lines = fuzzed(server)
         alone = bare.rate(lines, 1)
         by_soak, lines = soaked(server, seconds)
-        return [alone, by_fuzzer, bare.rate(lines, WINDOW), by_soak]
+        return [alone, by_fuzzer, bare.rate(lines, CALLS_IN_FLIGHT), by_soak]
     finally:
         bare.close()
         server.close()

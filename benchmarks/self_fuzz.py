@@ -73,7 +73,7 @@ def in_memory(script: Script, chance: random.Random) -> str:
     """Run some checks on a server in memory; whether a conversation came about."""
     revision = chance.choice([*revisions.KNOWN, revisions.LATEST_HANDSHAKE, revisions.LATEST_MODERN])
     chosen = fuzz.some_checks(chance.random(), 40)
-    counts = fuzz.in_memory.run_in_memory(script, (revision,), chosen, as_for_workers=chance.random() < 0.1)
+    counts = fuzz.checks_in_memory.run_in_memory(script, (revision,), chosen, as_for_workers=chance.random() < 0.1)
     return "conversations" if counts["live"] else "no conversation"
 
 

@@ -1,7 +1,7 @@
 """The words of a check: what it requires, what it expects, and when it skips.
 
-A check states its skips at the top (`require_capability`, `require_some`, `require_answer`, `skip`), then judges
-(`expect...`).  It raises `Finding` itself only where several lines prove it.
+A check states its skips at the top (`require_capability`, `require_some`, `require_answer`, `skip`), then
+judges (`expect...`).  It raises `Finding` itself only where several lines prove it.
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -37,7 +36,7 @@ from conformance.protocol.text import shorten
 from conformance.target.probe import opened
 from conformance.target.settings import Settings
 from conformance.target.surface import Subject
-from conformance.transport.process import CannotStart
+from conformance.transport.interface import CannotStart
 from conformance.transport.sandbox import Sandbox
 
 LINE_SHOWN = 600
@@ -172,7 +171,7 @@ class Trial:
 class McpServer:
     """The server under test: one process, started again after it has died or fallen silent.
 
-    Raises `conformance.process.CannotStart`; any other reason why it is of no use is in `unusable`.
+    Raises `CannotStart`; any other reason why it is of no use is in `unusable`.
     """
 
     def __init__(self, settings: Settings, revision: str, *, exactly: bool):
@@ -198,7 +197,7 @@ class McpServer:
         if self._surface.dead:
             trouble = self._surface.failures[0]
             return _told(trouble.reason, trouble.lines, trouble.stderr)
-        wrong = Subject(self.settings, (self._surface,)).mistake()
+        wrong = Subject(self.settings, (self._surface,)).error_in_samples()
         return f"--mcp-example: {wrong}" if wrong else ""
 
     @property
@@ -242,12 +241,12 @@ class McpServer:
         if is_spent and hypothesis.currently_in_test_context():
             hypothesis.reject()
         self.trial.asked.add(words)
-        start = time.monotonic()
+        start = self.settings.clock.monotonic()
         session = self._running()
         reply = session.request(method, params, timeout=timeout)
         if reply.fault is not None:
             self.restart()
-            self.trial.lost += time.monotonic() - start
+            self.trial.lost += self.settings.clock.monotonic() - start
             reason = f"request no. {self._answered + 1} to this process was not answered: {reply.fault}"
             raise NoAnswer(_told(reason, (*self._last, *reply.lines), session.process.stderr))
         self._answered += 1

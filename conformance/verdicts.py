@@ -1,4 +1,5 @@
-"""Verdicts: what a check raises (`Finding`, `Blocked`, `Skipped`), and the outcome that a report makes of it."""
+"""Verdicts: what a check raises (`Finding`, `Blocked`, `Skipped`), and the outcome that a report makes of
+it."""
 
 from __future__ import annotations
 
@@ -45,8 +46,8 @@ class Cause(StrEnum):
 class Verdict:
     """The common part of `Finding` and `Blocked`: a check may find several and raises the worst.
 
-    ``requirement`` names the broken rule if it is not the one that the check cites; ``transcripts`` are the files
-    with the conversations that show it.
+    ``requirement`` names the broken rule if it is not the one that the check cites; ``transcripts`` are the
+    files with the conversations that show it.
     """
 
     requirement: str
@@ -63,8 +64,8 @@ class Verdict:
 class Finding(Verdict, AssertionError):  # noqa: N818  (a verdict, not an error)
     """The server broke a rule.
 
-    ``expected`` and ``got`` are one sentence or value each; ``lines`` are the lines on the wire that prove it.  An
-    ``advisory`` finding has the outcome ``info``, whatever the rule's level.
+    ``expected`` and ``got`` are one sentence or value each; ``lines`` are the lines on the wire that prove
+    it.  An ``advisory`` finding has the outcome ``info``, whatever the rule's level.
     """
 
     def __init__(
@@ -88,8 +89,8 @@ class Finding(Verdict, AssertionError):  # noqa: N818  (a verdict, not an error)
 class Blocked(Verdict, Exception):  # noqa: N818  (a verdict, not an error)
     """A rule that applies could not be exercised, through the server's fault: it fails the run.
 
-    ``tool`` names the tool if it is not the one that the check is about.  ``fault`` is what came instead of an
-    answer, if that is the whole reason.
+    ``tool`` names the tool if it is not the one that the check is about.  ``fault`` is what came instead of
+    an answer, if that is the whole reason.
     """
 
     def __init__(
@@ -120,8 +121,8 @@ class Skipped(Exception):  # noqa: N818  (a verdict, not an error)
 def severity(row: Requirement, revision: str, *, strict: bool = False, pedantic: bool = False) -> Outcome:
     """Return the outcome of a broken rule: its basis decides whether it counts, its level how much.
 
-    A MUST fails and a SHOULD warns (with ``strict`` it fails); a rule without a keyword or a schema behind it informs,
-    unless ``pedantic`` judges it like the others.
+    A MUST fails and a SHOULD warns (with ``strict`` it fails); a rule without a keyword or a schema behind it
+    informs, unless ``pedantic`` judges it like the others.
     """
     level, basis = row.level(revision), row.basis(revision)
     if level == "MAY" or not (pedantic or basis in NORMATIVE):

@@ -57,7 +57,7 @@ def test_an_empty_batch_is_an_invalid_request(server):
 
 @pytest.mark.requirement("batch.not-sent")
 def test_a_line_is_never_an_array(server, traffic):
-    arrays = [line for session in server.sessions for line in session.said if isinstance(line.message, list)]
+    arrays = [line for session in server.sessions for line in session.received_lines if isinstance(line.message, list)]
     if arrays:
         raise Finding("one message on each line", f"an array: {shorten(arrays[0].text)}", arrays[:1])
 

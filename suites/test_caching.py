@@ -10,7 +10,7 @@ import pytest
 from conformance.expect import expect, expect_each, expect_none, require_some
 from conformance.protocol.methods import LISTS
 from conformance.protocol.value import members
-from conformance.scenarios.multi_round_trip import questions
+from conformance.scenarios.multi_round_trip import input_required_replies
 from conformance.scenarios.request_metadata import modern_results
 from conformance.scenarios.traffic import exercise_everything
 
@@ -93,7 +93,7 @@ def test_all_pages_of_a_list_keep_for_the_same(server):
 
 @pytest.mark.requirement("caching.none-on-input-required", "caching.interim-no-hints")
 def test_what_asks_for_something_does_not_keep(server):
-    asking = require_some([reply.value for reply in questions(server)], skip="nothing is asked of the client")
+    asking = require_some([reply.value for reply in input_required_replies(server)], skip="nothing is asked of the client")
     found = [hint for name in HINTS for hint in members(asking, name)]
     expect_none(found, "neither ttlMs nor cacheScope beside what is asked for")
 

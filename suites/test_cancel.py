@@ -1,36 +1,54 @@
-"""Cancellations that are to be ignored (spec: basic/utilities/cancellation)."""
+"""Cancellations of requests (spec: basic/utilities/cancellation)."""
 
 from __future__ import annotations
 
 import pytest
 
-from conformance.client.reply import Silence
 from conformance.client.session import NO_PARAMS
 from conformance.expect import expect, require_answer, require_some, skip
-from conformance.protocol.jsonrpc import ABSENT, Kind, id_key, kind
+from conformance.protocol.jsonrpc import Kind, id_key, kind
 from conformance.protocol.value import Value, members
+from conformance.scenarios.cancellation import (
+    CANCELLED,
+    answers_to,
+    cancel_at_once,
+    cancel_in_reverse,
+    cancellations,
+    cancelled_calls,
+    expect_ignored,
+    harmless_method,
+    max_crossings,
+    require_answers,
+    responsive_session,
+    send_cancellation,
+    subscription_cancellations,
+)
 from conformance.scenarios.tasks import accepted, task_id
 from conformance.verdicts import Finding
 
-CANCELLED = "notifications/cancelled"
-CROSSINGS = 50
-MOST_BYTES = 10_000_000
-"""How long the answers of all crossings may be together."""
+NOT_CANCELLED = "no tool that may be called could be cancelled while its call was running"
+NO_PROGRESS = "no tool that reports its progress could be cancelled while its call was running"
+
+# Cancellations to be ignored
 
 
 @pytest.mark.requirement("cancel.unknown-ignored")
 @pytest.mark.parametrize("id", [999999, "conformance-no-such-request"], ids=["number", "text"])
 def test_a_cancellation_of_an_unknown_request_is_ignored(server, id):
-    expect_ignored(server, {"requestId": id, "reason": "It was never sent."})
+    session = responsive_session(server)
+    expect_ignored(server, send_cancellation(session, {"requestId": id, "reason": "It was never sent."}))
 
 
 @pytest.mark.requirement("cancel.completed-ignored")
 def test_a_cancellation_that_comes_too_late_is_ignored(server):
-    session, method = server.shared("cancel"), harmless(server)
-    done = require_answer(session.request(method))
-    expect_ignored(server, {"requestId": done.request.message["id"], "reason": "Too late."})
+    method = harmless_method(server)
+    session = responsive_session(server)
+    first = require_answer(session.request(method))
+    params = {"requestId": first.request.message["id"], "reason": "Too late."}
+    expect_ignored(server, send_cancellation(session, params))
     again = session.request(method)
-    expect(Value(str(again), method, again.lines), same_kind(done, again), f"an answer as before: {done}")
+    is_same = again.fault is None and (first.error is None) == (again.error is None)
+    expect(Value(str(again), method, again.lines), is_same, f"an answer as before: {first}")
 
 
 @pytest.mark.requirement("cancel.malformed-ignored")
@@ -42,25 +60,26 @@ def test_a_cancellation_that_comes_too_late_is_ignored(server):
 def test_a_malformed_cancellation_is_ignored(server, params):
     if params == {} and server.revision == "2025-11-25":
         skip("a cancellation without requestId is well-formed in this revision")
-    expect_ignored(server, params)
+    session = responsive_session(server)
+    expect_ignored(server, send_cancellation(session, params))
 
 
 @pytest.mark.requirement("cancel.race-graceful")
 def test_a_cancellation_that_crosses_the_answer_does_no_harm(server):
-    method = harmless(server)
+    method = harmless_method(server)
     with server.fresh() as session:
         size = len(require_answer(session.request(method)).line.raw)
-        times = max(1, min(CROSSINGS, MOST_BYTES // size))
-        crossed = [*cancelled_at_once(session, method, times), *cancelled_backwards(session, method, times)]
+        times = max_crossings(size)
+        crossed = [*cancel_at_once(session, method, times), *cancel_in_reverse(session, method, times)]
         after = session.request(method)
         for request, cancellation in crossed:
             answers = answers_to(session, request)
-            got = Value(len(answers), "the number of answers", (request, cancellation, *answers))
-            expect(got, len(answers) < 2, "one answer or none")
-        open = [lines for lines in crossed if not answers_to(session, lines[0])]
+            count = Value(len(answers), "the number of answers", (request, cancellation, *answers))
+            expect(count, len(answers) < 2, "one answer or none")
+        unanswered = [lines for lines in crossed if not answers_to(session, lines[0])]
     if after.fault is not None:
-        expect_answers(server, method, len(crossed) + 2)
-        raise Finding("a server that goes on", str(after.fault), (open or crossed)[0])
+        require_answers(server, method, len(crossed) + 2)
+        raise Finding("a server that goes on", str(after.fault), (unanswered or crossed)[0])
 
 
 @pytest.mark.requirement("cancel.tasks-own-mechanism")
@@ -71,87 +90,61 @@ def test_a_task_is_not_cancelled_with_the_request_that_made_it(server):
         session.notify(CANCELLED, {"requestId": created.request.message["id"], "reason": "It is a task."})
         name = {"taskId": task_id(created.value.get("task") if created.value is not None else None)}
         state = require_answer(session.request("tasks/get", name))
-    for status in require_some(
-        members([state.value or state.error_value], "status"), skip="the task is not there again"
-    ):
+    statuses = members([state.value or state.error_value], "status")
+    require_some(statuses, skip="the task is no longer there")
+    for status in statuses:
         expect(status, status.json != "cancelled", "another status, as only tasks/cancel cancels a task")
 
 
-def harmless(server):
-    """A method whose request can be sent any number of times."""
-    return (server.served_lists() or [server.session.liveness_method])[0]
+# Calls that are cancelled while they run
 
 
-def expect_ignored(server, params):
-    """Send a cancellation that is to be ignored: no answer to it may come, and the server goes on.
-
-    A modern server is asked for something before: a notification must not be what it tells the era by.
-    """
-    session = server.shared("cancel")
-    if session.is_modern:
-        require_answer(session.request(harmless(server)))
-    ready = session.drain()
-    if isinstance(ready.fault, Silence):
-        skip("the server does not answer pings, so what it ignores cannot be told")
-    require_answer(ready)
-    before = len(session.lines)
-    line = session.notify(CANCELLED, params)
-    pings = [session.drain(), session.drain()]  # answers may overtake one another, but hardly two in a row
-    if pings[1].fault is not None:
-        if is_ignored_alone(server, params):
-            require_answer(pings[1])
-        raise Finding("a server that ignores this and goes on", str(pings[1].fault), (line, *pings[0].lines))
-    sent = [one.message for one in session.lines if one.sent and kind(one.message) is Kind.REQUEST]
-    named = params.get("requestId", ABSENT) if isinstance(params, dict) else ABSENT
-    others = {str(one["id"]) for one in sent if one["id"] != named}  # two answers are told elsewhere
-    for answer in answers_in(session.lines[before:]):
-        got = Value(answer.message, "", (line, answer))
-        expect(got, str(answer.message.get("id")) in others, "no answer to a notification")
+@pytest.mark.requirement("cancel.no-response")
+def test_a_cancelled_request_is_not_answered(server):
+    calls = [one for one in cancelled_calls(server) if one.held or one.read is not None]
+    require_some(calls, skip=NOT_CANCELLED)
+    for answer in [answer for one in calls for answer in one.answers]:
+        raise Finding("no answer to a cancelled request", str(answer), answer.lines)
 
 
-def is_ignored_alone(server, params):
-    """Whether a new process goes on after the cancellation: then it is something else that ends others."""
-    with server.fresh() as session:
-        if session.is_modern:
-            require_answer(session.request(harmless(server)))
-        session.notify(CANCELLED, params)
-        return [session.drain(), session.drain()][1].fault is None
+@pytest.mark.requirement("cancel.stops-work")
+def test_work_on_a_cancelled_request_stops(server):
+    calls = [one for one in cancelled_calls(server) if one.reports_progress and one.read is not None]
+    require_some(calls, skip=NO_PROGRESS)
+    for one in calls:
+        if len(one.progress) > 1:
+            got = f"{len(one.progress)} more of them"
+            raise Finding("no progress of a cancelled request", got, (one.request, *one.progress[-1].lines))
 
 
-def expect_answers(server, method, times):
-    """Ask a new process the same without cancelling it: where that has no answer either, this is told."""
-    with server.fresh() as session:
-        for _ in range(times):
-            require_answer(session.request(method))
+@pytest.mark.requirement("cancel.no-further-messages")
+def test_no_more_messages_follow_for_a_cancelled_request(server):
+    calls = [one for one in cancelled_calls(server) if one.reports_progress and one.read is not None]
+    require_some(calls, skip=NO_PROGRESS)
+    stopped = [one for one in calls if not any(kind(answer.json) is Kind.RESULT for answer in one.answers)]
+    require_some(stopped, skip="the cancellation was ignored, which the page on cancellation permits")
+    for one in stopped:
+        more = one.progress + one.logged
+        if len(more) > 1:
+            raise Finding("no more messages", f"{len(more)}, {more[0]}", (one.request, *more[0].lines))
 
 
-def answers_in(lines):
-    return [line for line in lines if not line.sent and kind(line.message) in (Kind.RESULT, Kind.ERROR)]
+# Cancellations by the server
 
 
-def answers_to(session, request):
-    wanted = id_key(request.message["id"])
-    return [line for line in answers_in(session.lines) if id_key(line.message.get("id", ABSENT)) == wanted]
+@pytest.mark.requirement("cancel.server-only-own")
+def test_the_server_cancels_only_its_own_requests(server):
+    cancelled_calls(server)
+    found = [one for session in server.sessions for one in cancellations(session)]
+    require_some(found, skip="the server cancels nothing")
+    for id, requests in found:
+        expect(id, id_key(id.json) in requests, "the requestId of a request that the server sent")
 
 
-def same_kind(one, other):
-    return other.fault is None and (one.error is None) == (other.error is None)
-
-
-def cancelled_at_once(session, method, times):
-    """Requests, each in one write with its cancellation: a server reads both in one go."""
-    for _ in range(times):
-        request = session.request_of(method)
-        yield session.send_together(request, cancellation(request))
-
-
-def cancelled_backwards(session, method, times):
-    """Requests, and their cancellations, the last first, all in one write: most wait for their turn."""
-    requests = [session.request_of(method) for _ in range(times)]
-    lines = session.send_together(*requests, *map(cancellation, reversed(requests)))
-    return zip(lines[:times], reversed(lines[times:]), strict=True)
-
-
-def cancellation(request):
-    params = {"requestId": request["id"], "reason": "It crosses the answer."}
-    return {"jsonrpc": "2.0", "method": CANCELLED, "params": params}
+@pytest.mark.requirement("cancel.server-only-subscription")
+def test_the_server_cancels_nothing_but_subscriptions(server):
+    cancelled_calls(server)
+    found = subscription_cancellations(server)
+    require_some(found, skip="the server cancels nothing")
+    for id, listens in found:
+        expect(id, id_key(id.json) in listens, "the requestId of a listen request")

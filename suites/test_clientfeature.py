@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from conformance.client.handlers import LONGEST_LOOP
+from conformance.client.handlers import MAX_TOOL_USES
 from conformance.expect import expect, expect_each, expect_none, require_answer, require_some, skip
 from conformance.json_schema.validation import Unjudgeable, instance_errors
 from conformance.protocol.jsonrpc import ABSENT, Kind, kind, show
@@ -16,18 +16,18 @@ from conformance.protocol.revisions import DEFAULT_DIALECT, elicits_by_url, is_m
 from conformance.protocol.uri import is_uri
 from conformance.protocol.value import Value, members
 from conformance.scenarios.client_features import (
-    ABLE,
     CANCELLING,
     CARELESS,
     DECLINING,
-    PAGES,
-    PLAIN,
-    TOOLS,
+    FEATURES_ONLY,
+    FULL_CLIENT,
+    SAMPLING_TOOLS,
+    URL_ELICITATION,
     expect_answers,
-    meet,
+    run_with_client,
 )
 from conformance.scenarios.invalid_requests import call_unknown, malformed_call
-from conformance.scenarios.multi_round_trip import all_results, undeclared_in
+from conformance.scenarios.multi_round_trip import all_results, undeclared_methods
 from conformance.verdicts import Finding
 
 ROOTS, SAMPLING, ELICITATION = FEATURES
@@ -41,29 +41,29 @@ LOCAL = re.compile(
 
 def asked(server, method):
     """The params of everything the server asks for by a method, whatever the client."""
-    first = require_some(meet(server, ABLE).server_requests(method), skip=f"no permitted tool asked for {method}")
-    clients = (PLAIN, TOOLS if method == SAMPLING else PAGES) if elicits_by_url(server.revision) else ()
-    others = [each for met in clients for each in meet(server, met).server_requests(method)]
+    first = require_some(run_with_client(server, FULL_CLIENT).server_requests(method), skip=f"no permitted tool asked for {method}")
+    clients = (FEATURES_ONLY, SAMPLING_TOOLS if method == SAMPLING else URL_ELICITATION) if elicits_by_url(server.revision) else ()
+    others = [each for met in clients for each in run_with_client(server, met).server_requests(method)]
     return [each.get("params") or Value(None, "params", each.lines) for each in [*first, *others]]
 
 
 def asked_by(server, client, method):
     """What the server asks of a client, each with the line that told what the client offers."""
-    session = meet(server, client).session
+    session = run_with_client(server, client).session
     return declared_and(session, session.server_requests(method))
 
 
 def asked_undeclared(server, method):
     """What the server asks for by a method although nobody had declared that, or the request did not."""
     if is_modern(server.revision):
-        asked = [reply for reply in all_results(server) if method in undeclared_in(reply)]
+        asked = [reply for reply in all_results(server) if method in undeclared_methods(reply)]
         return [reply.value.get("inputRequests") for reply in asked]
-    plain = [session for session in server.sessions if session.hello is not None and not session.capabilities]
+    plain = [session for session in server.sessions if session.opening is not None and not session.capabilities]
     return [each for session in plain for each in declared_and(session, session.server_requests(method))]
 
 
 def declared_and(session, asked):
-    return [Value(each.json, each.path, (session.hello.request, *each.lines)) for each in asked]
+    return [Value(each.json, each.path, (session.opening.request, *each.lines)) for each in asked]
 
 
 def expect_shape(values, schema, revision, expected):
@@ -85,7 +85,7 @@ def is_string(value):
 
 @pytest.mark.requirement("clientfeature.roots.capability-checked")
 def test_roots_are_asked_for_only_of_a_client_that_has_some(server):
-    met = meet(server, ABLE).server_requests(ROOTS)
+    met = run_with_client(server, FULL_CLIENT).server_requests(ROOTS)
     undeclared = asked_undeclared(server, ROOTS)
     require_some([*met, *undeclared], skip="the server never asks for roots")
     expect_none(undeclared, "no roots/list to a client that did not declare roots")
@@ -93,10 +93,10 @@ def test_roots_are_asked_for_only_of_a_client_that_has_some(server):
 
 @pytest.mark.requirement("clientfeature.roots.unavailable")
 def test_a_client_without_usable_roots_is_served(server):
-    require_some(meet(server, ABLE).server_requests(ROOTS), skip="the server never asks for roots")
-    expect_answers(meet(server, DECLINING), ROOTS, "the client has no roots")
-    expect_answers(meet(server, CANCELLING), ROOTS, "the client's root does not exist")
-    expect_answers(meet(server, CARELESS), ROOTS, "the client could not list its roots")
+    require_some(run_with_client(server, FULL_CLIENT).server_requests(ROOTS), skip="the server never asks for roots")
+    expect_answers(run_with_client(server, DECLINING), ROOTS, "the client has no roots")
+    expect_answers(run_with_client(server, CANCELLING), ROOTS, "the client's root does not exist")
+    expect_answers(run_with_client(server, CARELESS), ROOTS, "the client could not list its roots")
 
 
 # Sampling
@@ -119,7 +119,7 @@ def test_a_message_to_a_model_has_a_role_and_content(server):
 @pytest.mark.requirement("clientfeature.sampling.tools-capability")
 def test_tools_are_offered_only_to_a_model_that_can_use_them(server):
     asked(server, SAMPLING)
-    params = members(asked_by(server, PLAIN, SAMPLING), "params")
+    params = members(asked_by(server, FEATURES_ONLY, SAMPLING), "params")
     offered = [*members(params, "tools"), *members(params, "toolChoice")]
     expect_none(offered, "no tools for a client that did not declare sampling.tools")
 
@@ -127,7 +127,7 @@ def test_tools_are_offered_only_to_a_model_that_can_use_them(server):
 @pytest.mark.requirement("clientfeature.sampling.tool-results-balanced")
 def test_the_use_of_a_tool_is_followed_by_its_result(server):
     asked(server, SAMPLING)
-    talks = members(meet(server, TOOLS).server_requests(SAMPLING), "params", "messages")
+    talks = members(run_with_client(server, SAMPLING_TOOLS).server_requests(SAMPLING), "params", "messages")
     used = [talk for talk in talks if any(blocks(message, "tool_use") for message in talk.each())]
     for talk in require_some(used, skip="no tool that a model wanted to use was run"):
         messages = [*talk.each(), Value(None, "what follows", talk.lines)]
@@ -144,7 +144,7 @@ def test_the_use_of_a_tool_is_followed_by_its_result(server):
 @pytest.mark.requirement("clientfeature.sampling.include-context")
 def test_context_is_wanted_only_of_a_client_that_gives_it(server):
     asked(server, SAMPLING)
-    wanted = members(asked_by(server, PLAIN, SAMPLING), "params", "includeContext")
+    wanted = members(asked_by(server, FEATURES_ONLY, SAMPLING), "params", "includeContext")
     expected = "none, or no includeContext, as the client did not declare sampling.context"
     expect_each(wanted, lambda context: context not in ("thisServer", "allServers"), expected)
 
@@ -152,19 +152,19 @@ def test_context_is_wanted_only_of_a_client_that_gives_it(server):
 @pytest.mark.requirement("clientfeature.sampling.iteration-limit")
 def test_a_model_that_never_stops_using_tools_is_stopped(server):
     asked(server, SAMPLING)
-    calls = meet(server, TOOLS).asking(SAMPLING)
+    calls = run_with_client(server, SAMPLING_TOOLS).asking(SAMPLING)
     loops = [members(list(call.asked), "params", "tools") for call in calls]
     longest = max(
         require_some([loop for loop in loops if loop], skip="no tools were offered to a model"), key=len
     )
-    if len(longest) > LONGEST_LOOP:
-        raise Finding(f"at most {LONGEST_LOOP} rounds", f"{len(longest)} rounds", longest[-1].lines)
+    if len(longest) > MAX_TOOL_USES:
+        raise Finding(f"at most {MAX_TOOL_USES} rounds", f"{len(longest)} rounds", longest[-1].lines)
 
 
 @pytest.mark.requirement("clientfeature.sampling.validates-content")
 def test_a_sampled_message_without_content_does_no_harm(server):
     asked(server, SAMPLING)
-    meeting = meet(server, CARELESS)
+    meeting = run_with_client(server, CARELESS)
     require_some(meeting.asking(SAMPLING), skip="a client without sampling.tools is not asked")
     expect_answers(meeting, SAMPLING, "the model's message had no content")
 
@@ -206,9 +206,9 @@ def test_an_elicitation_has_a_message_and_a_known_mode(server):
 @pytest.mark.requirement("clientfeature.elicitation.mode-supported")
 def test_only_the_modes_are_used_that_the_client_declared(server):
     asked(server, ELICITATION)
-    forms = modes([*asked_by(server, PLAIN, ELICITATION), *asked_by(server, CARELESS, ELICITATION)])
+    forms = modes([*asked_by(server, FEATURES_ONLY, ELICITATION), *asked_by(server, CARELESS, ELICITATION)])
     expect_each(forms, lambda mode: mode != "url", "no url for a client that shows forms only")
-    pages = modes(asked_by(server, PAGES, ELICITATION))
+    pages = modes(asked_by(server, URL_ELICITATION, ELICITATION))
     expect_each(pages, lambda mode: mode == "url", "url for a client that declared elicitation.url alone")
 
 
@@ -237,7 +237,7 @@ def test_no_elicitation_is_required_for_what_does_not_exist(server, session):
 
 @pytest.mark.requirement("clientfeature.elicitation.complete-notification")
 def test_only_an_elicitation_that_was_asked_for_is_called_complete(server):
-    meet(server, ABLE)
+    run_with_client(server, FULL_CLIENT)
     told = [one for session in server.sessions for one in completions(session)]
     for id, known in require_some(told, skip="no elicitation by url was called complete"):
         expect(
@@ -250,15 +250,15 @@ def test_only_an_elicitation_that_was_asked_for_is_called_complete(server):
 @pytest.mark.requirement("clientfeature.elicitation.handles-refusal")
 def test_a_user_may_decline_or_cancel(server):
     asked(server, ELICITATION)
-    expect_answers(meet(server, DECLINING), ELICITATION, "the user declined")
-    expect_answers(meet(server, CANCELLING), ELICITATION, "the user cancelled")
+    expect_answers(run_with_client(server, DECLINING), ELICITATION, "the user declined")
+    expect_answers(run_with_client(server, CANCELLING), ELICITATION, "the user cancelled")
 
 
 @pytest.mark.requirement("clientfeature.elicitation.validates-data")
 def test_what_a_user_fills_in_is_checked(server):
     asked(server, ELICITATION)
-    right, wrong = filled_in(meet(server, ABLE)), filled_in(meet(server, CARELESS))
-    expect_answers(meet(server, CARELESS), ELICITATION, "a field of the form had a value of the wrong type")
+    right, wrong = filled_in(run_with_client(server, FULL_CLIENT)), filled_in(run_with_client(server, CARELESS))
+    expect_answers(run_with_client(server, CARELESS), ELICITATION, "a field of the form had a value of the wrong type")
     both = [name for name in wrong if name in right and not is_refused(right[name][0])]
     for name in require_some(both, skip="no tool took what was filled in"):
         if is_taken_as_valid(*right[name], *wrong[name]):

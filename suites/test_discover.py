@@ -91,7 +91,7 @@ def test_a_server_says_who_it_is(server):
 def test_discovery_says_how_long_it_keeps(server):
     missing = [name for name in ("ttlMs", "cacheScope") if told(server).get(name) is None]
     if missing:
-        raise Finding("ttlMs and cacheScope", f"no {' and no '.join(missing)}", server.surface.hello)
+        raise Finding("ttlMs and cacheScope", f"no {' and no '.join(missing)}", server.surface.opening)
 
 
 def is_identity(value):

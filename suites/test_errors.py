@@ -9,7 +9,7 @@ from conformance.expect import expect, expect_each, expect_error, require_answer
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import Kind, kind, show
 from conformance.protocol.value import members
-from conformance.scenarios.client_features import ABLE, everything, meet
+from conformance.scenarios.client_features import FULL_CLIENT, all_capabilities, run_with_client
 from conformance.scenarios.invalid_requests import misshapen_requests, not_found_requests, undeclared_requests
 from conformance.scenarios.request_metadata import exchanges, modern_messages, said_of
 from conformance.scenarios.subscriptions import listening
@@ -115,7 +115,7 @@ def test_the_message_of_an_error_is_one_sentence(traffic):
     "clientfeature.elicitation.required-error-entries",
 )
 def test_the_code_for_an_elicitation_by_url_lists_it(server):
-    replies = [call.reply for call in meet(server, ABLE).calls]
+    replies = [call.reply for call in run_with_client(server, FULL_CLIENT).calls]
     for reply in require_some(
         [reply for reply in replies if reply.code == -32042], skip="no tool answers -32042"
     ):
@@ -128,7 +128,7 @@ def test_the_code_for_an_elicitation_by_url_lists_it(server):
 
 @pytest.mark.requirement("errors.defined-meaning", "errors.defined-codes-meaning")
 def test_the_codes_of_the_protocol_have_their_meaning(server, traffic):
-    meet(server, ABLE)
+    run_with_client(server, FULL_CLIENT)
     errors = [(request, error) for request, reply in exchanges(server) for error in members([reply], "error")]
     for request, error in require_some(errors, skip="no request was refused"):
         expected = what_would_fit(request, error)
@@ -145,7 +145,7 @@ def test_a_code_that_is_reserved_is_a_defined_one(server, traffic):
 def test_a_code_that_is_retired_is_not_used(server, traffic):
     if server.declares("resources"):
         server.read(NO_SUCH_URI)
-    meet(server, ABLE)
+    run_with_client(server, FULL_CLIENT)
     expect_no_codes(server, RETIRED_CODES)
 
 
@@ -181,7 +181,7 @@ def what_would_fit(request, error):
     if code.json == revisions.UNSUPPORTED_VERSION and request["method"] != "initialize":
         return "another code, as this version is served" if version in revisions.MODERN else ""
     if code.json == LACKS_CAPABILITY and lacking is not None and lacking.is_a(dict):
-        able, declared = everything(revisions.LATEST_MODERN), said_of(request, revisions.CLIENT_CAPABILITIES)
+        able, declared = all_capabilities(revisions.LATEST_MODERN), said_of(request, revisions.CLIENT_CAPABILITIES)
         nothing_lacks = has_all(declared, able) and lacking.json.keys() <= able.keys()
         return "another code, as the request declares all there is" if nothing_lacks else ""
     return ""

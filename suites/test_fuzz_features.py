@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from conformance.expect import require_some, skip
-from conformance.fuzzing.fuzz_target import Target
+from conformance.fuzzing.fuzz_target import FuzzTarget
 from conformance.fuzzing.fuzzer import Fuzzer
-from conformance.fuzzing.oracles import Case, shape
+from conformance.fuzzing.oracles import Case, has_array
 from conformance.generation import hostile, hostile_texts, valid, values
 from conformance.protocol.jsonrpc import encode
 from conformance.protocol.text import shorten
 from conformance.protocol.value import Value, members
 from conformance.scenarios.completion import completion_request
 
-MOST_FUZZED = 5
+MAX_FUZZED = 5
 """How many prompts, resources or templates are fuzzed; the others are much the same."""
 TEXT = {"type": "string"}
 LISTED = {
@@ -29,13 +29,13 @@ ENDINGS = ("/", "/..", "?", "#", "%00", "%2e%2e", "\u0000", " ", "\u00e9", "x" *
 
 @pytest.mark.requirement("jsonrpc.response-every-request")
 def test_arguments_of_prompts_are_answered(server, revision):
-    judge = shape("prompts.get.result-shape", "messages")
-    for prompt in require_some(server.listed("prompts/list"), skip="no prompts are listed")[:MOST_FUZZED]:
+    oracle = has_array("prompts.get.result-shape", "messages")
+    for prompt in require_some(server.listed("prompts/list"), skip="no prompts are listed")[:MAX_FUZZED]:
         name = prompt.json.get("name") if prompt.is_a(dict) else None
         if isinstance(name, str):
-            target = Target(f"prompts/get {name}", "prompts/get", "arguments", {"name": name})
+            target = FuzzTarget(f"prompts/get {name}", "prompts/get", "arguments", {"name": name})
             schema = schema_of(prompt)
-            fuzz(server, target, valid(schema, revision), hostile(schema, revision), judge)
+            fuzz(server, target, valid(schema, revision), hostile(schema, revision), oracle)
 
 
 def schema_of(prompt):
@@ -51,9 +51,9 @@ def schema_of(prompt):
 def test_uris_of_resources_are_answered(server, revision):
     if not server.declares("resources"):
         skip("resources are not declared")
-    target = Target("resources/read", "resources/read", "uri")
-    judge = shape("resources.read.result-shape", "contents")
-    fuzz(server, target, values(TEXT, revision), [*hostile_texts(), *changed_uris(server)], judge)
+    target = FuzzTarget("resources/read", "resources/read", "uri")
+    oracle = has_array("resources.read.result-shape", "contents")
+    fuzz(server, target, values(TEXT, revision), [*hostile_texts(), *changed_uris(server)], oracle)
 
 
 def changed_uris(server):
@@ -62,7 +62,7 @@ def changed_uris(server):
     local = [uri for uri in uris if not uri.lower().startswith(("http:", "https:", "ftp:"))]
     return [
         (f"a listed URI and {shorten(ending, 8)!r}", encode(uri + ending))
-        for uri in local[:MOST_FUZZED]
+        for uri in local[:MAX_FUZZED]
         for ending in ENDINGS
     ]
 
@@ -71,7 +71,7 @@ def changed_uris(server):
 def test_values_to_complete_are_answered(server, revision):
     params = completion_request(server) if server.declares("completions") else None
     params = params or skip("nothing is offered that could be completed")
-    target = Target(
+    target = FuzzTarget(
         "completion/complete",
         "completion/complete",
         "value",
@@ -79,8 +79,8 @@ def test_values_to_complete_are_answered(server, revision):
         inside="argument",
         beside={"name": params["argument"]["name"]},
     )
-    judge = shape("completion.result-shape", "completion", "values")
-    fuzz(server, target, values(TEXT, revision), hostile_texts(), judge)
+    oracle = has_array("completion.result-shape", "completion", "values")
+    fuzz(server, target, values(TEXT, revision), hostile_texts(), oracle)
 
 
 @pytest.mark.requirement("jsonrpc.response-every-request")
@@ -89,17 +89,17 @@ def test_cursors_are_answered(server, revision):
         cursors = [cursor.json for cursor in walk.cursors if cursor.is_a(str)]
         changed = [("a changed cursor", encode(cursor + "x")) for cursor in cursors[:3]]
         changed += [("a shortened cursor", encode(cursor[:-1])) for cursor in cursors[:3]]
-        target = Target(walk.method, walk.method, "cursor")
-        judge = shape(f"{LISTED[walk.method]}.result-shape", walk.member)
-        fuzz(server, target, values(TEXT, revision), [*hostile_texts(), *changed], judge)
+        target = FuzzTarget(walk.method, walk.method, "cursor")
+        oracle = has_array(f"{LISTED[walk.method]}.result-shape", walk.member)
+        fuzz(server, target, values(TEXT, revision), [*hostile_texts(), *changed], oracle)
 
 
-def fuzz(server, target, made, named, judge):
+def fuzz(server, target, made, named, oracle):
     """Try values made by a strategy, then hostile ones that have a name."""
     if not server.settings.examples:
         skip("nothing is fuzzed: --mcp-fuzz none")
     fuzzer = Fuzzer(server, target, "made-up value")
-    fuzzer.try_again(lambda value: Case(encode(value), judge))
-    fuzzer.search(made.map(lambda value: Case(encode(value), judge)))
-    fuzzer.try_hostile(named, judge)
+    fuzzer.try_again(lambda value: Case(encode(value), oracle))
+    fuzzer.search(made.map(lambda value: Case(encode(value), oracle)))
+    fuzzer.try_hostile(named, oracle)
     fuzzer.report()

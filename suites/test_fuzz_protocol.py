@@ -10,76 +10,76 @@ from conformance.fuzzing.protocol import STAGES, broken_lines, right_messages
 
 @pytest.mark.requirement("stdio.stdout-purity")
 def test_nothing_but_messages_is_on_stdout_whatever_was_asked(server):
-    right_messages(server).tell("stdio.stdout-purity")
+    right_messages(server).raise_violations("stdio.stdout-purity")
 
 
 @pytest.mark.requirement("jsonrpc.id-types-accepted")
 def test_an_id_of_any_kind_is_accepted(server):
-    right_messages(server).tell("jsonrpc.id-types-accepted", "ids")
+    right_messages(server).raise_violations("jsonrpc.id-types-accepted", "ids")
 
 
 @pytest.mark.requirement("jsonrpc.id-types-accepted")
 def test_an_integer_id_beyond_2_to_the_53_is_accepted_and_kept(server):
-    right_messages(server).tell("jsonrpc.id-types-accepted", "large ids")
+    right_messages(server).raise_violations("jsonrpc.id-types-accepted", "large ids")
 
 
 @pytest.mark.requirement("jsonrpc.response-every-request")
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_request_is_answered_whatever_came_before(server, stage):
-    right_messages(server).tell("jsonrpc.response-every-request", stage)
+    right_messages(server).raise_violations("jsonrpc.response-every-request", stage)
 
 
 @pytest.mark.requirement("jsonrpc.response-id-echo")
 def test_an_answer_has_the_id_of_its_request(server):
-    right_messages(server).tell("jsonrpc.response-id-echo")
+    right_messages(server).raise_violations("jsonrpc.response-id-echo")
 
 
 @pytest.mark.requirement("jsonrpc.response-exactly-once")
 def test_a_request_is_answered_once(server):
-    right_messages(server).tell("jsonrpc.response-exactly-once")
+    right_messages(server).raise_violations("jsonrpc.response-exactly-once")
 
 
 @pytest.mark.requirement("jsonrpc.no-response-to-notification")
 def test_a_notification_is_not_answered(server):
-    right_messages(server).tell("jsonrpc.no-response-to-notification")
+    right_messages(server).raise_violations("jsonrpc.no-response-to-notification")
 
 
 @pytest.mark.requirement("jsonrpc.result-xor-error")
 def test_an_answer_has_either_a_result_or_an_error(server):
-    right_messages(server).tell("jsonrpc.result-xor-error")
+    right_messages(server).raise_violations("jsonrpc.result-xor-error")
 
 
 @pytest.mark.requirement("jsonrpc.result-object")
 def test_a_result_is_an_object(server):
-    right_messages(server).tell("jsonrpc.result-object")
+    right_messages(server).raise_violations("jsonrpc.result-object")
 
 
 @pytest.mark.requirement("jsonrpc.version-member")
 def test_a_message_says_that_it_is_json_rpc_2(server):
-    right_messages(server).tell("jsonrpc.version-member")
+    right_messages(server).raise_violations("jsonrpc.version-member")
 
 
 @pytest.mark.requirement("jsonrpc.message-shape")
 def test_a_line_is_a_message(server):
-    right_messages(server).tell("jsonrpc.message-shape")
+    right_messages(server).raise_violations("jsonrpc.message-shape")
 
 
 @pytest.mark.requirement("progress.token-known")
 def test_progress_names_a_token_that_was_given(server):
-    progress_of(server).tell("progress.token-known")
+    progress_of(server).raise_violations("progress.token-known")
 
 
 @pytest.mark.requirement("progress.increasing")
 def test_progress_grows(server):
-    progress_of(server).tell("progress.increasing")
+    progress_of(server).raise_violations("progress.increasing")
 
 
 @pytest.mark.requirement("jsonrpc.response-every-request")
 def test_a_request_that_is_hard_to_read_is_answered(server):
-    broken_lines(server).tell("jsonrpc.response-every-request", "hard to read")
+    broken_lines(server).raise_violations("jsonrpc.response-every-request", "hard to read")
 
 
 def progress_of(server):
     """The conversation, if there was any progress in it."""
-    talk = right_messages(server)
-    return talk if talk.has_progress else skip("no quick tool that may be called told its progress")
+    conversation = right_messages(server)
+    return conversation if conversation.has_progress else skip("no quick tool that may be called told its progress")

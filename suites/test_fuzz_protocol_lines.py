@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.fuzzing.payloads import BROKEN
+from conformance.fuzzing.payloads import BROKEN_LINE_KINDS
 from conformance.fuzzing.protocol import broken_lines
 
 
 @pytest.mark.requirement("jsonrpc.garbage-not-fatal")
-@pytest.mark.parametrize("what", [*BROKEN, "random"])
+@pytest.mark.parametrize("what", [*BROKEN_LINE_KINDS, "random"])
 def test_a_request_after_a_broken_line_is_answered(server, what):
-    broken_lines(server).tell("jsonrpc.garbage-not-fatal", what)
+    broken_lines(server).raise_violations("jsonrpc.garbage-not-fatal", what)
 
 
 @pytest.mark.requirement("jsonrpc.error-id-unreadable")
 def test_an_answer_to_a_broken_line_makes_up_no_id(server):
-    broken_lines(server).tell("jsonrpc.error-id-unreadable")
+    broken_lines(server).raise_violations("jsonrpc.error-id-unreadable")
 
 
 @pytest.mark.requirement("stdio.stdout-purity")
 def test_nothing_but_messages_is_on_stdout_after_a_broken_line(server):
-    broken_lines(server).tell("stdio.stdout-purity")
+    broken_lines(server).raise_violations("stdio.stdout-purity")

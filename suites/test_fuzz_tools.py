@@ -7,35 +7,35 @@ from collections import Counter
 import pytest
 
 from conformance.expect import require_some, skip
-from conformance.fuzzing.fuzz_target import Target
+from conformance.fuzzing.fuzz_target import FuzzTarget
 from conformance.fuzzing.fuzzer import Fuzzer
-from conformance.fuzzing.oracles import Case, handled, refused, survival
+from conformance.fuzzing.oracles import Case, accepts_valid, rejects_invalid, answers
 from conformance.generation import NoExample, boundary, hostile, invalid, invalid_strategy, valid
 from conformance.json_schema.validation import instance_errors
 from conformance.protocol.jsonrpc import encode
 
-MOST_EDGES = 60
-MOST_INVALID = 150
+MAX_EDGES = 60
+MAX_INVALID = 150
 
 
 @pytest.mark.requirement("jsonrpc.response-every-request")
 def test_valid_arguments_are_handled(server, call, revision):
-    def judge(reply):
-        return handled(call.tool, revision, reply)
+    def oracle(reply):
+        return accepts_valid(call.tool, revision, reply)
 
-    fuzzer = fuzzer_of(server, call, "valid arguments", known=judge(call.reply))
+    fuzzer = fuzzer_of(server, call, "valid arguments", known=oracle(call.reply))
 
     def remembered(value):
-        return None if instance_errors(value, schema, revision) else Case(encode(value), judge)
+        return None if instance_errors(value, schema, revision) else Case(encode(value), oracle)
 
     schema, examples = call.tool.input_schema, server.examples(call.tool)
     try:
-        edges = list(boundary(schema, revision, examples))[:MOST_EDGES]
+        edges = list(boundary(schema, revision, examples))[:MAX_EDGES]
         fuzzer.try_again(remembered)
-        fuzzer.search(valid(schema, revision, examples).map(lambda value: Case(encode(value), judge)))
+        fuzzer.search(valid(schema, revision, examples).map(lambda value: Case(encode(value), oracle)))
     except NoExample as reason:
         skip(str(reason))
-    fuzzer.try_each(Case(encode(value), judge) for _, value in edges)
+    fuzzer.try_each(Case(encode(value), oracle) for _, value in edges)
     fuzzer.report()
 
 
@@ -45,13 +45,13 @@ def test_invalid_arguments_are_refused(server, call, revision):
 
     def case(wrong):
         return Case(
-            encode(wrong.arguments), lambda reply: refused(wrong, call.reply, revision, reply), wrong=wrong
+            encode(wrong.arguments), lambda reply: rejects_invalid(wrong, call.reply, revision, reply), wrong=wrong
         )
 
     schema = call.tool.input_schema
     found = [wrong for wrong in invalid(schema, revision) if wrong.kind != "arguments"]
     require_some(found, skip="nothing in the schema can be violated")
-    fuzzer.try_each(case(wrong) for wrong in each_place_first(found)[:MOST_INVALID])
+    fuzzer.try_each(case(wrong) for wrong in each_place_first(found)[:MAX_INVALID])
     fuzzer.search(
         invalid_strategy(schema, revision).filter(lambda wrong: wrong.kind != "arguments").map(case)
     )
@@ -72,7 +72,7 @@ def each_place_first(found):
 def test_hostile_arguments_are_survived(server, call, revision):
     fuzzer = fuzzer_of(server, call, "hostile arguments")
     named = ((what.partition(" as ")[0], text) for what, text in hostile(call.tool.input_schema, revision))
-    fuzzer.try_hostile(named, survival)
+    fuzzer.try_hostile(named, answers)
     fuzzer.report()
 
 
@@ -81,4 +81,4 @@ def fuzzer_of(server, call, label, *, known=None):
         skip("nothing is fuzzed: --mcp-fuzz none")
     if server.is_slow(call):
         skip(f"{call.tool.name} takes {call.reply.seconds:.1f} s, so it is not fuzzed")
-    return Fuzzer(server, Target.of_tool(call), label, {known.kind} if known else set())
+    return Fuzzer(server, FuzzTarget.of_tool(call), label, {known.kind} if known else set())

@@ -8,7 +8,7 @@ from conformance.expect import expect_each, require_answer, require_some
 from conformance.protocol.jsonrpc import Kind, id_key, show
 from conformance.protocol.methods import LISTS
 from conformance.protocol.value import members
-from conformance.scenarios.client_features import ABLE, meet
+from conformance.scenarios.client_features import FULL_CLIENT, run_with_client
 from conformance.verdicts import Finding
 
 ANNOUNCED = "notifications/"
@@ -55,7 +55,7 @@ def test_params_may_be_left_out(server, session):
 
 def asked(server, traffic):
     """The requests that the server made of any client; a notification with an id is none."""
-    meet(server, ABLE)
+    run_with_client(server, FULL_CLIENT)
     found = [each for each in traffic(Kind.REQUEST) if not is_announcement(each)]
     return require_some(found, skip="the server asked nothing")
 

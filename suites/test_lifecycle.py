@@ -13,7 +13,7 @@ from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import Kind, kind, show
 from conformance.protocol.methods import FEATURES
 from conformance.protocol.value import Value, members
-from conformance.scenarios.client_features import everything
+from conformance.scenarios.client_features import all_capabilities
 from conformance.scenarios.content import blocks
 from conformance.verdicts import Finding
 
@@ -52,7 +52,7 @@ def test_initialize_is_answered_with_all_that_belongs_to_it(server):
     names = ("protocolVersion", "capabilities", "serverInfo")
     missing = [name for name in names if server.surface.result.get(name) is None]
     if missing:
-        raise Finding(f"a result with {', '.join(names)}", f"no {', '.join(missing)}", server.surface.hello)
+        raise Finding(f"a result with {', '.join(names)}", f"no {', '.join(missing)}", server.surface.opening)
 
 
 @pytest.mark.requirement("lifecycle.initialize.server-info")
@@ -293,7 +293,7 @@ def held_back(server):
     """A session whose client offers all it can and says ``initialized`` late."""
 
     def hold():
-        with server.launch(everything(server.revision)) as session:
+        with server.launch(all_capabilities(server.revision)) as session:
             if session.propose(server.settings.start_timeout).fault is None:
                 session.drain()
                 session.drain()
@@ -319,7 +319,7 @@ def method_of(message):
 def asked_before_initialized(session):
     """The requests, pings aside, that came before ``initialized`` was sent."""
     ends = [line.at for line in session.lines if line.sent and is_initialized(line.message)]
-    told = told_in(session, Kind.REQUEST) if session.hello is not None else []
+    told = told_in(session, Kind.REQUEST) if session.opening is not None else []
     return [each for each in told if each.lines[0].at < min(ends, default=0) and method_of(each) != "ping"]
 
 
@@ -330,7 +330,7 @@ def is_initialized(message):
 def told_before_hello(session):
     """What the server told or asked, pings and log messages aside, before it answered ``initialize``."""
     told = told_in(session, Kind.REQUEST, Kind.NOTIFICATION, Kind.RESULT)
-    answers = [at for at, each in enumerate(told) if session.hello and each.lines[0] is session.hello.line]
+    answers = [at for at, each in enumerate(told) if session.opening and each.lines[0] is session.opening.line]
     early = [each for each in told[: min(answers, default=0)] if "method" in each.json]
     return [each for each in early if method_of(each) not in ("ping", "notifications/message")]
 

@@ -65,7 +65,7 @@ def test_setting_a_level_is_gone(session):
 @pytest.mark.requirement("logging.invalid-level-rejected")
 @pytest.mark.parametrize("level", ["loud", 3], ids=["loud", "number"])
 def test_a_request_with_a_level_that_is_none_is_refused(server, session, level):
-    method = plain_method(server) if server.surface.found else "server/discover"
+    method = plain_method(server) if server.surface.found_features else "server/discover"
     expect_error(session.request(method, with_level({}, level)), -32602)
 
 

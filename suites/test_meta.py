@@ -11,7 +11,7 @@ from conformance.protocol.jsonrpc import Kind
 from conformance.protocol.methods import LISTS
 from conformance.protocol.revisions import is_modern
 from conformance.protocol.value import Value, members
-from conformance.scenarios.client_features import ABLE, meet
+from conformance.scenarios.client_features import FULL_CLIENT, run_with_client
 from conformance.scenarios.log_messages import chatty_requests
 from conformance.scenarios.subscriptions import evoke_news
 from conformance.verdicts import Finding
@@ -116,7 +116,7 @@ TRACES = {"traceparent": is_traceparent, "tracestate": is_list_of(STATE), "bagga
 
 def evoke(server):
     """Have the server ask the client, and have a modern one log something and tell of changes too."""
-    meet(server, ABLE)
+    run_with_client(server, FULL_CLIENT)
     if is_modern(server.revision):
         chatty_requests(server)
         evoke_news(server)

@@ -11,35 +11,35 @@ import json
 
 import pytest
 
-from conformance.client.input_required import replies_in, retried, retry_of
+from conformance.client.input_required import replies_in, retry_params, send_retry
 from conformance.expect import expect, expect_each, expect_error, expect_none, require_answer, require_some
 from conformance.protocol.jsonrpc import ABSENT, Kind, id_key, show
 from conformance.protocol.methods import FEATURES
 from conformance.protocol.progress import progress_in
 from conformance.protocol.text import shorten
 from conformance.protocol.value import Value, members
-from conformance.scenarios.client_features import ABLE, DECLINING, answers_of, meet
+from conformance.scenarios.client_features import DECLINING, FULL_CLIENT, answers_for, run_with_client
 from conformance.scenarios.completion import completion_request
 from conformance.scenarios.multi_round_trip import (
     EXIT,
     MAY_ASK,
-    Asker,
-    able_session,
+    InputRequired,
+    abandoned_process,
     all_results,
-    answerable,
-    asked_again,
-    cut,
-    first_params,
-    first_round,
-    gist,
+    full_client_session,
+    initial_params,
+    input_required_replies,
     is_done,
     is_refused,
-    questions,
     responses_to,
     retry,
-    spoilt,
-    still_works,
-    unfinished,
+    retryable,
+    send_initial,
+    send_initial_again,
+    still_accepted,
+    tampered,
+    truncated,
+    without_meta,
 )
 from conformance.verdicts import Finding
 
@@ -66,7 +66,7 @@ EXTRA = {"conformance-nobody-asked": {"action": "decline"}}
 
 @pytest.mark.requirement("mrtr.used-instead-of-requests")
 def test_what_is_needed_is_asked_for_in_a_result(server):
-    require_some(meet(server, ABLE).server_requests(), skip="nothing is asked of the client")
+    require_some(run_with_client(server, FULL_CLIENT).server_requests(), skip="nothing is asked of the client")
     asked = [each for each in server.received(Kind.REQUEST) if each.json["method"] in tuple(FEATURES)]
     expect_none(asked, "an input_required result, and no request to the client")
 
@@ -85,7 +85,7 @@ def test_only_calls_gets_and_reads_ask_for_something(server, session):
 
 @pytest.mark.requirement("mrtr.at-least-one")
 def test_a_result_that_asks_has_requests_or_a_state(server):
-    for reply in questions(server):
+    for reply in input_required_replies(server):
         wanted, state = reply.value.get("inputRequests"), reply.value.get("requestState")
         some_of_it = [each for each in (wanted, state) if each is not None and each.json is not None]
         expect(reply.value, some_of_it != [], "inputRequests or a requestState")
@@ -95,7 +95,7 @@ def test_a_result_that_asks_has_requests_or_a_state(server):
 
 @pytest.mark.requirement("mrtr.request-kinds")
 def test_only_roots_samples_and_elicitations_are_asked_for(server):
-    wanted = members([reply.value for reply in questions(server)], "inputRequests")
+    wanted = members([reply.value for reply in input_required_replies(server)], "inputRequests")
     expect_each(wanted, lambda requests: isinstance(requests, dict), "an object of requests")
     requests = [each for every in wanted for each in every.each()]
     expect_each(
@@ -105,7 +105,7 @@ def test_only_roots_samples_and_elicitations_are_asked_for(server):
 
 @pytest.mark.requirement("mrtr.keys-unique")
 def test_each_request_has_a_key_of_its_own(server):
-    for reply in questions(server):
+    for reply in input_required_replies(server):
         keys = keys_of(reply.line)
         repeated = sorted({key for key in keys if keys.count(key) > 1})
         if repeated:
@@ -116,13 +116,13 @@ def test_each_request_has_a_key_of_its_own(server):
 
 @pytest.mark.requirement("mrtr.state-is-string")
 def test_the_state_is_a_string(server):
-    states = members([reply.value for reply in questions(server)], "requestState")
+    states = members([reply.value for reply in input_required_replies(server)], "requestState")
     expect_each(require_some(states, skip=NO_STATE), lambda state: isinstance(state, str), "a string")
 
 
 @pytest.mark.requirement("mrtr.result-type")
 def test_a_result_with_requests_says_that_it_asks(server):
-    meet(server, ABLE)
+    run_with_client(server, FULL_CLIENT)
     results = [reply.value for reply in all_results(server) if reply.method in MAY_ASK]
     asking = [value for value in results if asks_something(value)]
     for value in require_some(asking, skip="nothing is asked of the client"):
@@ -135,9 +135,9 @@ def test_a_result_with_requests_says_that_it_asks(server):
 
 @pytest.mark.requirement("mrtr.retry-self-contained")
 def test_a_retry_may_come_after_other_requests(server):
-    for asker in answerable(server):
-        session = able_session(server)
-        asked, between = asked_again(server, asker), asked_again(server, asker)
+    for asker in retryable(server):
+        session = full_client_session(server)
+        asked, between = send_initial_again(server, asker), send_initial_again(server, asker)
         session.drain()
         replies = [retry(server, between), retry(server, asked)]
         expect_taken(server, asker, *replies, unlike="when nothing comes in between")
@@ -145,35 +145,35 @@ def test_a_retry_may_come_after_other_requests(server):
 
 @pytest.mark.requirement("mrtr.retry-self-contained")
 def test_responses_that_come_with_the_first_round_do_no_harm(server):
-    for asker in answerable(server):
-        session = able_session(server)
+    for asker in retryable(server):
+        session = full_client_session(server)
         responses = responses_to(session, asker.rounds[0])
-        require_answer(session.request(asker.method, {**first_params(asker), "inputResponses": responses}))
+        require_answer(session.request(asker.method, {**initial_params(asker), "inputResponses": responses}))
 
 
 @pytest.mark.requirement("mrtr.reask-missing")
 def test_what_is_missing_is_asked_for_again(server):
-    for asker in answerable(server):
-        reply = retry(server, asked_again(server, asker), responses={})
-        if is_refused(reply) and still_works(server, asker):
+    for asker in retryable(server):
+        reply = retry(server, send_initial_again(server, asker), responses={})
+        if is_refused(reply) and still_accepted(server, asker):
             expected = "the same question again, or a result that does without the answer"
             raise Finding(expected, str(reply), reply.lines, advisory=reply.error is None)
 
 
 @pytest.mark.requirement("mrtr.extra-ignored")
 def test_an_answer_that_nobody_asked_for_is_ignored(server):
-    for asker in answerable(server):
-        session = able_session(server)
-        asked = asked_again(server, asker)
+    for asker in retryable(server):
+        session = full_client_session(server)
+        asked = send_initial_again(server, asker)
         reply = retry(server, asked, responses={**responses_to(session, asked), **EXTRA})
         expect_taken(server, asker, reply, unlike="without the response that nobody asked for")
 
 
 @pytest.mark.requirement("mrtr.validates-responses")
 def test_an_answer_of_the_wrong_shape_is_not_taken(server):
-    for asker in answerable(server):
-        session = able_session(server)
-        asked = asked_again(server, asker)
+    for asker in retryable(server):
+        session = full_client_session(server)
+        asked = send_initial_again(server, asker)
         for responses in (dict.fromkeys(responses_to(session, asked), WRONG), None):
             reply = retry(server, asked, responses=responses)
             if is_done(reply) and (is_taken(server, asker, reply) or is_filled_in(asker, reply)):
@@ -182,8 +182,8 @@ def test_an_answer_of_the_wrong_shape_is_not_taken(server):
 
 @pytest.mark.requirement("mrtr.protocol-error-code")
 def test_a_state_that_is_no_string_is_refused(server):
-    for asker in require_some([asker for asker in answerable(server) if has_state(asker)], skip=NO_STATE):
-        expect_error(retry(server, asked_again(server, asker), state=5), INVALID_PARAMS, INVALID_REQUEST)
+    for asker in require_some([asker for asker in retryable(server) if has_state(asker)], skip=NO_STATE):
+        expect_error(retry(server, send_initial_again(server, asker), state=5), INVALID_PARAMS, INVALID_REQUEST)
 
 
 # The state
@@ -193,8 +193,8 @@ def test_a_state_that_is_no_string_is_refused(server):
 def test_a_state_that_was_changed_is_refused(server):
     expected = "an error, as the requestState was changed"
     for asker, asked in with_state(server):
-        changed, shortened = sent_with(server, asked, spoilt), sent_with(server, asked, cut)
-        taken = [reply for reply in shortened if asker.is_next(reply)]
+        changed, shortened = sent_with(server, asked, tampered), sent_with(server, asked, truncated)
+        taken = [reply for reply in shortened if asker.is_same_continuation(reply)]
         if taken and all(map(is_refused, changed)):
             raise Finding(f"{expected}, and others are refused", str(taken[0]), taken[0].lines)
         for reply in filter(is_done, [*changed, *shortened]):
@@ -209,7 +209,7 @@ def test_a_state_is_good_for_its_own_request(server):
     pairs = [(one, other) for one in known for other in known if one[0].name != other[0].name]
     for (asker, asked), (stranger, other) in require_some(pairs, skip="only one thing has a requestState"):
         reply = retry(server, asked, state=other.result["requestState"])
-        if asker.is_next(reply):
+        if asker.is_same_continuation(reply):
             expected = f"an error, as the requestState is that of {show(stranger.name)}"
             raise Finding(expected, str(reply), (*other.lines, *reply.lines))
 
@@ -221,9 +221,9 @@ def test_a_state_is_good_for_its_own_arguments(server):
     for asked, arguments in require_some(
         others, skip="no argument of a call with a protected state could be another"
     ):
-        responses = responses_to(able_session(server), asked)
-        params = {**retry_of(asked, responses), "arguments": arguments}
-        reply = require_answer(able_session(server).request(asked.method, params))
+        responses = responses_to(full_client_session(server), asked)
+        params = {**retry_params(asked, responses), "arguments": arguments}
+        reply = require_answer(full_client_session(server).request(asked.method, params))
         if is_done(reply):
             expected = "an error, as the requestState is that of a call with other arguments"
             raise Finding(f"{expected} (unless they do not matter)", str(reply), reply.lines, advisory=True)
@@ -234,8 +234,8 @@ def test_a_state_is_good_for_its_own_arguments(server):
 
 @pytest.mark.requirement("mrtr.round-one-terminated")
 def test_nothing_follows_a_question(server):
-    answerable(server)
-    require_some(questions(server), skip="nothing is asked of the client")
+    retryable(server)
+    require_some(input_required_replies(server), skip="nothing is asked of the client")
     for line in [line for session in server.sessions for line in following_questions(session)]:
         raise Finding(
             "nothing more for a request that was answered with a question", shorten(line.text), [line]
@@ -244,7 +244,7 @@ def test_nothing_follows_a_question(server):
 
 @pytest.mark.requirement("mrtr.round-one-terminated")
 def test_no_retry_is_waited_for(server):
-    left = unfinished(server)
+    left = abandoned_process(server)
     require_some(left.asked, skip="nothing asks for anything a second time")
     if left.exit_code is None and exits(server):
         got = f"a process that lives on for {EXIT:g} s or more; with its questions answered it does not"
@@ -283,7 +283,7 @@ def keys_of(line):
 def expect_taken(server, asker, *replies, unlike):
     """Raise a `Finding` if a reply is refused, and the retry of an able client still works."""
     for reply in replies:
-        if is_refused(reply) and still_works(server, asker):
+        if is_refused(reply) and still_accepted(server, asker):
             raise Finding(f"no error, as there is none {unlike}", str(reply), reply.lines)
 
 
@@ -293,8 +293,8 @@ def has_state(asker):
 
 def with_state(server):
     """Each asker that gives a state, and a first round of it in the conversation of an able client."""
-    known = require_some([asker for asker in answerable(server) if has_state(asker)], skip=NO_STATE)
-    rounds = [(asker, first_round(able_session(server), asker)) for asker in known]
+    known = require_some([asker for asker in retryable(server) if has_state(asker)], skip=NO_STATE)
+    rounds = [(asker, send_initial(full_client_session(server), asker)) for asker in known]
     return require_some(
         [pair for pair in rounds if pair[1].needs_input], skip="nothing asks for anything a second time"
     )
@@ -317,22 +317,22 @@ def sent_with(server, asked, others):
 
 def is_protected(server, asked):
     """Whether a changed state is refused wherever it is changed."""
-    return all(map(is_refused, sent_with(server, asked, spoilt)))
+    return all(map(is_refused, sent_with(server, asked, tampered)))
 
 
 def is_taken(server, asker, reply):
     """Whether an elicitation went on as when it is accepted, and not as when it is declined."""
-    met = [Asker(one.rounds) for one in meet(server, DECLINING).requests if len(one.rounds) > 1]
+    met = [InputRequired(one.rounds) for one in run_with_client(server, DECLINING).requests if len(one.rounds) > 1]
     declined = [one.rounds[1] for one in met if (one.method, one.name) == (asker.method, asker.name)]
-    told = declined != [] and not any(map(asker.is_next, declined))
-    return told and asker.kinds == {ELICITATION} and asker.is_next(reply)
+    told = declined != [] and not any(map(asker.is_same_continuation, declined))
+    return told and asker.kinds == {ELICITATION} and asker.is_same_continuation(reply)
 
 
 def is_filled_in(asker, reply):
     """Whether a result has the wrong response where that for the able client had the right one."""
     right = asker.rounds[1].request.message["params"].get("inputResponses")
     given = [str(value.json) for value in Value(right).walk() if value.is_a(str, int, float)]
-    expected, got = (json.dumps(gist(one), sort_keys=True) for one in (asker.rounds[1], reply))
+    expected, got = (json.dumps(without_meta(one), sort_keys=True) for one in (asker.rounds[1], reply))
     return str(WRONG) in got and any(got.replace(str(WRONG), word) == expected for word in given)
 
 
@@ -352,8 +352,8 @@ def following_questions(session):
 
 def exits(server):
     """Whether a process in which all questions were answered exits when its input ends."""
-    with server.fresh(ABLE.declares(server.revision), answers_of(server, ABLE)) as session:
-        for asker in answerable(server):
-            asked = first_round(session, asker)
-            require_answer(retried(session, asked, responses_to(session, asked) or ABSENT))
+    with server.fresh(FULL_CLIENT.declares(server.revision), answers_for(server, FULL_CLIENT)) as session:
+        for asker in retryable(server):
+            asked = send_initial(session, asker)
+            require_answer(send_retry(session, asked, responses_to(session, asked) or ABSENT))
         return session.finish(session.scaled_timeout(EXIT)) is not None

@@ -8,7 +8,7 @@ from conformance.client.handlers import WAITING
 from conformance.expect import expect, expect_result, require_some, skip
 from conformance.protocol.jsonrpc import Kind, id_key, kind
 from conformance.protocol.methods import FEATURES
-from conformance.scenarios.client_features import ABLE, everything, meet
+from conformance.scenarios.client_features import FULL_CLIENT, all_capabilities, run_with_client
 from conformance.verdicts import Finding
 
 PROMPT = 3.0
@@ -58,9 +58,9 @@ def ping(server):
 
 def pong_while_waiting(server):
     """The answer to a ping while a tool waits for the client; None if no tool asks it for something."""
-    for call in meet(server, ABLE).calls:
+    for call in run_with_client(server, FULL_CLIENT).calls:
         if call.asked:
-            with server.fresh(everything(server.revision), WAITING) as session:
+            with server.fresh(all_capabilities(server.revision), WAITING) as session:
                 session.send("tools/call", {"name": call.tool.name, "arguments": call.arguments})
                 if session.wait_for(lambda session=session: session.server_requests(*FEATURES), session.timeout):
                     return session.drain()

@@ -10,7 +10,7 @@ from conformance.protocol.jsonrpc import id_key
 from conformance.protocol.methods import FEATURES
 from conformance.protocol.progress import progress_in
 from conformance.protocol.value import Value, members
-from conformance.scenarios.client_features import ABLE, everything, meet
+from conformance.scenarios.client_features import FULL_CLIENT, all_capabilities, run_with_client
 from conformance.verdicts import Finding
 
 MOST_A_SECOND = 1000
@@ -95,11 +95,11 @@ def test_progress_is_told_at_a_bearable_rate(server):
 def test_the_server_tells_its_own_requests_apart(server):
     asking = [
         call
-        for call in meet(server, ABLE).calls
+        for call in run_with_client(server, FULL_CLIENT).calls
         if members(list(call.asked), "params", "_meta", "progressToken")
     ]
     call = require_some(asking, skip="no request of the server wants to be told of its progress")[0]
-    with server.fresh(everything(server.revision), WAITING) as session:
+    with server.fresh(all_capabilities(server.revision), WAITING) as session:
         params = {"name": call.tool.name, "arguments": call.arguments}
         for _ in range(2):
             session.send("tools/call", params)

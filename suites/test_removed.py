@@ -11,7 +11,7 @@ from conformance.expect import expect_error, require_answer, require_some, skip
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import Kind, kind
 from conformance.protocol.value import members
-from conformance.scenarios.client_features import ABLE, meet
+from conformance.scenarios.client_features import FULL_CLIENT, run_with_client
 from conformance.scenarios.request_metadata import plain_method, settled, shaken
 from conformance.verdicts import Finding
 
@@ -93,7 +93,7 @@ def test_a_notification_that_is_gone_has_no_effect(server, method):
 
 @pytest.mark.requirement("removed.elicitation-complete")
 def test_it_is_not_told_when_a_page_is_done_with(server, traffic):
-    pages = [asked for asked in meet(server, ABLE).server_requests("elicitation/create") if is_page(asked)]
+    pages = [asked for asked in run_with_client(server, FULL_CLIENT).server_requests("elicitation/create") if is_page(asked)]
     told = [each for each in server.received(Kind.NOTIFICATION) if each.json["method"] == COMPLETE]
     if told:
         raise Finding(f"no {COMPLETE}", str(told[0]), told[0].lines)

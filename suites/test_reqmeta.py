@@ -16,8 +16,8 @@ from conformance.protocol.jsonrpc import ABSENT, Kind, kind
 from conformance.protocol.methods import FEATURES, LISTS
 from conformance.protocol.value import members
 from conformance.scenarios.cancellation import cancelled_calls
-from conformance.scenarios.client_features import ABLE, everything, meet
-from conformance.scenarios.multi_round_trip import ask_as_others
+from conformance.scenarios.client_features import FULL_CLIENT, all_capabilities, run_with_client
+from conformance.scenarios.multi_round_trip import ask_with_fewer_capabilities
 from conformance.scenarios.request_metadata import (
     ask_bare,
     exchanges,
@@ -100,7 +100,7 @@ def test_a_client_need_not_say_who_it_is(server):
 
 @pytest.mark.requirement("reqmeta.empty-capabilities")
 def test_a_client_need_not_be_able_to_do_anything(server):
-    able = {"_meta": {revisions.CLIENT_CAPABILITIES: everything(server.revision)}}
+    able = {"_meta": {revisions.CLIENT_CAPABILITIES: all_capabilities(server.revision)}}
     for method in [name for name, (feature, _) in LISTS.items() if server.declares(feature)]:
         reply = server.listing(method).replies[0]
         if reply.error is not None and settled(server).request(method, able).value is not None:
@@ -140,15 +140,15 @@ def test_meta_of_the_wrong_type_is_refused(server):
     "mrtr.respect-capabilities", "reqmeta.undeclared-not-relied-on", "errors.missing-client-capability"
 )
 def test_nothing_is_asked_of_a_client_that_cannot_do_it(server, traffic):
-    meet(server, ABLE)
+    run_with_client(server, FULL_CLIENT)
     expect_able_clients(server)
-    ask_as_others(server)
+    ask_with_fewer_capabilities(server)
     expect_able_clients(server)
 
 
 @pytest.mark.requirement("reqmeta.missing-capability-error", "errors.missing-client-capability")
 def test_a_call_for_which_the_client_lacks_something_is_refused_as_such(server):
-    able = {call.tool.name: call for call in meet(server, ABLE).calls if call.asked}
+    able = {call.tool.name: call for call in run_with_client(server, FULL_CLIENT).calls if call.asked}
     wanting = [call for call in server.calls_wanting_input() if call.tool.name in able]
     for call in require_some(wanting, skip="no tool asks the client for something"):
         fails_anyway = able[call.tool.name].failed
@@ -181,7 +181,7 @@ def requests(server):
     for ask in (lambda: [call.reply for call in server.calls() if not server.is_slow(call)], server.prompts):
         replies += served(ask())[:1]
     replies += served(server.resources())[:1]
-    if not server.surface.found:
+    if not server.surface.found_features:
         yield "server/discover", {}, 0.0
     for reply in served(replies):
         params = reply.request.message.get("params", {})

@@ -8,9 +8,9 @@ from conformance.expect import expect_each, expect_none, require_some
 from conformance.protocol.jsonrpc import Kind
 from conformance.protocol.revisions import SERVER_INFO
 from conformance.protocol.value import members
-from conformance.scenarios.client_features import ABLE, meet
+from conformance.scenarios.client_features import FULL_CLIENT, run_with_client
 from conformance.scenarios.completion import completion_request
-from conformance.scenarios.multi_round_trip import declared_by
+from conformance.scenarios.multi_round_trip import declared_capabilities
 from conformance.scenarios.request_metadata import modern_results
 from conformance.scenarios.subscriptions import listening
 from conformance.scenarios.traffic import exercise_everything
@@ -81,7 +81,7 @@ def is_final(reply):
 
 def extensions_of(reply):
     """The extensions that a request declares, which may have results of a kind of their own."""
-    declared = declared_by(reply)
+    declared = declared_capabilities(reply)
     return declared.get("extensions") if isinstance(declared, dict) else None
 
 
@@ -118,7 +118,7 @@ def is_implementation(info):
 def replies(server):
     """Every result so far that is an object."""
     exercise_everything(server)
-    meet(server, ABLE)
+    run_with_client(server, FULL_CLIENT)
     listening(server)
     server.once("a completion", lambda: completed(server))
     found = [reply for reply in modern_results(server) if reply.value.is_a(dict)]

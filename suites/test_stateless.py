@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.client.input_required import input_requests, retried
+from conformance.client.input_required import input_requests, send_retry
 from conformance.client.listing import fetch_list
 from conformance.expect import expect_result, require_answer, require_some, skip
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import ABSENT
 from conformance.protocol.methods import FEATURES, LISTS
-from conformance.scenarios.client_features import ABLE, answers_of, everything, meet
-from conformance.scenarios.multi_round_trip import is_refused, responses_to, still_works, unfinished
+from conformance.scenarios.client_features import FULL_CLIENT, all_capabilities, answers_for, run_with_client
+from conformance.scenarios.multi_round_trip import abandoned_process, is_refused, responses_to, still_accepted
 from conformance.scenarios.request_metadata import first_talk, said_of
 from conformance.verdicts import Finding
 
@@ -92,12 +92,12 @@ def test_a_page_may_be_asked_of_another_process(server):
 
 @pytest.mark.requirement("stateless.no-connection-affinity")
 def test_a_request_may_be_retried_in_another_process(server):
-    asked = require_some(unfinished(server).asked, skip="nothing asks for anything a second time")
-    with server.fresh(ABLE.declares(server.revision), answers_of(server, ABLE)) as session:
+    asked = require_some(abandoned_process(server).asked, skip="nothing asks for anything a second time")
+    with server.fresh(FULL_CLIENT.declares(server.revision), answers_for(server, FULL_CLIENT)) as session:
         for asker, first in asked:
-            reply = require_answer(retried(session, first, responses_to(session, first) or ABSENT))
+            reply = require_answer(send_retry(session, first, responses_to(session, first) or ABSENT))
             taken = len(asker.rounds) > 1 and not is_refused(asker.rounds[1])
-            if taken and is_refused(reply) and still_works(server, asker):
+            if taken and is_refused(reply) and still_accepted(server, asker):
                 raise Finding("what the first process answers", str(reply), reply.lines, advisory=True)
 
 
@@ -116,7 +116,7 @@ def hold_capability_talk(server):
 
 def asking(server):
     """A call of an able client that was answered by asking for something, of which others were not asked."""
-    asked = [call for call in meet(server, ABLE).calls if input_requests(call.rounds[0])]
+    asked = [call for call in run_with_client(server, FULL_CLIENT).calls if input_requests(call.rounds[0])]
     wanting = {call.tool.name: call for call in server.calls_wanting_input()}
     found = [call for call in asked if call.tool.name in wanting and not wanting[call.tool.name].asked]
     return require_some(found, skip="no tool asks the client for something")[0]
@@ -124,7 +124,7 @@ def asking(server):
 
 def params_of(server, call):
     """The params of the call for an able client, for one that is not, and for an able one."""
-    able = everything(server.revision)
+    able = all_capabilities(server.revision)
     for declared in (able, {}, able):
         meta = {revisions.CLIENT_CAPABILITIES: declared}
         yield {"name": call.tool.name, "arguments": call.arguments, "_meta": meta}
@@ -145,7 +145,7 @@ def expect_own_capabilities(server, replies):
 
 def asks_again(server, reply):
     """Whether a process that heard of nobody less able asks for something when the same call is made."""
-    with server.fresh(everything(server.revision)) as session:
+    with server.fresh(all_capabilities(server.revision)) as session:
         return bool(
             input_requests(require_answer(session.request("tools/call", reply.request.message["params"])))
         )

@@ -10,7 +10,7 @@ from conformance.expect import skip
 from conformance.json_schema.validation import TOO_COSTLY
 from conformance.protocol.jsonrpc import BYTE_ORDER_MARK, NOT_UTF_8, Kind, glued, kind, torn
 from conformance.protocol.text import shorten
-from conformance.scenarios.client_features import ABLE, meet
+from conformance.scenarios.client_features import FULL_CLIENT, run_with_client
 from conformance.scenarios.request_metadata import modern_messages
 from conformance.scenarios.traffic import exercise_everything
 from conformance.verdicts import Finding
@@ -42,7 +42,7 @@ def test_nothing_but_messages_is_on_stdout(server, traffic):
 def test_each_message_has_a_line_end(server, traffic):
     ended(server)
     for session in server.sessions:
-        several = [line for line in session.said if line.fault and glued(line)]
+        several = [line for line in session.received_lines if line.fault and glued(line)]
         if several:
             raise Finding("one message on each line", shorten(several[0].text), several[:1])
         if session.unended is not None:
@@ -54,21 +54,21 @@ def test_each_message_has_a_line_end(server, traffic):
 def test_a_message_is_on_one_line(server, traffic):
     ping_with(server, TWO_LINES)
     for session in server.sessions:
-        for pieces in torn(session.said):
+        for pieces in torn(session.received_lines):
             raise Finding("each message on one line", f"one on {len(pieces)} lines", pieces[:3])
 
 
 @pytest.mark.requirement("stdio.utf8-output")
 def test_what_is_written_is_utf_8(server, traffic):
     ping_with(server, ACCENTS)
-    for line in [line for session in server.sessions for line in session.said]:
+    for line in [line for session in server.sessions for line in session.received_lines]:
         if line.raw.startswith(BYTE_ORDER_MARK) or is_undecodable(line):
             raise Finding("UTF-8 without a byte order mark", repr(line.raw[:200]), [line])
 
 
 @pytest.mark.requirement("stdio.no-server-requests")
 def test_the_server_writes_no_requests(server, traffic):
-    meet(server, ABLE)
+    run_with_client(server, FULL_CLIENT)
     asked = modern_messages(server, Kind.REQUEST)
     if asked:
         raise Finding("no request of the server's", str(asked[0]), asked[0].lines)
@@ -119,7 +119,7 @@ def test_the_server_exits_when_its_input_ends(server):
     session, status = ended(server)
     if status is None:
         got = f"a server that lives on for {EXIT:g} s or more"
-        raise Finding("an exit when its input ends", got, session.said[-1:])
+        raise Finding("an exit when its input ends", got, session.received_lines[-1:])
 
 
 def ended(server):
@@ -160,7 +160,7 @@ def ids_of(lines):
 
 def noise_in(session):
     """The lines that are no messages, not even broken ones that other checks tell of."""
-    pieces = [line for run in torn(session.said) for line in run]
+    pieces = [line for run in torn(session.received_lines) for line in run]
     return [line for line in session.non_json_lines() if not glued(line) and not any(line is one for one in pieces)]
 
 

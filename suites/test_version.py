@@ -18,7 +18,7 @@ UNKNOWN = "1900-01-01"
 
 @pytest.mark.requirement("version.unsupported-error")
 def test_a_version_that_is_none_is_refused_at_once(server):
-    first = 1 if server.surface.found else 2
+    first = 1 if server.surface.found_features else 2
     for reply in talk(server)[:first]:
         expect_error(reply, revisions.UNSUPPORTED_VERSION)
 
@@ -72,7 +72,7 @@ def talk(server):
 
 def held(server):
     plain, unknown = plain_method(server), {"_meta": {revisions.PROTOCOL_VERSION: UNKNOWN}}
-    methods = [plain] if server.surface.found else ["server/discover", plain]
+    methods = [plain] if server.surface.found_features else ["server/discover", plain]
     bad, good = [(method, unknown) for method in methods], [(method, {}) for method in methods]
     timeout = server.settings.start_timeout
     with server.launch() as session:

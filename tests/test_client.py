@@ -128,7 +128,7 @@ def test_whatever_a_server_asks_there_is_an_answer(params):
         client.ACCEPTING,
         client.DECLINING,
         client.CANCELLING,
-        client.CARELESS,
+        client.INVALID,
         client.TOOL_USING,
     ):
         for answer in answers.values():
@@ -145,9 +145,9 @@ def test_a_model_uses_tools_for_a_long_time_but_not_for_ever():
         }
     ]
     messages = []
-    for rounds in range(client.LONGEST_LOOP + 1):
+    for rounds in range(client.MAX_TOOL_USES + 1):
         answer = client.uses_tools({"tools": tools, "messages": messages}, ICONS)["result"]
-        assert (answer["stopReason"] == "toolUse") == (rounds < client.LONGEST_LOOP)
+        assert (answer["stopReason"] == "toolUse") == (rounds < client.MAX_TOOL_USES)
         messages.append({"role": "assistant", "content": answer["content"]})
     uses = messages[0]["content"]
     assert [use["input"] for use in uses] == [{"n": 1}, {"n": 1}]

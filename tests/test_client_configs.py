@@ -1,4 +1,4 @@
-"""``run --config``: what clients' configurations say is understood, and each server is run by it."""
+"""``run --config``: clients' configurations are read, and each server starts as its client starts it."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from test_stranger import write
 
 from conformance.cli.main import main
 from conformance.cli.run_many import Outcome, prefixed, prefixes, with_files, worst
-from conformance.project.client_configs import BadConfig, NotTested, read
+from conformance.project.client_configs import BadConfig, NotTestable, read_config
 from conformance.transport.credentials import credentials
 
 QUICK = ("--select", "ping.empty-result", "--fuzz", "none", "--revision", "2025-11-25")
@@ -29,7 +29,7 @@ def config(folder, servers, name=".mcp.json", key="mcpServers"):
 
 
 def entry(folder, about, name=".mcp.json"):
-    return read(config(folder, {"one": about}, name)).entry("one")
+    return read_config(config(folder, {"one": about}, name)).entry("one")
 
 
 # Reading
@@ -47,20 +47,20 @@ def entry(folder, about, name=".mcp.json"):
     ],
     ids=["Claude", "VS Code", "settings.json", "BOM", "comments", "trailing comma"],
 )
-def test_the_shapes_of_clients_are_understood(text, tmp_path):
+def test_the_formats_of_clients_are_read(text, tmp_path):
     (tmp_path / "mcp.json").write_text(text, encoding="utf-8", newline="")
-    found = read(tmp_path / "mcp.json")
+    found = read_config(tmp_path / "mcp.json")
     assert list(found.servers) == ["one"]
     assert found.entry("one").command == ("x",)
 
 
-def test_what_looks_like_a_comment_in_a_string_is_none(tmp_path):
+def test_a_comment_mark_in_a_string_stays(tmp_path):
     words = ["http://x/*y*/", "a,]", 'say \\"//hi\\"']
     text = f'{{"mcpServers": {{"one": {{"command": "x", "args": {json.dumps(words)}, }} // end\n}}}}'
-    assert read(write(tmp_path, {"m.json": text}) / "m.json").entry("one").command == ("x", *words)
+    assert read_config(write(tmp_path, {"m.json": text}) / "m.json").entry("one").command == ("x", *words)
 
 
-def test_variables_have_the_values_that_clients_give_them(tmp_path, monkeypatch):
+def test_variables_get_the_values_that_clients_give_them(tmp_path, monkeypatch):
     monkeypatch.setenv("COLOUR", "blue")
     monkeypatch.delenv("MISSING", raising=False)
     words = ["${COLOUR}", "${env:COLOUR}", "${MISSING:-a b}", "${COLOUR:-red}", "$COLOUR", "${MISSING:-}"]
@@ -88,7 +88,7 @@ def test_paths_start_from_the_folder_that_the_editor_has_open(name, tmp_path):
     assert entry(tmp_path, {**about, "cwd": "sub"}, name).command == ("node", "./server.js")
 
 
-def test_a_module_of_the_workspace_is_found_from_elsewhere(tmp_path, monkeypatch):
+def test_a_module_of_the_workspace_gets_a_python_path(tmp_path, monkeypatch):
     monkeypatch.delenv("PYTHONPATH", raising=False)
     monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
     assert entry(tmp_path, {"command": "python", "args": ["-m", "mine"]}).env == {"PYTHONPATH": str(tmp_path)}
@@ -96,14 +96,14 @@ def test_a_module_of_the_workspace_is_found_from_elsewhere(tmp_path, monkeypatch
     assert entry(tmp_path, {"command": "python", "args": ["-m", "mine"]}).env == {}
 
 
-def test_a_credential_that_is_put_in_the_command_is_known_as_one(tmp_path, monkeypatch):
+def test_a_credential_in_the_command_is_redacted(tmp_path, monkeypatch):
     monkeypatch.setenv("ACME_TOKEN", "hush-hush-7")
     found = entry(tmp_path, {"command": "x", "args": ["${ACME_TOKEN}"]})
     assert "hush-hush-7" in credentials(found.command, found.env)
 
 
-def test_a_credential_in_a_variable_is_known_by_its_looks():
-    """The name does not tell."""
+def test_a_credential_is_recognised_by_its_value():
+    """The value shows it, not the name."""
     found = credentials(
         (), {"DATABASE_URL": "postgres://me:hunter22@db/x", "KEY": "ghp_" + "a1" * 12, "A": "b"}
     )
@@ -112,12 +112,12 @@ def test_a_credential_in_a_variable_is_known_by_its_looks():
 
 @pytest.mark.parametrize("about", [{"url": "https://x"}, {"type": "http", "url": "x"}, {"serverUrl": "x"}])
 def test_a_remote_server_is_not_tested(about, tmp_path):
-    with pytest.raises(NotTested, match="remote"):
+    with pytest.raises(NotTestable, match="remote"):
         entry(tmp_path, about)
 
 
 @pytest.mark.parametrize(
-    ("about", "told"),
+    ("about", "message"),
     [
         (
             {"command": "x", "args": ["${MISSING}"]},
@@ -125,38 +125,38 @@ def test_a_remote_server_is_not_tested(about, tmp_path):
         ),
         (
             {"command": "x", "env": {"K": "${input:key}"}},
-            "its client would ask for K: give it with --env K=VALUE",
+            "its client would ask the user for K: add --env K=VALUE",
         ),
-        ({"command": "x", "args": ["${input:key}"]}, "its client would ask for ${input:key}, which nobody"),
+        ({"command": "x", "args": ["${input:key}"]}, "its client would ask the user for ${input:key}"),
         ({"command": "x", "args": ["${config:a.b}"]}, "${config:a.b} has no value here"),
-        ({"command": "x", "args": "-m y"}, "its args are no list of strings"),
-        ({"command": ["x"]}, "its command is no string"),
-        ({"command": "x", "env": ["A=1"]}, "its env is no object"),
-        ({"command": "x", "env": {"A=B": "c"}}, "its env has a variable that cannot be: 'A=B'"),
-        ({"command": "x", "cwd": "no/such"}, "its cwd is no directory"),
+        ({"command": "x", "args": "-m y"}, "its args are not a list of strings"),
+        ({"command": ["x"]}, "its command is not a string"),
+        ({"command": "x", "env": ["A=1"]}, "its env is not an object"),
+        ({"command": "x", "env": {"A=B": "c"}}, "its env has an impossible variable name: 'A=B'"),
+        ({"command": "x", "cwd": "no/such"}, "its cwd is not a directory"),
         ({"command": "x", "envFile": "no.env"}, "its envFile"),
         ({"args": []}, "it has neither a command nor a url"),
         (7, "it has neither a command nor a url"),
     ],
 )
-def test_what_cannot_be_used_says_why(about, told, tmp_path, monkeypatch):
+def test_an_unusable_entry_gives_the_reason(about, message, tmp_path, monkeypatch):
     monkeypatch.delenv("MISSING", raising=False)
     with pytest.raises(BadConfig) as caught:
         entry(tmp_path, about)
     assert str(caught.value).startswith("one: ")
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
-def test_a_variable_that_the_user_gives_need_not_be_known(tmp_path):
+def test_a_variable_from_the_user_replaces_the_entrys(tmp_path):
     path = config(tmp_path, {"one": {"command": "x", "env": {"K": "${input:key}", "A": "b"}}})
-    assert read(path).entry("one", frozenset(["K"])).env == {"A": "b"}
+    assert read_config(path).entry("one", frozenset(["K"])).env == {"A": "b"}
 
 
-# Mistakes
+# Errors
 
 
 @pytest.mark.parametrize(
-    ("text", "words", "told"),
+    ("text", "words", "message"),
     [
         ("{", (), "mcp.json: not JSON: "),
         ('{"mcpServers": {"a" {}}}', (), "line 1 column 21"),
@@ -174,21 +174,21 @@ def test_a_variable_that_the_user_gives_need_not_be_known(tmp_path):
         ),
     ],
 )
-def test_a_mistake_is_one_line_and_exit_4(text, words, told, tmp_path, capsys):
+def test_an_error_is_one_line_with_exit_4(text, words, message, tmp_path, capsys):
     path = write(tmp_path, {"mcp.json": text}) / "mcp.json"
     assert main(["run", "--config", str(path), *words]) == 4
     said = capsys.readouterr()
-    assert told in said.err
+    assert message in said.err
     assert len(said.err.splitlines()) == 1
     assert said.out == ""
 
 
-def test_a_file_that_is_not_there(tmp_path, capsys):
+def test_a_missing_file_is_an_error(tmp_path, capsys):
     assert main(["run", "--config", str(tmp_path / "no.json")]) == 4
     assert capsys.readouterr().err.endswith("no.json: No such file or directory\n")
 
 
-def test_a_choice_without_a_file(capsys):
+def test_a_choice_without_a_file_is_an_error(capsys):
     assert main(["run", "--all", "--", "x"]) == 4
     assert "--all and --server choose from a client's configuration" in capsys.readouterr().err
 
@@ -196,8 +196,8 @@ def test_a_choice_without_a_file(capsys):
 # Running
 
 
-def test_one_server_gets_its_environment_and_no_report_its_credentials(tmp_path):
-    """The server dies with its key on its lips, and looks where it is."""
+def test_a_server_gets_its_environment_and_reports_redact_it(tmp_path):
+    """The server exits with its key in the message, and with its working directory."""
     code = "import os, sys; sys.exit(f\"{os.environ['PLACE']} {os.environ['API_KEY']} {os.environ['MINE']}\")"
     about = {"PLACE": "${workspaceFolder}", "API_KEY": "hush-hush-7", "MINE": "${input:mine}"}
     path = config(tmp_path, {"one": started_by((sys.executable, "-c", code), env=about)})
@@ -212,7 +212,7 @@ def test_one_server_gets_its_environment_and_no_report_its_credentials(tmp_path)
     assert path.read_bytes() == before
 
 
-def test_all_are_run_and_summed_up(tmp_path):
+def test_all_servers_run_with_a_summary(tmp_path):
     servers = {
         "right": started_by(REFERENCE),
         "wrong one": started_by(mutant("ping_carries_a_payload"), env={"A": "b"}),
@@ -235,13 +235,13 @@ def test_all_are_run_and_summed_up(tmp_path):
     before = path.read_bytes()
     status, output = forked(words, tmp_path, 120)
     assert status == 1
-    _, _, told = output.rpartition("==== .mcp.json: 6 servers ====\n\n")
-    assert [line.split("  ")[0] for line in told.splitlines()] == list(servers)
-    assert told.splitlines()[0].split()[1:] == ["passed", "1", "passed"]
-    assert told.splitlines()[1].split()[2:] == ["failed", "1", "failed"]
-    assert "skipped         it is remote" in told
-    assert "not run         it needs the environment variable SURELY_NOT_SET" in told
-    assert "skipped         it is disabled" in told
+    _, _, table = output.rpartition("==== .mcp.json: 6 servers ====\n\n")
+    assert [line.split("  ")[0] for line in table.splitlines()] == list(servers)
+    assert table.splitlines()[0].split()[1:] == ["passed", "1", "passed"]
+    assert table.splitlines()[1].split()[2:] == ["failed", "1", "failed"]
+    assert "skipped         it is remote" in table
+    assert "not run         it needs the environment variable SURELY_NOT_SET" in table
+    assert "skipped         it is disabled" in table
     assert "no such program, or not executable: no-such-program-anywhere" in output
     assert [case.outcome for case in read_junit(tmp_path / "wrong_one-junit.xml")] == ["failed"]
     assert {one.name for one in (tmp_path / "out").iterdir()} == {
@@ -260,7 +260,7 @@ time.sleep(600)
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_ends_all(number, tmp_path):
+def test_an_interrupt_ends_all_servers(number, tmp_path):
     """Ctrl-C reaches every process of the terminal, SIGTERM only the first one."""
     marker = tmp_path / "started"
     os.mkfifo(marker)
@@ -307,14 +307,14 @@ def test_the_exit_status_is_the_worst(statuses, status):
     assert worst([Outcome("x", one) for one in statuses]) == status
 
 
-def test_files_have_the_servers_name_before_theirs():
-    """Before, so that the ending, which tells the format, stays."""
+def test_report_files_begin_with_the_servers_name():
+    """The ending is the format, so it stays."""
     assert Path(prefixed("out/a.sarif.json", "x")) == Path("out/x-a.sarif.json")
     rest = ["-n", "2", "--junitxml=a.xml", "--junit-xml", "b.xml", "-k", "b.xml"]
     assert with_files(rest, "x") == ["-n", "2", "--junitxml=x-a.xml", "--junit-xml", "x-b.xml", "-k", "b.xml"]
 
 
-def test_no_two_servers_write_to_the_same_file():
+def test_each_server_writes_to_its_own_files():
     names = ["a b", "a/b", "A_B", "../x", ".", "a"]
     found = list(prefixes(names).values())
     assert len({one.lower() for one in found}) == len(names)

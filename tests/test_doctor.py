@@ -305,7 +305,7 @@ def answered(at):
 
 
 def test_a_slow_start_gets_a_longer_timeout():
-    attempt = AttemptResult(asked=ASKED, hello=answered(33.3), seconds=33.3)
+    attempt = AttemptResult(asked=ASKED, opening=answered(33.3), seconds=33.3)
     found = diagnose(Observations(Settings(("npx", "server")), PYTHON, attempt))
     assert (
         found.cause == "The server starts, but answers only 33.3 s after its start (--start-timeout is 30 s)."

@@ -14,17 +14,17 @@ from support import HANDSHAKE, REFERENCE, mutant, run_suite, started
 from conformance.client.in_flight import Window
 from conformance.fuzzing.invariants import broken_rules
 from conformance.fuzzing.payloads import (
-    BROKEN,
+    BROKEN_LINE_KINDS,
     NOTIFICATIONS,
     PING,
-    Pulse,
+    LivenessRequest,
     broken_lines,
     damaged_lines,
     message_line,
-    odd_requests,
+    unusual_requests,
     request_line,
 )
-from conformance.fuzzing.protocol import _in_any_order, right_messages
+from conformance.fuzzing.protocol import in_any_order, right_messages
 from conformance.protocol.jsonrpc import Kind, Line, decode, kind
 from conformance.target.probe import probe
 from conformance.target.server import Server
@@ -157,20 +157,20 @@ def test_an_array_is_a_message_where_there_are_batches():
 # What is sent
 
 
-MODERN = Pulse("server/discover", {"io.modelcontextprotocol/protocolVersion": "2026-07-28"})
+MODERN = LivenessRequest("server/discover", {"io.modelcontextprotocol/protocolVersion": "2026-07-28"})
 PULSES = pytest.mark.parametrize("pulse", [PING, MODERN], ids=["handshake", "modern"])
 
 
 @PULSES
 def test_a_broken_line_is_one_line_and_not_too_long(pulse):
-    assert tuple(broken_lines(pulse)) == BROKEN
+    assert tuple(broken_lines(pulse)) == BROKEN_LINE_KINDS
     lines = [raw for lines in broken_lines(pulse).values() for raw in lines]
     assert [raw for raw in lines if b"\n" in raw or len(raw) > 1_000_000] == []
 
 
 @PULSES
 def test_an_odd_request_is_right(pulse):
-    for name, form in odd_requests(pulse).items():
+    for name, form in unusual_requests(pulse).items():
         message, fault, _ = decode((form % 7).replace(b"[" * 5000 + b"]" * 5000, b"[]"))
         assert fault == "", name
         assert (message["id"], message["method"], message["jsonrpc"]) == (7, pulse.method, "2.0"), name
@@ -212,7 +212,7 @@ class Listener:
     def begin(self, *_, **__):
         pass
 
-    def say(self, *burst):
+    def send(self, *burst):
         self.bursts.append([line.raw for line in burst])
 
 
@@ -220,7 +220,7 @@ def test_the_same_seed_makes_the_same_choices():
     bursts = []
     for seed in (7, 7, 8):
         listener = Listener(seed)
-        _in_any_order(listener, ["tools/list"], [])
+        in_any_order(listener, ["tools/list"], [])
         bursts.append(listener.bursts)
     assert bursts[0] == bursts[1] != bursts[2]
     assert max(map(len, bursts[0])) > 1

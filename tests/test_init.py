@@ -1,4 +1,4 @@
-"""``mcp-conformance init``: each kind of server is recognised, and nothing that was there is touched."""
+"""``mcp-conformance init``: each kind of server is detected, and existing files stay unchanged."""
 
 import json
 import os
@@ -20,7 +20,7 @@ ACTIONS = {
     *("actions/checkout@v6", "actions/setup-python@v6", "actions/setup-node@v6", "actions/setup-go@v6"),
     *("actions/upload-artifact@v7", "astral-sh/setup-uv@v7", "oven-sh/setup-bun@v2"),
 }
-"""Majors that exist."""
+"""Major versions that exist."""
 PACKAGED = '[build-system]\nrequires = ["setuptools"]\n'
 PROJECT = '[project]\nname = "acme-mcp"\n'
 SDK = 'from mcp.server.fastmcp import FastMCP\nif __name__ == "__main__":\n    FastMCP("x").run()\n'
@@ -43,7 +43,7 @@ def steps(folder, name=WORKFLOW):
 
 
 def suites(folder, name=WORKFLOW):
-    """The words of ``mcp-conformance run`` in the workflow, and those of the server's command."""
+    """Return the words of ``mcp-conformance run`` in the workflow, and those of the server's command."""
     (words,) = [
         shlex.split(step["run"])
         for step in steps(folder, name)
@@ -53,10 +53,10 @@ def suites(folder, name=WORKFLOW):
     return words[:cut], words[cut + 1 :]
 
 
-def prepared(folder):
-    """What the workflow does before it installs this package, and after the checkout."""
-    told = [step.get("run") or step["uses"] for step in steps(folder)]
-    return told[1 : next(number for number, text in enumerate(told) if text.startswith('pipx install "'))]
+def setup_steps(folder):
+    """Return the steps of the workflow between the checkout and the installation of this package."""
+    texts = [step.get("run") or step["uses"] for step in steps(folder)]
+    return texts[1 : next(number for number, text in enumerate(texts) if text.startswith('pipx install "'))]
 
 
 def contents(folder):
@@ -139,7 +139,7 @@ SERVERS = {
         ["actions/setup-node@v6", "npm install"],
         "mcp-conformance run -- node server.mjs --stdio",
     ),
-    "a start that wants a shell": (
+    "a start that needs a shell": (
         {"package.json": json.dumps({"scripts": {"start": "A=1 node x.js"}}), "pnpm-lock.yaml": ""},
         "pnpm run --silent start",
         ["actions/setup-node@v6", COREPACK, "pnpm install"],
@@ -206,7 +206,7 @@ SERVERS = {
 
 
 @pytest.mark.parametrize("name", SERVERS)
-def test_a_server_is_recognised(name, tmp_path, monkeypatch, capsys):
+def test_a_server_is_detected(name, tmp_path, monkeypatch, capsys):
     files, command, preparation, following = SERVERS[name]
     monkeypatch.chdir(write(tmp_path, files))
     assert main(["init"]) == 0
@@ -216,11 +216,11 @@ def test_a_server_is_recognised(name, tmp_path, monkeypatch, capsys):
     options, words = suites(tmp_path)
     assert shlex.join(words) == command
     assert ("--cwd" in options) == ("--cwd" in following)
-    assert prepared(tmp_path) == preparation
+    assert setup_steps(tmp_path) == preparation
     assert {step["uses"] for step in steps(tmp_path) if "uses" in step} <= ACTIONS
 
 
-def test_a_workflow_is_harmless_and_keeps_its_files_together(tmp_path):
+def test_a_workflow_has_few_permissions_and_writes_to_one_folder(tmp_path):
     init(write(tmp_path, SERVERS["typescript"][0]))
     found = workflow(tmp_path)
     assert found["permissions"] == {"contents": "read"}
@@ -238,7 +238,7 @@ def test_a_second_run_changes_nothing(name, tmp_path, capsys):
     before = contents(tmp_path)
     capsys.readouterr()
     assert init(tmp_path) == 0
-    assert "nothing to write: everything is there" in capsys.readouterr().out
+    assert "nothing to write: all files are there already" in capsys.readouterr().out
     assert contents(tmp_path) == before
 
 
@@ -247,7 +247,7 @@ def test_a_second_run_changes_nothing(name, tmp_path, capsys):
 PYTHON = SERVERS["python"][0]
 
 
-def test_pyproject_gets_a_table_of_its_own(tmp_path):
+def test_pyproject_gets_its_own_table(tmp_path):
     lines = f'{PACKAGED}{PROJECT}[project.scripts]\nacme-mcp = "a:c"'
     before = lines.replace("\n", "\r\n")
     (tmp_path / "pyproject.toml").write_bytes(before.encode())
@@ -269,7 +269,7 @@ TAKEN = {
 
 
 @pytest.mark.parametrize("name", TAKEN)
-def test_a_configuration_that_is_there_is_left_and_told_what_to_add(name, tmp_path, capsys):
+def test_an_existing_configuration_stays_and_the_lines_to_add_are_shown(name, tmp_path, capsys):
     file = name if "." in name else "pyproject.toml"
     text = PYTHON["pyproject.toml"]
     write(tmp_path, {**PYTHON, file: f"{text}{TAKEN[name]}" if file == "pyproject.toml" else TAKEN[name]})
@@ -281,7 +281,7 @@ def test_a_configuration_that_is_there_is_left_and_told_what_to_add(name, tmp_pa
     assert {path: contents(tmp_path)[path] for path in before} == before
 
 
-def test_a_table_that_cannot_be_added_is_told(tmp_path, capsys):
+def test_a_table_that_cannot_be_added_is_shown(tmp_path, capsys):
     inline = f'tool = {{black = {{}}}}\n{PACKAGED}{PROJECT}[project.scripts]\nacme-mcp = "a:c"\n'
     init(write(tmp_path, {"pyproject.toml": inline}))
     assert (
@@ -303,13 +303,13 @@ def test_a_file_without_a_section_does_not_hide_the_server(file, text, tmp_path)
     assert ("mcp_server" in own) == file.startswith("pytest")
 
 
-def test_the_server_that_a_configuration_names_is_the_one(tmp_path, capsys):
+def test_the_server_of_the_configuration_goes_into_the_workflow(tmp_path, capsys):
     init(write(tmp_path, {**PYTHON, "pytest.ini": "[pytest]\nmcp_server = python -m other --stdio\n"}))
     assert "server: python -m other --stdio   (mcp_server in pytest.ini)" in capsys.readouterr().out
     assert suites(tmp_path)[1] == ["python", "-m", "other", "--stdio"]
 
 
-def test_another_server_in_the_configuration_is_left(tmp_path, capsys):
+def test_another_server_in_the_configuration_stays(tmp_path, capsys):
     init(write(tmp_path, {**PYTHON, "pytest.ini": "[pytest]\nmcp_server = other\n"}), "--", "mine", "--stdio")
     said = capsys.readouterr().out
     assert "left as it is: pytest.ini has another mcp_server, 'other'" in said
@@ -317,7 +317,7 @@ def test_another_server_in_the_configuration_is_left(tmp_path, capsys):
     assert suites(tmp_path)[1] == ["mine", "--stdio"]
 
 
-def test_pytest_runs_the_suites_by_what_is_written(tmp_path):
+def test_pytest_runs_the_suites_with_the_written_configuration(tmp_path):
     server = "from conformance.fixtures.reference import main\nmain()\n"
     write(
         tmp_path,
@@ -344,7 +344,7 @@ def test_pytest_runs_the_suites_by_what_is_written(tmp_path):
 # The workflow
 
 
-def test_a_strangers_workflow_is_left_and_ours_is_shown(tmp_path, capsys):
+def test_a_foreign_workflow_stays_and_ours_is_shown(tmp_path, capsys):
     write(tmp_path, {**SERVERS["go"][0], WORKFLOW: "name: mine\n"})
     init(tmp_path)
     said = capsys.readouterr().out
@@ -354,33 +354,33 @@ def test_a_strangers_workflow_is_left_and_ours_is_shown(tmp_path, capsys):
     assert (tmp_path / WORKFLOW).read_text() == "name: mine\n"
 
 
-def test_a_workflow_of_ours_that_was_changed_is_left(tmp_path, capsys):
+def test_our_edited_workflow_stays(tmp_path, capsys):
     changed = "jobs: {a: {steps: [{run: mcp-conformance run --strict -- x}]}}\n"
     init(write(tmp_path, {**SERVERS["go"][0], WORKFLOW: changed}))
     assert f"there already: {WORKFLOW}" in capsys.readouterr().out
     assert (tmp_path / WORKFLOW).read_text() == changed
 
 
-def test_the_users_command_wins(tmp_path, capsys):
+def test_the_users_command_replaces_the_guess(tmp_path, capsys):
     words = ["python", "-m", "acme", "--name", "it's a 'quoted' \"name\"", "a: b # c", "*"]
     assert init(write(tmp_path, PYTHON), "--", *words) == 0
-    assert "(as you say)" in capsys.readouterr().out
+    assert "(from the command line)" in capsys.readouterr().out
     assert suites(tmp_path)[1] == words
     configured = tomllib.loads((tmp_path / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
     assert json.loads(configured["mcp_server"]) == words
 
 
-def test_a_command_that_needs_the_project_gets_it(tmp_path):
+def test_a_command_that_needs_the_project_gets_the_option_cwd(tmp_path):
     init(write(tmp_path, PYTHON), "--", "uv", "run", "acme")
     configured = tomllib.loads((tmp_path / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
     assert configured == {"mcp_server": "uv run acme", "mcp_cwd": "."}
     assert suites(tmp_path)[0][-2:] == ["--cwd", "."]
 
 
-def test_a_command_is_enough_where_nothing_is_recognised(tmp_path):
+def test_a_command_is_enough_in_an_unknown_project(tmp_path):
     assert init(tmp_path, "--", "java", "-jar", "server.jar") == 0
     assert suites(tmp_path)[1] == ["java", "-jar", "server.jar"]
-    assert prepared(tmp_path) == []
+    assert setup_steps(tmp_path) == []
 
 
 def test_a_server_in_a_folder_of_its_repository(tmp_path):
@@ -402,39 +402,39 @@ def test_the_language_that_names_mcp_comes_first(tmp_path, capsys):
     dependency = {**BIN, "dependencies": {"@modelcontextprotocol/sdk": "1"}}
     init(write(tmp_path, {**files, "package.json": json.dumps(dependency)}))
     said = capsys.readouterr().out
-    assert said.startswith("found: Node (package.json); also here, and left alone: Python (pyproject.toml)\n")
+    assert said.startswith("found: Node (package.json); ignored: Python (pyproject.toml)\n")
 
 
-# Mistakes
+# Errors
 
 
 @pytest.mark.parametrize(
-    ("files", "words", "told"),
+    ("files", "words", "message"),
     [
-        ({}, (), "says which server it holds; say how the server starts: mcp-conformance init -- COMMAND"),
+        ({}, (), "no project was found in "),
         ({"pyproject.toml": "[project]\nname = 'a'\n"}, (), "pyproject.toml names no program"),
         (
             {"package.json": '{"workspaces": ["a/*", "b"]}', "a/x/package.json": "{}", "b/y": ""},
             (),
-            "package.json has no server, but workspaces: a/x; go into the server's own folder",
+            "package.json has no server, but workspaces: a/x; name the server's own folder",
         ),
         ({"pyproject.toml": "[project\n"}, (), "pyproject.toml: not TOML"),
         ({"package.json": "{"}, (), "package.json: not JSON"),
-        ({"go.mod": "module a\n"}, ("--", "a\nb"), "'a\\nb' cannot stand in a workflow"),
-        ({"go.mod": "module a\n"}, ("--", "${{ secrets.X }}"), "cannot stand in a workflow"),
+        ({"go.mod": "module a\n"}, ("--", "a\nb"), "a workflow cannot contain 'a\\nb'"),
+        ({"go.mod": "module a\n"}, ("--", "${{ secrets.X }}"), "a workflow cannot contain"),
         ({"go.mod": "module a\n"}, ("more",), "unknown words: more"),
     ],
 )
-def test_a_mistake_is_one_line_and_writes_nothing(files, words, told, tmp_path, capsys):
+def test_an_error_is_one_line_and_writes_nothing(files, words, message, tmp_path, capsys):
     before = contents(write(tmp_path, files))
     assert init(tmp_path, *words) == 4
     said = capsys.readouterr()
     assert said.out == ""
-    assert told in said.err
+    assert message in said.err
     assert len(said.err.splitlines()) == 1
     assert contents(tmp_path) == before
 
 
-def test_a_folder_that_is_not_there(tmp_path, capsys):
+def test_a_missing_folder_is_an_error(tmp_path, capsys):
     assert init(tmp_path / "no") == 4
     assert "init: no such directory: " in capsys.readouterr().err

@@ -26,7 +26,8 @@ from conformance.protocol.jsonrpc import MOST_LISTED, Line, decode
 from conformance.target.probe import probe
 from conformance.target.server import Server
 from conformance.target.settings import Settings
-from conformance.transport.process import HEAD, Overlong, Splitter
+from conformance.transport.interface import HEAD, Overlong
+from conformance.transport.process import Splitter
 from conformance.verdicts import Blocked
 
 SERVER = awkward("bare_minimum")

@@ -5,10 +5,16 @@ import sys
 import pytest
 from support import EVERYTHING, REFERENCE, run_suite, script
 
-from conformance.client.input_required import MOST_ROUNDS, input_requests, more_rounds, replies_in, retry_of
+from conformance.client.input_required import (
+    MAX_ROUNDS,
+    input_requests,
+    more_rounds,
+    replies_in,
+    retry_params,
+)
 from conformance.client.session import Session
-from conformance.scenarios.client_features import ABLE
-from conformance.scenarios.multi_round_trip import cut, spoilt
+from conformance.scenarios.client_features import FULL_CLIENT
+from conformance.scenarios.multi_round_trip import tampered, truncated
 from conformance.transport.process import Process
 
 MODERN = "2026-07-28"
@@ -20,7 +26,7 @@ def able():
     """A conversation of an able client with the server that asks oddly."""
     process = Process(list(ODD))
     with Session(
-        process, revision=MODERN, capabilities=ABLE.declares(MODERN), client=ABLE.answers
+        process, revision=MODERN, capabilities=FULL_CLIENT.declares(MODERN), client=FULL_CLIENT.answers
     ) as session:
         session.open()
         yield session
@@ -42,7 +48,7 @@ def test_a_request_goes_on_until_it_is_done(able):
 
 def test_who_never_has_enough_is_left_after_some_rounds(able):
     replies = more_rounds(able, call(able, "summarize", text="a"))
-    assert len(replies) == MOST_ROUNDS
+    assert len(replies) == MAX_ROUNDS
     assert all(reply.needs_input for reply in replies)
 
 
@@ -62,7 +68,7 @@ def test_a_client_that_lacks_an_answer_asks_no_more(able):
 
 def test_a_retry_has_an_id_and_no_token_of_the_first_round(able):
     asked = call(able, "ask")
-    retry = retry_of(asked, {"a": 1})
+    retry = retry_params(asked, {"a": 1})
     assert "progressToken" not in retry["_meta"]
     assert retry["inputResponses"] == {"a": 1}
     assert retry["requestState"] == asked.result["requestState"]
@@ -78,14 +84,14 @@ def test_replies_are_found_with_their_requests(able):
 
 @pytest.mark.parametrize("state", ["a", "ab", "v1.sealed-note", "1234567890", "{}"])
 def test_a_spoilt_state_is_another_one_of_the_same_length(state):
-    changed = list(spoilt(state))
+    changed = list(tampered(state))
     assert changed
     assert all(len(other) == len(state) and other != state for other in changed)
 
 
 def test_a_state_is_cut_at_its_seal_too():
-    assert cut("note.seal.mark") == ["note.seal.", "note.seal"]
-    assert cut("a") == []
+    assert truncated("note.seal.mark") == ["note.seal.", "note.seal"]
+    assert truncated("a") == []
 
 
 def test_odd_ways_to_ask_are_let_pass():

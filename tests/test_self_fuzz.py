@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from support import in_memory, scripted_server
+from support import checks_in_memory, scripted_server
 from support.resource_usage import measured
 from support.script_strategies import instead, messages, names, schemas, scripts, values
 
@@ -31,7 +31,8 @@ from conformance.protocol.uri import expand, is_template, matches, scheme, varia
 from conformance.protocol.value import Value
 from conformance.protocol.wire_schema import CLIENT, SERVER, conversation_errors, message_errors
 from conformance.requirements.checks import checked
-from conformance.transport.process import Overlong, Splitter
+from conformance.transport.interface import Overlong
+from conformance.transport.process import Splitter
 
 EXAMPLES = int(os.environ.get("SELF_FUZZ", "100"))
 MANY = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
@@ -191,7 +192,7 @@ def test_any_text_may_be_taken_for_a_template(template, uri, value):
 
 # --- the engine, on a server in memory ------------------------------------------------------------
 
-CHECKS = [(check, case) for check in in_memory.all_checks() for case in check.cases]
+CHECKS = [(check, case) for check in checks_in_memory.all_checks() for case in check.cases]
 
 
 def some_checks(seed, count):
@@ -204,13 +205,13 @@ def some_checks(seed, count):
 @example([], "2025-11-25", 0)
 @example([], "2026-07-28", 0)
 def test_no_check_raises_what_is_no_verdict(script, revision, seed):
-    in_memory.run_in_memory(script, (revision,), some_checks(seed, 20))
+    checks_in_memory.run_in_memory(script, (revision,), some_checks(seed, 20))
 
 
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
 def test_every_check_is_silent_on_the_reference_in_memory(revision):
     everything = [(check, case, 0) for check, case in CHECKS]
-    counts = in_memory.run_in_memory([], (revision,), everything)
+    counts = checks_in_memory.run_in_memory([], (revision,), everything)
     assert counts["checks"] > 300
     assert counts["verdicts"] == 0
 

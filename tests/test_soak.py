@@ -211,7 +211,7 @@ def test_a_call_is_made_of_its_number_and_the_seed(soak_of):
     for soak in soaks:
         told_by(soak, 0, calls=60)
     first, second, other = (
-        [drill.shot(soak.seed, number).case.text for number in range(50) for drill in soak.drills]
+        [load.shot(soak.seed, number).case.text for number in range(50) for load in soak.loads]
         for soak in soaks
     )
     assert first == second
@@ -221,7 +221,7 @@ def test_a_call_is_made_of_its_number_and_the_seed(soak_of):
 def test_most_arguments_are_valid(soak_of):
     soak = soak_of(REFERENCE)
     told_by(soak, 0, calls=60)
-    cases = [drill.shot(0, number).case for number in range(100) for drill in soak.drills]
+    cases = [load.shot(0, number).case for number in range(100) for load in soak.loads]
     assert 0.02 < sum(case.wrong is not None for case in cases) / len(cases) < 0.2
 
 
@@ -241,7 +241,7 @@ def test_a_rare_failure_is_made_small_from_its_own_seed(soak_of):
     """What random arguments hardly ever meet is found again among variations of those that did."""
     soak = soak_of(REFERENCE)
     told_by(soak, 0, calls=60)
-    (weather,) = (drill for drill in soak.drills if drill.name == "weather")
+    (weather,) = (load for load in soak.loads if load.name == "weather")
 
     def fails(case):
         given = json.loads(case.text)

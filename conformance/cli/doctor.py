@@ -175,11 +175,11 @@ def _answered(_: Settings, attempt: AttemptResult) -> Steps:
     if attempt.has_ended and not attempt.is_early:
         yield (NOTE if attempt.is_answered else BAD), _end(attempt), ()
     if attempt.is_open:
-        hello = attempt.hello
-        seconds = hello.line.at if hello is not None and hello.line is not None else attempt.seconds
+        opening = attempt.opening
+        seconds = opening.line.at if opening is not None and opening.line is not None else attempt.seconds
         yield GOOD, f"initialize answered {seconds:.1f} s after the start", ()
     elif attempt.is_answered:
-        yield BAD, f"initialize answered with {named(str(attempt.hello), 300)}", ()
+        yield BAD, f"initialize answered with {named(str(attempt.opening), 300)}", ()
     elif not attempt.has_ended:
         yield BAD, f"no answer to initialize in {attempt.seconds:.0f} s", ()
     elif not attempt.is_early:
@@ -216,13 +216,13 @@ def _stderr(attempt: AttemptResult) -> Steps:
 
 
 def _went_on(_: Settings, attempt: AttemptResult) -> Steps:
-    reply, hello = attempt.listed, attempt.hello
-    if reply is None or hello is None or hello.line is None:
+    reply, opening = attempt.listed, attempt.opening
+    if reply is None or opening is None or opening.line is None:
         return
     if reply.value is not None:
         yield GOOD, f"initialized sent, {reply.method} answered", ()
         return
-    opened = hello.line.at
+    opened = opening.line.at
     since = [_timed(line) for line in attempt.said if line.at > opened][:MAX_LINES_SHOWN]
     yield BAD, f"initialized sent, {reply.method} got {named(str(reply), 200)}", since
     if reply.fault is not None:
@@ -252,7 +252,7 @@ def _tried(trial: AttemptResult) -> Steps:
     elif trial.has_ended:
         yield BAD, f"{trial.variant}: {_end(trial)}", ()
     elif trial.is_answered:
-        yield BAD, f"{trial.variant}: {named(str(trial.hello), 200)}", ()
+        yield BAD, f"{trial.variant}: {named(str(trial.opening), 200)}", ()
     else:
         said = f", but {visible(trial.said[0].raw, 100)}" if trial.said else ""
         yield NOTE, f"{trial.variant}: no answer in {trial.seconds:.0f} s{said}", ()
@@ -294,9 +294,9 @@ def _wrapped(text: str) -> Iterator[str]:
 def _description(seen: Observations) -> str:
     """Return the server's name, its revision and what it offers."""
     attempt = seen.opened(StartVariant.MODERN) or seen.main
-    hello = attempt.hello
-    assert hello is not None
-    surface = Surface(attempt.revision, hello.lines)
+    opening = attempt.opening
+    assert opening is not None
+    surface = Surface(attempt.revision, opening.lines)
     offers = surface.offers
     names = [named(str(name), 40) for name in offers.json] if offers.is_a(dict) else []
     tools = attempt.listed.value.get("tools") if attempt.listed is not None and attempt.listed.value else None
@@ -305,7 +305,7 @@ def _description(seen: Observations) -> str:
         assert attempt.listed.value is not None
         more = " or more" if attempt.listed.value.get("nextCursor") is not None else ""
         names = [f"tools ({len(tools.json)}{more})" if name == "tools" else name for name in names]
-    seconds = hello.line.at if hello.line is not None else attempt.seconds
+    seconds = opening.line.at if opening.line is not None else attempt.seconds
     offered = ", ".join(names[:12]) or "nothing"
     took = f"it took {seconds:.1f} s to start"
     return f"{surface.server_name}, revision {attempt.revision}, offers {offered}; {took}."

@@ -18,10 +18,10 @@ from conformance.plugin.options import told
 from conformance.protocol import revisions
 from conformance.requirements import catalogue
 from conformance.requirements.checks import checked, suites_directory
-from conformance.transport.process import CannotStart
+from conformance.transport.interface import CannotStart
 
 if TYPE_CHECKING:
-    from conformance.project.client_configs import Config, Entry
+    from conformance.project.client_configs import ClientConfig, ServerEntry
     from conformance.report.model import Report
 
 
@@ -180,17 +180,17 @@ def _add_option(parser: argparse.ArgumentParser, name: str) -> None:
 
 
 def _init(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
-    from conformance.project.detection import Unreadable  # noqa: PLC0415
-    from conformance.project.init import CannotTell, initialised  # noqa: PLC0415
+    from conformance.project.files import UnreadableFile  # noqa: PLC0415
+    from conformance.project.init import InitError, initialise  # noqa: PLC0415
     from conformance.report.build import tool_version  # noqa: PLC0415
 
     _no_more(rest, None)
     if not options.folder.is_dir():
         raise Mistake(f"init: no such directory: {options.folder}")
     try:
-        for line in initialised(options.folder.resolve(), command, tool_version()):
+        for line in initialise(options.folder.resolve(), command, tool_version()):
             print(line)  # noqa: T201
-    except (CannotTell, Unreadable, OSError) as error:
+    except (InitError, UnreadableFile, OSError) as error:
         raise Mistake(f"init: {error}") from error
     return 0
 
@@ -219,24 +219,24 @@ def _without_tests(words: Sequence[str], plugin: object) -> int:
 
 
 def _run_configured(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
-    from conformance.project.client_configs import BadConfig, NotTested, read  # noqa: PLC0415
+    from conformance.project.client_configs import BadConfig, NotTestable, read_config  # noqa: PLC0415
 
     if command:
         raise Mistake("run: --config names the server already; take out what stands behind --")
     _no_stray(rest, "run")
     try:
-        config = read(options.config)
+        config = read_config(options.config)
         names = _chosen(config, options)
         if options.all or len(names) > 1:
             return _run_each(config, names, options, rest)
         return _run_one(config.entry(names[0], _given(options)), options, rest)
     except BadConfig as error:
         raise Mistake(f"run: {options.config}: {error}") from error
-    except NotTested as reason:
+    except NotTestable as reason:
         raise Mistake(f"run: {options.config}: {names[0]} cannot be tested: {reason}") from reason
 
 
-def _chosen(config: Config, options: argparse.Namespace) -> list[str]:
+def _chosen(config: ClientConfig, options: argparse.Namespace) -> list[str]:
     """The names of the servers to test."""
     names = list(config.servers)
     listed = ", ".join(names)
@@ -255,7 +255,7 @@ def _given(options: argparse.Namespace) -> frozenset[str]:
     return frozenset(text.partition("=")[0] for text in options.env)
 
 
-def _run_one(entry: Entry, options: argparse.Namespace, rest: Sequence[str]) -> int:
+def _run_one(entry: ServerEntry, options: argparse.Namespace, rest: Sequence[str]) -> int:
     from conformance.cli.run_many import Teller  # noqa: PLC0415
 
     options.env = [*(f"{name}={content}" for name, content in entry.env.items()), *options.env]
@@ -264,7 +264,9 @@ def _run_one(entry: Entry, options: argparse.Namespace, rest: Sequence[str]) -> 
     return _tested(_words(options, list(entry.command)), rest, *plugins)
 
 
-def _run_each(config: Config, names: Sequence[str], options: argparse.Namespace, rest: Sequence[str]) -> int:
+def _run_each(
+    config: ClientConfig, names: Sequence[str], options: argparse.Namespace, rest: Sequence[str]
+) -> int:
     from conformance.cli.run_many import Plan, prefixed, tested, with_files  # noqa: PLC0415
 
     if options.baseline:

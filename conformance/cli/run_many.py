@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from conformance.plugin.outcomes import RESULTS
-from conformance.project.client_configs import BadConfig, Config, NotTested
+from conformance.project.client_configs import BadConfig, ClientConfig, NotTestable
 from conformance.protocol.text import named
 from conformance.transport.process_tree import terminable
 from conformance.verdicts import ORDER
@@ -55,7 +55,7 @@ class Outcome:
 class Plan:
     """The servers to test; those that the user has ``chosen``; the variables that are ``given`` to all."""
 
-    config: Config
+    config: ClientConfig
     names: tuple[str, ...]
     chosen: frozenset[str]
     given: frozenset[str]
@@ -66,7 +66,7 @@ class Plan:
             return Outcome(name, None, "it is disabled there")
         try:
             self.config.entry(name, self.given)
-        except NotTested as reason:
+        except NotTestable as reason:
             return Outcome(name, None, str(reason))
         except BadConfig as error:
             return Outcome(name, 4, str(error).removeprefix(f"{name}: "))

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from conformance.fuzzing.soak import Soak, Told
+from conformance.fuzzing.soak import Soak, SoakFinding
 from conformance.plugin.collection import probed
 from conformance.plugin.options import given, reports, settings, validate, value, wanted_revisions
 from conformance.plugin.output import kept, renderer
@@ -82,7 +82,7 @@ class Soaking:
         _say(subject_lines(interfaces(subject)))
         for one in surface.failures:
             what = Blocked(one.reason, one.lines, one.stderr, one.requirement)
-            self._tell(config, subject, Told(0, "", what))
+            self._tell(config, subject, SoakFinding(0, "", what))
         server = Server(subject.settings, surface)
         soak, progress = Soak(server), Progress()
         try:
@@ -115,7 +115,7 @@ class Soaking:
             _say([f"{'stopped' if stopped else 'done'} after {progress.text(soak)}, seed {soak.seed}"])
         return stopped
 
-    def _tell(self, config: pytest.Config, subject: Subject, told: Told) -> None:
+    def _tell(self, config: pytest.Config, subject: Subject, told: SoakFinding) -> None:
         """Show a finding in full, and keep it."""
         chosen, spoken = subject.settings, subject.surfaces[-1].revision
         row = catalogue.requirement(told.what.requirement or "lifecycle.initialize.responds")

@@ -1,4 +1,4 @@
-"""What a client answers when a server asks it for something, in one mood or another."""
+"""Canned client answers to server requests: accept, decline, cancel, invalid, none."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from conformance.protocol.jsonrpc import encode
 
 MODEL = "conformance-model"
 NO_FOLDER = "file:///conformance/no/such/folder"
-LONGEST_LOOP = 100
-"""How often the client's model uses a tool before it comes to an end by itself."""
+MAX_TOOL_USES = 100
+"""The number of times that the client's model uses tools before it stops by itself."""
 WRONG_NUMBER, WRONG_TEXT = 271828, "conformance wrong"
-"""What a careless user fills in for a text, and for anything else."""
+"""The values that `fills_in_wrongly` puts in place of a text, and of anything else."""
 
 REFUSED_BY_USER: Mapping[str, Any] = {"error": {"code": -1, "message": "The user does not want that."}}
-UNREADABLE: Mapping[str, Any] = {
+INVALID_FORM: Mapping[str, Any] = {
     "error": {"code": -32602, "message": "This client cannot make sense of that."}
 }
 
@@ -27,52 +27,52 @@ UNREADABLE: Mapping[str, Any] = {
 # Roots
 
 
-def opens(*uris: str) -> Answer:
-    """A client whose roots are these."""
+def roots_at(*uris: str) -> Answer:
+    """Return an answer to ``roots/list`` with these roots."""
     roots = [{"uri": uri, "name": "conformance"} for uri in uris]
     return lambda params, revision: {"result": {"roots": roots}}  # noqa: ARG005
 
 
-def opens_folder(folder: Path) -> Answer:
-    """A client whose root is a folder."""
-    return opens(folder.as_uri())
+def root_folder(folder: Path) -> Answer:
+    """Return an answer to ``roots/list`` with a folder as the only root."""
+    return roots_at(folder.as_uri())
 
 
-def cannot_say(params: Any, revision: str) -> Mapping[str, Any]:  # noqa: ARG001
-    """A client that cannot get at its roots."""
+def fails_to_list_roots(params: Any, revision: str) -> Mapping[str, Any]:  # noqa: ARG001
+    """Answer with an error: the client cannot read its roots."""
     return {"error": {"code": -32603, "message": "The roots are not available."}}
 
 
 # Sampling
 
 
-def says_something(params: Any, revision: str) -> Mapping[str, Any]:  # noqa: ARG001
-    """A model that says one word."""
-    return _said({"type": "text", "text": "example"}, "endTurn")
+def samples_text(params: Any, revision: str) -> Mapping[str, Any]:  # noqa: ARG001
+    """Answer with a message of one word."""
+    return _message({"type": "text", "text": "example"}, "endTurn")
 
 
-def says_nothing(params: Any, revision: str) -> Mapping[str, Any]:  # noqa: ARG001
-    """A model whose message has no content, which is wrong."""
+def samples_no_content(params: Any, revision: str) -> Mapping[str, Any]:  # noqa: ARG001
+    """Answer with a message without content, which is invalid."""
     return {"result": {"role": "assistant", "model": MODEL}}
 
 
 def uses_tools(params: Any, revision: str) -> Mapping[str, Any]:
-    """A model that uses the first tool it is offered, twice at a time and again and again."""
+    """Use the first tool offered, twice in each message, until `MAX_TOOL_USES`."""
     tools = _listed(params, "tools")
     rounds = sum(message.get("role") == "assistant" for message in _listed(params, "messages"))
-    if not tools or _member(params, "toolChoice", "mode") == "none" or rounds >= LONGEST_LOOP:
-        return says_something(params, revision)
+    if not tools or _member(params, "toolChoice", "mode") == "none" or rounds >= MAX_TOOL_USES:
+        return samples_text(params, revision)
     arguments = _example(tools[0].get("inputSchema"), revision) or {}
     use = {"type": "tool_use", "name": tools[0].get("name"), "input": arguments}
-    return _said([{**use, "id": f"use-{rounds}-{number}"} for number in (1, 2)], "toolUse")
+    return _message([{**use, "id": f"use-{rounds}-{number}"} for number in (1, 2)], "toolUse")
 
 
-def _said(content: Any, reason: str) -> Mapping[str, Any]:
+def _message(content: Any, reason: str) -> Mapping[str, Any]:
     return {"result": {"role": "assistant", "content": content, "model": MODEL, "stopReason": reason}}
 
 
-def refuses(params: Any, revision: str) -> Mapping[str, Any]:  # noqa: ARG001
-    """A user who does not let the server use the model."""
+def refuses_sampling(params: Any, revision: str) -> Mapping[str, Any]:  # noqa: ARG001
+    """Answer with an error: the user does not let the server use the model."""
     return REFUSED_BY_USER
 
 
@@ -80,12 +80,12 @@ def refuses(params: Any, revision: str) -> Mapping[str, Any]:  # noqa: ARG001
 
 
 def fills_in(params: Any, revision: str) -> Mapping[str, Any]:
-    """A user who agrees, and fills the whole form in if there is one."""
+    """Accept, with every field of the form filled in if there is a form."""
     return _filled_in(params, _filled(params, revision))
 
 
 def fills_in_wrongly(params: Any, revision: str) -> Mapping[str, Any]:
-    """A user whose client lets the first field of a form through although it is of the wrong type."""
+    """Accept, with a value of the wrong type in the first field of the form."""
     content = _filled(params, revision)
     for name, value in (content or {}).items():
         if not isinstance(value, list | dict):
@@ -97,11 +97,11 @@ def fills_in_wrongly(params: Any, revision: str) -> Mapping[str, Any]:
 def _filled_in(params: Any, content: Mapping[str, Any] | None) -> Mapping[str, Any]:
     if _member(params, "mode") == "url":
         return {"result": {"action": "accept"}}
-    return UNREADABLE if content is None else {"result": {"action": "accept", "content": content}}
+    return INVALID_FORM if content is None else {"result": {"action": "accept", "content": content}}
 
 
 def _filled(params: Any, revision: str) -> dict[str, Any] | None:
-    """What a form may be filled in with: every field if that can be, else those that have to be."""
+    """Return valid content for a form: every field if possible, else the required ones."""
     form, fields = _member(params, "requestedSchema"), _member(params, "requestedSchema", "properties")
     every = {**form, "required": list(fields)} if isinstance(fields, dict) else form
     filled = _example(every, revision)
@@ -109,20 +109,20 @@ def _filled(params: Any, revision: str) -> dict[str, Any] | None:
 
 
 def declines(params: Any, revision: str) -> Mapping[str, Any]:  # noqa: ARG001
-    """A user who says no."""
+    """Answer that the user declines."""
     return {"result": {"action": "decline"}}
 
 
 def cancels(params: Any, revision: str) -> Mapping[str, Any]:  # noqa: ARG001
-    """A user who closes the dialog."""
+    """Answer that the user closes the dialog."""
     return {"result": {"action": "cancel"}}
 
 
-# What a server sent may have any form
+# Helpers: the params of a server may have any form
 
 
 def _example(schema: Any, revision: str) -> dict[str, Any] | None:
-    """What is valid under a schema and can be written; None if nothing is found."""
+    """Return a valid value that can be encoded; None if there is none."""
     with suppress(NoExample, ValueError, RecursionError):
         made = example(schema, revision)
         encode(made)
@@ -141,20 +141,20 @@ def _listed(params: Any, name: str) -> list[dict[str, Any]]:
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
-# The moods
+# Clients: an answer for each method
 
 
-def waits(params: Any, revision: str) -> None:
-    """A client that leaves it open for now."""
+def leaves_open(params: Any, revision: str) -> None:
+    """Send no answer for now."""
 
 
 def _client(roots: Answer, sampling: Answer, elicitation: Answer) -> Mapping[str, Answer]:
     return {"roots/list": roots, "sampling/createMessage": sampling, "elicitation/create": elicitation}
 
 
-ACCEPTING = _client(opens(), says_something, fills_in)
-DECLINING = _client(opens(), refuses, declines)
-CANCELLING = _client(opens(NO_FOLDER), refuses, cancels)
-CARELESS = _client(cannot_say, says_nothing, fills_in_wrongly)
-TOOL_USING = _client(opens(), uses_tools, fills_in)
-WAITING = _client(waits, waits, waits)
+ACCEPTING = _client(roots_at(), samples_text, fills_in)
+DECLINING = _client(roots_at(), refuses_sampling, declines)
+CANCELLING = _client(roots_at(NO_FOLDER), refuses_sampling, cancels)
+INVALID = _client(fails_to_list_roots, samples_no_content, fills_in_wrongly)
+TOOL_USING = _client(roots_at(), uses_tools, fills_in)
+WAITING = _client(leaves_open, leaves_open, leaves_open)

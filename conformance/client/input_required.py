@@ -1,4 +1,4 @@
-"""Modern requests that take several rounds: the server asks for something, the client asks again with it."""
+"""Modern requests in several rounds: `input_required` answers, and the retries with the responses."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ from conformance.client.session import Session
 from conformance.protocol.jsonrpc import ABSENT, Kind, id_key, kind
 from conformance.protocol.value import Value, members
 
-MOST_ROUNDS = 10
-MOST_ROUNDS_OF_TOOLS = 102
-"""How often a request is made again whose server lets a model use tools: longer than any model here wants."""
-RETRY = ("inputResponses", "requestState")
-"""The members of params that only a retry has."""
+MAX_ROUNDS = 10
+MAX_TOOL_ROUNDS = 102
+"""The limit for a request that lets the client's model use tools; that model stops by itself before it."""
+RETRY_MEMBERS = ("inputResponses", "requestState")
+"""The members that only the params of a retry have."""
 
 
 def more_rounds(session: Session, reply: Reply) -> list[Reply]:
-    """Every further reply when the session's client gives what it is asked for, within limits.
+    """Retry a request until it is done, and return the replies to the retries.
 
-    It ends with the first reply that asks for nothing, or for something that the client does not give.
+    The last one asks for nothing, or for something that the session's client refuses, or reached the limit.
     """
     replies: list[Reply] = []
-    while reply.needs_input and len(replies) < _most_rounds(reply):
+    while reply.needs_input and len(replies) < _max_rounds(reply):
         responses = input_responses(session, reply)
         if responses is None:
             break
-        reply = retried(session, reply, responses or ABSENT)
+        reply = send_retry(session, reply, responses or ABSENT)
         replies.append(reply)
     return replies
 
 
-def _most_rounds(reply: Reply) -> int:
-    wanted = [Value(one) for one in input_requests(reply).values()]
-    return MOST_ROUNDS_OF_TOOLS if members(wanted, "params", "tools") else MOST_ROUNDS
+def _max_rounds(reply: Reply) -> int:
+    requests = [Value(one) for one in input_requests(reply).values()]
+    return MAX_TOOL_ROUNDS if members(requests, "params", "tools") else MAX_ROUNDS
 
 
 def input_responses(session: Session, reply: Reply) -> dict[str, Any] | None:
-    """What the session's client answers to what a reply asks for; None if it refuses some of it."""
+    """Return the client's responses to the input requests of a reply; None if it refuses one of them."""
     responses = {}
-    for key, wanted in input_requests(reply).items():
-        asked = wanted if isinstance(wanted, dict) else {}
+    for key, request in input_requests(reply).items():
+        asked = request if isinstance(request, dict) else {}
         answer = session.answer_to(asked.get("method"), asked.get("params"))
         if answer is None or "result" not in answer:
             return None
@@ -50,28 +50,28 @@ def input_responses(session: Session, reply: Reply) -> dict[str, Any] | None:
 
 
 def input_requests(reply: Reply) -> Mapping[str, Any]:
-    """What a reply asks for, by the server's keys; nothing if it is not told as it should be."""
-    wanted = reply.result.get("inputRequests") if isinstance(reply.result, dict) else None
-    return wanted if isinstance(wanted, dict) else {}
+    """Return the input requests of a reply by the server's keys; nothing if they are not an object."""
+    requests = reply.result.get("inputRequests") if isinstance(reply.result, dict) else None
+    return requests if isinstance(requests, dict) else {}
 
 
-def retried(session: Session, reply: Reply, responses: Any = ABSENT, state: Any = ABSENT) -> Reply:
-    """The same request once more, with responses, and with the reply's own state unless another is given."""
-    return session.request(reply.method, retry_of(reply, responses, state))
+def send_retry(session: Session, reply: Reply, responses: Any = ABSENT, state: Any = ABSENT) -> Reply:
+    """Retry a request with ``responses``, and with the reply's own state unless another is given."""
+    return session.request(reply.method, retry_params(reply, responses, state))
 
 
-def retry_of(reply: Reply, responses: Any = ABSENT, state: Any = ABSENT) -> dict[str, Any]:
-    """The params that ask again, with no token for progress; members that are `ABSENT` are left out."""
+def retry_params(reply: Reply, responses: Any = ABSENT, state: Any = ABSENT) -> dict[str, Any]:
+    """Return the params of a retry, without a progress token; members that are `ABSENT` are left out."""
     state = reply.result.get("requestState", ABSENT) if state is ABSENT else state
     asked = reply.request.message["params"]
-    params = {name: value for name, value in asked.items() if name not in RETRY}
+    params = {name: value for name, value in asked.items() if name not in RETRY_MEMBERS}
     params["_meta"] = {name: value for name, value in asked["_meta"].items() if name != "progressToken"}
-    more = zip(RETRY, (responses, state), strict=True)
+    more = zip(RETRY_MEMBERS, (responses, state), strict=True)
     return {**params, **{name: value for name, value in more if value is not ABSENT}}
 
 
 def replies_in(session: Session) -> Iterator[Reply]:
-    """Every answer in a conversation whose request is known, in order."""
+    """Yield each answer in a conversation whose request is known, in order."""
     requests = {}
     for line in session.lines:
         for message in line.parts():

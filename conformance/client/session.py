@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import re
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -27,7 +26,7 @@ from conformance.protocol.jsonrpc import ABSENT, Kind, Line, encode, id_key, is_
 from conformance.protocol.methods import CLIENT_INFO, FEATURES, LISTED, envelope, liveness_method
 from conformance.protocol.text import shorten
 from conformance.protocol.value import Value
-from conformance.transport.process import EOF, HEAD, End, Overlong, Process
+from conformance.transport.interface import EOF, HEAD, Clock, End, Overlong, Transport
 
 NO_PARAMS: Any = ABSENT
 PING_SECONDS = 10.0
@@ -70,7 +69,7 @@ class Session:
 
     def __init__(
         self,
-        process: Process,
+        process: Transport,
         *,
         revision: str = revisions.LATEST_HANDSHAKE,
         timeout: float = 30.0,
@@ -87,8 +86,8 @@ class Session:
         self.lines = MessageLog()
         self.unended: Line | None = None
         self.unread = ""
-        self.hello: Reply | None = None
-        self.settled: tuple[Line, ...] = ()
+        self.opening: Reply | None = None
+        self.first_list: tuple[Line, ...] = ()
         self.closed = False
         self.is_silent = False
         self.is_flooded = False
@@ -99,6 +98,11 @@ class Session:
         self._taken: set[tuple[str, str]] = set()
         self._half_read: tuple[str, str] | None = None
         self._not_read: dict[tuple[str, str], str] = {}
+
+    @property
+    def clock(self) -> Clock:
+        """The clock of the conversation."""
+        return self.process.clock
 
     # The opening
 
@@ -125,23 +129,23 @@ class Session:
         """
         if not self.is_modern:
             return self.initialize(timeout)
-        hello = self.discover(timeout)
+        opening = self.discover(timeout)
         listed = [method for feature, method in LISTED.items() if self.declares(feature)]
-        if hello.value is not None and listed:
-            self.settled = self.request(listed[0], timeout=timeout).lines
-        return hello
+        if opening.value is not None and listed:
+            self.first_list = self.request(listed[0], timeout=timeout).lines
+        return opening
 
     def discover(self, timeout: float | None = None) -> Reply:
         """Ask a modern server what it offers."""
-        self.hello = self.request("server/discover", timeout=timeout)
-        return self.hello
+        self.opening = self.request("server/discover", timeout=timeout)
+        return self.opening
 
     def initialize(self, timeout: float | None = None) -> Reply:
         """Ask for ``self.revision``; when the server agrees to one, adopt it and say ``initialized``."""
-        hello = self.propose(timeout)
-        if hello.value is not None:
+        opening = self.propose(timeout)
+        if opening.value is not None:
             self.notify("notifications/initialized")
-        return hello
+        return opening
 
     def propose(self, timeout: float | None = None) -> Reply:
         """Ask for ``self.revision`` and adopt what the server agrees to; ``initialized`` is left to say."""
@@ -150,17 +154,17 @@ class Session:
             "capabilities": self.capabilities,
             "clientInfo": self.client_info,
         }
-        self.hello = self.request("initialize", params, timeout=timeout)
-        offered = self.hello.value.get("protocolVersion") if self.hello.value is not None else None
+        self.opening = self.request("initialize", params, timeout=timeout)
+        offered = self.opening.value.get("protocolVersion") if self.opening.value is not None else None
         if offered is not None and offered.json in revisions.HANDSHAKE:
             self.revision = offered.json
-        return self.hello
+        return self.opening
 
     @property
     def offers(self) -> Value:
         """The capabilities the server declared; an empty object if it declared none."""
-        hello = self.hello.value if self.hello is not None else None
-        declared = hello.get("capabilities") if hello is not None else None
+        opening = self.opening.value if self.opening is not None else None
+        declared = opening.get("capabilities") if opening is not None else None
         return declared if declared is not None else Value({}, "result.capabilities")
 
     def declares(self, *names: str) -> bool:
@@ -329,7 +333,7 @@ class Session:
         return [one for one in asked if one.json.get("method") in methods]
 
     @property
-    def said(self) -> list[Line]:
+    def received_lines(self) -> list[Line]:
         """Every line the server has written so far, but those that were not read or not kept."""
         return [line for line in self.lines if not (line.sent or line.fault in UNREAD or is_dropped(line))]
 
@@ -341,14 +345,14 @@ class Session:
         ours = (line.message for line in self.lines if line.sent and line is not sent)
         asked = (one for one in ours if kind(one) is Kind.REQUEST)
         pulses = {id_key(one["id"]) for one in asked if one["method"] == self.liveness_method}
-        before = (line.message for line in self.said if line.at < sent.at)
+        before = (line.message for line in self.received_lines if line.at < sent.at)
         pulses -= {id_key(one.get("id", ABSENT)) for one in before if kind(one) in (Kind.RESULT, Kind.ERROR)}
-        later = (line for line in self.said if line.at >= sent.at)
+        later = (line for line in self.received_lines if line.at >= sent.at)
         return [line for line in later if not _answers(line.message, pulses)]
 
     def non_json_lines(self) -> list[Line]:
         """The lines on stdout that are not JSON."""
-        return [line for line in self.said if not line.is_json]
+        return [line for line in self.received_lines if not line.is_json]
 
     def wait_for(self, arrived: Callable[[], object], timeout: float) -> bool:
         """Listen until ``arrived()`` is true, for ``timeout`` seconds at most; whether it became true."""
@@ -356,7 +360,7 @@ class Session:
         return bool(arrived())
 
     def _listen(self, seconds: float, done: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + seconds
+        deadline = self.clock.monotonic() + seconds
         lines, size = len(self.lines) + FLOOD_LINES, self.size + FLOOD_BYTES
         while not done() and not self.closed:
             item = self._next(deadline, seconds)
@@ -370,18 +374,18 @@ class Session:
             self._take(data, at)
             if len(self.lines) > lines or self.size > size:
                 self._give_up()
-            if time.monotonic() > deadline:
+            if self.clock.monotonic() > deadline:
                 return
 
     def _next(self, deadline: float, seconds: float) -> tuple[float, bytes | Overlong | End] | None:
         """What comes next until the deadline; who wants to know is told of the wait, every second."""
-        left, tell = max(0.0, deadline - time.monotonic()), self.process.on_wait
+        left, tell = max(0.0, deadline - self.clock.monotonic()), self.process.on_wait
         while tell is not None and left > 0:
             tell(seconds - left, seconds)
             item = self.process.read(min(left, TICK))
             if item is not None:
                 return item
-            left = max(0.0, deadline - time.monotonic())
+            left = max(0.0, deadline - self.clock.monotonic())
         return self.process.read(left)
 
     def _give_up(self) -> None:
@@ -455,11 +459,11 @@ class Session:
 
     def finish(self, timeout: float) -> int | None:
         """Close the server's stdin and read what it still writes; its exit status, None if it lives on."""
-        deadline = time.monotonic() + timeout
+        deadline = self.clock.monotonic() + timeout
         self.process.close_stdin()
         self._listen(timeout, lambda: False)
         self.closed = True
-        return self.process.wait(max(0.0, deadline - time.monotonic()))
+        return self.process.wait(max(0.0, deadline - self.clock.monotonic()))
 
     def close(self) -> None:
         """End the process."""

@@ -15,7 +15,7 @@ from conformance.client.message_log import CUT
 from conformance.client.session import Session
 from conformance.protocol.jsonrpc import Kind, Line, kind
 from conformance.transport.credentials import HIDDEN, credentials, redacted, without
-from conformance.transport.process import Process
+from conformance.transport.interface import Transport
 
 FORMAT = 1
 T = TypeVar("T")
@@ -129,7 +129,7 @@ class Step:
         return bool(self.then.message != self.now.message)
 
 
-def replay(transcript: Transcript, process: Process, timeout: float) -> Iterator[Step]:
+def replay(transcript: Transcript, process: Transport, timeout: float) -> Iterator[Step]:
     """Send the lines of a transcript again, byte for byte, and wait for an answer where it has one."""
     session = Session(process, revision=transcript.revision, timeout=timeout)
     answers = {_id(line): line for line in transcript.lines if not line.sent and _is_answer(line)}

@@ -15,7 +15,7 @@ from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import Kind, Line, encode, is_message, kind, torn
 from conformance.protocol.methods import LISTED
 from conformance.target.settings import Settings
-from conformance.transport.process import CannotStart, Process
+from conformance.transport.interface import CannotStart, Transport
 from conformance.transport.process_tree import ports
 
 WATCH_SECONDS = 0.5
@@ -122,7 +122,7 @@ class StartAttempt:
             **more,
         )
 
-    def _watch(self, session: Session, process: Process) -> None:
+    def _watch(self, session: Session, process: Transport) -> None:
         session.wait_for(lambda: process.exit_code is not None, WATCH_SECONDS)
         has_ended = session.closed or process.exit_code is not None
         code = process.wait(LAST_STOP_SECONDS) if has_ended else None
@@ -130,7 +130,7 @@ class StartAttempt:
         is_early = has_ended and code is not None
         self._record(session, is_early=is_early, exit_code=code, is_closed=session.closed, seconds=seconds)
 
-    def _send(self, session: Session, process: Process) -> None:
+    def _send(self, session: Session, process: Transport) -> None:
         params = {
             "protocolVersion": session.revision,
             "capabilities": session.capabilities,
@@ -148,7 +148,7 @@ class StartAttempt:
             asked = session.send("initialize", params)
         self._record(session, asked=asked)
 
-    def _await_answer(self, session: Session, process: Process) -> None:
+    def _await_answer(self, session: Session, process: Transport) -> None:
         asked = self.result.asked
         assert asked is not None
         deadline = process.age + self._timeout
@@ -161,12 +161,12 @@ class StartAttempt:
         is_flood = _is_flood(session) and not session.is_answered(asked)
         if is_flood:
             session.begin_close()
-        hello = session.await_reply(asked, 0.0)
-        is_mute = hello.fault is not None and not (is_closed or is_flood)
+        opening = session.await_reply(asked, 0.0)
+        is_mute = opening.fault is not None and not (is_closed or is_flood)
         code = process.wait(EXIT_SECONDS) if is_closed else process.exit_code
         self._record(
             session,
-            hello=hello,
+            opening=opening,
             seconds=seconds,
             is_closed=is_closed,
             exit_code=code,
@@ -175,15 +175,15 @@ class StartAttempt:
             unended=process.unended[:MAX_UNENDED_BYTES],
         )
 
-    def _go_on(self, session: Session, process: Process) -> None:
+    def _go_on(self, session: Session, process: Transport) -> None:
         del process
-        session.hello = hello = self.result.hello
-        if hello is None or self._variant in (StartVariant.CARRIAGE, StartVariant.HEADERS):
+        session.opening = opening = self.result.opening
+        if opening is None or self._variant in (StartVariant.CARRIAGE, StartVariant.HEADERS):
             return
-        if session.is_modern and (hello.error is not None or session.declares("tools")):
+        if session.is_modern and (opening.error is not None or session.declares("tools")):
             self._record(session, listed=session.request(LISTED["tools"]))
-        elif hello.value is not None and not session.is_modern:
-            offered = hello.value.get("protocolVersion")
+        elif opening.value is not None and not session.is_modern:
+            offered = opening.value.get("protocolVersion")
             if offered is not None and offered.json in revisions.HANDSHAKE:
                 session.revision = offered.json
             session.notify("notifications/initialized")
@@ -191,7 +191,7 @@ class StartAttempt:
             listed = session.request(LISTED["tools"] if has_tools else session.liveness_method)
             self._record(session, listed=listed)
 
-    def _end(self, session: Session, process: Process) -> None:
+    def _end(self, session: Session, process: Transport) -> None:
         unended = process.unended[:MAX_UNENDED_BYTES]
         had_ended = session.closed or process.exit_code is not None
         code = session.finish(STOP_SECONDS)
@@ -205,8 +205,8 @@ class StartAttempt:
 
     def _late_answer(self, session: Session) -> Reply | None:
         """Return the answer that came only when stdin was closed."""
-        asked, hello = self.result.asked, self.result.hello
-        if asked is None or hello is None or hello.fault is None:
+        asked, opening = self.result.asked, self.result.opening
+        if asked is None or opening is None or opening.fault is None:
             return None
         late = session.await_reply(asked, 0.0)
         return late if late.fault is None else None

@@ -55,7 +55,7 @@ class AttemptResult:
     revision: str = revisions.LATEST_HANDSHAKE
     refused: str = ""
     asked: Line | None = None
-    hello: Reply | None = None
+    opening: Reply | None = None
     listed: Reply | None = None
     late: Reply | None = None
     said: tuple[Line, ...] = ()
@@ -74,20 +74,20 @@ class AttemptResult:
     def is_open(self) -> bool:
         """Whether the session was opened."""
         if not revisions.is_modern(self.revision):
-            return self.hello is not None and self.hello.value is not None
+            return self.opening is not None and self.opening.value is not None
         listed = self.listed.value if self.listed is not None else None
         is_served = listed is not None and listed.get("resultType") is not None
-        return self.hello is not None and (is_discovered(self.hello) or is_served)
+        return self.opening is not None and (is_discovered(self.opening) or is_served)
 
     @property
     def is_refusal(self) -> bool:
         """Whether the first request was answered with an error."""
-        return self.hello is not None and self.hello.error is not None
+        return self.opening is not None and self.opening.error is not None
 
     @property
     def is_answered(self) -> bool:
         """Whether the first request was answered, with a result or an error."""
-        return self.hello is not None and self.hello.fault is None
+        return self.opening is not None and self.opening.fault is None
 
     @property
     def has_ended(self) -> bool:

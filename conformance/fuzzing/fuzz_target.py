@@ -13,7 +13,7 @@ from conformance.protocol.jsonrpc import Line, encode
 
 
 @dataclass(frozen=True)
-class Target:
+class FuzzTarget:
     """Requests of one ``method`` whose params are ``fixed`` but for one ``member``, the fuzzed one.
 
     ``name`` tells the target from others; ``seconds`` is how long its answer usually takes; ``tool`` is the
@@ -30,7 +30,7 @@ class Target:
     beside: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of_tool(cls, call: Call) -> Target:
+    def of_tool(cls, call: Call) -> FuzzTarget:
         """The arguments of a tool that was called once."""
         name = call.tool.name
         return cls(name, "tools/call", "arguments", {"name": name}, call.reply.seconds, name)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import random
-import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,31 +19,31 @@ from hypothesis.strategies import SearchStrategy
 
 from conformance.client.reply import Reply
 from conformance.client.session import Session
-from conformance.fuzzing.fuzz_target import Target
-from conformance.fuzzing.oracles import Case, Judge, grade
-from conformance.fuzzing.reproduction import Failure, Proof, Prover
+from conformance.fuzzing.fuzz_target import FuzzTarget
+from conformance.fuzzing.oracles import Case, Oracle, grade
+from conformance.fuzzing.reproduction import FailedCase, Reproduction, Reproducer
 from conformance.protocol.jsonrpc import encode
 from conformance.protocol.text import shorten
 from conformance.target.server import Server
 from conformance.target.settings import FUZZ_EXAMPLES
 from conformance.verdicts import Blocked, Finding
 
-PATIENCE = 1.0
-TOGETHER = 4
+ANSWER_SECONDS = 1.0
+CASES_TOGETHER = 4
 """How many different cases Hypothesis makes at once, more or less: faster than one at a time."""
-MOST_TOGETHER = 10
-MOST_DEATHS_SHRINKING = 40
-MOST_SILENCES = 6
-MOST_KINDS = 3
-MOST_TOLD = 8
-MOST_NAMES = 8
-SECONDS = 60.0
+MAX_CASES_TOGETHER = 10
+MAX_DEATHS_SHRINKING = 40
+MAX_SILENCES = 6
+MAX_KINDS = 3
+MAX_REPORTED = 8
+MAX_NAMES = 8
+TOTAL_SECONDS = 60.0
 """How long a slow server answers while all its tools are fuzzed, roughly; more examples get more time.
 
 Only the server's time counts: on a busy machine as much is tried as on an idle one.
 """
-LEAST_SECONDS = 3.0
-SHRINKING = 15.0
+MIN_SECONDS = 3.0
+SHRINKING_SECONDS = 15.0
 """How long, at the least, the server answers while what was found is shrunk."""
 
 
@@ -57,23 +56,23 @@ class Fuzzer:
     """
 
     server: Server
-    target: Target
+    target: FuzzTarget
     label: str
     known: set[str] = field(default_factory=set)
-    _outcomes: dict[bytes, Failure | None] = field(default_factory=dict)
-    _failures: dict[str, list[Failure]] = field(default_factory=dict)
-    _left: float = field(init=False)
+    _outcomes: dict[bytes, FailedCase | None] = field(default_factory=dict)
+    _failures: dict[str, list[FailedCase]] = field(default_factory=dict)
+    _seconds_left: float = field(init=False)
     _deaths: int = 0
-    _most_deaths: int = 12
+    _max_deaths: int = 12
     _silences: int = 0
 
     def __post_init__(self) -> None:
         timeout = self.server.settings.timeout
         self._examples = self.server.settings.examples
-        share = max(LEAST_SECONDS, SECONDS / (1 + 3 * len(self.server.tools)))
-        self._left = share * max(1.0, self._examples / FUZZ_EXAMPLES["quick"])
-        self._patience = min(timeout, max(PATIENCE, 20 * self.target.seconds))
-        self._prover = Prover(self.server, self.target, self._patience)
+        share = max(MIN_SECONDS, TOTAL_SECONDS / (1 + 3 * len(self.server.tools)))
+        self._seconds_left = share * max(1.0, self._examples / FUZZ_EXAMPLES["quick"])
+        self._answer_seconds = min(timeout, max(ANSWER_SECONDS, 20 * self.target.seconds))
+        self._reproducer = Reproducer(self.server, self.target, self._answer_seconds)
 
     # Trying
 
@@ -84,28 +83,28 @@ class Fuzzer:
                 case = remembered(json.loads(text))
             except ValueError:
                 case = None
-            if case is None or self._failure(case) is None:
+            if case is None or self._failed(case) is None:
                 self._database.delete(self._key(), text)
 
     def try_each(self, cases: Iterable[Case]) -> None:
         """Try these cases; of each kind of problem the smallest case is kept."""
         for case in cases:
-            if self._spent:
+            if self._is_spent:
                 return
-            self._failure(case)
+            self._failed(case)
 
-    def try_hostile(self, named: Iterable[tuple[str, bytes | None]], judge: Judge) -> None:
+    def try_hostile(self, named: Iterable[tuple[str, bytes | None]], oracle: Oracle) -> None:
         """Try hostile values, (what, JSON text or None), but none that the server failed with elsewhere."""
         failed = self.server.failed_cases
         self.try_each(
-            Case(text or b"", judge, what, hostile=True) for what, text in named if what not in failed
+            Case(text or b"", oracle, what, hostile=True) for what, text in named if what not in failed
         )
         failed |= {one.case.name for same in self._failures.values() for one in same if one.case.name}
 
     def search(self, cases: SearchStrategy[Case]) -> set[str]:
         """Try cases that Hypothesis makes and shrink what fails, a few kinds; the kinds are returned."""
         sought: set[str] = set()
-        for _ in range(MOST_KINDS):
+        for _ in range(MAX_KINDS):
             kind = self._find(cases, sought)
             if not kind:
                 break
@@ -118,19 +117,19 @@ class Fuzzer:
 
         def fails(case: Case) -> bool:
             nonlocal target
-            if _digest(case) not in self._outcomes and self._spent:
+            if _digest(case) not in self._outcomes and self._is_spent:
                 return False
-            failure = self._failure(case)
-            if failure is None or failure.problem.kind in sought:
+            failed = self._failed(case)
+            if failed is None or failed.failure.kind in sought:
                 return False
-            if not target and not self._repeats(failure):
-                sought.add(failure.problem.kind)
+            if not target and not self._is_repeatable(failed):
+                sought.add(failed.failure.kind)
                 return False
             if not target:
-                target = failure.problem.kind
-                self._left = max(self._left, SHRINKING)
-                self._most_deaths = self._deaths + MOST_DEATHS_SHRINKING
-            return failure.problem.kind == target
+                target = failed.failure.kind
+                self._seconds_left = max(self._seconds_left, SHRINKING_SECONDS)
+                self._max_deaths = self._deaths + MAX_DEATHS_SHRINKING
+            return failed.failure.kind == target
 
         with suppress(NoSuchExample, Unsatisfiable):
             smallest = self._whole(self._smallest(cases, fails))
@@ -138,23 +137,23 @@ class Fuzzer:
             self._database.save(self._key(), smallest.case.text)
         return target
 
-    def _whole(self, case: Case) -> Failure:
+    def _whole(self, case: Case) -> FailedCase:
         """The failure of a case, seen again if its answer was too long to be kept."""
-        failure = self._outcomes[_digest(case)]
-        assert failure is not None
-        again = self._tried(case) if failure.is_brief else None
-        return again if again is not None and again.problem.kind == failure.problem.kind else failure
+        failed = self._outcomes[_digest(case)]
+        assert failed is not None
+        again = self._try(case) if failed.is_brief else None
+        return again if again is not None and again.failure.kind == failed.failure.kind else failed
 
     def _smallest(self, cases: SearchStrategy[Case], fails: Callable[[Case], bool]) -> Case:
         """The plainest case that fails; raises `NoSuchExample` or `Unsatisfiable` if none is found."""
-        together = st.lists(cases, min_size=1, max_size=MOST_TOGETHER, unique_by=lambda case: case.text)
+        together = st.lists(cases, min_size=1, max_size=MAX_CASES_TOGETHER, unique_by=lambda case: case.text)
         source = random.Random(self.server.settings.seed)  # noqa: S311
         found = find(together, lambda some: any(map(fails, some)), settings=self._settings(), random=source)
         return next(filter(fails, found))
 
-    def _repeats(self, failure: Failure) -> bool:
+    def _is_repeatable(self, failed: FailedCase) -> bool:
         """Whether a failure may be shrunk, for it does not depend on what was sent before."""
-        return failure.is_silence or self._prover.fails_alone(failure)
+        return failed.is_silence or self._reproducer.fails_in_isolation(failed)
 
     def _key(self) -> bytes:
         """Where failing examples are stored: by server and target, not by a place on this machine."""
@@ -163,7 +162,7 @@ class Fuzzer:
 
     def _settings(self) -> settings:
         return settings(
-            max_examples=math.ceil(self._examples / TOGETHER),
+            max_examples=math.ceil(self._examples / CASES_TOGETHER),
             deadline=None,
             database=None,  # a seeded search has none
             suppress_health_check=list(HealthCheck),
@@ -175,47 +174,47 @@ class Fuzzer:
         """Where what failed is remembered, as JSON text."""
         return settings().database or InMemoryExampleDatabase()
 
-    def _failure(self, case: Case) -> Failure | None:
+    def _failed(self, case: Case) -> FailedCase | None:
         """The failure of a case, None if it passes; it is sent once."""
         key = _digest(case)
         if key not in self._outcomes:
-            failure = self._outcomes[key] = self._tried(case)
-            if failure is not None:
-                self._file(failure)
+            failed = self._outcomes[key] = self._try(case)
+            if failed is not None:
+                self._file(failed)
         return self._outcomes[key]
 
-    def _file(self, failure: Failure) -> None:
+    def _file(self, failed: FailedCase) -> None:
         """Put a failure to those like it, the plainest first; a long answer is kept only of that one."""
-        same = self._failures.setdefault(failure.problem.kind, [])
-        is_plainer = not same or len(failure.case.text) < len(same[0].case.text)
-        for one in same[:1] if is_plainer else [failure]:
-            one.forget()
-        same.insert(0 if is_plainer else len(same), failure)
+        same = self._failures.setdefault(failed.failure.kind, [])
+        is_plainer = not same or len(failed.case.text) < len(same[0].case.text)
+        for one in same[:1] if is_plainer else [failed]:
+            one.drop_long_reply()
+        same.insert(0 if is_plainer else len(same), failed)
 
-    def _tried(self, case: Case) -> Failure | None:
-        begun = time.monotonic()
+    def _try(self, case: Case) -> FailedCase | None:
+        begun = self.server.clock.monotonic()
         session = self.server.fuzzing_session
-        reply = self.target.ask(session, case.text, self._patience / 2 if case.hostile else self._patience)
-        self._left -= time.monotonic() - begun
-        problem = case.judge(reply)
-        if problem is None or problem.kind in self.known:
+        reply = self.target.ask(session, case.text, self._answer_seconds / 2 if case.hostile else self._answer_seconds)
+        self._seconds_left -= self.server.clock.monotonic() - begun
+        failure = case.oracle(reply)
+        if failure is None or failure.kind in self.known:
             return None
-        failure = Failure(case, problem, reply, session.lines, len(session.lines))
-        self._deaths += failure.is_death
-        if failure.is_silence:
+        failed = FailedCase(case, failure, reply, session.lines, len(session.lines))
+        self._deaths += failed.is_death
+        if failed.is_silence:
             self._silences += 1
-            self._end_if_dumb(session)
-        return failure
+            self._end_if_silent(session)
+        return failed
 
-    def _end_if_dumb(self, session: Session) -> None:
+    def _end_if_silent(self, session: Session) -> None:
         """End a process that has stopped answering, pings included."""
-        if session.request(session.liveness_method, timeout=self._patience).fault is not None:
+        if session.request(session.liveness_method, timeout=self._answer_seconds).fault is not None:
             session.close()
         session.is_silent = False
 
     @property
-    def _spent(self) -> bool:
-        return self._left < 0 or self._deaths > self._most_deaths or self._silences > MOST_SILENCES
+    def _is_spent(self) -> bool:
+        return self._seconds_left < 0 or self._deaths > self._max_deaths or self._silences > MAX_SILENCES
 
     # Telling
 
@@ -232,31 +231,31 @@ class Fuzzer:
         kinds = sorted(
             self._failures.values(), key=lambda same: (same[0].reply.fault is None, same[0].is_advice)
         )
-        told = [self._story(same, proof) for same, proof in self._prover.proofs(kinds[:MOST_TOLD])]
+        told = [self._describe(same, reproduction) for same, reproduction in self._reproducer.reproductions(kinds[:MAX_REPORTED])]
         if told:
             raise told[0].with_others(told[1:])
 
-    def _story(self, same: list[Failure], proof: Proof) -> Finding | Blocked:
-        failure = same[0]
-        problem, reply = failure.problem, failure.reply
-        shown = shorten(failure.case.text.decode("utf-8", "backslashreplace"), 200)
-        kept = proof.keep(f"{problem.requirement}: {self.target.name} {shown}", problem)
-        got = f"{self.label} {shown}: {reply}{proof.how}{self._grade(failure)}{_likewise(same)}{kept}"
-        if failure.is_death or (failure.is_silence and not failure.case.hostile):
+    def _describe(self, same: list[FailedCase], reproduction: Reproduction) -> Finding | Blocked:
+        failed = same[0]
+        failure, reply = failed.failure, failed.reply
+        shown = shorten(failed.case.text.decode("utf-8", "backslashreplace"), 200)
+        kept = reproduction.keep(f"{failure.requirement}: {self.target.name} {shown}", failure)
+        got = f"{self.label} {shown}: {reply}{reproduction.how}{self._grade(failed)}{_likewise(same)}{kept}"
+        if failed.is_death or (failed.is_silence and not failed.case.hostile):
             stderr = reply.fault.stderr if reply.fault is not None else ""
-            fault = reply.fault if proof.how else None  # a failure in isolation is always reported
-            return Blocked(got, proof.lines, stderr, problem.requirement, self.target.tool, fault=fault)
-        return Finding(problem.expected, got, proof.lines, problem.requirement, advisory=problem.advisory)
+            fault = reply.fault if reproduction.how else None  # a failure in isolation is always reported
+            return Blocked(got, reproduction.lines, stderr, failure.requirement, self.target.tool, fault=fault)
+        return Finding(failure.expected, got, reproduction.lines, failure.requirement, advisory=failure.advisory)
 
-    def _grade(self, failure: Failure) -> str:
+    def _grade(self, failed: FailedCase) -> str:
         """How invalid arguments were taken that were accepted."""
-        if failure.case.wrong is None or not failure.was_accepted:
+        if failed.case.wrong is None or not failed.was_accepted:
             return ""
-        how = grade(self._call, failure.case.wrong, failure.reply)
+        how = grade(self._call, failed.case.wrong, failed.reply)
         return f" ({how})" if how else ""
 
     def _call(self, arguments: Any) -> Reply:
-        return self.target.ask(self.server.fuzzing_session, encode(arguments), self._patience)
+        return self.target.ask(self.server.fuzzing_session, encode(arguments), self._answer_seconds)
 
 
 def _digest(case: Case) -> bytes:
@@ -264,7 +263,7 @@ def _digest(case: Case) -> bytes:
     return blake2b(case.text, digest_size=16).digest()
 
 
-def _likewise(same: Sequence[Failure]) -> str:
+def _likewise(same: Sequence[FailedCase]) -> str:
     """The names of other values that failed in the same way."""
     names = list(dict.fromkeys(one.case.name for one in same if one.case.name))
-    return f" (so did: {', '.join(names[1 : 1 + MOST_NAMES])})" if len(names) > 1 else ""
+    return f" (so did: {', '.join(names[1 : 1 + MAX_NAMES])})" if len(names) > 1 else ""

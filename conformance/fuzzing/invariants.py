@@ -23,26 +23,26 @@ BATCHES = "2025-03-26"
 
 
 @dataclass(frozen=True)
-class Seen:
+class Violation:
     """A rule that was seen broken; ``late`` if by nothing but an answer that did not come in time."""
 
-    trouble: Finding | Blocked
+    error: Finding | Blocked
     late: bool = False
 
 
-Judge = Callable[[Window], Iterable[Seen]]
+WindowOracle = Callable[[Window], Iterable[Violation]]
 """Tells what a window shows that it may not."""
 
 
-def broken_rules(window: Window) -> Iterator[Seen]:
+def broken_rules(window: Window) -> Iterator[Violation]:
     """Every rule that right messages showed to be broken."""
     if window.open and not window.misnamed:
-        yield Seen(Blocked(*missing(window), requirement=ANSWERED, fault=window.end), late=window.end is None)
-    yield from map(Seen, wrong_ids(window))
-    yield from map(Seen, mixed_up(window))
-    yield from map(Seen, wrong_answers(window))
-    yield from map(Seen, wrong_lines(window))
-    yield from map(Seen, wrong_progress(window))
+        yield Violation(Blocked(*missing(window), requirement=ANSWERED, fault=window.end), late=window.end is None)
+    yield from map(Violation, wrong_ids(window))
+    yield from map(Violation, mixed_up(window))
+    yield from map(Violation, wrong_answers(window))
+    yield from map(Violation, wrong_lines(window))
+    yield from map(Violation, wrong_progress(window))
 
 
 def missing(window: Window) -> tuple[str, tuple[Line, ...], str]:
@@ -134,9 +134,9 @@ def wrong_lines(window: Window) -> Iterator[Finding]:
 
 def noise(window: Window) -> Iterator[Finding]:
     """What was printed, and is no message that was merely glued to another, or torn."""
-    said = [line for line in window.lines if not line.sent]
-    pieces = [line for run in torn(said) for line in run]
-    printed = [line for line in said if line.fault.startswith(("not JSON", NOT_UTF_8)) and line.raw.strip()]
+    lines = [line for line in window.lines if not line.sent]
+    pieces = [line for run in torn(lines) for line in run]
+    printed = [line for line in lines if line.fault.startswith(("not JSON", NOT_UTF_8)) and line.raw.strip()]
     for line in printed:
         if line not in pieces and not glued(line):
             got = f"a line that is {line.fault}: {shorten(line.text, 100)!r}"

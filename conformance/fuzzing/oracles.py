@@ -24,7 +24,7 @@ CLIENT_IS_WANTED = (-32042, -32021)
 
 
 @dataclass(frozen=True)
-class Problem:
+class Failure:
     """What is wrong with an answer: the rule it breaks, what was due, and its ``kind``.
 
     Problems of one ``kind`` are the same problem.  One that is ``advisory`` informs, whatever its rule.
@@ -36,7 +36,7 @@ class Problem:
     advisory: bool = False
 
 
-Judge = Callable[[Reply], Problem | None]
+Oracle = Callable[[Reply], Failure | None]
 """Tells what is wrong with an answer; None if nothing is."""
 
 
@@ -49,19 +49,19 @@ class Case:
     """
 
     text: bytes
-    judge: Judge = field(repr=False)
+    oracle: Oracle = field(repr=False)
     name: str = ""
     wrong: Invalid | None = field(default=None, repr=False)
     hostile: bool = False
 
 
-def survival(reply: Reply) -> Problem | None:
+def answers(reply: Reply) -> Failure | None:
     """The judge of anything sent: an answer must come."""
     if isinstance(reply.fault, Closed):
-        return Problem(
+        return Failure(
             ANSWERED, "an answer", f"dies {reply.fault.exit_code} {_last_words(reply.fault.stderr)}"
         )
-    return None if reply.fault is None else Problem(ANSWERED, "an answer", "never answers")
+    return None if reply.fault is None else Failure(ANSWERED, "an answer", "never answers")
 
 
 def _last_words(stderr: str) -> str:
@@ -73,47 +73,47 @@ def _last_words(stderr: str) -> str:
     )
 
 
-def shape(requirement: str, *path: str) -> Judge:
+def has_array(requirement: str, *path: str) -> Oracle:
     """The judge of a request that may be refused: where a result comes, it has an array at ``path``."""
 
-    def judge(reply: Reply) -> Problem | None:
+    def oracle(reply: Reply) -> Failure | None:
         if reply.value is None:
-            return survival(reply)
+            return answers(reply)
         array = reply.value.get(*path)
         if array is not None and array.is_a(list):
             return None
         name = ".".join(path)
-        return Problem(requirement, f"an array in {name}", f"no array in {name}")
+        return Failure(requirement, f"an array in {name}", f"no array in {name}")
 
-    return judge
+    return oracle
 
 
 # Tools -------------------------------------------------------------------------------------------
 
 
-def handled(tool: Tool, revision: str, reply: Reply) -> Problem | None:
+def accepts_valid(tool: Tool, revision: str, reply: Reply) -> Failure | None:
     """The judge of valid arguments: a tool result comes, in the right shape, as the output schema says."""
-    problem = survival(reply)
-    if problem is not None or reply.code in CLIENT_IS_WANTED or reply.needs_input:
-        return problem
+    failure = answers(reply)
+    if failure is not None or reply.code in CLIENT_IS_WANTED or reply.needs_input:
+        return failure
     if reply.error is not None:
         id = "tools.call.schema-honest" if reply.code == -32602 else "tools.call.execution-error-as-result"
-        return Problem(id, "a tool result", f"error {show(reply.code)}")
-    return _result_problem(tool, revision, reply.result)
+        return Failure(id, "a tool result", f"error {show(reply.code)}")
+    return _result_failure(tool, revision, reply.result)
 
 
-def _result_problem(tool: Tool, revision: str, result: Any) -> Problem | None:
+def _result_failure(tool: Tool, revision: str, result: Any) -> Failure | None:
     if not isinstance(result, dict) or not has_content(revision):
         return None
     content = result.get("content")
     if not isinstance(content, list):
-        return Problem("tools.call.result-content-array", "an array in content", "no content")
+        return Failure("tools.call.result-content-array", "an array in content", "no content")
     strange = _strange_types(content, revision)
     if strange:
-        return Problem("tools.call.content-known-type", "known content types", f"content {strange}")
+        return Failure("tools.call.content-known-type", "known content types", f"content {strange}")
     if not isinstance(result.get("isError", False), bool):
-        return Problem("tools.call.is-error-boolean", "true or false in isError", "isError")
-    return None if result.get("isError") else _structured_problem(tool, revision, result)
+        return Failure("tools.call.is-error-boolean", "true or false in isError", "isError")
+    return None if result.get("isError") else _structured_failure(tool, revision, result)
 
 
 def _strange_types(content: list[Any], revision: str) -> str:
@@ -123,12 +123,12 @@ def _strange_types(content: list[Any], revision: str) -> str:
     return ", ".join(sorted({show(type) for type in types if type not in known}))
 
 
-def _structured_problem(tool: Tool, revision: str, result: dict[str, Any]) -> Problem | None:
+def _structured_failure(tool: Tool, revision: str, result: dict[str, Any]) -> Failure | None:
     schema = tool.output_schema
     if schema is None or revision < "2025-06-18":
         return None
     if "structuredContent" not in result:
-        return Problem("tools.structured.present", "structuredContent", "no structuredContent")
+        return Failure("tools.structured.present", "structuredContent", "no structuredContent")
     try:
         errors = instance_errors(result["structuredContent"], schema.json, revision)
     except Unjudgeable:
@@ -136,22 +136,22 @@ def _structured_problem(tool: Tool, revision: str, result: dict[str, Any]) -> Pr
     if not errors:
         return None
     kind = re.sub(r"'[^']*'|\"[^\"]*\"|-?\d+(\.\d+)?", "_", errors[0])
-    return Problem("tools.structured.conforms", f"what the output schema says ({errors[0]})", kind)
+    return Failure("tools.structured.conforms", f"what the output schema says ({errors[0]})", kind)
 
 
-def refused(wrong: Invalid, usual: Reply, revision: str, reply: Reply) -> Problem | None:
+def rejects_invalid(wrong: Invalid, usual: Reply, revision: str, reply: Reply) -> Failure | None:
     """The judge of invalid arguments: they are refused, and in the way that the revision asks for.
 
     ``usual`` is the answer to valid arguments: a tool that refuses those in the same words tells nothing.
     """
-    problem = survival(reply)
-    if problem is not None or same_refusal(reply, usual):
-        return problem
+    failure = answers(reply)
+    if failure is not None or same_refusal(reply, usual):
+        return failure
     if reply.error is None and not reply.is_tool_error:
         kind = f"coerces {wrong.kind}" if wrong.coercible else f"accepts {fault_of(wrong)}"
-        return Problem(VALIDATED, f"a refusal ({fault_of(wrong)})", kind, advisory=wrong.coercible)
+        return Failure(VALIDATED, f"a refusal ({fault_of(wrong)})", kind, advisory=wrong.coercible)
     return (
-        None if _in_its_channel(revision, reply) else Problem(CHANNEL, _channels(revision), "wrong channel")
+        None if _in_its_channel(revision, reply) else Failure(CHANNEL, _channels(revision), "wrong channel")
     )
 
 

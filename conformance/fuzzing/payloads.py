@@ -15,14 +15,14 @@ from conformance.protocol.jsonrpc import ABSENT, Line, encode
 
 BROKEN_ID = "conformance broken line"
 NEVER_ASKED = "conformance never asked"
-UNKNOWN = "conformance/no-such-method"
-DEEP = 5000
-LONG = 999_000
+UNKNOWN_METHOD = "conformance/no-such-method"
+MAX_NESTING = 5000
+LONG_LINE_BYTES = 999_000
 """Bytes of a line that is long, and no longer than a reader can be asked to take."""
 
 
 @dataclass(frozen=True)
-class Pulse:
+class LivenessRequest:
     """A request that changes nothing: its ``method``, and the ``meta`` that its revision wants in params."""
 
     method: str = "ping"
@@ -42,7 +42,7 @@ class Pulse:
         return b'{"jsonrpc":"2.0","id":%d,"method":"' + self.method.encode() + b'","params":' + params + b"}"
 
 
-PING = Pulse()
+PING = LivenessRequest()
 
 
 def message_line(message: Any) -> Line:
@@ -70,23 +70,23 @@ def notification_line(method: str, params: Any = ABSENT) -> Line:
 # Broken lines ------------------------------------------------------------------------------------
 
 
-READABLE: tuple[Any, ...] = (None, True, 1.5, [], {}, [1], {"a": 1})
+READABLE_IDS: tuple[Any, ...] = (None, True, 1.5, [], {}, [1], {"a": 1})
 """What stands for an id in broken lines and is no string; the strings begin with ``conformance``."""
 
 
-BROKEN = ("not-json", "no-message", "wrong-members", "huge", "cut-short")
+BROKEN_LINE_KINDS = ("not-json", "no-message", "wrong-members", "huge", "cut-short")
 """What can be wrong with lines that are no message."""
 
 
-def each_damaged(pulse: Pulse, member: str, *values: Any) -> list[bytes]:
+def each_damaged(liveness: LivenessRequest, member: str, *values: Any) -> list[bytes]:
     """The pulse with each of these values for one member."""
-    return [pulse.raw(**{member: value}) for value in values]
+    return [liveness.raw(**{member: value}) for value in values]
 
 
 # fmt: off
-def broken_lines(pulse: Pulse) -> dict[str, tuple[bytes, ...]]:
+def broken_lines(liveness: LivenessRequest) -> dict[str, tuple[bytes, ...]]:
     """Lines that are no message, by what is wrong with them.  None can do harm: only pulses have an id."""
-    ping, plain = pulse.raw(), pulse.raw(params=ABSENT)
+    ping, plain = liveness.raw(), liveness.raw(params=ABSENT)
     return {
         "not-json": (
             b"", b" \t ", b"hello", b"GET / HTTP/1.1", b"Content-Length: 20\r", b"\r", b"\x00", b"\x00" * 64,
@@ -101,37 +101,37 @@ def broken_lines(pulse: Pulse) -> dict[str, tuple[bytes, ...]]:
         "no-message": (
             b"null", b"true", b"0", b"-1.5e3", b"1e400", b'""', b'"ping"', b"[]", b"{}", b"[[]]", b"[1]",
             b"[{}]", b'{"jsonrpc":"2.0"}', b'{"a":1}', b'{"":null}', b'{"__proto__":{"method":"ping"}}',
-            *(pulse.raw(method=ABSENT, **more) for more in ({}, {"id": ABSENT, "params": {}}, {"result": 1})),
+            *(liveness.raw(method=ABSENT, **more) for more in ({}, {"id": ABSENT, "params": {}}, {"result": 1})),
             b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}}',
             b'{"jsonrpc":"2.0","id":"conformance never asked","result":{}}',
             b'{"jsonrpc":"2.0","id":"conformance never asked","result":{},"error":{"code":0,"message":""}}',
         ),
         "wrong-members": (
-            *each_damaged(pulse, "jsonrpc", ABSENT, "1.0", 2.0, None, "", [], "2.0 "),
-            *each_damaged(pulse, "method", 1, None, True, [], {}, ["ping"]),
-            *each_damaged(pulse, "id", *READABLE),
-            *each_damaged(pulse, "params", "text", 1, None, True, [], ["a"], {"_meta": []}),
+            *each_damaged(liveness, "jsonrpc", ABSENT, "1.0", 2.0, None, "", [], "2.0 "),
+            *each_damaged(liveness, "method", 1, None, True, [], {}, ["ping"]),
+            *each_damaged(liveness, "id", *READABLE_IDS),
+            *each_damaged(liveness, "params", "text", 1, None, True, [], ["a"], {"_meta": []}),
             ping[:-1] + b',"method":"tools/list"}', ping[:-1] + b',"id":"conformance broken line"}',
-            plain[:-1] + b',"params":{"a":1,"a":2}}', pulse.raw(result={}), pulse.raw(error={"code": 1}),
+            plain[:-1] + b',"params":{"a":1,"a":2}}', liveness.raw(result={}), liveness.raw(error={"code": 1}),
         ),
         "huge": (
-            b"[" * DEEP + b"]" * DEEP, b'{"a":' * DEEP + b"1" + b"}" * DEEP, b"]" * DEEP, b"9" * 10_000,
-            b"x" * LONG, b'"' + b"x" * LONG + b'"', b" " * LONG,
+            b"[" * MAX_NESTING + b"]" * MAX_NESTING, b'{"a":' * MAX_NESTING + b"1" + b"}" * MAX_NESTING, b"]" * MAX_NESTING, b"9" * 10_000,
+            b"x" * LONG_LINE_BYTES, b'"' + b"x" * LONG_LINE_BYTES + b'"', b" " * LONG_LINE_BYTES,
             b"{" + b",".join(b'"m%d":0' % number for number in range(20_000)) + b"}",
         ),
         "cut-short": (
             ping[:-1], ping[: ping.index(b":")], ping[:-3], b"{", b"[", b'"', b'{"jsonrpc":', b'{"a":[{"b":',
-            plain[:-1] + b',"params":{"a":"\\u00', b"[" + ping, plain[:-1] + b',"params":{"n":-', b"[" * DEEP,
+            plain[:-1] + b',"params":{"a":"\\u00', b"[" + ping, plain[:-1] + b',"params":{"n":-', b"[" * MAX_NESTING,
         ),
     }
 # fmt: on
 
-PIECES = [*(bytes([char]) for char in b'"{}[],:\\\x00\xff-\r'), b"", b"null", b"1e9"]
+DAMAGE = [*(bytes([char]) for char in b'"{}[],:\\\x00\xff-\r'), b"", b"null", b"1e9"]
 
 
-def damaged_lines(pulse: Pulse) -> SearchStrategy[bytes]:
+def damaged_lines(liveness: LivenessRequest) -> SearchStrategy[bytes]:
     """Pulses with bytes put in, left out or replaced; and any JSON value that is no message."""
-    return _damaged(pulse.raw()) | _values().map(
+    return _damaged(liveness.raw()) | _values().map(
         lambda value: json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
     )
 
@@ -141,7 +141,7 @@ def _damaged(draw: DrawFn, line: bytes) -> bytes:
     raw = bytearray(line)
     for _ in range(draw(st.integers(1, 3))):
         start, length = draw(st.integers(0, len(raw))), draw(st.sampled_from([0, 1, 1, 2, 8]))
-        raw[start : start + length] = draw(st.sampled_from(PIECES) | st.binary(max_size=4))
+        raw[start : start + length] = draw(st.sampled_from(DAMAGE) | st.binary(max_size=4))
     return bytes(raw).replace(b"\n", b" ")
 
 
@@ -174,18 +174,18 @@ IDS: tuple[int | str, ...] = (
 LARGE_IDS = (2**53 + 1, 2**64)
 
 
-def odd_requests(pulse: Pulse) -> dict[str, bytes]:
+def unusual_requests(liveness: LivenessRequest) -> dict[str, bytes]:
     """Pulses that are right and hard to read, by what is hard about them; their id is to be put in."""
-    plain, method = pulse.form(), pulse.method.encode()
-    unknown = Pulse(pulse.method, {**pulse.meta, "org.example/a": [1]})
+    plain, method = liveness.form(), liveness.method.encode()
+    unknown = LivenessRequest(liveness.method, {**liveness.meta, "org.example/a": [1]})
     return {
-        "params nested 500 deep": pulse.form(b'{"a":' + b"[" * 500 + b"]" * 500 + b"}"),
-        "params nested 5,000 deep": pulse.form(b'{"a":' + b"[" * DEEP + b"]" * DEEP + b"}"),
-        "a string of 999,000 characters": pulse.form(b'{"a":"' + b"x" * LONG + b'"}'),
-        "a NUL escape": pulse.form(b'{"a":"\\u0000"}'),
-        "half a surrogate pair": pulse.form(b'{"a":"\\ud800"}'),
-        "the number 1e400": pulse.form(b'{"a":1e400}'),
-        "an empty name": pulse.form(b'{"":{"":""}}'),
+        "params nested 500 deep": liveness.form(b'{"a":' + b"[" * 500 + b"]" * 500 + b"}"),
+        "params nested 5,000 deep": liveness.form(b'{"a":' + b"[" * MAX_NESTING + b"]" * MAX_NESTING + b"}"),
+        "a string of 999,000 characters": liveness.form(b'{"a":"' + b"x" * LONG_LINE_BYTES + b'"}'),
+        "a NUL escape": liveness.form(b'{"a":"\\u0000"}'),
+        "half a surrogate pair": liveness.form(b'{"a":"\\ud800"}'),
+        "the number 1e400": liveness.form(b'{"a":1e400}'),
+        "an empty name": liveness.form(b'{"":{"":""}}'),
         "an unknown member of _meta": unknown.form(),
         "an unknown member": plain[:-1] + b',"conformance":true}',
         "the members in another order": _turned(plain),
@@ -202,10 +202,10 @@ def _turned(request: bytes) -> bytes:
     return b'{"params":' + params + b"," + head[1:] + b"}"
 
 
-def odd_request(pulse: Pulse, name: str, id: int) -> Line:
-    """One of `odd_requests`."""
-    message = {"id": id, "method": pulse.method}
-    return Line(sent=True, raw=odd_requests(pulse)[name] % id, message=message)
+def unusual_request(liveness: LivenessRequest, name: str, id: int) -> Line:
+    """One of `unusual_requests`."""
+    message = {"id": id, "method": liveness.method}
+    return Line(sent=True, raw=unusual_requests(liveness)[name] % id, message=message)
 
 
 NOTIFICATIONS = tuple(
@@ -213,7 +213,7 @@ NOTIFICATIONS = tuple(
     for method, params in (
         ("notifications/initialized", ABSENT),
         ("notifications/conformance", ABSENT),
-        (UNKNOWN, {}),
+        (UNKNOWN_METHOD, {}),
         ("ping", ABSENT),
         ("notifications/cancelled", {"requestId": NEVER_ASKED}),
         ("notifications/cancelled", {"requestId": {"a": 1}}),

@@ -11,8 +11,8 @@ from hypothesis import reject
 from hypothesis import strategies as st
 
 from conformance.client.tool_call import Call
-from conformance.fuzzing.fuzz_target import Target
-from conformance.fuzzing.oracles import Case, handled, refused
+from conformance.fuzzing.fuzz_target import FuzzTarget
+from conformance.fuzzing.oracles import Case, accepts_valid, rejects_invalid
 from conformance.generation import (
     HypothesisSource,
     Invalid,
@@ -27,20 +27,20 @@ from conformance.generation import (
 from conformance.protocol.jsonrpc import encode
 from conformance.target.server import Server
 
-INVALID_OF = 10
+CALLS_PER_INVALID = 10
 """One call of so many has invalid arguments, if the tool's schema forbids any."""
-PATIENCE = 1.0
-RUN = 10**12
+ANSWER_SECONDS = 1.0
+CALLS_PER_SEED = 10**12
 """More calls than are made with one seed."""
 
 
 @dataclass(frozen=True)
-class Shot:
+class SoakCall:
     """One call: its number, the seed its arguments were made from, its tool, and the arguments."""
 
     number: int
     seed: int
-    drill: Drill
+    load: ToolLoad
     case: Case
 
     @property
@@ -49,29 +49,29 @@ class Shot:
         return "valid arguments" if self.case.wrong is None else "invalid arguments"
 
 
-class Drill:
+class ToolLoad:
     """The calls of one tool; it was called once before, and answered.
 
-    ``patience`` is how long an answer may take before it is doubted.
+    ``answer_seconds`` is how long an answer may take before it is doubted.
     """
 
     def __init__(self, server: Server, call: Call):
         self.name = call.tool.name
-        self.target = Target.of_tool(call)
-        self.patience = min(server.settings.timeout, max(PATIENCE, 20 * call.reply.seconds))
-        self._judge = partial(handled, call.tool, server.revision)
+        self.target = FuzzTarget.of_tool(call)
+        self.answer_seconds = min(server.settings.timeout, max(ANSWER_SECONDS, 20 * call.reply.seconds))
+        self._oracle = partial(accepts_valid, call.tool, server.revision)
         self._usual = call.reply
         self._schema, self._revision = call.tool.input_schema, server.revision
         self._examples = server.examples(call.tool)
-        self.first = Shot(0, 0, self, self._valid(call.arguments))
+        self.first = SoakCall(0, 0, self, self._valid(call.arguments))
 
-    def shot(self, seed: int, number: int) -> Shot:
+    def call(self, seed: int, number: int) -> SoakCall:
         """The call of a number; raises `NoExample` if no arguments are found."""
-        own = seed * RUN + number
-        return Shot(number, own, self, self._case(seeded(own)))
+        own = seed * CALLS_PER_SEED + number
+        return SoakCall(number, own, self, self._case(seeded(own)))
 
     def _case(self, source: Source) -> Case:
-        if source.index(INVALID_OF) == INVALID_OF - 1:
+        if source.index(CALLS_PER_INVALID) == CALLS_PER_INVALID - 1:
             try:
                 return self._invalid(draw_invalid(self._schema, self._revision, source, clear=True))
             except NoExample:
@@ -87,11 +87,11 @@ class Drill:
             return self._examples[source.index(len(self._examples))]
 
     def _valid(self, arguments: Any) -> Case:
-        return Case(encode(arguments), self._judge)
+        return Case(encode(arguments), self._oracle)
 
     def _invalid(self, wrong: Invalid) -> Case:
         return Case(
-            encode(wrong.arguments), partial(refused, wrong, self._usual, self._revision), wrong=wrong
+            encode(wrong.arguments), partial(rejects_invalid, wrong, self._usual, self._revision), wrong=wrong
         )
 
     # For Hypothesis
@@ -102,11 +102,11 @@ class Drill:
             return valid(self._schema, self._revision, self._examples).map(self._valid)
         return invalid_strategy(self._schema, self._revision, clear=True).map(self._invalid)
 
-    def variations(self, shot: Shot) -> st.SearchStrategy[Case]:
+    def variations(self, call: SoakCall) -> st.SearchStrategy[Case]:
         """The case that the seed of a shot makes, with as many choices as Hypothesis likes made plainer."""
-        tape = Tape(seeded(shot.seed))
-        self._case(cast("Source", tape))
-        return _drawn(lambda draw: self._case(cast("Source", Variation(draw, tape))))
+        recorded = RecordedChoices(seeded(call.seed))
+        self._case(cast("Source", recorded))
+        return _drawn(lambda draw: self._case(cast("Source", VariedChoices(draw, recorded))))
 
 
 @st.composite
@@ -117,7 +117,7 @@ def _drawn(draw: st.DrawFn, make: Callable[[st.DrawFn], Case]) -> Case:
         reject()
 
 
-class Tape:
+class RecordedChoices:
     """A source of choices that remembers them, by what was asked for."""
 
     def __init__(self, source: Source):
@@ -133,20 +133,20 @@ class Tape:
         return choose
 
 
-KEPT = st.integers(0, 100).map(bool)
+KEEPS_CHOICE = st.integers(0, 100).map(bool)
 
 
-class Variation:
+class VariedChoices:
     """A source of choices that repeats a tape, but for those that Hypothesis makes anew."""
 
-    def __init__(self, draw: st.DrawFn, tape: Tape):
+    def __init__(self, draw: st.DrawFn, recorded: RecordedChoices):
         self._draw, self._source = draw, HypothesisSource(draw)
-        self._left = {asked: iter(chosen) for asked, chosen in tape.choices.items()}
+        self._left = {asked: iter(chosen) for asked, chosen in recorded.choices.items()}
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         def choose(*asked: Any) -> Any:
             anew = getattr(self._source, name)(*asked)
             taped = next(self._left.get((name, *asked), iter(())), anew)
-            return taped if self._draw(KEPT) else anew
+            return taped if self._draw(KEEPS_CHOICE) else anew
 
         return choose

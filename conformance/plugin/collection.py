@@ -34,7 +34,7 @@ from conformance.target.probe import probe_all
 from conformance.target.server import Server
 from conformance.target.settings import Settings
 from conformance.target.surface import ProbeFailure, Subject, Surface
-from conformance.transport.process import CannotStart, OnWait
+from conformance.transport.interface import CannotStart, OnWait
 from conformance.transport.sandbox import Sandbox
 from conformance.verdicts import Blocked
 
@@ -96,7 +96,7 @@ def probed(config: pytest.Config, chosen: Settings) -> Subject:
         asked = ", ".join(surface.revision for surface in subject.surfaces)
         offered = named(subject.surfaces[0].refused)
         raise pytest.UsageError(f"--mcp-revision: the server does not speak {asked}; it offers {offered}")
-    if mistake := subject.mistake():
+    if mistake := subject.error_in_samples():
         raise pytest.UsageError(f"--mcp-example: {named(mistake, REASON_SHOWN)}")
     return subject
 

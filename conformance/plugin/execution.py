@@ -26,7 +26,7 @@ from conformance.plugin.collection import (
     revision_of,
 )
 from conformance.protocol.text import named
-from conformance.scenarios.cancellation import begin_cancelled
+from conformance.target.scenario import STARTED_EARLY
 from conformance.target.server import Server
 from conformance.transport.process_tree import end_run
 from conformance.verdicts import Blocked, Skipped
@@ -43,7 +43,8 @@ def server_for(config: pytest.Config, revision: str) -> Server:
         server = servers[revision] = Server(subject.settings, subject.surface(revision), common)
         if config.stash.get(WHOLE, False):
             server.begin_calls()
-            begin_cancelled(server)
+            for scenario in STARTED_EARLY:
+                scenario(server)
     return servers[revision]
 
 

@@ -164,7 +164,7 @@ def _is_program(chosen: Settings, program: str) -> bool:
 
 def settings(config: pytest.Config) -> Settings:
     """How the server is to be run.  Raises `pytest.UsageError`."""
-    from conformance.target.settings import MOST_TOOLS, Settings  # noqa: PLC0415  (loads jsonschema: not before a server is named)
+    from conformance.target.settings import MAX_TOOLS, Settings  # noqa: PLC0415  (loads jsonschema: not before a server is named)
 
     return Settings(
         command=_command(config),
@@ -181,7 +181,7 @@ def settings(config: pytest.Config) -> Settings:
         seed=_number(config, "seed", 0),
         max_line=int(_amount(config, "max-line", 16.0) * 1_000_000),
         max_time=_amount(config, "max-time", 3600.0),
-        most_tools=_number(config, "max-tools", MOST_TOOLS),
+        max_tools=_number(config, "max-tools", MAX_TOOLS),
         examples=_examples(config),
     )
 

@@ -23,11 +23,11 @@ from conformance.report.model import TIME_IS_UP, Result
 from conformance.report.text import (
     WIDTH,
     Evidence,
-    reproduce_command,
     crash_text,
     evidence_of,
     held_back_line,
     limits,
+    reproduce_command,
     subject_lines,
     with_evidence,
     without_credentials,
@@ -38,7 +38,7 @@ from conformance.requirements.catalogue import families
 from conformance.requirements.checks import family_of
 from conformance.scenarios.sdk_deviations import known_deviation
 from conformance.transport.credentials import credentials, without
-from conformance.transport.process import CannotStart
+from conformance.transport.interface import CannotStart
 from conformance.verdicts import ORDER, UNTESTED, Blocked, Finding, Outcome, outcome_of, severity
 
 RESULTS = pytest.StashKey[list[Result]]()

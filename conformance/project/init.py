@@ -1,4 +1,4 @@
-"""``mcp-conformance init``: pytest's configuration and a CI workflow for a server's repository."""
+"""``mcp-conformance init``: write pytest's configuration and a CI workflow for a server's repository."""
 
 from __future__ import annotations
 
@@ -11,24 +11,39 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conformance.project.detection import Guess, Project, Step, projects, read_ini, read_toml, table, top
+from conformance.project.detection import detect_projects
+from conformance.project.files import as_table, read_ini, read_toml, repository_root
+from conformance.project.model import CommandGuess, Project, SetupStep
 
 NAME = "mcp-conformance"
 WORKFLOWS = Path(".github/workflows")
 UNWRITABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]|\$\{\{")
-"""What cannot stand in the command of a workflow: control characters, and GitHub's own expressions."""
-IN_PLACE = ("npm", "pnpm", "yarn", "bun", "uv", "poetry", "pdm", "hatch", "cargo", "go", "make", "deno")
-"""Programs that need the project around them."""
-PLAIN = re.compile(r"[A-Za-z][^:#]*")
-"""What may stand in YAML without quotes."""
+"""Characters that a workflow's command cannot have: control characters, and GitHub's expressions."""
+PROJECT_PROGRAMS = (
+    "npm",
+    "pnpm",
+    "yarn",
+    "bun",
+    "uv",
+    "poetry",
+    "pdm",
+    "hatch",
+    "cargo",
+    "go",
+    "make",
+    "deno",
+)
+"""Programs that run only in the project's directory."""
+PLAIN_SCALAR = re.compile(r"[A-Za-z][^:#]*")
+"""Text that YAML takes without quotes."""
 INI_FILES = ("pytest.ini", ".pytest.ini")
 TOML_FILES = ("pytest.toml", ".pytest.toml")
 SECTIONS = {"tox.ini": "pytest", "setup.cfg": "tool:pytest"}
-TABLE = "tool.pytest.ini_options"
-INI_PLACE = ("pytest.ini", "pytest")
-UNBUILT = "      # Install and build the server here."
+PYPROJECT_TABLE = "tool.pytest.ini_options"
+DEFAULT_INI = ("pytest.ini", "pytest")
+NO_STEPS = "      # Install and build the server here."
 WORKFLOW = """\
-# Written by `mcp-conformance init`, which never overwrites it: change what you like.
+# Written by `mcp-conformance init`, which never overwrites it: edit it freely.
 name: MCP conformance
 
 on:
@@ -49,9 +64,9 @@ jobs:
           persist-credentials: false
 {steps}
       - run: pipx install "pytest-mcp-conformance{version}"
-      # A tool is called only if it says readOnlyHint: true. To release others, add --call NAME.
-      # Findings that stay for now: mcp-conformance baseline update known.toml; here, --baseline known.toml.
-      # If the server needs a key: add --env API_KEY, and, below, env: API_KEY: ${{{{ secrets.API_KEY }}}}
+      # Only tools with readOnlyHint: true are called. To allow others, add --call NAME.
+      # To accept findings: mcp-conformance baseline update known.toml; add --baseline known.toml here.
+      # If the server needs a key: add --env API_KEY here, and below env: API_KEY: ${{{{ secrets.API_KEY }}}}
       - name: Run the suites
         run: >-
           mcp-conformance run --junitxml=reports/junit.xml
@@ -66,23 +81,23 @@ jobs:
 """
 
 
-class CannotTell(Exception):  # noqa: N818
-    """What the user has to say before anything can be written, in one line."""
+class InitError(Exception):
+    """Nothing can be written yet; the message says in one line what the user has to add."""
 
 
 @dataclass(frozen=True)
-class Start:
-    """How the server starts: the command, what tells so, and what else it may be if that is guessed."""
+class StartCommand:
+    """The command that starts the server, its origin, and the other guesses if it is a guess."""
 
     command: tuple[str, ...]
     origin: str
     is_guessed: bool = False
-    others: tuple[Guess, ...] = ()
+    others: tuple[CommandGuess, ...] = ()
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where pytest reads its configuration from: a file, and the section in it, if that ``exists``.
+class PytestConfig:
+    """The file with pytest's configuration, and its section, which may not exist yet.
 
     ``server`` is the server that it names; empty if it names none.
     """
@@ -94,82 +109,84 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Deed:
-    """What became of a file, and what to tell of it; one that neither was there nor is written was left."""
+class FileChange:
+    """The outcome for a file, with output lines: written, there already, or (neither) left for the user."""
 
-    told: list[str]
+    lines: list[str]
     is_written: bool = False
-    was_there: bool = False
+    is_there: bool = False
 
 
-def initialised(folder: Path, command: Sequence[str] | None, version: str) -> Iterator[str]:
-    """Write what is missing; say what was done, line by line.
+def initialise(folder: Path, command: Sequence[str] | None, version: str) -> Iterator[str]:
+    """Write the missing files, and yield a line for each step.
 
-    Raises `CannotTell`, `Unreadable` and `OSError`, all of them before anything is written but the last.
+    Raises `InitError` and `UnreadableFile` before anything is written, and `OSError`.
     """
-    found = projects(folder)
+    found = detect_projects(folder)
     project = found[0] if found else Project("", "")
-    place = _place(folder) if project.language == "Python" else None
-    start = _start(folder, project, command, place)
-    yield from _recognised(found, start)
-    deeds: list[Deed] = []
-    if place is not None:
-        deeds.append(_configure(folder, place, start.command))
-        yield from deeds[-1].told
-    deeds.append(_write_workflow(folder, project, start.command, version))
-    yield from deeds[-1].told
-    if start.is_guessed and any(deed.is_written for deed in deeds):
-        yield "if it starts in another way, or wants arguments such as `stdio`, edit that there"
-    if all(deed.was_there for deed in deeds):
-        yield "nothing to write: everything is there"
-    yield f"next: {_next(folder, project, start.command, place)}"
+    config = _pytest_config(folder) if project.language == "Python" else None
+    start = _start_command(folder, project, command, config)
+    yield from _detected(found, start)
+    changes: list[FileChange] = []
+    if config is not None:
+        changes.append(_configure_pytest(folder, config, start.command))
+        yield from changes[-1].lines
+    changes.append(_write_workflow(folder, project, start.command, version))
+    yield from changes[-1].lines
+    if start.is_guessed and any(change.is_written for change in changes):
+        yield "if the server starts in another way, or needs arguments such as `stdio`, edit it there"
+    if all(change.is_there for change in changes):
+        yield "nothing to write: all files are there already"
+    yield f"next: {_next_command(folder, project, start.command, config)}"
 
 
 # The server --------------------------------------------------------------------------------------
 
 
-def _start(folder: Path, project: Project, command: Sequence[str] | None, place: Place | None) -> Start:
+def _start_command(
+    folder: Path, project: Project, command: Sequence[str] | None, config: PytestConfig | None
+) -> StartCommand:
     if command:
         _refuse_unwritable(command)
-        return Start(tuple(command), "as you say")
-    if place is not None and place.server:
-        return Start(_words_of(place.server), f"mcp_server in {place.file}")
+        return StartCommand(tuple(command), "from the command line")
+    if config is not None and config.server:
+        return StartCommand(_words_of(config.server), f"mcp_server in {config.file}")
     if not project.guesses:
-        raise CannotTell(_unknown(folder, project))
+        raise InitError(_no_guess(folder, project))
     first, *others = project.guesses
     _refuse_unwritable(first.command)
-    return Start(first.command, f"guessed from {first.origin}", True, tuple(others))
+    return StartCommand(first.command, f"guessed from {first.origin}", True, tuple(others))
 
 
-def _unknown(folder: Path, project: Project) -> str:
-    wanted = f"say how the server starts: {NAME} init -- COMMAND [ARGUMENTS ...]"
+def _no_guess(folder: Path, project: Project) -> str:
+    wanted = f"give the command that starts the server: {NAME} init -- COMMAND [ARGUMENTS ...]"
     if not project.language:
-        return f"nothing in {folder} says which server it holds; {wanted}"
-    reason = project.hint or f"{project.manifest} names no program that could be the server"
-    instead = f"go into the server's own folder ({NAME} init DIR), or " if project.hint else ""
+        return f"no project was found in {folder}; {wanted}"
+    reason = project.hint or f"{project.manifest} names no program that may be the server"
+    instead = f"name the server's own folder ({NAME} init DIR), or " if project.hint else ""
     return f"{reason}; {instead}{wanted}"
 
 
 def _refuse_unwritable(command: Sequence[str]) -> None:
     odd = next((word for word in command if UNWRITABLE.search(word)), None)
     if odd is not None:
-        raise CannotTell(f"{odd!r} cannot stand in a workflow; put the command in a script and name that")
+        raise InitError(f"a workflow cannot contain {odd!r}; put the command in a script and name that")
 
 
 def _words_of(server: str) -> tuple[str, ...]:
-    """The words of a server that a configuration names."""
+    """Return the words of the server command in a configuration."""
     try:
         words = json.loads(server) if server.lstrip().startswith("[") else shlex.split(server)
     except ValueError as error:
-        raise CannotTell(f"mcp_server = {server!r} is no command: {error}") from error
+        raise InitError(f"mcp_server = {server!r} is not a command: {error}") from error
     _refuse_unwritable(words)
     return tuple(words)
 
 
-def _recognised(found: Sequence[Project], start: Start) -> Iterator[str]:
+def _detected(found: Sequence[Project], start: StartCommand) -> Iterator[str]:
     names = [f"{one.language} ({one.manifest})" if one.manifest else one.language for one in found]
     if names:
-        besides = f"; also here, and left alone: {', '.join(names[1:])}" if names[1:] else ""
+        besides = f"; ignored: {', '.join(names[1:])}" if names[1:] else ""
         yield f"found: {names[0]}{besides}"
     else:
         yield "found: no pyproject.toml, package.json, go.mod or Cargo.toml"
@@ -181,94 +198,96 @@ def _recognised(found: Sequence[Project], start: Start) -> Iterator[str]:
 # Pytest's configuration --------------------------------------------------------------------------
 
 
-def _place(folder: Path) -> Place:
-    """Where pytest reads its configuration from, in the order in which it looks."""
-    found = (*_own_files(folder), *_in_pyproject(folder), *_in_others(folder))
-    name, section = ("pyproject.toml", TABLE) if (folder / "pyproject.toml").is_file() else INI_PLACE
-    return next(iter(found), Place(name, section, exists=False))
+def _pytest_config(folder: Path) -> PytestConfig:
+    """Return the configuration that pytest reads, by its order of precedence."""
+    found = (*_own_files(folder), *_in_pyproject(folder), *_in_shared_files(folder))
+    name, section = (
+        ("pyproject.toml", PYPROJECT_TABLE) if (folder / "pyproject.toml").is_file() else DEFAULT_INI
+    )
+    return next(iter(found), PytestConfig(name, section, exists=False))
 
 
-def _own_files(folder: Path) -> Iterator[Place]:
-    """Files that hold nothing but pytest's configuration, which is there even if they are empty."""
+def _own_files(folder: Path) -> Iterator[PytestConfig]:
+    """Yield the files for pytest alone, which count even if they are empty."""
     for name in TOML_FILES:
         if (folder / name).is_file():
             about = read_toml(folder / name)
-            yield Place(name, "pytest", "pytest" in about, _server(about.get("pytest")))
+            yield PytestConfig(name, "pytest", "pytest" in about, _server(about.get("pytest")))
     for name in INI_FILES:
         if (folder / name).is_file():
             yield _section(folder, name, "pytest")
 
 
-def _in_pyproject(folder: Path) -> Iterator[Place]:
-    found = table(read_toml(folder / "pyproject.toml"), "tool", "pytest")
+def _in_pyproject(folder: Path) -> Iterator[PytestConfig]:
+    found = as_table(read_toml(folder / "pyproject.toml"), "tool", "pytest")
     if native := {key: value for key, value in found.items() if key != "ini_options"}:
-        yield Place("pyproject.toml", "tool.pytest", server=_server(native))
+        yield PytestConfig("pyproject.toml", "tool.pytest", server=_server(native))
     if "ini_options" in found:
-        yield Place("pyproject.toml", TABLE, server=_server(found["ini_options"]))
+        yield PytestConfig("pyproject.toml", PYPROJECT_TABLE, server=_server(found["ini_options"]))
 
 
-def _in_others(folder: Path) -> Iterator[Place]:
-    places = (_section(folder, name, section) for name, section in SECTIONS.items())
-    yield from (place for place in places if place.exists)
+def _in_shared_files(folder: Path) -> Iterator[PytestConfig]:
+    configs = (_section(folder, name, section) for name, section in SECTIONS.items())
+    yield from (config for config in configs if config.exists)
 
 
 def _server(about: Any) -> str:
-    return str(table(about).get("mcp_server", ""))
+    return str(as_table(about).get("mcp_server", ""))
 
 
-def _section(folder: Path, name: str, section: str) -> Place:
+def _section(folder: Path, name: str, section: str) -> PytestConfig:
     parser = read_ini(folder / name)
     server = parser.get(section, "mcp_server", fallback="") or ""
-    return Place(name, section, parser.has_section(section), server)
+    return PytestConfig(name, section, parser.has_section(section), server)
 
 
-def _configure(folder: Path, place: Place, command: Sequence[str]) -> Deed:
+def _configure_pytest(folder: Path, config: PytestConfig, command: Sequence[str]) -> FileChange:
     """Add the server to pytest's configuration if that is safe."""
-    lines = _settings(place, command)
-    if place.server:
-        if _words_of(place.server) == tuple(command):
-            return Deed([f"there already: mcp_server in {place.file}"], was_there=True)
-        left = f"left as it is: {place.file} has another mcp_server, {place.server!r}; this would be it:"
-        return Deed([left, *_shown(lines)])
-    added = [f"[{place.section}]", *lines]
-    if not place.exists and _added(folder / place.file, added):
-        return Deed([f"wrote {place.file}:", *_shown(added)], is_written=True)
-    by_hand = f"left as it is: {place.file}; add this to its [{place.section}] by hand:"
-    return Deed([by_hand, *_shown(lines)])
+    lines = _settings(config, command)
+    if config.server:
+        if _words_of(config.server) == tuple(command):
+            return FileChange([f"there already: mcp_server in {config.file}"], is_there=True)
+        left = f"left as it is: {config.file} has another mcp_server, {config.server!r}; it needs:"
+        return FileChange([left, *_indented(lines)])
+    added = [f"[{config.section}]", *lines]
+    if not config.exists and _append(folder / config.file, added):
+        return FileChange([f"wrote {config.file}:", *_indented(added)], is_written=True)
+    by_hand = f"left as it is: {config.file}; add this to its [{config.section}] by hand:"
+    return FileChange([by_hand, *_indented(lines)])
 
 
-def _settings(place: Place, command: Sequence[str]) -> list[str]:
-    """The lines that name the server."""
+def _settings(config: PytestConfig, command: Sequence[str]) -> list[str]:
+    """Return the lines that name the server."""
     plain = shlex.join(command) == " ".join(command)
     server = " ".join(command) if plain else json.dumps(list(command), ensure_ascii=False)
-    values = {"mcp_server": server, **({"mcp_cwd": "."} if command[0] in IN_PLACE else {})}
-    quoted = place.file.endswith(".toml")
+    values = {"mcp_server": server, **({"mcp_cwd": "."} if command[0] in PROJECT_PROGRAMS else {})}
+    quoted = config.file.endswith(".toml")
     return [
         f"{name} = {json.dumps(value, ensure_ascii=False) if quoted else value}"
         for name, value in values.items()
     ]
 
 
-def _shown(lines: Sequence[str]) -> list[str]:
+def _indented(lines: Sequence[str]) -> list[str]:
     return [f"    {line}" for line in lines]
 
 
-def _added(path: Path, lines: Sequence[str]) -> bool:
-    """Add a section at the end of a file; False, and nothing done, if the file would not mean the same."""
+def _append(path: Path, lines: Sequence[str]) -> bool:
+    """Append a section to a file; return False, without a change, if that would alter the rest."""
     before = path.read_bytes() if path.is_file() else b""
     end = "\r\n" if b"\r\n" in before else "\n"
     text = "".join(f"{line}{end}" for line in lines)
     gap = "" if not before else end if before.endswith(b"\n") else end * 2
     addition = f"{gap}{text}".encode()
-    if path.suffix == ".toml" and not _means_both(before, addition):
+    if path.suffix == ".toml" and not _keeps_both(before, addition):
         return False
     with path.open("ab") as file:
         file.write(addition)
     return True
 
 
-def _means_both(before: bytes, addition: bytes) -> bool:
-    """Whether a TOML file with an addition holds what both hold, in tables of their own."""
+def _keeps_both(before: bytes, addition: bytes) -> bool:
+    """Return whether a TOML file with an addition holds exactly the content of both."""
     try:
         old, new, both = (
             tomllib.loads(text.decode("utf-8-sig")) for text in (before, addition, before + addition)
@@ -288,12 +307,12 @@ def _merged(old: Any, new: Any) -> Any:
 
 
 def _workflow_path(folder: Path) -> Path:
-    inside = folder.relative_to(top(folder))
+    inside = folder.relative_to(repository_root(folder))
     suffix = "".join(f"-{part}" for part in inside.parts)
-    return top(folder) / WORKFLOWS / f"{NAME}{re.sub(r'[^A-Za-z0-9_.-]', '-', suffix)}.yml"
+    return repository_root(folder) / WORKFLOWS / f"{NAME}{re.sub(r'[^A-Za-z0-9_.-]', '-', suffix)}.yml"
 
 
-def _write_workflow(folder: Path, project: Project, command: Sequence[str], version: str) -> Deed:
+def _write_workflow(folder: Path, project: Project, command: Sequence[str], version: str) -> FileChange:
     """Write the workflow unless there is one."""
     path = _workflow_path(folder)
     shown = path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)
@@ -302,30 +321,30 @@ def _write_workflow(folder: Path, project: Project, command: Sequence[str], vers
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
-        return Deed([f"wrote {shown}"], is_written=True)
+        return FileChange([f"wrote {shown}"], is_written=True)
     there = path.read_text(encoding="utf-8", errors="replace")
     if f"{NAME} run" in there:
-        return Deed([f"there already: {shown}"], was_there=True)
+        return FileChange([f"there already: {shown}"], is_there=True)
     left = f"left as it is: {shown}, which does not run {NAME}; this would:"
-    return Deed([left, *_shown(text.splitlines())])
+    return FileChange([left, *_indented(text.splitlines())])
 
 
 def _workflow(folder: Path, project: Project, command: Sequence[str], version: str) -> str:
-    inside = folder.relative_to(top(folder)).as_posix()
+    inside = folder.relative_to(repository_root(folder)).as_posix()
     prefix = "" if inside == "." else f"{inside}/"
     defaults = f"    defaults:\n      run:\n        working-directory: {_scalar(inside)}\n" if prefix else ""
     return WORKFLOW.format(
         defaults=defaults,
-        steps="\n".join(_step(step, prefix) for step in project.steps) or UNBUILT,
+        steps="\n".join(_step(step, prefix) for step in project.steps) or NO_STEPS,
         version=f"~={version}" if re.fullmatch(r"\d+\.\d+\.\d+", version) else "",
-        in_place=" --cwd ." if command[0] in IN_PLACE else "",
+        in_place=" --cwd ." if command[0] in PROJECT_PROGRAMS else "",
         command=shlex.join(command),
         artifact=_workflow_path(folder).stem,
         reports=_scalar(f"{prefix}reports/"),
     )
 
 
-def _step(step: Step, prefix: str) -> str:
+def _step(step: SetupStep, prefix: str) -> str:
     if step.run:
         return f"      - run: {_scalar(step.run)}"
     options = {
@@ -337,18 +356,20 @@ def _step(step: Step, prefix: str) -> str:
 
 
 def _scalar(text: str) -> str:
-    """A text as YAML."""
-    return text if PLAIN.fullmatch(text) and text == text.strip() else "'" + text.replace("'", "''") + "'"
+    """Return a text as a YAML scalar."""
+    return (
+        text if PLAIN_SCALAR.fullmatch(text) and text == text.strip() else "'" + text.replace("'", "''") + "'"
+    )
 
 
 # What to do next ---------------------------------------------------------------------------------
 
 
-def _next(folder: Path, project: Project, command: Sequence[str], place: Place | None) -> str:
-    """The command to type next."""
+def _next_command(folder: Path, project: Project, command: Sequence[str], config: PytestConfig | None) -> str:
+    """Return the command to run next."""
     where = "" if folder == Path.cwd() else f"cd {shlex.quote(str(folder))} && "
-    if place is not None:
+    if config is not None:
         return f"{where}{project.install} && {shlex.join([*project.prefix, 'pytest'])}"
-    in_place = ["--cwd", "."] if command[0] in IN_PLACE else []
+    in_place = ["--cwd", "."] if command[0] in PROJECT_PROGRAMS else []
     run = shlex.join([NAME, "run", *in_place, "--", *command])
     return where + " && ".join([*project.build, run])

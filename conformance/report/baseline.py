@@ -1,6 +1,6 @@
-"""Findings that are known: a TOML file of them, what it excuses in a run, and what in it is out of date.
+"""The baseline: a TOML file of expected findings, what it excuses in a run, and which entries are out of date.
 
-Nothing here runs or prints anything; a run's results come in, sentences and entries go out.
+Nothing here runs or prints anything: results come in, sentences and entries go out.
 """
 
 from __future__ import annotations
@@ -17,33 +17,35 @@ from typing import Any, TypeAlias
 
 from conformance.protocol import revisions
 from conformance.protocol.text import named
-from conformance.report.model import Result, looks_at_all, told_once
+from conformance.report.model import Result, is_of_all_messages, without_repeats
 from conformance.requirements import catalogue
 from conformance.requirements.checks import LAST, checked, checks
 from conformance.verdicts import UNTESTED, Outcome
 
-HEADER = re.compile(r"\s*\[\[\s*expected\s*\]\]")
-HEAD = "# Known findings, for --mcp-baseline. `mcp-conformance baseline update` rewrites the entries below.\n"
-WRITTEN = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED)
-"""The outcomes that are written down; what informs is no trouble that has to be excused."""
-FOUND = (*WRITTEN, Outcome.EXPECTED, Outcome.INFO)
-NAME_SHOWN = 100
+TABLE = "expected"
+HEADER = re.compile(rf"\s*\[\[\s*{TABLE}\s*\]\]")
+HEAD = (
+    "# Expected findings, for --mcp-baseline. `mcp-conformance baseline update` rewrites the entries below.\n"
+)
+RECORDED = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED)
+"""The outcomes that become entries; a note needs no excuse."""
+FOUND = (*RECORDED, Outcome.EXPECTED, Outcome.INFO)
+MAX_NAME = 100
 
 Listed: TypeAlias = Mapping[str, frozenset[str] | None]
-"""Each revision that was tested, with the names of the tools it lists; None if they are not all known."""
+"""Each revision that was tested, with the names of its tools; None if not all of them are known."""
 
 
-class BadBaseline(ValueError):  # noqa: N818  (a mistake of the user's, in one line)
+class BadBaseline(ValueError):  # noqa: N818  (an error of the user, in one line)
     """A file that cannot be used as a baseline, and why."""
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A known finding: a rule that the server breaks, with one ``tool`` or with whatever there is.
+class BaselineEntry:
+    """An expected finding: a rule that the server breaks, with one ``tool`` or with any.
 
-    Without ``revisions`` it is known in all of them.  ``checks`` are those that found it; they tell when it
-    is mended, unless it is ``flaky`` and comes and goes by itself.  ``line`` is where it stands in its file,
-    0 if that cannot be said.
+    Without ``revisions`` it is expected in all of them.  ``checks`` are those that found it; they decide whether
+    it is fixed, unless it is ``flaky`` and comes and goes.  ``line`` is its place in the file, 0 if unknown.
     """
 
     requirement: str
@@ -61,7 +63,7 @@ class Entry:
         return f"{self.requirement} ({named(self.tool)})" if self.tool else self.requirement
 
     def is_about(self, result: Result) -> bool:
-        """Whether the result is of this rule, revision and tool."""
+        """Return whether the result has this rule, revision and tool."""
         return (
             result.requirement == self.requirement
             and (not self.revisions or result.revision in self.revisions)
@@ -69,18 +71,18 @@ class Entry:
         )
 
     def excuses(self, result: Result, today: date) -> bool:
-        """Whether this makes a finding a known one.
+        """Return whether this entry expects a finding.
 
-        The look at all messages cannot say which tool a message was about, and tells what others have told.
+        The check of all messages names no tool and repeats what others found, so any tool fits it.
         """
         if self.expires is not None and self.expires < today:
             return False
-        return self.is_about(replace(result, tool=self.tool) if looks_at_all(result) else result)
+        return self.is_about(replace(result, tool=self.tool) if is_of_all_messages(result) else result)
 
 
 def names_of(tool: str) -> tuple[str, str]:
-    """A tool's name as it is written in a baseline, in one line whatever it is, and as the server has it."""
-    return named(tool, NAME_SHOWN), tool
+    """Return a tool's name as a baseline has it, in one line, and as the server has it."""
+    return named(tool, MAX_NAME), tool
 
 
 # Reading -----------------------------------------------------------------------------------------
@@ -88,14 +90,14 @@ def names_of(tool: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Baseline:
-    """The entries of a file, with its ``name`` as the user gave it, and the comment it begins with."""
+    """The entries of a file, with its ``name`` as the user gave it, and the comment at its head."""
 
     name: str
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[BaselineEntry, ...] = ()
     head: str = HEAD
 
-    def excuse(self, result: Result, today: date) -> Entry | None:
-        """The entry that makes this finding a known one."""
+    def excuse(self, result: Result, today: date) -> BaselineEntry | None:
+        """Return the entry that expects this finding; None if there is none."""
         if result.outcome not in FOUND:
             return None
         fitting = [entry for entry in self.entries if entry.excuses(result, today)]
@@ -103,7 +105,7 @@ class Baseline:
 
 
 def read(path: Path, name: str) -> Baseline:
-    """The baseline in a file.  Raises `BadBaseline`."""
+    """Return the baseline in a file.  Raises `BadBaseline`."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -114,14 +116,14 @@ def read(path: Path, name: str) -> Baseline:
 
 
 def parse(text: str, name: str) -> Baseline:
-    """The baseline that a text holds.  Raises `BadBaseline`."""
+    """Return the baseline in a text.  Raises `BadBaseline`."""
     try:
-        told = tomllib.loads(text)
+        document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadBaseline(f"{name}: not TOML: {error}") from None
-    tables = told.pop("expected", [])
-    if told or not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise BadBaseline(f"{name}: tables [[expected]] are expected, and nothing else")
+    tables = document.pop(TABLE, [])
+    if document or not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise BadBaseline(f"{name}: only tables [[{TABLE}]] are allowed")
     lines = [number for number, line in enumerate(text.splitlines(), 1) if HEADER.match(line)]
     if len(lines) != len(tables):
         lines = [0] * len(tables)
@@ -133,7 +135,7 @@ def parse(text: str, name: str) -> Baseline:
 
 
 def _head(text: str) -> str:
-    """The comment that the file begins with, which is kept when it is rewritten."""
+    """Return the comment at the head of the file, which a rewrite keeps."""
     lines = text.splitlines(keepends=True)
     first = next((number for number, line in enumerate(lines) if not _is_comment(line)), len(lines))
     return "".join(lines[:first]).rstrip() + "\n" if first else HEAD
@@ -143,17 +145,17 @@ def _is_comment(line: str) -> bool:
     return not line.strip() or line.lstrip().startswith("#")
 
 
-def _entry(table: Mapping[str, Any], line: int, where: str) -> Entry:
+def _entry(table: Mapping[str, Any], line: int, where: str) -> BaselineEntry:
     if unknown := sorted(table.keys() - _FORMS.keys()):
-        raise BadBaseline(f"{where}: unknown member {unknown[0]!r}; known are {', '.join(_FORMS)}")
+        raise BadBaseline(f"{where}: unknown member {unknown[0]!r}; allowed are {', '.join(_FORMS)}")
     for member, value in table.items():
         holds, expected = _FORMS[member]
         if not holds(value):
-            raise BadBaseline(f"{where}: `{member}` is {expected}")
+            raise BadBaseline(f"{where}: `{member}` must be {expected}")
     if "requirement" not in table:
         raise BadBaseline(f"{where}: an entry needs a `requirement`")
-    told: dict[str, Any] = {name: tuple(of) if isinstance(of, list) else of for name, of in table.items()}
-    return Entry(**told, line=line)
+    members = {name: tuple(of) if isinstance(of, list) else of for name, of in table.items()}
+    return BaselineEntry(**members, line=line)
 
 
 def _is_text(value: Any) -> bool:
@@ -175,20 +177,20 @@ _FORMS = {
     "reason": (lambda value: isinstance(value, str), "a text"),
     "expires": (lambda value: type(value) is date, "a date without quotes, such as 2027-03-01"),
     "flaky": (lambda value: isinstance(value, bool), "true or false"),
-    "checks": (_are_checks, "a list of checks' names"),
+    "checks": (_are_checks, "a list of names of checks"),
 }
 
 
 # Writing -----------------------------------------------------------------------------------------
 
 
-def written(baseline: Baseline) -> str:
-    """The text of a file that holds this baseline."""
+def to_toml(baseline: Baseline) -> str:
+    """Return the text of a file with this baseline."""
     return "\n".join([baseline.head, *map(_table, baseline.entries)])
 
 
-def _table(entry: Entry) -> str:
-    rows = ["[[expected]]", f"requirement = {_string(entry.requirement)}"]
+def _table(entry: BaselineEntry) -> str:
+    rows = [f"[[{TABLE}]]", f"requirement = {_string(entry.requirement)}"]
     rows += [f"tool = {_string(entry.tool)}"] if entry.tool else []
     rows += [f"revisions = {_strings(entry.revisions)}"] if entry.revisions else []
     rows += [f"reason = {_string(entry.reason)}"]
@@ -199,7 +201,7 @@ def _table(entry: Entry) -> str:
 
 
 def _string(text: str) -> str:
-    """A basic string of TOML; JSON's escapes are among its own."""
+    """Return a TOML basic string; JSON's escapes are among its own."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -207,27 +209,27 @@ def _strings(texts: Iterable[str]) -> str:
     return f"[{', '.join(map(_string, texts))}]"
 
 
-# Looking at a run --------------------------------------------------------------------------------
+# Comparing a run with the baseline ---------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Fate:
-    """What became of an entry in a run: the revisions it is ``broken`` in, those it is ``mended`` in.
+class EntryState:
+    """The state of an entry after a run: the revisions in which it is ``broken``, and in which it is ``fixed``.
 
-    An entry is ``unknown`` when there is no such requirement, and ``gone`` when its tool is not listed.  It
-    is ``over`` when nothing is left of it.
+    An entry is ``unknown`` if there is no such requirement, ``gone`` if its tool is not listed, and ``over`` if
+    nothing of it is left.
     """
 
     broken: tuple[str, ...] = ()
-    mended: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
     over: bool = False
     unknown: bool = False
     gone: bool = False
 
 
 @dataclass(frozen=True)
-class Seen:
-    """A run: its results, and what was listed in it."""
+class RunEvidence:
+    """What a run says about a baseline: its results, and the tools listed in each revision."""
 
     results: Sequence[Result]
     listed: Listed
@@ -239,42 +241,42 @@ class Seen:
             found.setdefault((check_of(result), result.revision), []).append(result)
         return found
 
-    def fate(self, entry: Entry) -> Fate:
-        """What became of an entry."""
+    def state_of(self, entry: BaselineEntry) -> EntryState:
+        """Return the state of an entry."""
         row = catalogue.all_requirements().get(entry.requirement)
         if row is None:
-            return Fate(over=True, unknown=True)
+            return EntryState(over=True, unknown=True)
         broken = tuple(sorted({one.revision for one in self.results if self._is_broken(entry, one)}))
         concerned = [one for one in self.listed if one in (entry.revisions or row.revisions)]
         if entry.tool and concerned and not broken and all(self._lacks(entry.tool, one) for one in concerned):
-            return Fate(over=set(entry.revisions) <= set(concerned), gone=True)
-        hopeful = [] if entry.flaky else [one for one in concerned if one not in broken]
-        mended = tuple(one for one in hopeful if self._was_tried(entry, one))
-        over = bool(mended) and not broken and set(mended) == set(entry.revisions or concerned)
-        return Fate(broken, mended, over)
+            return EntryState(over=set(entry.revisions) <= set(concerned), gone=True)
+        possibly_fixed = [] if entry.flaky else [one for one in concerned if one not in broken]
+        fixed = tuple(one for one in possibly_fixed if self._was_tried(entry, one))
+        over = bool(fixed) and not broken and set(fixed) == set(entry.revisions or concerned)
+        return EntryState(broken, fixed, over)
 
     @staticmethod
-    def _is_broken(entry: Entry, result: Result) -> bool:
+    def _is_broken(entry: BaselineEntry, result: Result) -> bool:
         return result.outcome in FOUND and entry.is_about(result)
 
     def _lacks(self, tool: str, revision: str) -> bool:
         names = self.listed[revision]
         return names is not None and not any(tool in names_of(name) for name in names)
 
-    def _was_tried(self, entry: Entry, revision: str) -> bool:
-        """Whether the checks that found it have looked again.
+    def _was_tried(self, entry: BaselineEntry, revision: str) -> bool:
+        """Return whether the checks that found it have judged it again.
 
-        Where no check is named, it is one that cites the rule, in a run that looked at all messages.
+        If no check is named, some check that cites the rule is enough, in a run that judged all messages.
         """
-        if told := [check for check in entry.checks if check in known_checks()]:
-            return all(self._has_looked(check, entry.tool, revision) for check in told)
+        if finders := [check for check in entry.checks if check in known_checks()]:
+            return all(self._has_judged(check, entry.tool, revision) for check in finders)
         citing = [f"{check.suite}::{check.name}" for check in checked().get(entry.requirement, ())]
         last = [check for check in known_checks() if check.startswith(LAST)]
-        looked = all(self._has_looked(check, "", revision) for check in last)
-        return looked and any(self._has_looked(check, entry.tool, revision) for check in citing or last)
+        is_whole = all(self._has_judged(check, "", revision) for check in last)
+        return is_whole and any(self._has_judged(check, entry.tool, revision) for check in citing or last)
 
-    def _has_looked(self, check: str, tool: str, revision: str) -> bool:
-        """Whether a check has passed, with this tool; the look at all messages tells all that it finds."""
+    def _has_judged(self, check: str, tool: str, revision: str) -> bool:
+        """Return whether a check passed with this tool; the check of all messages may find other rules broken."""
         there = self._by_check.get((check, revision), [])
         about = [one for one in there if not tool or not one.tool or tool in names_of(one.tool)]
         if check.startswith(LAST):
@@ -282,51 +284,51 @@ class Seen:
         return bool(about) and all(one.outcome is Outcome.PASSED for one in about)
 
     def findings(self) -> list[Result]:
-        """What is worth an entry."""
-        return told_once(self.results, *WRITTEN)
+        """Return the results that become entries."""
+        return without_repeats(self.results, *RECORDED)
 
 
 def check_of(result: Result) -> str:
-    """The check that a result is of, as ``test_tools.py::test_what_holds``."""
+    """Return the check of a result, as ``test_tools.py::test_its_rule``."""
     return result.node.partition("[")[0].rpartition("/")[2]
 
 
 @cache
 def known_checks() -> frozenset[str]:
-    """The checks there are, in the same form."""
+    """Return all checks, in the same form."""
     return frozenset(f"{check.suite}::{check.name}" for check in checks())
 
 
 def _finders(results: Iterable[Result]) -> tuple[str, ...]:
-    """The checks that these results are of; what kept the run from starting is of none."""
+    """Return the checks of these results; a failure of the probe has no check."""
     return tuple(sorted({check_of(one) for one in results} & known_checks()))
 
 
-def complaints(baseline: Baseline, seen: Seen, today: date) -> Iterator[str]:
-    """What is out of date in a baseline and how to mend it, each with its line."""
+def outdated_entries(baseline: Baseline, evidence: RunEvidence, today: date) -> Iterator[str]:
+    """Yield what is out of date in a baseline and how to fix it, each with its line."""
     for entry in baseline.entries:
         where = f"{baseline.name}:{entry.line}" if entry.line else baseline.name
-        for text in _complaint(entry, seen.fate(entry), today):
+        for text in _outdated(entry, evidence.state_of(entry), today):
             yield f"{where}: {text}"
 
 
-def _complaint(entry: Entry, fate: Fate, today: date) -> Iterator[str]:
-    if fate.unknown or fate.over:
-        yield f"{_why(entry, fate)}: remove this entry"
-    elif fate.mended and entry.revisions:
-        yield f"{entry.title} is mended in {', '.join(fate.mended)}: take that out of `revisions`"
-    elif fate.broken and entry.expires is not None and entry.expires < today:
-        text = f"{entry.title} has expired on {entry.expires} and is still broken"
-        yield f"{text}: mend it, or set a later date"
+def _outdated(entry: BaselineEntry, state: EntryState, today: date) -> Iterator[str]:
+    if state.unknown or state.over:
+        yield f"{_why(entry, state)}: remove this entry"
+    elif state.fixed and entry.revisions:
+        yield f"{entry.title} is fixed in {', '.join(state.fixed)}: remove that from `revisions`"
+    elif state.broken and entry.expires is not None and entry.expires < today:
+        text = f"{entry.title} expired on {entry.expires} and is still broken"
+        yield f"{text}: fix it, or set a later date"
 
 
-def _why(entry: Entry, fate: Fate) -> str:
-    """Why nothing is left of an entry."""
-    if fate.unknown:
+def _why(entry: BaselineEntry, state: EntryState) -> str:
+    """Return why nothing is left of an entry."""
+    if state.unknown:
         return _unknown(entry.requirement)
-    if fate.gone:
+    if state.gone:
         return f"{entry.requirement}: the server lists no tool {named(entry.tool)!r}"
-    return f"{entry.title} is mended"
+    return f"{entry.title} is fixed"
 
 
 def _unknown(requirement: str) -> str:
@@ -343,43 +345,44 @@ def _unknown(requirement: str) -> str:
 
 @dataclass(frozen=True)
 class Update:
-    """A baseline as it is after a run, and in sentences what has changed."""
+    """A baseline after a run, and its changes as sentences."""
 
     baseline: Baseline
     changes: tuple[str, ...]
 
 
-def updated(baseline: Baseline, seen: Seen) -> Update:
-    """Keep what is broken or was not tried, drop what is mended, add what is new."""
+def updated(baseline: Baseline, evidence: RunEvidence) -> Update:
+    """Keep the entries that are broken or were not tried, drop those that are fixed, add new findings."""
     kept, changes = [], []
     for entry in baseline.entries:
-        fate = seen.fate(entry)
-        if fate.over:
-            changes.append(f"dropped: {_why(entry, fate)}")
+        state = evidence.state_of(entry)
+        if state.over:
+            changes.append(f"dropped: {_why(entry, state)}")
             continue
-        kept.append(_freshened(entry, fate, seen))
-        if fate.mended and entry.revisions:
-            changes.append(f"mended in {', '.join(fate.mended)}: {entry.title}")
-    fresh = list(_fresh(kept, seen))
-    changes += [f"added: {entry.title}" for entry in fresh]
-    return Update(replace(baseline, entries=(*kept, *fresh)), tuple(changes))
+        kept.append(_refreshed(entry, state, evidence))
+        if state.fixed and entry.revisions:
+            changes.append(f"fixed in {', '.join(state.fixed)}: {entry.title}")
+    new = list(_new_entries(kept, evidence))
+    changes += [f"added: {entry.title}" for entry in new]
+    return Update(replace(baseline, entries=(*kept, *new)), tuple(changes))
 
 
-def _freshened(entry: Entry, fate: Fate, seen: Seen) -> Entry:
-    """An entry without the revisions it is mended in, and with the checks that found it now."""
-    left = tuple(one for one in entry.revisions if one not in fate.mended)
-    found = _finders(one for one in seen.findings() if entry.is_about(one))
+def _refreshed(entry: BaselineEntry, state: EntryState, evidence: RunEvidence) -> BaselineEntry:
+    """Return an entry without the revisions in which it is fixed, and with the checks that found it now."""
+    left = tuple(one for one in entry.revisions if one not in state.fixed)
+    found = _finders(one for one in evidence.findings() if entry.is_about(one))
     return replace(entry, revisions=left, checks=found or entry.checks)
 
 
-def _fresh(kept: Sequence[Entry], seen: Seen) -> Iterator[Entry]:
-    """Entries for what the kept ones do not know, whether or not they have expired."""
+def _new_entries(kept: Sequence[BaselineEntry], evidence: RunEvidence) -> Iterator[BaselineEntry]:
+    """Yield entries for findings that the kept ones do not cover, expired or not."""
     groups: dict[tuple[str, str], list[Result]] = {}
-    for one in seen.findings():
+    for one in evidence.findings():
         if not any(entry.excuses(one, date.min) for entry in kept):
             groups.setdefault((one.requirement, names_of(one.tool)[0]), []).append(one)
     for (requirement, tool), found in sorted(groups.items()):
         where = {one.revision for one in found}
         row = catalogue.requirement(requirement)
-        everywhere = where >= {one for one in seen.listed if row.holds_in(one)}
-        yield Entry(requirement, tool, () if everywhere else tuple(sorted(where)), checks=_finders(found))
+        everywhere = where >= {one for one in evidence.listed if row.holds_in(one)}
+        revisions_ = () if everywhere else tuple(sorted(where))
+        yield BaselineEntry(requirement, tool, revisions_, checks=_finders(found))

@@ -1,4 +1,7 @@
-"""The report of a run, put together from what was probed and what the checks told."""
+"""Build the report of a run: facts about a check become a `Result`, facts about a run become a `Report`.
+
+Credentials are left out here (`Redaction`), before a text is cut to the length that a report keeps.
+"""
 
 from __future__ import annotations
 
@@ -9,30 +12,138 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 from conformance.client.tool_call import Tool
-from conformance.protocol.text import named
+from conformance.protocol.jsonrpc import Line
+from conformance.protocol.text import named, shorten
 from conformance.protocol.value import Value
 from conformance.report.model import DEAD, REFUSED, TESTED, Interface, OfferedTool, Report, Result, in_order
+from conformance.report.redaction import Redaction
+from conformance.report.text import finding_text, internal_error_text, reproduce_command
+from conformance.requirements.catalogue import Requirement
 from conformance.target.settings import Settings
 from conformance.target.surface import Subject, Surface
-from conformance.transport.credentials import credentials, redacted, without
+from conformance.transport.credentials import redacted
+from conformance.verdicts import UNTESTED, Blocked, Cause, Finding, Outcome
 
-NAME_KEPT = 200
+MAX_REASON, MAX_GOT, MAX_STDERR, MAX_TRACEBACK = 1000, 4000, 1000, 20_000
+"""How many characters of each text a result keeps."""
+MAX_WIRE_LINES, MAX_WIRE_LINE = 10, 1500
+"""How many lines a result keeps, and how many characters of each."""
+MAX_TEXT_LINES, MAX_TEXT_LINE = 6, 600
+"""The same for the text of a finding."""
+MAX_NAME = 200
 PROJECT = ("pyproject.toml", "package.json", "go.mod", "Cargo.toml", "README.md")
-"""What describes a project, where the command names no file of it."""
-MOST_DEFINITION, MOST_DEFINITIONS = 100_000, 2_000_000
+"""Files that describe a project, in case the command names no file of it."""
+MAX_DEFINITION, MAX_DEFINITIONS = 100_000, 2_000_000
 """How many characters of JSON the definition of a tool, and those of all tools in a revision, may have."""
 
 
-@dataclass(frozen=True)
-class Course:
-    """How a run went: when it ``started``, how long it took, and why it ``ended`` early, if it did.
+# Checks ------------------------------------------------------------------------------------------
 
-    ``not_run`` says how many checks of each chapter have not run, and ``outdated`` what in the baseline has
-    to be mended.
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a check found: ``expected`` and ``got``, the lines that prove it, and the server's stderr."""
+
+    expected: str = ""
+    got: str = ""
+    lines: tuple[Line, ...] = ()
+    stderr: str = ""
+    transcripts: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, verdict: Finding | Blocked) -> Evidence:
+        """Return the evidence of a verdict."""
+        transcripts = tuple(map(str, verdict.transcripts))
+        if isinstance(verdict, Finding):
+            return cls(verdict.expected, verdict.got, verdict.lines, transcripts=transcripts)
+        return cls("", verdict.reason, verdict.lines, verdict.stderr, transcripts)
+
+
+@dataclass(frozen=True)
+class CheckFacts:
+    """The facts about one check: the rule that was judged, and what came of it.
+
+    ``cited`` are all rules that the check cites, ``selector`` is the one that selects the check again (none if it
+    is empty).  An internal error has a ``traceback`` in place of ``evidence``.
+    """
+
+    node: str
+    row: Requirement
+    revision: str
+    outcome: Outcome
+    tool: str = ""
+    reason: str = ""
+    requirements: tuple[str, ...] = ()
+    selector: str = ""
+    deviation: str = ""
+    cause: Cause | None = None
+    evidence: Evidence = Evidence()
+    traceback: str = ""
+
+
+def build_result(facts: CheckFacts, settings: Settings) -> Result:
+    """Return the result of a check, without credentials and cut to what a report keeps."""
+    redact = Redaction.of(settings)
+    facts = redact(facts)
+    result = Result.of(
+        facts.row,
+        facts.revision,
+        node=facts.node,
+        outcome=facts.outcome,
+        tool=facts.tool,
+        reason=shorten(facts.reason, MAX_REASON),
+        deviation=facts.deviation,
+        requirements=facts.requirements,
+        cause=str(facts.cause or ""),
+    )
+    if result.outcome is Outcome.PASSED or result.outcome is Outcome.SKIPPED:
+        return result
+    if facts.selector:
+        command = redact(reproduce_command(settings, facts.selector, facts.revision, facts.tool))
+        result = replace(result, reproduce=named(command, MAX_GOT))
+    if result.outcome in UNTESTED:
+        return replace(result, text=internal_error_text(result, shorten(facts.traceback, MAX_TRACEBACK)))
+    return _with_evidence(result, facts.evidence)
+
+
+def _with_evidence(result: Result, evidence: Evidence) -> Result:
+    """Return the result with as much of the evidence as a report keeps."""
+    result = replace(
+        result,
+        expected=shorten(evidence.expected, MAX_GOT),
+        got=shorten(evidence.got, MAX_GOT),
+        wire=tuple(_wire(evidence.lines, MAX_WIRE_LINES, MAX_WIRE_LINE)),
+        stderr=shorten(evidence.stderr[-MAX_STDERR:].strip(), MAX_STDERR),
+        transcripts=evidence.transcripts,
+    )
+    return replace(
+        result, text=finding_text(result, list(_wire(evidence.lines, MAX_TEXT_LINES, MAX_TEXT_LINE)))
+    )
+
+
+def _wire(lines: Sequence[Line], most: int, longest: int) -> Iterator[str]:
+    """Yield lines as text; lines that were dropped from memory are only counted."""
+    shown = [line for line in lines if line.raw or line.fault]
+    for line in shown[:most]:
+        note = f"   ({line.fault})" if line.fault else ""
+        yield f"{'>' if line.sent else '<'} {shorten(line.text, longest)}{note}"
+    if len(shown) > most:
+        yield f"... and {len(shown) - most} more lines"
+    if dropped := len(lines) - len(shown):
+        yield f"... and {dropped} line{'s' if dropped > 1 else ''} dropped, as the server wrote too much to keep"
+
+
+# Runs --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """The facts about a run: its start, its duration, and why it ``ended`` early, if it did.
+
+    ``not_run`` counts the checks of each chapter that did not run, ``outdated`` lists what to fix in the baseline.
     """
 
     started: datetime
@@ -42,47 +153,47 @@ class Course:
     outdated: tuple[str, ...] = ()
 
 
-def assembled(
+def build_report(
     subject: Subject,
     results: Iterable[Result],
-    course: Course,
+    facts: RunFacts,
     options: Mapping[str, Any],
     notices: Iterable[str],
 ) -> Report:
-    """The report of a run."""
+    """Return the report of a run, without credentials."""
     settings = subject.settings
-    hidden = credentials(settings.command, settings.env)
-    command = tuple(without(word, hidden) for word in redacted(settings.command))
+    redact = Redaction.of(settings)
+    command = redact(redacted(settings.command))
     found = interfaces(subject)
-    known = next((one for one in reversed(found) if one.server), Interface(""))
-    return Report(
+    newest = next((one for one in reversed(found) if one.server), Interface(""))
+    report = Report(
         tool_version=tool_version(),
         command=command,
-        server=known.server or shlex.join(command),
-        version=known.version,
-        started=course.started.isoformat(timespec="seconds"),
-        seconds=round(course.seconds, 2),
+        server=newest.server or shlex.join(command),
+        version=newest.version,
+        started=facts.started.isoformat(timespec="seconds"),
+        seconds=round(facts.seconds, 2),
         source=source(settings),
         revisions=found,
-        options=_shown(options, hidden),
-        ended=course.ended,
+        options=options,
+        ended=facts.ended,
         results=in_order(replace(one, tool=_name(one.tool)) for one in results),
-        not_called=tuple(map(_name, held_back(subject))),
+        not_called=tuple(map(_name, tools_not_called(subject))),
         notices=tuple(notices),
-        not_run=course.not_run,
-        outdated=course.outdated,
+        not_run=facts.not_run,
+        outdated=facts.outdated,
     )
+    return redact(report)
 
 
 def interfaces(subject: Subject) -> tuple[Interface, ...]:
-    """What the server offered in each revision, without credentials."""
+    """Return what the server offers in each revision, without credentials."""
     settings = subject.settings
-    hidden = credentials(settings.command, settings.env)
-    return tuple(_interface(one, settings, hidden) for one in subject.surfaces)
+    return Redaction.of(settings)(tuple(_interface(one, settings) for one in subject.surfaces))
 
 
 def tool_version() -> str:
-    """Our own version; empty where we are not installed."""
+    """Return the version of this tool; empty where it is not installed."""
     try:
         return version("pytest-mcp-conformance")
     except PackageNotFoundError:
@@ -90,15 +201,16 @@ def tool_version() -> str:
 
 
 def source(settings: Settings) -> str:
-    """The file that the command starts, or one that describes the project; empty if neither is found."""
+    """Return the file that the command starts, or one that describes the project; empty if neither is found."""
     words = [word for word in settings.command if not word.startswith("-")]
     modules = [word.replace(".", "/") for before, word in pairwise(settings.command) if before == "-m"]
     places = [place for module in modules for place in (f"{module}/__main__.py", f"{module}.py")]
     candidates = [*words[1:], *places, *(f"src/{place}" for place in places), *words[:1], *PROJECT]
-    return next((one for one in candidates if _is_source(settings.here, one)), "")
+    return next((one for one in candidates if _is_source(settings, one)), "")
 
 
-def _is_source(here: Path, name: str) -> bool:
+def _is_source(settings: Settings, name: str) -> bool:
+    here = settings.here
     try:
         path = (here / name).resolve()
         return path.is_relative_to(here.resolve()) and path.is_file() and path == (here / name).absolute()
@@ -106,60 +218,54 @@ def _is_source(here: Path, name: str) -> bool:
         return False
 
 
-def held_back(subject: Subject) -> list[str]:
-    """The names of the tools that may not be called."""
+def tools_not_called(subject: Subject) -> list[str]:
+    """Return the names of the tools that may not be called."""
     settings = subject.settings
     return sorted({one.name for face in subject.live for one in face.tools if not settings.may_call(one)})
 
 
-def _shown(options: Mapping[str, Any], hidden: Sequence[str]) -> dict[str, Any]:
-    """The options without credentials."""
-    shown: dict[str, Any] = json.loads(without(json.dumps(options), hidden))
-    return shown
-
-
-def _interface(surface: Surface, settings: Settings, hidden: Sequence[str]) -> Interface:
+def _interface(surface: Surface, settings: Settings) -> Interface:
     if surface.refused:
-        return Interface(surface.revision, REFUSED, named(surface.refused, NAME_KEPT))
+        return Interface(surface.revision, REFUSED, named(surface.refused, MAX_NAME))
     info = surface.server_info or Value({})
     offered = surface.offers.json if surface.offers.is_a(dict) else {}
     return Interface(
         revision=surface.revision,
         state=DEAD if surface.dead else TESTED,
-        server=without(_word(info.get("name")), hidden),
-        version=without(_word(info.get("version")), hidden),
-        offers=tuple(named(str(name), NAME_KEPT) for name in offered),
-        found=bool(surface.found),
-        tools=tuple(_tools(surface.tools, settings, hidden)),
+        server=_word(info.get("name")),
+        version=_word(info.get("version")),
+        offers=tuple(named(str(name), MAX_NAME) for name in offered),
+        found=bool(surface.found_features),
+        tools=tuple(_tools(surface.tools, settings)),
         left_out=surface.left_out,
         noise=surface.noise,
     )
 
 
 def _name(tool: str) -> str:
-    """The name of a tool; one that is very long is cut."""
-    return tool if len(tool) <= NAME_KEPT else named(tool, NAME_KEPT)
+    """Return the name of a tool, cut if it is very long."""
+    return tool if len(tool) <= MAX_NAME else named(tool, MAX_NAME)
 
 
 def _word(value: Value | None) -> str:
-    return named(str(value.json), NAME_KEPT) if value is not None else ""
+    return named(str(value.json), MAX_NAME) if value is not None else ""
 
 
-def _tools(tools: Iterable[Tool], settings: Settings, hidden: Sequence[str]) -> Iterator[OfferedTool]:
-    room = MOST_DEFINITIONS
+def _tools(tools: Iterable[Tool], settings: Settings) -> Iterator[OfferedTool]:
+    room = MAX_DEFINITIONS
     for tool in tools:
-        text = without(_definition(tool), hidden)
+        text = _definition(tool)
         room -= len(text)
         definition = json.loads(text) if room >= 0 else {}
         yield OfferedTool(_name(tool.name), settings.may_call(tool), definition)
 
 
 def _definition(tool: Tool) -> str:
-    """A tool's definition as JSON by the letter; an empty object if it is none, or too long."""
+    """Return a tool's definition as strict JSON; an empty object if it is not an object, or too long."""
     try:
-        told = json.dumps(tool.definition.json)
-        plain = json.loads(told, parse_constant=str)
+        written = json.dumps(tool.definition.json)
+        plain = json.loads(written, parse_constant=str)
         text = json.dumps(plain, ensure_ascii=False).encode("utf-8", "replace").decode()
     except (ValueError, RecursionError):
         return "{}"
-    return text if len(text) <= MOST_DEFINITION and isinstance(plain, dict) else "{}"
+    return text if len(text) <= MAX_DEFINITION and isinstance(plain, dict) else "{}"

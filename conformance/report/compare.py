@@ -1,4 +1,4 @@
-"""What has changed from one report to another: rules, tools, and what clients know of them."""
+"""Compare two reports: which rules broke or are fixed, and which tools changed for clients."""
 
 from __future__ import annotations
 
@@ -8,25 +8,34 @@ from dataclasses import dataclass, replace
 from conformance.json_schema.compatibility import Effect, changes
 from conformance.protocol.jsonrpc import show
 from conformance.protocol.text import named
-from conformance.report.model import TESTED, Interface, OfferedTool, Report, Result, looks_at_all, told_once
+from conformance.report.model import (
+    TESTED,
+    Interface,
+    OfferedTool,
+    Report,
+    Result,
+    is_of_all_messages,
+    plural,
+    without_repeats,
+)
 from conformance.requirements import catalogue
 from conformance.verdicts import ORDER, UNTESTED, Outcome
 
 BROKEN = (Outcome.EXPECTED, Outcome.WARNED, Outcome.BLOCKED, Outcome.FAILED)
-"""The outcomes of a broken rule; what informs rests on no keyword, and is not told here."""
+"""The outcomes of a broken rule; notes are not compared."""
 NOT_TESTED = "not tested"
 BREAKING = {
     "inputSchema": (Effect.NARROWS, Effect.REPLACES),
     "outputSchema": (Effect.WIDENS, Effect.REPLACES),
 }
-"""What breaks clients: that less may be sent than before, or that more may come."""
-NAMES_SHOWN = 12
-REASON_SHOWN = 300
+"""The changes that break clients: less may be sent than before, or more may come."""
+MAX_NAMES = 12
+MAX_REASON = 300
 
 
 @dataclass(frozen=True)
-class Place:
-    """A rule where it was judged: in a revision, with a tool or with none."""
+class JudgedRule:
+    """A rule in the revision, and with the tool if there is one, in which it was judged."""
 
     requirement: str
     tool: str
@@ -35,7 +44,7 @@ class Place:
 
 @dataclass(frozen=True)
 class RuleChange:
-    """A rule that fared otherwise, in these revisions; ``reason`` is what is wrong, or was."""
+    """A rule whose state changed, in these revisions; ``reason`` says what is or was wrong."""
 
     requirement: str
     tool: str
@@ -46,15 +55,14 @@ class RuleChange:
 
     def __str__(self) -> str:
         about = f" ({named(self.tool)})" if self.tool else ""
-        told = f": {named(self.reason, REASON_SHOWN)}" if self.reason else ""
-        return (
-            f"{self.requirement}{about} in {', '.join(self.revisions)}: was {self.was}, now {self.now}{told}"
-        )
+        reason = f": {named(self.reason, MAX_REASON)}" if self.reason else ""
+        where = f"{self.requirement}{about} in {', '.join(self.revisions)}"
+        return f"{where}: was {self.was}, now {self.now}{reason}"
 
 
 @dataclass(frozen=True)
 class ToolChange:
-    """A change of what clients know of a tool, and whether it can break them."""
+    """A change of a tool's definition, and whether it can break clients."""
 
     tool: str
     text: str
@@ -66,10 +74,10 @@ class ToolChange:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What has changed from one report to the other.
+    """The changes from one report to the other.
 
-    ``unseen`` was broken and is not tested any more.  Rules that were tested nowhere before, or are tested
-    nowhere now, are named in ``newly_tested`` and ``no_longer_tested``.
+    ``unseen`` rules were broken and are no longer tested.  ``newly_tested`` and ``no_longer_tested`` name rules
+    that were tested in no revision before, or are tested in none now.
     """
 
     broke: tuple[RuleChange, ...] = ()
@@ -87,21 +95,23 @@ class Comparison:
 
     @property
     def is_worse(self) -> bool:
-        """Whether anything broke, a rule or what clients rely on."""
+        """Whether a rule broke, or a tool changed in a way that breaks clients."""
         return bool(self.broke or self.breaking)
 
 
 def compared(old: Report, new: Report) -> Comparison:
-    """What has changed from ``old`` to ``new``."""
-    before, after = _Fared(old.results), _Fared(new.results)
+    """Return the changes from ``old`` to ``new``."""
+    before, after = _RuleStates(old.results), _RuleStates(new.results)
     worse = {place: one for place, one in after.broken.items() if place not in before.broken}
     better = {place: one for place, one in before.broken.items() if place not in after.broken}
     broke = _merged((place, before.word(place, one), str(one.outcome), one) for place, one in worse.items())
-    mended = _merged((place, str(one.outcome), after.word(place, one), one) for place, one in better.items())
+    no_longer_broken = _merged(
+        (place, str(one.outcome), after.word(place, one), one) for place, one in better.items()
+    )
     return Comparison(
         broke=broke,
-        fixed=tuple(replace(one, reason="") for one in mended if one.now != NOT_TESTED),
-        unseen=tuple(one for one in mended if one.now == NOT_TESTED),
+        fixed=tuple(replace(one, reason="") for one in no_longer_broken if one.now != NOT_TESTED),
+        unseen=tuple(one for one in no_longer_broken if one.now == NOT_TESTED),
         newly_tested=_names(after.rules - before.rules),
         no_longer_tested=_names(before.rules - after.rules),
         tools=tuple(_tool_changes(old, new)),
@@ -112,48 +122,48 @@ def compared(old: Report, new: Report) -> Comparison:
 # Rules -------------------------------------------------------------------------------------------
 
 
-class _Fared:
-    """How each rule fared in a run: where it was broken, and where it held."""
+class _RuleStates:
+    """Where each rule was broken in a run, and where it was kept."""
 
     def __init__(self, results: Sequence[Result]):
-        found = sorted(told_once(results, *BROKEN), key=lambda one: ORDER.index(one.outcome))
-        self.broken = {Place(one.requirement, one.tool, one.revision): one for one in found}
+        found = sorted(without_repeats(results, *BROKEN), key=lambda one: ORDER.index(one.outcome))
+        self.broken = {JudgedRule(one.requirement, one.tool, one.revision): one for one in found}
         self.held = {place for one in results for place in _held(one)}
-        self.passed = {_check(one) for one in results if _has_looked(one)}
-        self.passed -= {_check(one) for one in results if not _has_looked(one)}
+        self.passed = {_check(one) for one in results if _has_judged(one)}
+        self.passed -= {_check(one) for one in results if not _has_judged(one)}
 
     @property
     def rules(self) -> set[str]:
-        """The rules that were tested somewhere."""
+        """The rules that were tested in some revision."""
         return {place.requirement for place in (*self.broken, *self.held)}
 
-    def word(self, place: Place, found: Result) -> str:
-        """How a rule fared that is not broken here; ``found`` is what the other run found of it."""
+    def word(self, place: JudgedRule, found: Result) -> str:
+        """Return the state of a rule that is not broken here; ``found`` is the other run's finding."""
         return "kept" if place in self.held or _check(found) in self.passed else NOT_TESTED
 
 
-def _held(result: Result) -> Iterator[Place]:
-    """The rules that a check says are kept."""
+def _held(result: Result) -> Iterator[JudgedRule]:
+    """Yield the rules that a check found to be kept."""
     if result.outcome in (Outcome.PASSED, Outcome.INFO):
         rows = catalogue.all_requirements()
         for id in result.requirements or (result.requirement,):
             if id not in rows or rows[id].holds_in(result.revision):
-                yield Place(id, result.tool, result.revision)
+                yield JudgedRule(id, result.tool, result.revision)
 
 
-def _has_looked(result: Result) -> bool:
-    """Whether a check has seen all it looks at; the look at all messages tells all that it finds."""
-    return result.outcome is Outcome.PASSED or (looks_at_all(result) and result.outcome not in UNTESTED)
+def _has_judged(result: Result) -> bool:
+    """Return whether a check judged everything it could; the check of all messages does so whatever it finds."""
+    return result.outcome is Outcome.PASSED or (is_of_all_messages(result) and result.outcome not in UNTESTED)
 
 
 def _check(result: Result) -> tuple[str, str, str]:
     return result.check, result.revision, result.tool
 
 
-def _merged(fared: Iterable[tuple[Place, str, str, Result]]) -> tuple[RuleChange, ...]:
-    """Changes that differ in the revision alone are one."""
+def _merged(changed: Iterable[tuple[JudgedRule, str, str, Result]]) -> tuple[RuleChange, ...]:
+    """Merge changes that differ only in the revision."""
     groups: dict[tuple[str, str, str, str], list[Result]] = {}
-    for place, was, now, result in fared:
+    for place, was, now, result in changed:
         groups.setdefault((place.requirement, place.tool, was, now), []).append(result)
     return tuple(
         RuleChange(id, tool, tuple(sorted({one.revision for one in found})), was, now, found[0].reason)
@@ -169,7 +179,7 @@ def _names(rules: set[str]) -> tuple[str, ...]:
 
 
 def _tool_changes(old: Report, new: Report) -> Iterator[ToolChange]:
-    """What has changed in the tools, told once for all revisions in which it has."""
+    """Yield the changes of tools, each once for all revisions."""
     found: dict[ToolChange, None] = {}
     for before, after in _pairs(old, new):
         found |= dict.fromkeys(_between(before, after))
@@ -177,7 +187,7 @@ def _tool_changes(old: Report, new: Report) -> Iterator[ToolChange]:
 
 
 def _pairs(old: Report, new: Report) -> Iterator[tuple[Interface, Interface]]:
-    """What was offered in each revision that both have tested, or for want of one in the newest of each."""
+    """Yield the two interfaces in each revision that both runs tested; without one, the newest of each run."""
     before, after = _tested(old), _tested(new)
     both = [revision for revision in before if revision in after]
     if both:
@@ -203,15 +213,15 @@ def _between(old: Interface, new: Interface) -> Iterator[ToolChange]:
 
 
 def _redefined(old: OfferedTool, new: OfferedTool) -> Iterator[ToolChange]:
-    """How a tool is told to clients now; a definition that was not kept is not compared."""
+    """Yield the changes of a definition; one that was not kept is not compared."""
     before, after = old.definition, new.definition
     if not before or not after:
         if before or after:
-            yield ToolChange(old.name, "cannot be compared, as its definition is too long")
+            yield ToolChange(old.name, "is not compared, as its definition is too long")
         return
     for member in ("title", "description"):
         if before.get(member) != after.get(member):
-            yield ToolChange(old.name, f"`{member}` is otherwise: {show(after.get(member), REASON_SHOWN)}")
+            yield ToolChange(old.name, f"`{member}` changed to {show(after.get(member), MAX_REASON)}")
     yield from _hints(old.name, before.get("annotations"), after.get("annotations"))
     for member in BREAKING:
         yield from _schema_changes(old.name, member, before.get(member), after.get(member))
@@ -235,49 +245,49 @@ def _schema_changes(tool: str, member: str, old: object, new: object) -> Iterato
         yield ToolChange(tool, f"{member} is new")
 
 
-# Telling -----------------------------------------------------------------------------------------
+# Texts -------------------------------------------------------------------------------------------
 
 
 def _notes(old: Report, new: Report) -> Iterator[str]:
-    """What makes the reports hard to compare, and what else is otherwise."""
+    """Yield what makes the reports hard to compare, and changes of options and features."""
     if old.tool_version != new.tool_version:
-        yield f"the reports are of {old.tool_version} and {new.tool_version} of this tool, whose rules differ"
+        yield f"the reports were made by versions {old.tool_version} and {new.tool_version} of this tool, whose rules differ"
     for place, report in (("first", old), ("second", new)):
         if report.ended:
             yield f"the run of the {place} report ended early: {report.ended}"
     for name in sorted(old.options.keys() | new.options.keys()):
         if (was := old.options.get(name)) != (now := new.options.get(name)):
-            yield f"the option {name} is {show(now)}, was {show(was)}"
+            yield f"option {name} is {show(now)}, was {show(was)}"
     before, after = _tested(old), _tested(new)
-    yield from (f"{revision} is not tested any more" for revision in before if revision not in after)
+    yield from (f"{revision} is no longer tested" for revision in before if revision not in after)
     yield from (f"{revision} was not tested before" for revision in after if revision not in before)
     for revision in sorted(before.keys() & after.keys()):
         was, now = set(before[revision].offers), set(after[revision].offers)
-        yield from (f"{named(one)} is not offered any more in {revision}" for one in sorted(was - now))
+        yield from (f"{named(one)} is no longer offered in {revision}" for one in sorted(was - now))
         yield from (f"{named(one)} is offered in {revision}" for one in sorted(now - was))
 
 
 def comparison_lines(old: Report, new: Report, comparison: Comparison) -> Iterator[str]:
-    """A comparison for people."""
+    """Yield a comparison as lines of text."""
     yield f"from {_title(old)}"
     yield f"to   {_title(new)}"
     yield from comparison.notes
     for title, found in (
         ("broke", comparison.broke),
         ("fixed", comparison.fixed),
-        ("was broken, and is not tested any more", comparison.unseen),
+        ("was broken, and is no longer tested", comparison.unseen),
         ("tools", comparison.tools),
     ):
         if found:
             yield f"\n{title}"
             yield from (f"  {one}" for one in found)
     for title, rules in (
-        ("tested now", comparison.newly_tested),
-        ("not tested any more", comparison.no_longer_tested),
+        ("newly tested", comparison.newly_tested),
+        ("no longer tested", comparison.no_longer_tested),
     ):
         if rules:
-            more = f" and {len(rules) - NAMES_SHOWN} more" if len(rules) > NAMES_SHOWN else ""
-            yield f"\n{title}: {', '.join(rules[:NAMES_SHOWN])}{more}"
+            more = f" and {len(rules) - MAX_NAMES} more" if len(rules) > MAX_NAMES else ""
+            yield f"\n{title}: {', '.join(rules[:MAX_NAMES])}{more}"
     yield f"\n{_verdict(comparison)}"
 
 
@@ -287,15 +297,11 @@ def _title(report: Report) -> str:
 
 
 def _verdict(comparison: Comparison) -> str:
-    """The comparison in one sentence."""
-    told = [
-        f"{_many(len({one.requirement for one in comparison.broke}), 'rule')} broke",
+    """Return the comparison in one sentence."""
+    parts = [
+        f"{plural(len({one.requirement for one in comparison.broke}), 'rule')} broke",
         f"{len({one.requirement for one in comparison.fixed})} fixed",
     ]
     if comparison.breaking:
-        told.append(f"{_many(len(comparison.breaking), 'change')} that can break clients")
-    return ", ".join(told)
-
-
-def _many(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+        parts.append(f"{plural(len(comparison.breaking), 'change')} that can break clients")
+    return ", ".join(parts)

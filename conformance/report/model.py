@@ -1,4 +1,4 @@
-"""A run as one value: who was tested, how, and what became of each check.  All reports are made from it."""
+"""A run as one value: the server, the options, and the result of each check.  Every report is made from it."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Any
 
 from conformance.requirements.catalogue import Requirement, families
 from conformance.requirements.checks import LAST
-from conformance.verdicts import ORDER, UNTESTED, Outcome
+from conformance.verdicts import ORDER, UNTESTED, Cause, Outcome
 
 FINDINGS = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED, Outcome.EXPECTED, Outcome.INFO)
 """The outcomes that say something against the server, the worst first."""
-TIME_IS_UP = "(--mcp-max-time)"
-"""What the check says that is blocked because all checks together took too long."""
+REMARKS = {Outcome.EXPECTED: "expected finding", Outcome.WARNED: "warning", Outcome.INFO: "note"}
+"""What the verdict calls the findings that do not fail."""
 TESTED, REFUSED, DEAD = "tested", "refused", "dead"
-"""What became of a revision: it was tested, the server does not speak it, or no conversation came about."""
+"""The states of a revision: tested, not spoken by the server, or no session could be opened."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """One check's result: which rule, in which revision, for which tool, and what became of it.
+    """The result of one check: the rule, the revision, the tool if there is one, and the outcome.
 
     ``requirement`` is the rule that was judged, ``requirements`` are all that the check cites.  ``reason`` is
-    short; ``expected``, ``got``, the lines on the ``wire`` (each behind ``>`` or ``<``) and ``stderr`` are
-    the evidence, of which only so much is kept.  ``transcripts`` are the files of whole conversations, if
-    there are any, ``reproduce`` the command that runs this check again, and ``text`` all of it for a terminal.
-    ``deviation`` names the SDK that breaks the rule in every server built on it, and ``baseline`` is the reason
-    for which a finding is expected.
+    short; ``expected``, ``got``, the lines on the ``wire`` (each after ``>`` or ``<``) and ``stderr`` are the
+    evidence, cut to what a report keeps.  ``transcripts`` are files with whole conversations, ``reproduce`` is
+    the command that runs the check again, and ``text`` is all of it for a terminal.  ``cause`` is a `Cause`, or
+    empty.  ``deviation`` names the SDK that breaks the rule in every server built on it, and ``baseline`` is the
+    reason why the baseline expects the finding.
     """
 
     node: str
@@ -51,10 +51,11 @@ class Result:
     transcripts: tuple[str, ...] = ()
     reproduce: str = ""
     baseline: str = ""
+    cause: str = ""
 
     @classmethod
     def of(cls, row: Requirement, revision: str, **facts: Any) -> Result:
-        """A result with a rule's words, as the rule stands in the revision (`Requirement.stated_in`)."""
+        """Return a result about a rule, with its words in that revision (`Requirement.stated_in`)."""
         stated = row.stated_in(revision)
         return cls(
             requirement=row.id,
@@ -66,6 +67,15 @@ class Result:
             **facts,
         )
 
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Result:
+        """Return the result that `to_row` was made from."""
+        return cls(**{**row, "outcome": Outcome(row["outcome"])})
+
+    def to_row(self) -> dict[str, Any]:
+        """Return the fields as plain values, which another process can read."""
+        return {**vars(self), "outcome": str(self.outcome)}
+
     @property
     def family(self) -> str:
         """The family of its requirement."""
@@ -73,15 +83,20 @@ class Result:
 
     @property
     def check(self) -> str:
-        """The name of the check, without what it was run for."""
+        """The name of the check, without its parameters."""
         return self.node.partition("[")[0].rpartition("::")[2]
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the check did not run because the time for all checks was over."""
+        return self.cause == Cause.TIME_IS_UP
 
 
 @dataclass(frozen=True)
 class OfferedTool:
-    """A tool as the server lists it, and whether it might be ``called``.
+    """A tool as the server lists it, and whether it may be ``called``.
 
-    The ``definition`` is empty if it is too long to be kept, or none.
+    The ``definition`` is empty if it is too long to be kept, or not an object.
     """
 
     name: str
@@ -91,11 +106,11 @@ class OfferedTool:
 
 @dataclass(frozen=True)
 class Interface:
-    """What the server offered in one revision.
+    """What the server offers in one revision.
 
-    ``state`` is `TESTED`, `REFUSED` (it ``answered`` with what it speaks instead) or `DEAD`.  What it offers
-    was ``found`` where it does not tell.  ``left_out`` tools were listed beyond those that were tested, and
-    ``noise`` is the number of lines on stdout that were no JSON.
+    ``state`` is `TESTED`, `REFUSED` (the server ``answered`` with what it speaks instead) or `DEAD`.  ``found``
+    says that the features were found by trying, as the server does not declare them.  ``left_out`` counts the tools
+    listed beyond those that were tested, ``noise`` the lines on stdout that were not JSON.
     """
 
     revision: str
@@ -112,13 +127,12 @@ class Interface:
 
 @dataclass(frozen=True)
 class Report:
-    """A run.  ``command`` and ``options`` are without credentials; ``started`` is in ISO 8601, in UTC.
+    """A run, without credentials.  ``started`` is in ISO 8601, in UTC.
 
-    ``source`` is the file of the project that the command starts, or else one that describes the project.
-    ``ended`` says why a run ended before all checks had run, and ``not_run`` how many of each chapter have
-    not; both are empty if all have.  ``results`` are in the order of the specification's chapters.
-    ``notices`` say what was not tested, or not kept, and why, and ``outdated`` what in the baseline has to be
-    mended.
+    ``source`` is the project's file that the command starts, or else one that describes the project.  ``ended``
+    says why a run ended before all checks had run, and ``not_run`` how many of each chapter did not; both are
+    empty for a complete run.  ``results`` are in the order of the specification's chapters.  ``notices`` say what
+    was not tested, or not kept, and why; ``outdated`` lists what to fix in the baseline.
     """
 
     tool_version: str
@@ -139,7 +153,7 @@ class Report:
 
     @property
     def counts(self) -> Mapping[Outcome, int]:
-        """How many results there are of each outcome, the worst first."""
+        """The number of results with each outcome, the worst first."""
         return _counted(self.results)
 
     @property
@@ -152,17 +166,17 @@ class Report:
 
     @property
     def judged(self) -> tuple[Result, ...]:
-        """The results, but for those of checks that came too late."""
-        return tuple(one for one in self.results if not self._came_too_late(one))
+        """The results without those of checks that came too late."""
+        return tuple(one for one in self.results if not one.is_late)
 
     @property
     def findings(self) -> tuple[Result, ...]:
-        """What says something against the server."""
+        """The results that say something against the server."""
         return tuple(one for one in self.judged if one.outcome in FINDINGS)
 
     @property
     def deviations(self) -> Mapping[str, tuple[str, ...]]:
-        """The rules that an SDK breaks in every server built on it, by SDK."""
+        """The broken rules that an SDK breaks in every server built on it, by SDK."""
         found: dict[str, dict[str, None]] = {}
         for one in self.findings:
             if one.deviation:
@@ -183,29 +197,34 @@ class Report:
             return "untested"
         return "failed" if self.outdated else "passed"
 
-    def _came_too_late(self, one: Result) -> bool:
-        """Whether a check was blocked or skipped only because the run was over."""
-        return TIME_IS_UP in self.ended and one.reason.startswith(self.ended)
-
     @property
     def headline(self) -> str:
         """The run in a few words."""
-        new = "new " if Outcome.EXPECTED in self.counts else ""
-        said = {
-            "failed": f"does not conform: {self._failure}",
-            "internal-error": "not tested in full, through a mistake in this tool: please report it",
+        words = {
+            "failed": self._failure,
+            "internal-error": "not tested in full: an internal error in this tool, please report it",
             "unfinished": "",
             "untested": "nothing was tested",
-            "passed": f"no {new}rule found broken",
+            "passed": f"passed{self._remarks}",
         }[self.status]
-        if self.status == "failed" and not self.counts.keys() & {Outcome.FAILED, Outcome.BLOCKED}:
-            said = f"no {new}rule found broken, but the baseline is out of date"
-        return "; ".join(filter(None, (said, self._shortfall)))
+        return "; ".join(filter(None, (words, self._shortfall)))
 
     @property
     def _failure(self) -> str:
-        rules = broken_rules(self.results)
-        return f"{rules} rule{'s' if rules != 1 else ''} broken" if rules else "could not be tested in full"
+        if rules := broken_rules(self.judged):
+            return f"does not conform: {plural(rules, 'rule')} broken"
+        if Outcome.BLOCKED in self.counts:
+            return "does not conform: could not be tested in full"
+        return f"the baseline is out of date; otherwise passed{self._remarks}"
+
+    @property
+    def _remarks(self) -> str:
+        """The findings that do not fail: how many rules have each kind."""
+        rules = {outcome: rules_with(self.judged, outcome) for outcome in REMARKS}
+        parts = [plural(number, REMARKS[outcome]) for outcome, number in rules.items() if number]
+        *before, last = parts or [""]
+        listed = f"{', '.join(before)} and {last}" if before else last
+        return f", with {listed}" if listed else ""
 
     @property
     def _shortfall(self) -> str:
@@ -218,12 +237,12 @@ class Report:
     @property
     def verdict(self) -> str:
         """The run in one sentence."""
-        said = ", ".join(f"{number} {outcome.value}" for outcome, number in self.counts.items())
-        return f"{self.headline} ({said or 'no checks'})"
+        counted = ", ".join(f"{number} {outcome.value}" for outcome, number in self.counts.items())
+        return f"{self.headline} ({counted or 'no checks'})"
 
 
 def in_order(results: Iterable[Result]) -> tuple[Result, ...]:
-    """Results in the order of the specification's chapters, whatever the order they came in."""
+    """Sort results by the specification's chapters, whatever the order they came in."""
     places = {family: place for place, family in enumerate(families())}
     return tuple(
         sorted(
@@ -233,29 +252,31 @@ def in_order(results: Iterable[Result]) -> tuple[Result, ...]:
     )
 
 
-def looks_at_all(result: Result) -> bool:
-    """Whether this is of the look at every message, which tells what others have told and names no tool."""
+def is_of_all_messages(result: Result) -> bool:
+    """Return whether the check judges every message of the run: it repeats others' findings and names no tool."""
     return LAST in result.node
 
 
-def told_once(results: Iterable[Result], *outcomes: Outcome) -> list[Result]:
-    """The findings of these outcomes, without what the look at every message tells again after others."""
+def without_repeats(results: Iterable[Result], *outcomes: Outcome) -> list[Result]:
+    """Return the findings of these outcomes, without those that the check of all messages only repeats."""
     found = [one for one in results if one.outcome in outcomes]
-    told = {(one.requirement, one.revision) for one in found if not looks_at_all(one)}
-    return [one for one in found if not looks_at_all(one) or (one.requirement, one.revision) not in told]
+    first = {(one.requirement, one.revision) for one in found if not is_of_all_messages(one)}
+    return [
+        one for one in found if not is_of_all_messages(one) or (one.requirement, one.revision) not in first
+    ]
 
 
 def grouped(results: Iterable[Result], *outcomes: Outcome) -> Iterator[list[Result]]:
-    """The findings of these outcomes (`told_once`), those of one requirement together, worst first."""
+    """Yield the findings of these outcomes (`without_repeats`), those of one requirement together, worst first."""
     groups: dict[tuple[int, str], list[Result]] = {}
-    for result in told_once(results, *outcomes):
+    for result in without_repeats(results, *outcomes):
         groups.setdefault((-ORDER.index(result.outcome), result.requirement), []).append(result)
     for key in sorted(groups, key=lambda key: key[0]):
         yield groups[key]
 
 
-def alike(group: Iterable[Result]) -> list[list[Result]]:
-    """The findings of a group, those together that have the same reason."""
+def by_reason(group: Iterable[Result]) -> list[list[Result]]:
+    """Group findings of one requirement that have the same outcome and reason."""
     cases: dict[tuple[Outcome, str], list[Result]] = {}
     for one in group:
         cases.setdefault((one.outcome, one.reason), []).append(one)
@@ -263,8 +284,18 @@ def alike(group: Iterable[Result]) -> list[list[Result]]:
 
 
 def broken_rules(results: Iterable[Result]) -> int:
-    """How many rules failed."""
-    return len({one.requirement for one in results if one.outcome is Outcome.FAILED})
+    """Return how many rules failed."""
+    return rules_with(results, Outcome.FAILED)
+
+
+def rules_with(results: Iterable[Result], outcome: Outcome) -> int:
+    """Return how many rules have a result with this outcome."""
+    return len({one.requirement for one in results if one.outcome is outcome})
+
+
+def plural(number: int, noun: str) -> str:
+    """Return a number with its noun: ``1 rule``, ``2 rules``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _counted(results: Iterable[Result]) -> dict[Outcome, int]:

@@ -50,7 +50,7 @@ class Fetch:
 
 
 @dataclass(frozen=True)
-class Meeting:
+class ClientRun:
     """A conversation with a client, the tools called and the things fetched in it, and a ping at its end."""
 
     session: Session
@@ -107,7 +107,7 @@ def _asks(asked: Iterable[Value], method: str) -> bool:
     return any(each.json["method"] == method for each in asked)
 
 
-def everything(revision: str) -> dict[str, Any]:
+def all_capabilities(revision: str) -> dict[str, Any]:
     """All a client can declare in a revision."""
     declared: dict[str, Any] = {"roots": {}, "sampling": {}}
     if revisions.elicits(revision):
@@ -119,7 +119,7 @@ def everything(revision: str) -> dict[str, Any]:
 
 def features_alone(revision: str) -> dict[str, Any]:
     """Every feature, and no part of one that has to be declared by itself."""
-    return {feature: {} for feature in everything(revision)}
+    return {feature: {} for feature in all_capabilities(revision)}
 
 
 def forms_alone(revision: str) -> dict[str, Any]:
@@ -133,16 +133,16 @@ def pages_alone(revision: str) -> dict[str, Any]:
     return {"elicitation": {"url": {}}} if revisions.elicits_by_url(revision) else {}
 
 
-ABLE = Client("able", everything, handlers.ACCEPTING, has_root=True)
-PLAIN = Client("plain", features_alone, handlers.ACCEPTING, has_root=True)
-PAGES = Client("pages", pages_alone, handlers.ACCEPTING, has_root=True)
-TOOLS = Client("tools", everything, handlers.TOOL_USING, has_root=True)
-DECLINING = Client("declining", everything, handlers.DECLINING)
-CANCELLING = Client("cancelling", everything, handlers.CANCELLING)
+FULL_CLIENT = Client("able", all_capabilities, handlers.ACCEPTING, has_root=True)
+FEATURES_ONLY = Client("plain", features_alone, handlers.ACCEPTING, has_root=True)
+URL_ELICITATION = Client("pages", pages_alone, handlers.ACCEPTING, has_root=True)
+SAMPLING_TOOLS = Client("tools", all_capabilities, handlers.TOOL_USING, has_root=True)
+DECLINING = Client("declining", all_capabilities, handlers.DECLINING)
+CANCELLING = Client("cancelling", all_capabilities, handlers.CANCELLING)
 CARELESS = Client("careless", forms_alone, handlers.CARELESS)
 
 
-def meet(server: Server, met: Client) -> Meeting:
+def run_with_client(server: Server, met: Client) -> ClientRun:
     """The conversation with a client, held once.
 
     An able client finds out which tools ask for something: those that are listed for it alone, that failed
@@ -150,9 +150,9 @@ def meet(server: Server, met: Client) -> Meeting:
     resources of a modern server.  The other clients meet these.
     Raises `Blocked` for the check that first meets a request of the able client's without an answer.
     """
-    wanted = _asking(server) if met is not ABLE else _failed(server)
-    meeting: Meeting = server.once(f"meeting {met.name}", lambda: _held(server, met, *wanted))
-    if met is ABLE:
+    wanted = _asking(server) if met is not FULL_CLIENT else _failed(server)
+    meeting: ClientRun = server.once(f"meeting {met.name}", lambda: _held(server, met, *wanted))
+    if met is FULL_CLIENT:
         replies = [request.reply for request in meeting.requests]
         for reply in [*replies, meeting.end] if meeting.session.closed else replies:
             if reply.fault is not None:
@@ -161,7 +161,7 @@ def meet(server: Server, met: Client) -> Meeting:
     return meeting
 
 
-def answers_of(server: Server, met: Client) -> Mapping[str, Answer]:
+def answers_for(server: Server, met: Client) -> Mapping[str, Answer]:
     """What a client answers to this server."""
     if met.has_root and server.settings.sandbox is not None:
         return {**met.answers, "roots/list": handlers.opens_folder(server.settings.sandbox.work)}
@@ -173,7 +173,7 @@ Wanted = tuple[list[Tool], list[Reply]]
 
 
 def _asking(server: Server) -> Wanted:
-    meeting = meet(server, ABLE)
+    meeting = run_with_client(server, FULL_CLIENT)
     tools = [call.tool for call in meeting.calls if call.asked]
     return tools, [fetch.rounds[0] for fetch in meeting.fetches if fetch.asked]
 
@@ -188,12 +188,12 @@ def _failed(server: Server) -> Wanted:
     return tools, server.fetches_wanting_input()
 
 
-def _held(server: Server, met: Client, tools: Sequence[Tool], fetches: Sequence[Reply]) -> Meeting:
-    with server.fresh(met.declares(server.revision), answers_of(server, met)) as session:
+def _held(server: Server, met: Client, tools: Sequence[Tool], fetches: Sequence[Reply]) -> ClientRun:
+    with server.fresh(met.declares(server.revision), answers_for(server, met)) as session:
         session.drain()
-        new = _new_tools(server, session) if met is ABLE else []
+        new = _new_tools(server, session) if met is FULL_CLIENT else []
         calls = tuple(_calls(server, session, [*tools, *new]))
-        return Meeting(session, calls, tuple(_fetches(session, fetches)), session.drain())
+        return ClientRun(session, calls, tuple(_fetches(session, fetches)), session.drain())
 
 
 def _fetches(session: Session, wanted: Sequence[Reply]) -> Iterator[Fetch]:
@@ -232,7 +232,7 @@ def _calls(server: Server, session: Session, tools: Sequence[Tool]) -> Iterator[
                 return
 
 
-def expect_answers(meeting: Meeting, method: str, client_said: str) -> None:
+def expect_answers(meeting: ClientRun, method: str, client_said: str) -> None:
     """Raise a `Finding` if the server left something unanswered after the client had said this."""
     for reply in meeting.unanswered(method):
         asked = meeting.server_requests(method)[-1]

@@ -84,7 +84,7 @@ def _shaken(server: Server, wanted: str) -> tuple[Reply, Reply | None]:
 
 def first_patience(server: Server) -> float:
     """How long a new process may take to answer, by how long it took when it was probed."""
-    settings, taken = server.settings, server.surface.hello[-1].at
+    settings, taken = server.settings, server.surface.opening[-1].at
     return min(settings.start_timeout, max(settings.timeout, 4 * taken))
 
 

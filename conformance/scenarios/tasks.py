@@ -18,7 +18,7 @@ from conformance.protocol.jsonrpc import ABSENT, Kind, Line, id_key, kind
 from conformance.protocol.methods import FEATURES
 from conformance.protocol.progress import Progress, progress_in, token_of
 from conformance.protocol.value import Value
-from conformance.scenarios.client_features import ABLE, everything, meet
+from conformance.scenarios.client_features import FULL_CLIENT, all_capabilities, run_with_client
 from conformance.target.server import Server
 from conformance.verdicts import Blocked, Skipped
 
@@ -367,10 +367,10 @@ def asking(server: Server) -> Asking:
 
 def _asking(server: Server) -> Asking | None:
     tools = [tool for tool in capable(server) if accepted(server)]
-    asked = {call.tool.name for call in meet(server, ABLE).calls if call.asked}
+    asked = {call.tool.name for call in run_with_client(server, FULL_CLIENT).calls if call.asked}
     likely = [tool for tool in tools if tool.name in asked or support(tool) == "required"]
     for tool in likely[:MOST_TOOLS]:
-        with suppress(NoExample), server.fresh(everything(server.revision), WAITING) as session:
+        with suppress(NoExample), server.fresh(all_capabilities(server.revision), WAITING) as session:
             made = _asked(session, tool, server.arguments(tool))
             if made is not None:
                 return made

@@ -26,7 +26,8 @@ STARTED_EARLY: list[Callable[[Any], object]] = []
 def scenario(function: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
     """Run the function once for each server and arguments; later calls return the same record.
 
-    Arguments are distinguished by value, those without a hash by identity.  What the function raises is not kept.
+    Arguments are distinguished by value, those without a hash by identity.  What the function raises is not
+    kept.
     """
 
     @wraps(function)

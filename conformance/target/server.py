@@ -31,8 +31,8 @@ SLOW_SECONDS = 2.0
 class Server(Sessions):
     """The server under test in one revision.
 
-    It calls each tool once (`call`) and fetches each prompt and resource once; all checks judge the same answers.
-    ``records`` are those of the scenarios.
+    It calls each tool once (`call`) and fetches each prompt and resource once; all checks judge the same
+    answers. ``records`` are those of the scenarios.
     """
 
     def __init__(self, settings: Settings, surface: Surface, common: dict[str, Any] | None = None):
@@ -54,7 +54,7 @@ class Server(Sessions):
 
     def require_discovery(self) -> None:
         """Skip the check if the server rejects server/discover (reported by discover.implemented)."""
-        if self.surface.found:
+        if self.surface.found_features:
             skip("the server rejects server/discover, so its capabilities are not known")
 
     def declares(self, *names: str) -> bool:
@@ -125,8 +125,8 @@ class Server(Sessions):
     def call(self, tool: Tool) -> Call:
         """Call a tool with valid arguments, once in a run.
 
-        Skips the check when the tool may not be called or no arguments are known.  Raises `Blocked` for the first
-        check that meets a call without an answer.
+        Skips the check when the tool may not be called or no arguments are known.  Raises `Blocked` for the
+        first check that meets a call without an answer.
         """
         arguments = self._arguments_for(tool)
         self._end_pending_call()

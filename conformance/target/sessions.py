@@ -17,7 +17,7 @@ from conformance.expect import skip
 from conformance.protocol.jsonrpc import Kind, Line, kind
 from conformance.target.settings import Settings
 from conformance.target.surface import ProbeFailure, Surface
-from conformance.transport.process import CannotStart, Process
+from conformance.transport.interface import CannotStart, Clock, Transport
 from conformance.verdicts import Blocked, Skipped
 
 AHEAD = 2
@@ -30,10 +30,10 @@ class Starter:
 
     def __init__(self, settings: Settings, surface: Surface):
         self._settings = settings
-        self._starts_slowly = any(line.at > SLOW_START for line in surface.hello[1:])
-        self._ahead: list[Process] = []
+        self._starts_slowly = any(line.at > SLOW_START for line in surface.opening[1:])
+        self._ahead: list[Transport] = []
 
-    def process(self, *, more: bool) -> Process:
+    def process(self, *, more: bool) -> Transport:
         """A process that was started ahead, if it still runs, else a new one.
 
         With ``more``, others may follow, and are started ahead.
@@ -91,10 +91,15 @@ class Sessions:
         self._shared: dict[str, Session] = {}
         self._charged: set[str] = set()
         self._left: list[Session] = []
-        self._apart: list[Process] = []
+        self._apart: list[Transport] = []
         self._others: list[Self] = []
         self._hangs = 0
         self._ends: Counter[Any] = Counter(filter(None, map(_cause, surface.failures)))
+
+    @property
+    def clock(self) -> Clock:
+        """The clock that its conversations go by."""
+        return self.settings.clock
 
     def connect(
         self, capabilities: Mapping[str, Any] | None = None, client: Mapping[str, Answer] = DECLINING
@@ -104,12 +109,14 @@ class Sessions:
         Raises `Blocked` if it does not open as it did when it was probed.
         """
         session = self.launch(capabilities, client)
-        hello = session.open(self.settings.start_timeout)
-        is_open = hello.value is not None or (self.surface.found and hello.error is not None)
+        opening = session.open(self.settings.start_timeout)
+        is_open = opening.value is not None or (self.surface.found_features and opening.error is not None)
         if not is_open or session.revision != self.revision:
             session.close()
             stderr = session.process.stderr
-            self.raise_once("start", Blocked(f"the server no longer starts: {hello}", hello.lines, stderr))
+            self.raise_once(
+                "start", Blocked(f"the server no longer starts: {opening}", opening.lines, stderr)
+            )
         return session
 
     def launch(
@@ -128,7 +135,7 @@ class Sessions:
         self.sessions.append(session)
         return session
 
-    def _process(self) -> Process:
+    def _process(self) -> Transport:
         return self._starter.process(more=bool(self.sessions))
 
     def _expect_use(self) -> None:
@@ -138,7 +145,7 @@ class Sessions:
         if len(floods) >= MOST_FLOODS:
             reason = f"the server flooded its stdout in {len(floods)} processes"
             stderr = floods[-1].process.stderr
-            self.raise_once("flood", Blocked(reason, floods[-1].said[-2:], stderr, fault=Flood(0, stderr)))
+            self.raise_once("flood", Blocked(reason, floods[-1].received_lines[-2:], stderr, fault=Flood(0, stderr)))
         for one in self.sessions:
             if one.closed or one.left:
                 one.lines.trim(KEPT_WHEN_CLOSED)
@@ -157,8 +164,8 @@ class Sessions:
         return reply
 
     def _proposed(self, revision: str) -> Reply:
-        if self.surface.asked == revision:
-            request, line = self.surface.hello
+        if self.surface.proposed_revision == revision:
+            request, line = self.surface.opening
             return Reply(request, line, line.message)
         self._expect_use()
         session = Session(self._process(), revision=revision, timeout=self.settings.timeout)
@@ -286,7 +293,9 @@ class Sessions:
             with self.reproduction_session() as session:
                 sent = session.send_raw(said.raw, said.message)
                 is_asked = kind(said.message) is Kind.REQUEST
-                reply = session.await_reply(sent, session.scaled_timeout(TRIAL)) if is_asked else session.drain()
+                reply = (
+                    session.await_reply(sent, session.scaled_timeout(TRIAL)) if is_asked else session.drain()
+                )
                 return isinstance(reply.fault, Closed)
         except Skipped:
             return False
@@ -329,5 +338,5 @@ def _words(stderr: str) -> str:
 
 def _patient(settings: Settings, surface: Surface) -> Settings:
     """Settings that let a process start as slowly as the one that was probed."""
-    first = max((line.at for line in surface.hello), default=0.0)
+    first = max((line.at for line in surface.opening), default=0.0)
     return replace(settings, start_timeout=start_timeout(settings.start_timeout, first))

@@ -10,15 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from conformance.client.tool_call import Tool
-from conformance.transport.process import MAX_LINE, OnWait, Process
+from conformance.transport.interface import MAX_LINE, SYSTEM_CLOCK, Clock, OnWait, Transport
+from conformance.transport.process import Process
 from conformance.transport.sandbox import Sandbox, importable, rooted, without_secrets
 
 FUZZ_EXAMPLES = {"none": 0, "quick": 50, "thorough": 500}
-"""How many values Hypothesis makes for whatever is fuzzed, in each profile; with 0, nothing is fuzzed."""
-
-
-MOST_TOOLS = 250
-"""How many tools are tested, by default."""
+"""How many values Hypothesis makes for each target, by the value of ``--fuzz``; with 0, nothing is fuzzed."""
+MAX_TOOLS = 250
+"""How many tools are tested by default."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +35,11 @@ class Settings:
     ``command`` is the program and its words, ``timeout`` and ``start_timeout`` are in seconds.  ``call``
     holds ``readonly``, ``all``, or patterns of tool names that may be called; nothing if it is empty.
     ``samples`` are arguments the user vouches for; they release no tool.  Of the tools that are listed the
-    first ``most_tools`` are tested.  A line has ``max_line`` bytes at the most to be read, and all checks
+    first ``max_tools`` are tested.  A line has ``max_line`` bytes at the most to be read, and all checks
     have ``max_time`` seconds.
     Without a ``cwd`` the server works in the ``sandbox``, where its home is too unless ``inherit_home``;
     without a ``sandbox`` it works here.  Paths in the command start from ``here``.  While an answer is waited
-    for, ``on_wait`` is told so.
+    for, ``on_wait`` is called; ``clock`` is what waits and limits are measured by.
     """
 
     command: tuple[str, ...]
@@ -57,25 +56,26 @@ class Settings:
     transcripts: Path = Path(".mcp-conformance")
     seed: int = 0
     examples: int = 50
-    most_tools: int = MOST_TOOLS
+    max_tools: int = MAX_TOOLS
     max_line: int = MAX_LINE
     max_time: float = 3600.0
     here: Path = field(default_factory=Path.cwd)
     on_wait: OnWait | None = None
+    clock: Clock = SYSTEM_CLOCK
 
     def may_call(self, tool: Tool) -> bool:
-        """Whether the user lets this tool run (``--mcp-call``)."""
+        """Return whether the user permits calls of this tool (``--mcp-call``)."""
         return any(
             pattern == "all" or (pattern == "readonly" and tool.read_only) or fnmatchcase(tool.name, pattern)
             for pattern in self.call
         )
 
     def vouched(self, tool: str) -> list[dict[str, Any]]:
-        """The arguments the user vouches for, for the tool of that name (``--mcp-example``)."""
+        """Return the arguments the user vouches for, for the tool of that name (``--mcp-example``)."""
         return [dict(sample.arguments) for sample in self.samples if sample.tool == tool]
 
-    def start(self) -> Process:
-        """Start one process of the subject.  Raises `conformance.process.CannotStart`."""
+    def start(self) -> Transport:
+        """Start one process of the subject.  Raises `CannotStart`."""
         environment = without_secrets(os.environ)
         command, cwd = self.command, self.cwd
         if self.sandbox is not None:
@@ -85,4 +85,11 @@ class Settings:
                 command = rooted(command, self.here)
                 environment |= importable(command, self.here, environment)
         environment |= self.env
-        return Process(command, env=environment, cwd=cwd, max_line=self.max_line, on_wait=self.on_wait)
+        return Process(
+            command,
+            env=environment,
+            cwd=cwd,
+            max_line=self.max_line,
+            on_wait=self.on_wait,
+            clock=self.clock,
+        )

@@ -1,4 +1,4 @@
-"""The subject before the run: how it is started, and what it offers, as probed once."""
+"""The surface of a server in each revision: what it declares and lists, found by the probe before the run."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ INITIALIZED = Session.line_of({"jsonrpc": "2.0", "method": "notifications/initia
 
 @dataclass(frozen=True)
 class ProbeFailure:
-    """Something that keeps rules from being exercised; ``requirement`` is the rule it breaks itself.
+    """A reason why rules cannot be exercised; ``requirement`` is the rule that it breaks itself.
 
-    ``is_flood`` says that the server flooded its stdout.
+    ``name`` is ``start`` if no session opened, else the feature concerned; ``is_flood`` if the server flooded
+    stdout.
     """
 
     name: str
@@ -37,38 +38,39 @@ class ProbeFailure:
 
 @dataclass(frozen=True)
 class Surface:
-    """What the server offers in one revision, as probed once before the run.
+    """What the server offers in one revision.
 
-    ``refused`` is what it offered instead, when it does not speak the one asked for.  ``settled`` is what was
-    said after ``hello`` to open the conversation.  ``left_out`` is how many more tools were listed than are
-    tested.  ``found`` are the features that a modern server turned out to have that does not tell what it
-    offers, as it refuses to be discovered.
+    ``opening`` are the lines of ``initialize`` or ``server/discover``, ``first_list`` those of the list
+    request after it in a modern revision.  ``refused`` is the revision offered instead if the server does not
+    speak this one. ``left_out`` counts the listed tools beyond those that are tested.  ``found_features`` are
+    those whose lists a modern server serves although it rejects ``server/discover``.  ``noise`` counts the
+    lines on stdout that are not JSON.
     """
 
     revision: str
-    hello: tuple[Line, ...] = ()
+    opening: tuple[Line, ...] = ()
     tools: tuple[Tool, ...] = ()
     failures: tuple[ProbeFailure, ...] = ()
     noise: int = 0
     refused: str = ""
-    settled: tuple[Line, ...] = ()
+    first_list: tuple[Line, ...] = ()
     left_out: int = 0
-    found: tuple[str, ...] = ()
+    found_features: tuple[str, ...] = ()
 
     @property
     def result(self) -> Value:
         """The result of ``initialize`` or ``server/discover``; an empty object if there was none."""
-        message = self.hello[1].message if len(self.hello) > 1 else None
+        message = self.opening[1].message if len(self.opening) > 1 else None
         result = message.get("result") if isinstance(message, dict) else None
-        return Value(result if isinstance(result, dict) else {}, "result", self.hello)
+        return Value(result if isinstance(result, dict) else {}, "result", self.opening)
 
     @property
     def offers(self) -> Value:
-        """The capabilities it declares, or that were found; an empty object if none."""
+        """The capabilities it declares, or whose features the probe found; an empty object if none."""
         declared = self.result.get("capabilities")
         if declared is not None:
             return declared
-        return Value({feature: {} for feature in self.found}, "result.capabilities", self.hello)
+        return Value({feature: {} for feature in self.found_features}, "result.capabilities", self.opening)
 
     @property
     def is_modern(self) -> bool:
@@ -76,75 +78,77 @@ class Surface:
         return revisions.is_modern(self.revision)
 
     @property
-    def opening(self) -> tuple[Line, ...]:
-        """The lines that opened the conversation."""
-        return (*self.hello, *self.settled) if self.is_modern else (*self.hello, INITIALIZED)
+    def opening_lines(self) -> tuple[Line, ...]:
+        """All the lines that opened the session."""
+        return (*self.opening, *self.first_list) if self.is_modern else (*self.opening, INITIALIZED)
 
     @property
-    def asked(self) -> str:
-        """The revision that the server was asked for."""
-        params = self.hello[0].message["params"] if self.hello else {}
+    def proposed_revision(self) -> str:
+        """The revision that the client proposed."""
+        params = self.opening[0].message["params"] if self.opening else {}
         return str(params.get("protocolVersion", self.revision))
 
     @property
     def dead(self) -> bool:
-        """Whether no conversation came about at all."""
-        return any(trouble.name == "start" for trouble in self.failures)
+        """Whether no session opened at all."""
+        return any(failure.name == "start" for failure in self.failures)
 
     @property
     def server_info(self) -> Value | None:
-        """What the server says of itself, None if it says nothing."""
+        """The server's name and version object, None if it sends none."""
         where = ("_meta", revisions.SERVER_INFO) if self.is_modern else ("serverInfo",)
         return self.result.get(*where)
 
     @property
     def server_name(self) -> str:
-        """Name and version the server gives itself."""
+        """The name and version the server reports, as one line."""
         info = self.server_info or Value({})
         parts = [info.get(member) for member in ("name", "version")]
         return named(" ".join(str(part.json) for part in parts if part is not None), 80) or "(no name)"
 
     def to_json(self) -> str:
-        """This surface as text, for another process."""
+        """Return this surface as text, for another process."""
         pages: list[tuple[Line, ...]] = []
         places: list[tuple[int, str]] = []
         for tool in self.tools:
             lines = tool.definition.lines
             pages += [lines] if pages[-1:] != [lines] else []
             places.append((len(pages) - 1, tool.definition.path))
-        told = {
+        data = {
             "revision": self.revision,
-            "hello": _told(self.hello),
-            "pages": [_told(lines) for lines in pages],
+            "opening": _rows(self.opening),
+            "pages": [_rows(lines) for lines in pages],
             "tools": places,
-            "failures": [{**vars(one), "lines": _told(one.lines)} for one in self.failures],
+            "failures": [{**vars(one), "lines": _rows(one.lines)} for one in self.failures],
             "noise": self.noise,
             "refused": self.refused,
-            "settled": _told(self.settled),
+            "first_list": _rows(self.first_list),
             "left_out": self.left_out,
-            "found": self.found,
+            "found_features": self.found_features,
         }
-        return json.dumps(told)
+        return json.dumps(data)
 
     @classmethod
     def from_json(cls, text: str) -> Surface:
-        """The surface that `to_json` wrote."""
+        """Return the surface that `to_json` wrote."""
         data = json.loads(text)
         return cls(
             revision=data["revision"],
-            hello=_lines(data["hello"]),
+            opening=_lines(data["opening"]),
             tools=tuple(_tools([_lines(lines) for lines in data["pages"]], data["tools"])),
-            failures=tuple(ProbeFailure(**{**one, "lines": _lines(one["lines"])}) for one in data["failures"]),
+            failures=tuple(
+                ProbeFailure(**{**one, "lines": _lines(one["lines"])}) for one in data["failures"]
+            ),
             noise=data["noise"],
             refused=data["refused"],
-            settled=_lines(data["settled"]),
+            first_list=_lines(data["first_list"]),
             left_out=data["left_out"],
-            found=tuple(data["found"]),
+            found_features=tuple(data["found_features"]),
         )
 
 
-def _told(lines: Iterable[Line]) -> list[dict[str, Any]]:
-    """Lines as JSON, without the messages, which can be read again."""
+def _rows(lines: Iterable[Line]) -> list[dict[str, Any]]:
+    """Return lines as JSON, without the messages, which can be decoded again."""
     return [
         {
             "sent": line.sent,
@@ -166,16 +170,16 @@ def _lines(data: list[dict[str, Any]]) -> tuple[Line, ...]:
 
 
 def _tools(pages: list[tuple[Line, ...]], places: list[tuple[int, str]]) -> Iterator[Tool]:
-    """The tools that are listed on these pages, each given by its page and its path."""
+    """Yield the tools on these pages, each given by its page and its path."""
     listed = [_listed(lines) for lines in pages]
     for page, path in places:
         yield Tool(Value(next(listed[page], None), path, pages[page]))
 
 
 def _listed(lines: tuple[Line, ...]) -> Iterator[Any]:
-    """The tools on the page that these lines brought."""
-    wanted, said = lines[0].message["id"], [Value(part) for part in lines[-1].parts()]
-    answers = [one for one in said if one.is_a(dict) and one.json.get("id") == wanted]
+    """Yield the tools on the page in these lines."""
+    wanted, parts = lines[0].message["id"], [Value(part) for part in lines[-1].parts()]
+    answers = [one for one in parts if one.is_a(dict) and one.json.get("id") == wanted]
     pages = members(answers, "result", "tools")
     return (tool.json for page in pages for tool in page.each())
 
@@ -189,18 +193,18 @@ class Subject:
 
     @property
     def live(self) -> tuple[Surface, ...]:
-        """The surfaces of revisions in which a conversation came about."""
+        """The surfaces of the revisions in which a session opened."""
         return tuple(filter(is_live, self.surfaces))
 
     def surface(self, revision: str) -> Surface:
-        """The surface in one revision."""
+        """Return the surface in one revision."""
         return next(one for one in self.surfaces if one.revision == revision)
 
-    def mistake(self) -> str:
-        """What is wrong with the arguments that the user vouches for; empty if nothing is."""
-        return next(filter(None, map(self._mistake, self.settings.samples)), "")
+    def error_in_samples(self) -> str:
+        """Return what is wrong with the arguments that the user vouches for; empty if nothing is."""
+        return next(filter(None, map(self._error_in, self.settings.samples)), "")
 
-    def _mistake(self, sample: Sample) -> str:
+    def _error_in(self, sample: Sample) -> str:
         tools = [(surface.revision, tool) for surface in self.live for tool in surface.tools]
         names = sorted({tool.name for _, tool in tools})
         if sample.tool not in names:
@@ -226,5 +230,5 @@ def _errors(sample: Sample, tool: Tool, revision: str) -> list[str]:
 
 
 def is_live(surface: Surface) -> bool:
-    """Whether a conversation came about in the revision of this surface."""
+    """Return whether a session opened in the revision of this surface."""
     return not surface.refused and not surface.dead

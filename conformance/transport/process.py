@@ -6,58 +6,32 @@ import contextlib
 import os
 import sys
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
-from typing import IO, Final
+from typing import IO
 
+from conformance.transport.interface import (
+    EOF,
+    HEAD,
+    MAX_LINE,
+    STOP_SECONDS,
+    SYSTEM_CLOCK,
+    CannotStart,
+    Clock,
+    End,
+    OnWait,
+    Overlong,
+)
 from conformance.transport.process_tree import POSIX, Tree
 
-MAX_LINE = 16_000_000
 MAX_QUEUED = 4_000_000
-HEAD = 4096
-"""How much is kept of a line that is too long."""
 STDERR = 1
 """Which of the threads reads stderr."""
 STDERR_KEPT = 64 * 1024
 CHUNK = 64 * 1024
-GRACE = 2.0
-"""Seconds for each step of ending a process."""
 AT_ONCE = 512
 """The bytes that a pipe takes whole wherever it takes any: POSIX's least PIPE_BUF."""
-
-
-OnWait = Callable[[float, float], None]
-"""Is told for how long something has been waited for, and for how long it will be: in seconds."""
-
-
-class CannotStart(Exception):  # noqa: N818
-    """The command could not be started at all: it does not exist, or the system refused it."""
-
-
-class End(Enum):
-    """The type of `EOF`: the server's stdout is closed and everything it wrote has been read."""
-
-    EOF = "eof"
-
-
-EOF: Final = End.EOF
-
-
-@dataclass(frozen=True)
-class Overlong:
-    """A part of a line that has more bytes than are read.
-
-    ``head`` is how the line begins, empty if that was told already; ``size`` is how many bytes the part has,
-    and ``is_last`` says that the line ends with it.
-    """
-
-    head: bytes
-    size: int
-    is_last: bool = False
 
 
 class Process:
@@ -68,7 +42,7 @@ class Process:
     Raises `CannotStart` when there is nothing to run.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         command: Sequence[str],
         *,
@@ -76,10 +50,12 @@ class Process:
         cwd: Path | None = None,
         max_line: int = MAX_LINE,
         on_wait: OnWait | None = None,
+        clock: Clock = SYSTEM_CLOCK,
     ):
         self.on_wait = on_wait
+        self.clock = clock
         self.command = tuple(command)
-        self.started = time.monotonic()
+        self.started = clock.monotonic()
         self._tree = _start(self.command, env, cwd)
         self._child = self._tree.child
         self._lines = _Queue()
@@ -131,7 +107,7 @@ class Process:
     @property
     def age(self) -> float:
         """Seconds since the child was started."""
-        return time.monotonic() - self.started
+        return self.clock.monotonic() - self.started
 
     @property
     def exit_code(self) -> int | None:
@@ -152,13 +128,13 @@ class Process:
 
     # The end
 
-    def begin_stop(self, grace: float = GRACE) -> None:
+    def begin_stop(self, grace: float = STOP_SECONDS) -> None:
         """Begin to `stop` the child, in the background; `stop` waits until that is done."""
         if not self._stopped and self._ending is None:
             self._ending = threading.Thread(target=self._stop, args=(grace,))
             self._ending.start()
 
-    def stop(self, grace: float = GRACE) -> None:
+    def stop(self, grace: float = STOP_SECONDS) -> None:
         """End the child and everything it started: close stdin, then SIGTERM, then SIGKILL to the group.
 
         Each step is given ``grace`` seconds.  When this returns, no thread and no pipe is left.

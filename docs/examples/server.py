@@ -91,9 +91,9 @@ def reply(line):
     try:
         message = json.loads(line)
     except (ValueError, RecursionError):
-        return {"id": None, "error": {"code": -32700, "message": "this is no JSON"}}
+        return {"id": None, "error": {"code": -32700, "message": "this is not JSON"}}
     if not is_request(message):
-        return {"id": None, "error": {"code": -32600, "message": "this is no request"}}
+        return {"id": None, "error": {"code": -32600, "message": "this is not a request"}}
     if "id" not in message:
         return None  # a notification
     try:

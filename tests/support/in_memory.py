@@ -1,360 +1,192 @@
-"""The engine on a scripted server without any process, in a time that only passes when nothing happens."""
+"""The reference server without a process: a transport in memory, in virtual time."""
 
-import inspect
-import sys
-import time
-from collections import Counter, deque
-from contextlib import contextmanager
+import traceback
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from importlib import import_module
-from pathlib import Path
 
-import pytest
-from conformance.fixtures import reference_modern
+from conformance.fixtures.reference import END, START, Reference
 
-from conformance.generation import NoExample
-from conformance.json_schema.validation import Unjudgeable
-from conformance.report.build import Course, assembled
-from conformance.report.formats import terminal
-from conformance.report.model import Result
-from conformance.report.text import evidence_of, with_evidence
-from conformance.requirements import catalogue
-from conformance.requirements.checks import PACKAGE, suites_directory
-from conformance.scenarios.sdk_deviations import known_deviation
-from conformance.target.probe import probe_all
-from conformance.target.server import Server
-from conformance.target.settings import Sample, Settings
-from conformance.target.surface import Surface
-from conformance.transport.process import EOF, MAX_LINE, Splitter
-from conformance.verdicts import Blocked, Finding, Outcome, Skipped, severity
+from conformance.target.settings import Settings
+from conformance.transport.interface import EOF, MAX_LINE, STOP_SECONDS, CannotStart
+from conformance.transport.process import Splitter
 from support.scripted_server import Ended, Scripted
 
+LOOK_SECONDS = 1e-6
+"""The seconds that pass with each look at the clock."""
 
-class Clock:
-    """Stands for the module `time`."""
+
+class VirtualClock:
+    """A clock that jumps to the next thing that happens."""
 
     def __init__(self):
         self.now = 1000.0
 
     def monotonic(self):
-        """The time, a little later with every look at it."""
-        self.now += 1e-6
+        """Return the time; it passes a little with every look."""
+        self.now += LOOK_SECONDS
         return self.now
 
 
 class Pipe:
-    """Stands for the end of a pipe that a server writes to."""
+    """The end of a pipe that a server writes to."""
 
     def __init__(self, write, close=lambda: None):
         self.write, self.close = write, close
 
     def flush(self):
-        """Nothing is held back."""
+        """Do nothing: `write` holds nothing back."""
 
 
-class MemoryProcess:
-    """Stands for a `conformance.process.Process`: a scripted server that is run by being written to."""
+class MemoryTransport:
+    """A `conformance.transport.interface.Transport` to a reference server that runs inside of `write` and `read`.
 
-    def __init__(self, script, clock):
-        self.command = ("scripted",)
-        self.max_line = MAX_LINE
+    ``serve`` takes the server's stdout and stderr and returns the server.  What the server schedules is done
+    while somebody waits in `read` or `wait`, at its time.
+    """
+
+    on_wait = None
+    max_line = MAX_LINE
+    command = ("in-memory",)
+
+    def __init__(self, serve, clock):
         self.clock = clock
         self.started = clock.monotonic()
-        self.code = None
-        self.lines = deque()
-        self.errors = []
-        self.timers = []
-        self.out = Splitter(lambda line: self.lines.append((self.age, line)))
-        self.taken = Splitter(self.take)
-        self.is_closed = self.is_ending = False
-        self.scripted = Scripted(script, Pipe(self.out.feed, self.close), Pipe(self.errors.append))
-        self.scripted.server.schedule = self.schedule
+        self.exit_code = None
+        self._lines = deque()
+        self._errors = []
+        self._scheduled = []
+        self._out = Splitter(lambda line: self._lines.append((self.age, line)))
+        self._input = Splitter(self._take)
+        self._is_stdout_closed = self._is_stdin_closed = False
+        self._server = serve(Pipe(self._out.feed, self._close_stdout), Pipe(self._errors.append))
+        self._server.schedule = self._schedule
+        self._run(self._server.around, START)
 
-    def close(self):
-        """What happens when the server closes its stdout."""
-        if not self.is_closed:
-            self.is_closed = True
-            self.out.finish()
-            self.lines.append((self.age, EOF))
+    # The server
 
-    # What it does later
+    def _take(self, line):
+        if line.strip():
+            self._run(self._server.take, line)
 
-    def schedule(self, seconds, job):
-        self.timers.append((self.clock.now + seconds, job))
-
-    def run(self, job, *arguments):
-        if self.code is not None:
+    def _run(self, job, *arguments):
+        """Do something in the main thread of the server; an exception ends it."""
+        if self.exit_code is not None:
             return
         try:
             job(*arguments)
         except Ended as end:
-            self.end(end.status)
+            self._exit(end.status)
+        except SystemExit as end:
+            is_status = end.code is None or isinstance(end.code, int)
+            if not is_status:
+                self._errors.append(f"{end.code}\n".encode())
+            self._exit((end.code or 0) if is_status else 1)
+        except Exception:  # noqa: BLE001  (it is the server's)
+            self._errors.append(traceback.format_exc().encode(errors="replace"))
+            self._exit(1)
 
-    def end(self, status):
-        self.code = status
-        self.timers.clear()
-        self.close()
+    def _run_scheduled(self, job):
+        """Do something in another thread of the server; an exception ends only that thread."""
+        try:
+            job()
+        except Ended as end:
+            self._exit(end.status)
+        except SystemExit:
+            pass
+        except Exception:  # noqa: BLE001  (it is the server's)
+            self._errors.append(traceback.format_exc().encode(errors="replace"))
 
-    def take(self, line):
-        if line.strip() and self.code is None:
-            self.run(self.scripted.server.take, line)
+    def _schedule(self, seconds, job):
+        self._scheduled.append((self.clock.now + seconds, job))
 
-    # What the engine uses
+    def _do_next(self, until):
+        """Do what the server has scheduled first, if its time comes before ``until``; return whether it did."""
+        due = min(self._scheduled, key=lambda one: one[0], default=None)
+        if due is None or due[0] > until:
+            self.clock.now = max(self.clock.now, until)
+            return False
+        self._scheduled.remove(due)
+        self.clock.now = max(self.clock.now, due[0])
+        self._run_scheduled(due[1])
+        return True
 
-    on_wait = None
+    def _close_stdout(self):
+        if not self._is_stdout_closed:
+            self._is_stdout_closed = True
+            self._out.finish()
+            self._lines.append((self.age, EOF))
+
+    def _exit(self, status):
+        if self.exit_code is None:
+            self.exit_code = status
+            self._scheduled.clear()
+            self._close_stdout()
+
+    # The transport
 
     def write(self, data):
-        if self.code is None and not self.is_ending:
-            self.taken.feed(data)
+        if self.exit_code is None and not self._is_stdin_closed:
+            self._input.feed(data)
 
     def read(self, timeout):
         until = self.clock.monotonic() + timeout
-        while not self.lines:
-            due = min(self.timers, key=lambda timer: timer[0], default=None)
-            if due is None or due[0] > until:
-                self.clock.now = max(self.clock.now, until)
+        while not self._lines:
+            if not self._do_next(until):
                 return None
-            self.timers.remove(due)
-            self.clock.now = max(self.clock.now, due[0])
-            self.run(due[1])
-        return self.lines.popleft()
+        return self._lines.popleft()
 
     def close_stdin(self):
-        if not self.is_ending and self.code is None:
-            self.is_ending = True
-            self.taken.finish()
-            self.run(self.scripted.server.modern.end)
-            if self.code is None:
-                self.end(0)
+        if not self._is_stdin_closed and self.exit_code is None:
+            self._is_stdin_closed = True
+            self._input.finish()
+            self._run(self._server.modern.end)
+            self._run(self._server.around, END)
+            self._exit(0)
 
     @property
     def unended(self):
-        return self.out.unended
+        return self._out.unended
 
     @property
     def age(self):
         return self.clock.monotonic() - self.started
 
-    @property
-    def exit_code(self):
-        return self.code
-
     def wait(self, timeout):
-        if self.code is None:
-            self.clock.now += timeout
-        return self.code
+        until = self.clock.monotonic() + timeout
+        while self.exit_code is None and self._do_next(until):
+            pass
+        return self.exit_code
 
     @property
     def stderr(self):
-        return b"".join(self.errors).decode("utf-8", "backslashreplace")
+        return b"".join(self._errors).decode("utf-8", "backslashreplace")
 
-    def begin_stop(self, grace=0.0):
+    def begin_stop(self, grace=STOP_SECONDS):
+        self.stop(grace)
+
+    def stop(self, grace=STOP_SECONDS):
         self.close_stdin()
-
-    def stop(self, grace=0.0):
-        self.close_stdin()
-
-
-class Later:
-    """Stands for the thread in which the reference server goes on with what takes its time."""
-
-    def __init__(self, target, args, daemon):
-        self.modern, (self.steps,) = target.__self__, args
-
-    def start(self):
-        """Do the next step in a while."""
-        self.modern.server.schedule(reference_modern.STEP, self.step)
-
-    def step(self):
-        """Do a step, unless what it is for was cancelled."""
-        if self.steps in self.modern.under_way and not self.modern.step(self.steps):
-            self.start()
 
 
 @dataclass(frozen=True)
 class MemorySettings(Settings):
-    """Settings that start a server by a script."""
+    """Settings that start a server in memory: ``serve`` takes its stdout and stderr and returns it."""
 
-    script: tuple = ()
-    clock: Clock | None = None
+    serve: Callable[[Pipe, Pipe], Reference] | None = None
 
     def start(self):
-        """Start one."""
-        return MemoryProcess(self.script, self.clock)
+        """Start one server."""
+        if self.serve is None:
+            raise CannotStart("there is nothing to serve")
+        return MemoryTransport(self.serve, self.clock)
 
 
-@contextmanager
-def in_memory():
-    """A clock that all of the engine goes by."""
-    clock = Clock()
-    modules = [module for name, module in sys.modules.items() if name.startswith("conformance.")]
-    timed = [
-        module
-        for module in modules
-        if vars(module).get("time") is time and not module.__name__.startswith("conformance.fixtures")
-    ]
-    thread, reference_modern.Thread = reference_modern.Thread, Later
-    for module in timed:
-        module.time = clock
-    try:
-        yield clock
-    finally:
-        reference_modern.Thread = thread
-        for module in timed:
-            module.time = time
+def spoilt(spoil):
+    """Return a ``serve`` for the reference server with one ``spoil`` function."""
+    return lambda out, _: Reference(spoil, out)
 
 
-# --- the checks, run without pytest ---------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Check:
-    """A check: its function, the requirements it cites and what it is parametrized with."""
-
-    function: object
-    suite: str
-    rows: tuple
-    cases: tuple
-
-    @property
-    def wanted(self):
-        """The names of what it asks for."""
-        return list(inspect.signature(self.function).parameters)
-
-    @property
-    def is_per_tool(self):
-        """Whether it is run once for each tool."""
-        return not {"tool", "call"}.isdisjoint(self.wanted)
-
-
-def all_checks():
-    """Every check of the suites."""
-    return [
-        Check(function, path.stem, _rows(function), _cases(function))
-        for path in sorted(suites_directory().glob("test_*.py"))
-        for name, function in vars(import_module(f"{PACKAGE}.{path.stem}")).items()
-        if name.startswith("test_")
-    ]
-
-
-def _marks(function, name):
-    return [mark for mark in function.pytestmark if mark.name == name]
-
-
-def _rows(function):
-    return tuple(catalogue.requirement(id) for mark in _marks(function, "requirement") for id in mark.args)
-
-
-def _cases(function):
-    for mark in _marks(function, "parametrize"):
-        names = [name.strip() for name in mark.args[0].split(",")]
-        return tuple(dict(zip(names, _values(case, names), strict=True)) for case in mark.args[1])
-    return ({},)
-
-
-def _values(case, names):
-    if isinstance(case, type(pytest.param())):
-        return case.values
-    return case if len(names) > 1 else (case,)
-
-
-class Bench:
-    """One subject in one revision, and the checks that are run on it."""
-
-    def __init__(self, settings, surface, common):
-        self.server = Server(settings, surface, common)
-        self.open = []
-
-    def run(self, check, case, tool):
-        """What became of a check: its verdicts, the worst first; raises what no check may raise."""
-        given = {**case, "revision": self.server.revision, "server": self.server, "tool": tool}
-        self.open = []
-        try:
-            check.function(**{name: self.fixture(name, given) for name in check.wanted})
-        except (Skipped, NoExample, Unjudgeable, pytest.skip.Exception):
-            return []
-        except (Finding, Blocked) as verdict:
-            return [verdict, *verdict.others]
-        finally:
-            for fixture in self.open:
-                next(fixture, None)
-        return []
-
-    def fixture(self, name, given):
-        """What a check asks for by this name."""
-        if name not in given:
-            function = getattr(import_module(f"{PACKAGE}.fixtures"), name).__wrapped__
-            wanted = inspect.signature(function).parameters
-            made = function(**{other: self.fixture(other, given) for other in wanted})
-            if inspect.isgenerator(made):
-                self.open.append(made)
-                made = next(made)
-            given[name] = made
-        return given[name]
-
-    def result(self, check, verdict, tool):
-        """A verdict with its words, as a report has it."""
-        revision = self.server.revision
-        holding = [row for row in check.rows if row.holds_in(revision)] or list(check.rows[:1])
-        row = catalogue.requirement(verdict.requirement) if verdict.requirement else holding[0]
-        found = isinstance(verdict, Finding)
-        result = Result.of(
-            row,
-            revision,
-            node=check.suite,
-            outcome=severity(row, row.stated_in(revision)) if found else Outcome.BLOCKED,
-            tool=tool.name if tool is not None else "",
-            reason=str(verdict),
-            known=known_deviation(self.server, row.id, verdict),
-        )
-        return with_evidence(result, evidence_of(verdict), "again", Path("transcripts"))
-
-
-def run_in_memory(script, revisions, chosen, examples=0, *, as_for_workers=True):
-    """Run checks on a server by a script; how many came to what.  Raises whatever the engine raises.
-
-    ``chosen`` gives the checks to run, each with its case and the number of a tool.
-    """
-    with in_memory() as clock:
-        settings = MemorySettings(
-            ("scripted",),
-            call=("all",),
-            examples=examples,
-            failing_call=Sample("fail", {"reason": "disk full"}),
-            mutating_call=Sample("grow", {}),
-            script=tuple(script),
-            clock=clock,
-        )
-        subject = probe_all(settings, revisions)
-        if as_for_workers:
-            told = [one.to_json() for one in subject.surfaces]
-            assert [Surface.from_json(one).to_json() for one in told] == told
-        subject.mistake()
-        text, common, counts = [], {}, Counter()
-        for surface in subject.live:
-            results = _checked(Bench(settings, surface, common), chosen, counts)
-            report = assembled(subject, results, Course(datetime.now(UTC), 1.0), {}, ["a notice"])
-            text += [terminal.render(report, verbose=True), *(one.text for one in results)]
-        "\n".join(text).encode()
-        counts["live"] = len(subject.live)
-        return counts
-
-
-def _checked(bench, chosen, counts):
-    results = []
-    try:
-        for check, case, at in chosen:
-            tools = bench.server.tools
-            if not any(row.holds_in(bench.server.revision) for row in check.rows):
-                continue
-            if check.is_per_tool and not tools:
-                continue
-            tool = tools[at % len(tools)] if check.is_per_tool else None
-            found = bench.run(check, case, tool)
-            counts["checks"] += 1
-            counts["verdicts"] += len(found)
-            results += [bench.result(check, verdict, tool) for verdict in found]
-    finally:
-        bench.server.close()
-    return results
+def scripted(steps):
+    """Return a ``serve`` for the reference server that follows a script."""
+    return lambda out, err: Scripted(steps, out, err).server

@@ -85,12 +85,12 @@ def buffered_answer(seen: Observations) -> Diagnosis | None:
 
 def slow_start(seen: Observations) -> Diagnosis | None:
     """Detect an answer that came too late."""
-    hello, limit = seen.main.hello, seen.settings.start_timeout
-    if not seen.main.is_open or hello is None or hello.line is None or hello.line.at <= limit:
+    opening, limit = seen.main.opening, seen.settings.start_timeout
+    if not seen.main.is_open or opening is None or opening.line is None or opening.line.at <= limit:
         return None
-    needed = str(round(2 * hello.line.at))
+    needed = str(round(2 * opening.line.at))
     advice = (command_line(seen, "run", "--start-timeout", needed), *_reuse_installation(seen))
-    seconds = f"{hello.line.at:.1f} s"
+    seconds = f"{opening.line.at:.1f} s"
     return Diagnosis(
         f"The server starts, but answers only {seconds} after its start (--start-timeout is {limit:g} s).",
         (*advice, "or answer first, and load everything else later"),
@@ -108,7 +108,7 @@ def _reuse_installation(seen: Observations) -> tuple[str, ...]:
 
 def other_versions(seen: Observations) -> Diagnosis | None:
     """Detect a server that refuses the version, and may name those it supports."""
-    reply = seen.main.hello
+    reply = seen.main.opening
     if reply is None or reply.error is None:
         return None
     data = reply.error.get("data") if isinstance(reply.error, dict) else None
@@ -128,7 +128,7 @@ def other_versions(seen: Observations) -> Diagnosis | None:
 
 def opening_error(seen: Observations) -> Diagnosis | None:
     """Detect any other error in answer to initialize."""
-    reply = seen.main.hello
+    reply = seen.main.opening
     if reply is None or reply.error is None:
         return None
     is_unknown = reply.code == -32601
@@ -139,7 +139,7 @@ def opening_error(seen: Observations) -> Diagnosis | None:
 def missing_version(seen: Observations) -> Diagnosis | None:
     """Detect a result without a known protocolVersion."""
     attempt = seen.main
-    value = attempt.hello.value if attempt.hello is not None else None
+    value = attempt.opening.value if attempt.opening is not None else None
     if value is None or revisions.is_modern(attempt.revision):
         return None
     version = value.get("protocolVersion")

@@ -37,6 +37,22 @@ def schema(name: str) -> dict[str, Any]:
     return merged
 
 
+@cache
+def client_request_params(method: str, revision: str) -> dict[str, Any]:
+    """Return the schema of the params of a server's request to its client.
+
+    ``client_features.json`` holds one for each method: the schema of the first revision that has it, and a JSON merge
+    patch for each revision that changes it.
+    """
+    file = FILES / "client_features.json"
+    patches = json.loads(file.read_text(encoding="utf-8"))[method]
+    merged: dict[str, Any] = {}
+    for since in sorted(patches):
+        if since <= revision:
+            merged = _patched(merged, patches[since])
+    return merged
+
+
 def _patched(before: Any, patch: Any) -> Any:
     if not isinstance(patch, dict):
         return patch

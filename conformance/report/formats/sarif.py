@@ -74,7 +74,12 @@ def _invocation(report: Report) -> dict[str, Any]:
 
 
 def _result(one: Result, report: Report, place: int) -> dict[str, Any]:
-    told = {"revision": one.revision, "node": one.node, "reproduce": one.reproduce, "deviation": one.deviation}
+    told = {
+        "revision": one.revision,
+        "node": one.node,
+        "reproduce": one.reproduce,
+        "deviation": one.deviation,
+    }
     known = {"kind": "external", "justification": shorten(one.baseline, LONGEST)}
     suppressed = {"suppressions": [known]} if one.outcome is Outcome.EXPECTED else {}
     return suppressed | {

@@ -1,0 +1,74 @@
+"""Reading the files that describe a project."""
+
+from __future__ import annotations
+
+import configparser
+import json
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+
+class UnreadableFile(Exception):  # noqa: N818
+    """A file that describes a project cannot be read; the message names the file and the reason."""
+
+
+def repository_root(folder: Path) -> Path:
+    """Return the root of the git repository around a folder; the folder itself outside a repository."""
+    return next((one for one in (folder, *folder.parents) if (one / ".git").exists()), folder)
+
+
+def subfolders(folder: Path) -> Iterator[Path]:
+    """Yield the visible folders in a folder, sorted."""
+    hidden = (".", "_")
+    yield from sorted(one for one in folder.glob("*/") if one.is_dir() and not one.name.startswith(hidden))
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file; empty if there is none.  Raises `UnreadableFile`."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise UnreadableFile(f"{path.name}: {error}") from error
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the content of a TOML file; empty if there is none.  Raises `UnreadableFile`."""
+    try:
+        return tomllib.loads(read_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise UnreadableFile(f"{path.name}: not TOML: {error}") from error
+
+
+def read_ini(path: Path) -> configparser.RawConfigParser:
+    """Return the content of an INI file; empty if there is none.  Raises `UnreadableFile`."""
+    parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
+    try:
+        parser.read_string(read_text(path))
+    except configparser.Error as error:
+        raise UnreadableFile(f"{path.name}: {str(error).splitlines()[0]}") from error
+    return parser
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the object in a JSON file; empty if there is none.  Raises `UnreadableFile`."""
+    try:
+        found = json.loads(read_text(path) or "{}")
+    except ValueError as error:
+        raise UnreadableFile(f"{path.name}: not JSON: {error}") from error
+    return as_table(found)
+
+
+def as_table(value: Any, *names: str) -> dict[str, Any]:
+    """Return the table in a table that these names lead to; an empty one if there is no table."""
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def as_string(value: Any) -> str:
+    """Return a string as it is, and an empty one for any other value."""
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,63 @@
+"""Leave credentials out of whatever is reported: the one place where a run's report is redacted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
+from typing import Any, TypeVar
+
+from conformance.protocol.jsonrpc import Line
+from conformance.target.settings import Settings
+from conformance.transport.credentials import credentials, without
+
+NOT_REDACTED = frozenset(
+    {
+        *(
+            "node",
+            "row",
+            "requirement",
+            "requirements",
+            "selector",
+            "level",
+            "basis",
+            "revision",
+            "says",
+            "spec",
+        ),
+        *("outcome", "cause", "state", "tool_version", "started", "not_run"),
+    }
+)
+"""The fields that hold words of this tool or of the catalogue only."""
+T = TypeVar("T")
+
+
+class Redaction:
+    """A function from a value to the same value without these credentials, in all of its texts."""
+
+    def __init__(self, hidden: Sequence[str]):
+        self._hidden = hidden
+
+    @classmethod
+    def of(cls, settings: Settings) -> Redaction:
+        """Return the redaction for the credentials in a server's command and in its environment."""
+        return cls(credentials(settings.command, settings.env))
+
+    def __call__(self, value: T) -> T:
+        """Return the value without the credentials."""
+        result: T = self._redacted(value) if self._hidden else value
+        return result
+
+    def _redacted(self, value: Any) -> Any:
+        if isinstance(value, str) and not isinstance(value, Enum):
+            return without(value, self._hidden)
+        if isinstance(value, Line):
+            return replace(value, raw=without(value.text, self._hidden).encode())
+        if isinstance(value, Mapping):
+            return {self._redacted(name): self._redacted(content) for name, content in value.items()}
+        if isinstance(value, list | tuple):
+            return type(value)(map(self._redacted, value))
+        if is_dataclass(value) and not isinstance(value, type):
+            names = [one.name for one in fields(value) if one.name not in NOT_REDACTED]
+            return replace(value, **{name: self._redacted(getattr(value, name)) for name in names})
+        return value

@@ -1,0 +1,112 @@
+"""The interface between a session and the server it talks to, and the clock both go by."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, Protocol
+
+MAX_LINE = 16_000_000
+"""The bytes of the longest line that is read, by default."""
+HEAD = 4096
+"""The bytes that are kept of a line that is too long."""
+STOP_SECONDS = 2.0
+"""Seconds for each step of stopping a server."""
+
+OnWait = Callable[[float, float], None]
+"""Is called with the seconds waited so far, and the seconds the wait may last."""
+
+
+class CannotStart(Exception):  # noqa: N818
+    """The command cannot be started: it does not exist, or the system refused to run it."""
+
+
+class End(Enum):
+    """The type of `EOF`: the server's output is closed and everything it wrote has been read."""
+
+    EOF = "eof"
+
+
+EOF: Final = End.EOF
+
+
+@dataclass(frozen=True)
+class Overlong:
+    """A part of a line that has more bytes than are read.
+
+    ``head`` is how the line begins, empty if an earlier part had it; ``size`` is how many bytes the part has,
+    and ``is_last`` says that the line ends with it.
+    """
+
+    head: bytes
+    size: int
+    is_last: bool = False
+
+
+class Clock(Protocol):
+    """The time that a conversation goes by."""
+
+    def monotonic(self) -> float:
+        """Return seconds since some moment in the past; they never go back."""
+
+
+class SystemClock:
+    """The clock of the machine."""
+
+    def monotonic(self) -> float:
+        """Return `time.monotonic`."""
+        return time.monotonic()
+
+
+SYSTEM_CLOCK: Final = SystemClock()
+
+
+class Transport(Protocol):
+    """One running server, as a session sees it: lines go in, lines come out, and in the end it is stopped.
+
+    ``command`` names the server, ``clock`` times the conversation, ``started`` is the moment of its start by
+    that clock, and ``max_line`` is the most bytes of a line that are read.  ``on_wait`` is called while a
+    session waits for an answer.
+    """
+
+    command: tuple[str, ...]
+    clock: Clock
+    started: float
+    max_line: int
+    on_wait: OnWait | None
+
+    def write(self, data: bytes) -> None:
+        """Hand bytes to the server, in order, without waiting for it to read them."""
+
+    def read(self, timeout: float) -> tuple[float, bytes | Overlong | End] | None:
+        """Return the next line with its `age`, `EOF` at the end, None if nothing arrives in time."""
+
+    def close_stdin(self) -> None:
+        """Close the server's input once everything handed to `write` is out."""
+
+    @property
+    def unended(self) -> bytes:
+        """The bytes the server has written since its last line end."""
+
+    @property
+    def age(self) -> float:
+        """Seconds since the server was started."""
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit status; None while the server runs; negative, minus the signal that ended it."""
+
+    def wait(self, timeout: float) -> int | None:
+        """Wait for the server to exit; return its exit status, None if it still runs."""
+
+    @property
+    def stderr(self) -> str:
+        """The end of what the server wrote to stderr."""
+
+    def begin_stop(self, grace: float = STOP_SECONDS) -> None:
+        """Begin to `stop` the server, in the background; `stop` waits until that is done."""
+
+    def stop(self, grace: float = STOP_SECONDS) -> None:
+        """End the server and everything it started; each step is given ``grace`` seconds."""
