@@ -17,7 +17,7 @@ from conformance.protocol.uri import is_uri
 from conformance.protocol.value import Value, members
 from conformance.scenarios.client_features import (
     CANCELLING,
-    CARELESS,
+    INVALID_ANSWERS,
     DECLINING,
     FEATURES_ONLY,
     FULL_CLIENT,
@@ -96,7 +96,7 @@ def test_a_client_without_usable_roots_is_served(server):
     require_some(run_with_client(server, FULL_CLIENT).server_requests(ROOTS), skip="the server never asks for roots")
     expect_answers(run_with_client(server, DECLINING), ROOTS, "the client has no roots")
     expect_answers(run_with_client(server, CANCELLING), ROOTS, "the client's root does not exist")
-    expect_answers(run_with_client(server, CARELESS), ROOTS, "the client could not list its roots")
+    expect_answers(run_with_client(server, INVALID_ANSWERS), ROOTS, "the client could not list its roots")
 
 
 # Sampling
@@ -164,7 +164,7 @@ def test_a_model_that_never_stops_using_tools_is_stopped(server):
 @pytest.mark.requirement("clientfeature.sampling.validates-content")
 def test_a_sampled_message_without_content_does_no_harm(server):
     asked(server, SAMPLING)
-    meeting = run_with_client(server, CARELESS)
+    meeting = run_with_client(server, INVALID_ANSWERS)
     require_some(meeting.asking(SAMPLING), skip="a client without sampling.tools is not asked")
     expect_answers(meeting, SAMPLING, "the model's message had no content")
 
@@ -206,7 +206,7 @@ def test_an_elicitation_has_a_message_and_a_known_mode(server):
 @pytest.mark.requirement("clientfeature.elicitation.mode-supported")
 def test_only_the_modes_are_used_that_the_client_declared(server):
     asked(server, ELICITATION)
-    forms = modes([*asked_by(server, FEATURES_ONLY, ELICITATION), *asked_by(server, CARELESS, ELICITATION)])
+    forms = modes([*asked_by(server, FEATURES_ONLY, ELICITATION), *asked_by(server, INVALID_ANSWERS, ELICITATION)])
     expect_each(forms, lambda mode: mode != "url", "no url for a client that shows forms only")
     pages = modes(asked_by(server, URL_ELICITATION, ELICITATION))
     expect_each(pages, lambda mode: mode == "url", "url for a client that declared elicitation.url alone")
@@ -257,8 +257,8 @@ def test_a_user_may_decline_or_cancel(server):
 @pytest.mark.requirement("clientfeature.elicitation.validates-data")
 def test_what_a_user_fills_in_is_checked(server):
     asked(server, ELICITATION)
-    right, wrong = filled_in(run_with_client(server, FULL_CLIENT)), filled_in(run_with_client(server, CARELESS))
-    expect_answers(run_with_client(server, CARELESS), ELICITATION, "a field of the form had a value of the wrong type")
+    right, wrong = filled_in(run_with_client(server, FULL_CLIENT)), filled_in(run_with_client(server, INVALID_ANSWERS))
+    expect_answers(run_with_client(server, INVALID_ANSWERS), ELICITATION, "a field of the form had a value of the wrong type")
     both = [name for name in wrong if name in right and not is_refused(right[name][0])]
     for name in require_some(both, skip="no tool took what was filled in"):
         if is_taken_as_valid(*right[name], *wrong[name]):

@@ -139,7 +139,7 @@ URL_ELICITATION = Client("pages", pages_alone, handlers.ACCEPTING, has_root=True
 SAMPLING_TOOLS = Client("tools", all_capabilities, handlers.TOOL_USING, has_root=True)
 DECLINING = Client("declining", all_capabilities, handlers.DECLINING)
 CANCELLING = Client("cancelling", all_capabilities, handlers.CANCELLING)
-CARELESS = Client("careless", forms_alone, handlers.CARELESS)
+INVALID_ANSWERS = Client("careless", forms_alone, handlers.INVALID)
 
 
 def run_with_client(server: Server, met: Client) -> ClientRun:
@@ -164,7 +164,7 @@ def run_with_client(server: Server, met: Client) -> ClientRun:
 def answers_for(server: Server, met: Client) -> Mapping[str, Answer]:
     """What a client answers to this server."""
     if met.has_root and server.settings.sandbox is not None:
-        return {**met.answers, "roots/list": handlers.opens_folder(server.settings.sandbox.work)}
+        return {**met.answers, "roots/list": handlers.root_folder(server.settings.sandbox.work)}
     return met.answers
 
 

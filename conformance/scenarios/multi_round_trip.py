@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.client.input_required import RETRY, input_requests, input_responses, replies_in, send_retry
+from conformance.client.input_required import RETRY_MEMBERS, input_requests, input_responses, replies_in, send_retry
 from conformance.client.reply import Closed, Reply
 from conformance.client.session import Session
 from conformance.expect import require_answer, require_some, skip
@@ -159,7 +159,7 @@ def send_initial(session: Session, asker: InputRequired, capabilities: Mapping[s
 
 def initial_params(asker: InputRequired, capabilities: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The params of the request of an asker."""
-    params = {name: value for name, value in asker.params.items() if name not in RETRY}
+    params = {name: value for name, value in asker.params.items() if name not in RETRY_MEMBERS}
     meta = {} if capabilities is None else {revisions.CLIENT_CAPABILITIES: capabilities}
     return {**params, "_meta": meta}
 
