@@ -34,8 +34,8 @@ def test_nothing_but_messages_is_on_stdout(server, traffic):
         got = f"{len(noise)} other lines, first {shorten(first.text, 200)!r}"
         raise Finding("JSON-RPC messages only", got, (printed or noise)[:3], advisory=not printed)
     for session in server.sessions:
-        if session.unread:
-            skip(f"{session.unread} is {TOO_COSTLY}, so it was not read (--mcp-max-line)")
+        if session.inbox.unread:
+            skip(f"{session.inbox.unread} is {TOO_COSTLY}, so it was not read (--mcp-max-line)", cause=Cause.TOO_COSTLY)
 
 
 @pytest.mark.requirement("stdio.newline-delimited")

@@ -12,7 +12,7 @@ from conformance.client.message_log import (
     CUT,
     LINE_COST,
     LONG,
-    MOST_KEPT,
+    MAX_LOG_BYTES,
     CompressedLine,
     DecompressedMessage,
     MessageLog,
@@ -76,12 +76,12 @@ def test_of_a_long_line_the_head_is_told_once_and_the_size_again_and_again():
 def test_lines_are_let_go_of_in_their_order():
     lines = MessageLog()
     raw = json.dumps({"a": [1, 2, 3]}).encode()
-    for number in range(2 * MOST_KEPT // weight(raw)):
+    for number in range(2 * MAX_LOG_BYTES // weight(raw)):
         lines.keep(Line.received(raw, float(number)))
     kept = [line for line in lines if not is_dropped(line)]
     assert len(lines) == len(kept) + lines.dropped
     assert lines[-len(kept) :] == kept
-    assert sum(weight(line.raw) for line in kept) <= MOST_KEPT
+    assert sum(weight(line.raw) for line in kept) <= MAX_LOG_BYTES
     assert lines[0].at == 0.0
 
 
@@ -97,7 +97,7 @@ def test_lines_of_ours_are_kept():
 
 def test_of_long_lines_of_ours_the_beginning_is_kept():
     lines = MessageLog()
-    lines.keep(Line(sent=True, raw=b"long" * MOST_KEPT, message={"id": 1}))
+    lines.keep(Line(sent=True, raw=b"long" * MAX_LOG_BYTES, message={"id": 1}))
     lines.keep(Line(sent=True, raw=b"short"))
     lines.keep(Line(sent=True, raw=b"last" * HEAD))
     assert [(len(line.raw), line.fault) for line in lines] == [(HEAD, CUT), (5, ""), (4 * HEAD, "")]

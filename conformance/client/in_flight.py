@@ -118,7 +118,7 @@ class Window:
     def begin(self, burst: Sequence[Line]) -> Line:
         """Send lines in one write and a ping, which is given to `finish` later."""
         self.turn()
-        self.session.forget_answers()
+        self.session.inbox.drop_answers()
         self.session.send_lines(burst)
         return self.session.send(self.session.liveness_method)
 

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
-from conformance.client.message_log import LONG, CompressedLine, DecompressedMessage, compressed
+from conformance.client.message_log import LONG, compressed, one_message
 from conformance.client.reply import MB, Reply
 from conformance.client.session import FLOOD_BYTES, NO_PARAMS, Session
 from conformance.protocol import revisions
@@ -22,8 +22,8 @@ MAX_PAGES = 1000
 class Listing:
     """A list fetched page by page.
 
-    ``replies`` has one reply a page.  ``failure`` is empty when the walk came to its end, otherwise it says
-    why it was given up: a page that is no result, a cursor that came twice, more than `MAX_PAGES` pages.
+    ``replies`` has one reply a page.  ``failure`` says why the list could not be fetched to its end: a page
+    that is not a result, a cursor that came twice, more than `MAX_PAGES` pages; it is empty if it could.
     """
 
     method: str
@@ -49,36 +49,36 @@ class Listing:
 
     @property
     def size(self) -> int:
-        """How many items there are, read or not."""
+        """The number of items, read or not."""
         return self.left_out + sum(len(array.json) for array in self._arrays)
 
     @property
     def left_out(self) -> int:
-        """How many items were too many to be read."""
+        """The number of items that were too many to read."""
         return sum(reply.line.left_out for reply in self.replies if reply.line is not None)
 
     def first(self, most: int) -> list[Value]:
-        """The first items, as `items` gives them."""
+        """Return the first items, as `items` gives them."""
         each = itertools.chain.from_iterable(array.each() for array in self._arrays)
         numbered = enumerate(itertools.islice(each, most))
         return [Value(item.json, f"{self.member}[{number}]", item.lines) for number, item in numbered]
 
     def identifiers(self) -> list[str]:
-        """What identifies each item (`IDENTIFIERS`), in order; items without it are left out."""
+        """Return the identifier of each item (`IDENTIFIERS`), in order; items without one are left out."""
         return [name for page in self.pages for name in self._identifiers(page)]
 
     def identifiers_on(self, reply: Reply) -> list[str]:
-        """The same for one page of this list that was asked for apart."""
+        """Return the same for one page of this list that was fetched separately."""
         page = reply.value.get(self.member) if reply.value is not None else None
         return self._identifiers(list(page.each())) if page is not None else []
 
     def repeated(self) -> list[str]:
-        """What identifies two items of different pages."""
+        """Return the identifiers that two pages have in common."""
         pages = Counter(name for page in self.pages for name in set(self._identifiers(page)))
         return sorted(name for name, times in pages.items() if times > 1)
 
     def namesakes(self) -> dict[str, list[Value]]:
-        """The items that something identifies which identifies others too."""
+        """Return the items that share their identifier with another, by identifier."""
         counted = Counter(self.identifiers())
         found: dict[str, list[Value]] = {}
         for item in self.items:
@@ -98,11 +98,11 @@ class Listing:
 
 
 def compressed_reply(reply: Reply) -> Reply:
-    """A reply that takes little memory."""
+    """Return a reply that takes little memory."""
     if reply.line is None or reply.message is not reply.line.message:
         return reply
     line = compressed(reply.line)
-    return replace(reply, line=line, message=DecompressedMessage(line) if isinstance(line, CompressedLine) else reply.message)
+    return replace(reply, line=line, message=one_message(line, line.message))
 
 
 def fetch_list(session: Session, method: str, member: str) -> Listing:

@@ -1,4 +1,4 @@
-"""The lines of a conversation, of which as many are kept as a modest machine has room for."""
+"""A message log with a memory limit: the oldest lines are dropped first."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ from typing import Any, ClassVar
 
 from conformance.protocol.jsonrpc import ABSENT, REPEATED, Kind, Line, decode, kind
 
-MOST_KEPT = 16_000_000
-"""The memory, in bytes, that the lines of a conversation may take."""
+MAX_LOG_BYTES = 16_000_000
+"""The memory that the lines of a conversation may take."""
 HEAD = 4096
-"""How much is kept of a long line that is hardly needed any more."""
+"""The bytes that are kept of a long line of ours that was trimmed."""
 LONG = 1_000_000
-"""How many bytes a line has, at the least, that is packed."""
+"""A line of at least so many bytes is compressed."""
 CUT = "only the beginning of this line is kept"
 LINE_COST, VALUE_COST = 600, 64
-"""Roughly what Python needs, in bytes, for a line and for each value in its message."""
+"""About the bytes that Python needs for a line and for each value in its message."""
 
 
 def weight(raw: bytes) -> int:
-    """Roughly the memory, in bytes, that a line takes with its message."""
+    """Return about the bytes of memory that a line takes with its message."""
     return LINE_COST + 2 * len(raw) + VALUE_COST * sum(map(raw.count, (b",", b"[", b"{")))
 
 
 def _weight(line: Line) -> int:
-    """The memory that is free when a line is let go."""
+    """Return about the bytes of memory that dropping a line frees."""
     return max(0, len(line.raw) - HEAD) if _is_question(line) else weight(line.raw)
 
 
 def _is_question(line: Line) -> bool:
-    """Whether a line of ours is no answer, so that what comes may be judged by it."""
+    """Return whether a line is a request or a notification of ours, by which later lines are judged."""
     return line.sent and kind(line.message) not in (Kind.RESULT, Kind.ERROR)
 
 
 class MessageLog(list[Line]):
-    """Lines in their order; what is oldest is let go when there is too much.
+    """The lines of a conversation in their order; the oldest are dropped when they take too much memory.
 
-    ``dropped`` counts the received lines of which that is true.  An empty line without a fault stays in the
-    place of each, and of each answer of ours; our other lines are made `brief`.  ``repeats`` counts
-    the received lines in which a member comes twice in one object.
+    ``dropped`` counts the received lines that were dropped.  An empty line without a fault takes the place of
+    each of them, and of each dropped answer of ours; our other lines are cut to their head (`head_of`).
+    ``repeats`` counts the received lines with an object that has a member twice.
     """
 
     def __init__(self) -> None:
@@ -49,17 +49,17 @@ class MessageLog(list[Line]):
         self.dropped = self.repeats = 0
         self._weight = 0
         self._oldest = self._longest = 0
-        self._gone: dict[bool, Line] = {}
+        self._empty_lines: dict[bool, Line] = {}
 
     def keep(self, line: Line) -> None:
         """Add a line."""
         self.append(line)
         self.repeats += not line.sent and REPEATED in line.oddities
         self._weight += _weight(line)
-        self.trim(MOST_KEPT)
+        self.trim(MAX_LOG_BYTES)
 
     def trim(self, most: int) -> None:
-        """Shorten our lines, then let go of lines, until they take no more memory than this."""
+        """Trim to at most ``most`` bytes: cut sent lines first, then drop received ones."""
         while self._weight > most and self._longest < len(self) - 1:
             line = self[self._longest]
             if _is_question(line):
@@ -75,34 +75,36 @@ class MessageLog(list[Line]):
             self._oldest += 1
 
     def _empty(self, line: Line) -> Line:
-        """What stays in the place of a line: the same for many of them, for there may be a million."""
-        empty = replace(line, raw=b"", message=ABSENT, fault="", oddities=())
-        return self._gone.setdefault(line.sent, empty)
+        """Return the line that takes the place of a dropped one; many share it, as there may be a million."""
+        return self._empty_lines.setdefault(line.sent, Line(line.sent, b"", line.at))
 
     def clear(self) -> None:
-        """Forget all of them."""
+        """Drop all lines."""
         super().clear()
         self._weight = self._oldest = self._longest = 0
 
 
 class CompressedLine(Line):
-    """A long line, in little memory: its message is read again whenever it is looked at.
+    """A long line that takes little memory: it is decompressed and decoded whenever it is read.
 
-    Of all such lines the message of one is kept, the one that was looked at last.
+    The message of one such line is kept: that of the line that was read last.
     """
 
     last: ClassVar[deque[tuple[Line, Any]]] = deque(maxlen=1)
 
-    @property
-    def raw(self) -> bytes:  # noqa: D102
-        return zlib.decompress(vars(self)["packed"])
-
-    @raw.setter
-    def raw(self, raw: bytes) -> None:
-        vars(self)["packed"] = zlib.compress(raw, 1)
+    def __init__(self, line: Line):
+        vars(self).update(sent=line.sent, at=line.at, fault=line.fault, oddities=line.oddities)
+        vars(self)["compressed"] = zlib.compress(line.raw, 1)
+        self.last.append((self, line.message))
 
     @property
-    def message(self) -> Any:  # noqa: D102
+    def raw(self) -> bytes:
+        """The bytes of the line."""
+        return zlib.decompress(vars(self)["compressed"])
+
+    @property
+    def message(self) -> Any:
+        """The decoded message."""
         for line, message in self.last:
             if line is self:
                 return message
@@ -111,13 +113,9 @@ class CompressedLine(Line):
         self.last.append((self, message))
         return message
 
-    @message.setter
-    def message(self, message: Any) -> None:
-        """Nothing of it is kept."""
-
 
 class DecompressedMessage(Mapping[str, Any]):
-    """The one message of a line, for as long as it is looked at."""
+    """The message of a compressed line, which is decoded whenever a member is read."""
 
     def __init__(self, line: CompressedLine):
         self._line = line
@@ -133,7 +131,7 @@ class DecompressedMessage(Mapping[str, Any]):
 
 
 def received(raw: bytes, at: float) -> Line:
-    """Decode a line the server wrote; a long one is packed."""
+    """Decode a line that the server wrote; compress it if it is long."""
     if len(raw) < LONG:
         return Line.received(raw, at)
     CompressedLine.last.clear()
@@ -141,21 +139,24 @@ def received(raw: bytes, at: float) -> Line:
 
 
 def compressed(line: Line) -> Line:
-    """A line that takes little memory, if it is JSON."""
-    if line.fault or isinstance(line, CompressedLine):
-        return line
-    small = CompressedLine(line.sent, line.raw, line.at, fault=line.fault, oddities=line.oddities)
-    CompressedLine.last.append((small, line.message))
-    return small
+    """Return a line that takes little memory, if it is JSON."""
+    return line if line.fault or isinstance(line, CompressedLine) else CompressedLine(line)
+
+
+def one_message(line: Line, message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a message of a line, without holding it in memory if the line is compressed and has no other."""
+    if isinstance(line, CompressedLine) and message is line.message:
+        return DecompressedMessage(line)
+    return message
 
 
 def head_of(line: Line) -> Line:
-    """A line, or only the beginning of it if it is long, with `CUT` as its fault."""
+    """Return a line, cut to its head if it is long, with `CUT` as its fault then."""
     if len(line.raw) <= HEAD:
         return line
     return replace(line, raw=line.raw[:HEAD], message=line.message if line.sent else ABSENT, fault=CUT)
 
 
 def is_dropped(line: Line) -> bool:
-    """Whether a line was received and not kept."""
+    """Return whether a received line was dropped."""
     return not (line.sent or line.raw or line.fault)

@@ -1,70 +1,50 @@
-"""One conversation with a server: it asks, it answers what it is asked, and it keeps every line."""
+"""One conversation with a server: send, wait for replies, answer the server's requests, log every line."""
 
 from __future__ import annotations
 
 import itertools
-import json
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from conformance.client.message_log import (
-    CompressedLine,
-    DecompressedMessage,
-    MessageLog,
-    is_dropped,
-    received,
-    weight,
-)
+from conformance.client.inbox import UNREAD, Inbox, Key
+from conformance.client.message_log import MessageLog, is_dropped
 from conformance.client.reply import Closed, Fault, Flood, Reply, Silence, Unread
 from conformance.client.timing import Pace
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import ABSENT, Kind, Line, encode, id_key, is_message, kind, show
 from conformance.protocol.methods import CLIENT_INFO, FEATURES, LISTED, envelope, liveness_method
-from conformance.protocol.text import shorten
 from conformance.protocol.value import Value
-from conformance.transport.interface import EOF, HEAD, Clock, End, Overlong, Transport
+from conformance.transport.interface import EOF, Clock, End, Overlong, Transport
 
 NO_PARAMS: Any = ABSENT
 PING_SECONDS = 10.0
-TICK = 1.0
-"""Seconds from one word on a wait to the next."""
-MEANWHILE = 3
+ON_WAIT_SECONDS = 1.0
+"""How often `Transport.on_wait` is called."""
+MAX_OTHER_LINES = 3
+"""How many lines a reply keeps that came instead of an answer."""
 FLOOD_LINES = 50_000
-FLOOD_LINES_IN_VAIN = 2_000
-"""How many lines in place of an answer are a flood if the answer did not come in time."""
+FLOOD_LINES_AT_TIMEOUT = 2_000
+"""How many lines instead of an answer are a flood if the answer did not come in time."""
 FLOOD_BYTES = 100_000_000
-WEIGHT_OF_A_BYTE = 8
-"""What a message may take of memory, in bytes for each that a line may have at the most."""
-TOO_LONG = "a line longer than this tool reads (--mcp-max-line)"
-TOO_MUCH = "a line with more values than this tool reads (--mcp-max-line)"
-UNREAD = (TOO_LONG, TOO_MUCH)
-ANSWER = re.compile(
-    rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(-?\d{1,18}|"\w*")\s*,\s*"result"'
-)
-"""How an answer begins that names its request first."""
 NO_ID = (id_key(None), id_key(ABSENT))
-"""How answers are filed that name no request."""
+"""The keys of answers that name no request."""
 
 Answer = Callable[[Any, str], Mapping[str, Any] | None]
-"""What a client answers to the params of a request, in a revision: the member ``result`` or ``error`` of the
-response, or None to leave the request open."""
+"""A function from a request's params and the revision to the client's response: its member ``result`` or
+``error``, or None to leave the request open."""
 NO_ANSWERS: Mapping[str, Answer] = MappingProxyType({})
 
 
 class Session:
-    """A conversation with one process in one revision.
+    """One conversation with one process in one revision.
 
-    In a modern revision every request that `request` and `send` make says in ``_meta`` what it has to
-    (`envelope`); what the caller puts there counts.
-
-    ``capabilities`` are what the session declares as a client; what the server may ask of it then is answered
-    from ``client``, by method, ping is answered always, and everything else is refused.  ``unread`` says what
-    came that was too much to be read.  Nothing here raises for what a server does: a request that is not
-    answered gives a `Reply` with a ``fault``.
+    In a modern revision `request` and `send` add the envelope to ``_meta``; the members given win.
+    The session declares ``capabilities``, and answers requests of the server for them from ``client``, by
+    method; it always answers ping, and refuses everything else.  No method raises for what a server does: a
+    request without an answer gives a `Reply` with a ``fault``.
     """
 
     def __init__(
@@ -85,19 +65,14 @@ class Session:
         self.client_info: dict[str, Any] = dict(CLIENT_INFO)
         self.lines = MessageLog()
         self.unended: Line | None = None
-        self.unread = ""
         self.opening: Reply | None = None
         self.first_list: tuple[Line, ...] = ()
         self.closed = False
         self.is_silent = False
         self.is_flooded = False
-        self.left = False
-        self.size = 0
+        self.is_closing = False
+        self.inbox = Inbox(process.max_line)
         self._ids = itertools.count(1)
-        self._answers: dict[tuple[str, str], tuple[Line, Mapping[str, Any]]] = {}
-        self._taken: set[tuple[str, str]] = set()
-        self._half_read: tuple[str, str] | None = None
-        self._not_read: dict[tuple[str, str], str] = {}
 
     @property
     def clock(self) -> Clock:
@@ -108,12 +83,12 @@ class Session:
 
     @property
     def is_modern(self) -> bool:
-        """Whether it is held in a modern revision."""
+        """Whether the revision is modern."""
         return revisions.is_modern(self.revision)
 
     @property
     def envelope(self) -> dict[str, Any]:
-        """What a modern request says of itself in ``_meta``; nothing in a handshake revision."""
+        """The members of ``_meta`` that a modern request must have; empty in a handshake revision."""
         return envelope(self.revision, self.capabilities, self.client_info) if self.is_modern else {}
 
     @property
@@ -122,10 +97,9 @@ class Session:
         return liveness_method(self.revision)
 
     def open(self, timeout: float | None = None) -> Reply:
-        """Open the conversation as its revision has it: what the server said of itself.
+        """Open the conversation by the rules of its revision, and return the opening.
 
-        In a modern revision a list is asked for too: discovery alone does not tell a server of which era the
-        conversation is to be.
+        In a modern revision a list is requested too, as discovery alone does not show the era to a server.
         """
         if not self.is_modern:
             return self.initialize(timeout)
@@ -136,19 +110,19 @@ class Session:
         return opening
 
     def discover(self, timeout: float | None = None) -> Reply:
-        """Ask a modern server what it offers."""
+        """Send ``server/discover``."""
         self.opening = self.request("server/discover", timeout=timeout)
         return self.opening
 
     def initialize(self, timeout: float | None = None) -> Reply:
-        """Ask for ``self.revision``; when the server agrees to one, adopt it and say ``initialized``."""
+        """Send ``initialize``; after a result, adopt its revision and send ``initialized``."""
         opening = self.propose(timeout)
         if opening.value is not None:
             self.notify("notifications/initialized")
         return opening
 
     def propose(self, timeout: float | None = None) -> Reply:
-        """Ask for ``self.revision`` and adopt what the server agrees to; ``initialized`` is left to say."""
+        """Send ``initialize`` for ``self.revision`` and adopt the revision that the server answers."""
         params = {
             "protocolVersion": self.revision,
             "capabilities": self.capabilities,
@@ -168,14 +142,14 @@ class Session:
         return declared if declared is not None else Value({}, "result.capabilities")
 
     def declares(self, *names: str) -> bool:
-        """Whether the server declared the capability ``names`` (a path such as ``tools``, ``listChanged``).
+        """Return whether the server declared a capability (a path such as ``tools``, ``listChanged``).
 
-        A flag that is false counts as not declared.
+        False and null count as not declared.
         """
         found = self.offers.get(*names)
         return found is not None and found.json is not False and found.json is not None
 
-    # Asking
+    # Sending
 
     def request(
         self, method: str, params: Any = NO_PARAMS, *, id: Any = ABSENT, timeout: float | None = None
@@ -184,17 +158,17 @@ class Session:
         return self.await_reply(self.send(method, params, id=id), timeout)
 
     def send(self, method: str, params: Any = NO_PARAMS, *, id: Any = ABSENT) -> Line:
-        """Send a request without waiting; give the line to `await_reply` later."""
+        """Send a request without waiting for its answer (`await_reply`)."""
         return self.send_message(self.request_of(method, params, id=id))
 
     def request_of(self, method: str, params: Any = NO_PARAMS, *, id: Any = ABSENT) -> dict[str, Any]:
-        """The message of a request, with the envelope if there is one."""
+        """Return the message of a request, with the envelope in a modern revision."""
         message = {"jsonrpc": "2.0", "id": next(self._ids) if id is ABSENT else id, "method": method}
         params = self._enveloped(params) if self.is_modern else params
         return message if params is NO_PARAMS else {**message, "params": params}
 
     def _enveloped(self, params: Any) -> Any:
-        """The params with the envelope; as they are if they, or their ``_meta``, are no object."""
+        """Return the params with the envelope; unchanged if they, or their ``_meta``, are not an object."""
         given = {} if params is NO_PARAMS else params
         meta = given.get("_meta", {}) if isinstance(given, Mapping) else None
         return {**given, "_meta": {**self.envelope, **meta}} if isinstance(meta, Mapping) else params
@@ -205,11 +179,11 @@ class Session:
         return self.send_message(message if params is NO_PARAMS else {**message, "params": params})
 
     def send_message(self, message: Any) -> Line:
-        """Send any JSON value as one line."""
+        """Send a JSON value as one line."""
         return self.send_raw(encode(message), message)
 
     def send_together(self, *messages: Any) -> list[Line]:
-        """Send each JSON value as a line of its own, all of them in one write."""
+        """Send JSON values in one write, each as a line."""
         return self.send_lines(map(self.line_of, messages))
 
     def send_lines(self, lines: Iterable[Line]) -> list[Line]:
@@ -222,7 +196,7 @@ class Session:
         return sent
 
     def send_text(self, method: str, params: bytes) -> Line:
-        """Send a request whose params are given as JSON text, which may be text that is none."""
+        """Send a request with these params, which may be bytes that are not JSON."""
         id = next(self._ids)
         head = {"jsonrpc": "2.0", "id": id, "method": method}
         if self.is_modern and params.startswith(b"{"):
@@ -232,88 +206,84 @@ class Session:
 
     @staticmethod
     def line_of(message: Any) -> Line:
-        """The line that sends a message."""
+        """Return the line that sends a message."""
         return Line(sent=True, raw=encode(message), message=message)
 
     def send_raw(self, raw: bytes, message: Any = ABSENT) -> Line:
-        """Send these bytes and a line end; nothing about them is checked."""
+        """Send any bytes and a line end."""
         line = Line(sent=True, raw=raw, at=self.process.age, message=message)
         self.lines.keep(line)
         self.process.write(raw + b"\n")
         return line
 
-    def await_reply(self, request: Line, timeout: float | None = None, *, alone: bool = False) -> Reply:
-        """Wait for the answer to a request that `send` has sent.
+    # Waiting
 
-        With ``alone`` nothing else is under way, so an error without an id, as for a line that cannot be
-        read, is its answer too.
+    def await_reply(self, request: Line, timeout: float | None = None, *, alone: bool = False) -> Reply:
+        """Wait for the answer to a request that was sent.
+
+        With ``alone`` no other request is open, so an error without an id is its answer too.
         """
         seconds = self.timeout if timeout is None else timeout
         keys = [id_key(request.message["id"]), *(NO_ID if alone else ())]
         before = len(self.lines)
-        self._drop_older(keys[1:], request)
-        self._listen(seconds, lambda: any(key in self._answers or key in self._not_read for key in keys))
-        for key in filter(self._answers.__contains__, keys):
-            self._taken.add(key)
-            return Reply(request, *self._answers.pop(key))
-        meanwhile = [line for line in self.lines[before:] if not line.sent]
-        if keys[0] in self._not_read:
-            self._taken.add(keys[0])
-            unread = self._not_read.pop(keys[0])
+        self.inbox.drop_older(keys[1:], request.at)
+        self._listen(seconds, lambda: self.inbox.has_any(keys))
+        if (answer := self.inbox.take(keys)) is not None:
+            return Reply(request, *answer)
+        others = [line for line in self.lines[before:] if not line.sent]
+        if unread := self.inbox.take_unread(keys[0]):
             fault: Fault = Unread(seconds, stderr=self.process.stderr, unread=unread)
         else:
-            fault = self._fault(request, seconds, meanwhile)
-        return Reply(request, fault=fault, other_lines=tuple(meanwhile[:MEANWHILE]))
+            self._give_up_if_flooded(others)
+            fault = self._fault(request, seconds)
+        return Reply(request, fault=fault, other_lines=tuple(others[:MAX_OTHER_LINES]))
 
-    def _drop_older(self, keys: Iterable[tuple[str, str]], request: Line) -> None:
-        """Forget answers under these keys that came before a request was sent."""
-        for key in keys:
-            if key in self._answers and self._answers[key][0].at < request.at:
-                del self._answers[key]
+    def is_answered(self, request: Line) -> bool:
+        """Return whether the answer to a request came and is not yet taken."""
+        return self.inbox.has(id_key(request.message["id"]))
 
     @property
     def flood(self) -> Flood:
-        """What the server has written, where that is too much."""
+        """The fault of a session that is flooded."""
         last = next((line.text for line in reversed(self.lines) if not line.sent), "")
-        return Flood(len(self.lines), self.process.stderr, self.size, last)
+        return Flood(len(self.lines), self.process.stderr, self.inbox.size, last)
 
-    def is_answered(self, request: Line) -> bool:
-        """Whether the answer to a request that `send` has sent is there, and not yet taken."""
-        return id_key(request.message["id"]) in self._answers
-
-    def _fault(self, request: Line, seconds: float, meanwhile: Sequence[Line]) -> Fault:
-        if not self.closed and len(meanwhile) > FLOOD_LINES_IN_VAIN:
+    def _give_up_if_flooded(self, others: Sequence[Line]) -> None:
+        """Give up if too many other lines came instead of an answer that did not come in time."""
+        if not self.closed and len(others) > FLOOD_LINES_AT_TIMEOUT:
             self._give_up()
+
+    def _fault(self, request: Line, seconds: float) -> Fault:
+        """Return what came instead of an answer."""
         if self.is_flooded:
             return self.flood
         if self.closed:
             return Closed(self.process.wait(1.0), self.process.stderr)
         self.is_silent = True
         self._keep_unended()
-        asked = {
-            id_key(one.message.get("id")) for one in self.lines if one.sent and isinstance(one.message, dict)
-        }
-        open = asked - self._taken
-        strays = tuple(message.get("id") for key, (_, message) in self._answers.items() if key not in open)
+        sent = (line.message for line in self.lines if line.sent and isinstance(line.message, dict))
+        strays = self.inbox.strays({id_key(message.get("id")) for message in sent})
         later = (line for line in self.lines if line.at >= request.at)
         unread = next((line.fault for line in later if line.fault in UNREAD), "")
         return Silence(seconds, strays, self.process.stderr, self.unended is not None, unread)
 
     def drain(self) -> Reply:
-        """Wait until the server has worked off all it was sent: one `pulse` there and back."""
-        pong = self.request(self.liveness_method, timeout=min(self.timeout, self.scaled_timeout(PING_SECONDS)))
+        """Request `liveness_method` and wait, so that the server has read everything sent before."""
+        pong = self.request(
+            self.liveness_method, timeout=min(self.timeout, self.scaled_timeout(PING_SECONDS))
+        )
         if pong.line is not None:
             self.pace.note(pong.seconds)
         return pong
 
     def scaled_timeout(self, seconds: float) -> float:
-        """How long to wait for what takes ``seconds`` at the most: more of them where the server is slow."""
+        """Return ``seconds``, or more if the server is slow."""
         return self.pace.scaled(seconds, self.timeout)
 
-    # Listening
+    # Received lines
 
     def received(self, *kinds: Kind) -> Iterator[tuple[Line, Any]]:
-        """Each message the server has sent so far with its line, of these kinds (all if none are named)."""
+        """Yield each message of the server with its line, of these kinds (all if none are named)."""
         for line in self.lines:
             if not line.sent:
                 for message in line.parts():
@@ -321,47 +291,47 @@ class Session:
                         yield line, message
 
     def notifications(self, method: str = "") -> list[tuple[Line, Any]]:
-        """The notifications the server has sent so far, of one method or of all."""
+        """Return the notifications of the server with their lines, of one method or of all."""
         found = self.received(Kind.NOTIFICATION)
         return [(line, message) for line, message in found if method in ("", message["method"])]
 
     def server_requests(self, *methods: str, since: int = 0) -> list[Value]:
-        """What the server has asked of this client by these methods, after so many lines."""
-        said = (line for line in self.lines[since:] if not line.sent)
-        found = (Value(message, "", (line,)) for line in said for message in line.parts())
-        asked = [wanted for one in found for wanted in _asked_in(one)]
-        return [one for one in asked if one.json.get("method") in methods]
+        """Return the server's requests by these methods, without those in the first ``since`` lines."""
+        lines = (line for line in self.lines[since:] if not line.sent)
+        messages = (Value(message, "", (line,)) for line in lines for message in line.parts())
+        requests = [request for message in messages for request in _requests_in(message)]
+        return [one for one in requests if one.json.get("method") in methods]
 
     @property
     def received_lines(self) -> list[Line]:
-        """Every line the server has written so far, but those that were not read or not kept."""
+        """Every line of the server that was read and not dropped."""
         return [line for line in self.lines if not (line.sent or line.fault in UNREAD or is_dropped(line))]
 
     def received_since(self, sent: Line) -> list[Line]:
-        """What the server has written since a line was sent, but no answers to a `pulse`.
-
-        A pulse that was answered before has no other answer: what comes under its id is none.
-        """
+        """Return the lines of the server since a line was sent, without the answers to pings."""
         ours = (line.message for line in self.lines if line.sent and line is not sent)
-        asked = (one for one in ours if kind(one) is Kind.REQUEST)
-        pulses = {id_key(one["id"]) for one in asked if one["method"] == self.liveness_method}
+        requests = (one for one in ours if kind(one) is Kind.REQUEST)
+        pings = {id_key(one["id"]) for one in requests if one["method"] == self.liveness_method}
         before = (line.message for line in self.received_lines if line.at < sent.at)
-        pulses -= {id_key(one.get("id", ABSENT)) for one in before if kind(one) in (Kind.RESULT, Kind.ERROR)}
+        pings -= {id_key(one.get("id", ABSENT)) for one in before if kind(one) in (Kind.RESULT, Kind.ERROR)}
         later = (line for line in self.received_lines if line.at >= sent.at)
-        return [line for line in later if not _answers(line.message, pulses)]
+        return [line for line in later if not _is_answer_to(pings, line.message)]
 
     def non_json_lines(self) -> list[Line]:
         """The lines on stdout that are not JSON."""
         return [line for line in self.received_lines if not line.is_json]
 
     def wait_for(self, arrived: Callable[[], object], timeout: float) -> bool:
-        """Listen until ``arrived()`` is true, for ``timeout`` seconds at most; whether it became true."""
+        """Read until ``arrived()`` is true, at most ``timeout`` seconds; return whether it is."""
         self._listen(timeout, lambda: bool(arrived()))
         return bool(arrived())
 
+    # Reading
+
     def _listen(self, seconds: float, done: Callable[[], bool]) -> None:
+        """Read lines until ``done()``, the end of the output, a flood, or the timeout."""
         deadline = self.clock.monotonic() + seconds
-        lines, size = len(self.lines) + FLOOD_LINES, self.size + FLOOD_BYTES
+        lines, size = len(self.lines) + FLOOD_LINES, self.inbox.size + FLOOD_BYTES
         while not done() and not self.closed:
             item = self._next(deadline, seconds)
             if item is None:
@@ -371,18 +341,18 @@ class Session:
                 self.closed = True
                 self._keep_unended()
                 return
-            self._take(data, at)
-            if len(self.lines) > lines or self.size > size:
+            self._receive(data, at)
+            if len(self.lines) > lines or self.inbox.size > size:
                 self._give_up()
             if self.clock.monotonic() > deadline:
                 return
 
     def _next(self, deadline: float, seconds: float) -> tuple[float, bytes | Overlong | End] | None:
-        """What comes next until the deadline; who wants to know is told of the wait, every second."""
-        left, tell = max(0.0, deadline - self.clock.monotonic()), self.process.on_wait
-        while tell is not None and left > 0:
-            tell(seconds - left, seconds)
-            item = self.process.read(min(left, TICK))
+        """Read the next item until the deadline; call ``on_wait`` every second meanwhile."""
+        left, on_wait = max(0.0, deadline - self.clock.monotonic()), self.process.on_wait
+        while on_wait is not None and left > 0:
+            on_wait(seconds - left, seconds)
+            item = self.process.read(min(left, ON_WAIT_SECONDS))
             if item is not None:
                 return item
             left = max(0.0, deadline - self.clock.monotonic())
@@ -392,31 +362,17 @@ class Session:
         self.is_flooded = self.closed = True
         self.begin_close()
 
-    def _take(self, data: bytes | Overlong, at: float) -> None:
-        self.size += data.size if isinstance(data, Overlong) else len(data)
-        if isinstance(data, Overlong):
-            if data.is_last and self._half_read is not None:
-                self._not_read[self._half_read] = TOO_LONG
-            if not data.head:
-                return
-            self._half_read = _id_in(data.head)
-            self.unread = f"a line of more than {self.process.max_line} bytes"
-            line = Line(sent=False, raw=data.head, at=at, fault=TOO_LONG)
-        elif weight(data) > WEIGHT_OF_A_BYTE * self.process.max_line:
-            self.unread = f"a line with more values than {self.process.max_line} bytes may have"
-            line = Line(sent=False, raw=data[:HEAD], at=at, fault=TOO_MUCH)
-            if (key := _id_in(line.raw)) is not None:
-                self._not_read[key] = TOO_MUCH
-        else:
-            line = received(data, at)
+    def _receive(self, data: bytes | Overlong, at: float) -> None:
+        """Log a line; answer the requests in it, and keep the answers."""
+        line = self.inbox.line_from(data, at)
+        if line is None:
+            return
         self.lines.keep(line)
         for message in line.parts():
-            what = kind(message)
-            if what is Kind.REQUEST:
+            if kind(message) is Kind.REQUEST:
                 self._answer(message)
-            elif what in (Kind.RESULT, Kind.ERROR):
-                told = DecompressedMessage(line) if isinstance(line, CompressedLine) and message is line.message else message
-                self._answers.setdefault(id_key(message.get("id", ABSENT)), (line, told))
+            elif kind(message) in (Kind.RESULT, Kind.ERROR):
+                self.inbox.add(line, message)
 
     def _keep_unended(self) -> None:
         line = Line.received(self.process.unended, self.process.age)
@@ -427,15 +383,15 @@ class Session:
         method, params = message["method"], message.get("params")
         answer = {"result": {}} if method == "ping" else self.answer_to(method, params)
         if answer is not None:
-            with suppress(ValueError, RecursionError):  # its id is none that could be written
+            with suppress(ValueError, RecursionError):  # its id cannot be encoded
                 self.send_message({"jsonrpc": "2.0", "id": message["id"], **answer})
 
     def answer_to(self, method: Any, params: Any) -> Mapping[str, Any] | None:
-        """What this client answers when it is asked for something; None if it leaves that open."""
+        """Return the client's response to a request; None if it leaves the request open."""
         return self._refusal(method, params) or self.client[method](params, self.revision)
 
     def _refusal(self, method: Any, params: Any) -> Mapping[str, Any] | None:
-        """The error for a request that this client does not take; None if it takes it."""
+        """Return the error for a request that the client does not offer; None if it offers it."""
         feature = FEATURES.get(method) if isinstance(method, str) else None
         if feature is None or feature not in self.capabilities or method not in self.client:
             return {"error": {"code": -32601, "message": "This client does not offer that."}}
@@ -446,19 +402,14 @@ class Session:
         return None
 
     def forget(self) -> None:
-        """Forget every line so far, and the answers that nobody took; for when no request is open."""
+        """Drop every line and the answers that were not taken; for when no request is open."""
         self.lines.clear()
-        self.forget_answers()
-        self._taken.clear()
-
-    def forget_answers(self) -> None:
-        """Forget the answers that nobody took."""
-        self._answers.clear()
+        self.inbox.clear()
 
     # The end
 
     def finish(self, timeout: float) -> int | None:
-        """Close the server's stdin and read what it still writes; its exit status, None if it lives on."""
+        """Close stdin and read the rest of stdout; return the exit status, None if the server runs on."""
         deadline = self.clock.monotonic() + timeout
         self.process.close_stdin()
         self._listen(timeout, lambda: False)
@@ -471,7 +422,7 @@ class Session:
 
     def begin_close(self) -> None:
         """Begin to end the process; `close` waits until it has ended."""
-        self.left = True
+        self.is_closing = True
         if self.is_flooded:
             self.process.begin_stop(0.0)
         self.process.begin_stop()
@@ -482,19 +433,9 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self.begin_close()
 
-    def transcript(self) -> str:
-        """Every line so far, ``>`` for ours and ``<`` for the server's."""
-        return "\n".join(f"{'>' if line.sent else '<'} {shorten(line.text)}" for line in self.lines)
 
-
-def _id_in(head: bytes) -> tuple[str, str] | None:
-    """The id of the answer that begins like this, if it stands there."""
-    found = ANSWER.match(head)
-    return None if found is None else id_key(json.loads(found[1]))
-
-
-def _asked_in(message: Value) -> list[Value]:
-    """What a message asks of the client: itself if it is a request, or what its result is in want of."""
+def _requests_in(message: Value) -> list[Value]:
+    """Return the requests to the client in a message: itself, or the ``inputRequests`` of its result."""
     if kind(message.json) is Kind.REQUEST:
         return [message]
     wanted = message.get("result", "inputRequests") if kind(message.json) is Kind.RESULT else None
@@ -504,6 +445,5 @@ def _asked_in(message: Value) -> list[Value]:
     return [part for part in parts if part.is_a(dict)]
 
 
-def _answers(message: Any, ids: Collection[tuple[str, str]]) -> bool:
-    """Whether a message is the answer to a request with one of these ids."""
+def _is_answer_to(ids: Collection[Key], message: Any) -> bool:
     return kind(message) in (Kind.RESULT, Kind.ERROR) and id_key(message.get("id", ABSENT)) in ids

@@ -224,7 +224,7 @@ def _is_over(session: Session, asked: Line) -> bool:
 
 
 def _is_flood(session: Session) -> bool:
-    return len(session.lines) > FLOOD_LINES or session.size > FLOOD_BYTES
+    return len(session.lines) > FLOOD_LINES or session.inbox.size > FLOOD_BYTES
 
 
 def _is_unended_message(unended: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""Calls that are cancelled while they are under way."""
+"""Cancellations: those that a server has to ignore, and those of calls that are running."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.client.handlers import ACCEPTING, WAITING
+from conformance.client.reply import Reply, Silence
 from conformance.client.session import PING_SECONDS, Session
+from conformance.client.subscriptions import listens_in
 from conformance.client.tool_call import Call, Tool
+from conformance.expect import require_answer, skip
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import ABSENT, Kind, Line, id_key, kind
 from conformance.protocol.methods import FEATURES
@@ -16,14 +19,164 @@ from conformance.protocol.progress import progress_in, token_of
 from conformance.protocol.value import Value
 from conformance.scenarios.client_features import FULL_CLIENT, all_capabilities, run_with_client
 from conformance.scenarios.log_messages import MESSAGE, with_level
+from conformance.scenarios.subscriptions import listening
 from conformance.target.scenario import scenario, start_early
 from conformance.target.server import SLOW_SECONDS, Server
-from conformance.verdicts import Blocked
+from conformance.verdicts import Blocked, Finding
 
+CANCELLED = "notifications/cancelled"
+MAX_CROSSINGS = 50
+MAX_CROSSING_BYTES = 10_000_000
+"""How long the answers of all crossing requests may be together."""
 MIN_PROGRESS = 3
 """How many progress notifications a call must send to be cancelled between two of them."""
 MAX_CALL_SECONDS = 15.0
 """How long a call may take that is made again to be cancelled."""
+
+
+# Cancellations to be ignored ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SentCancellation:
+    """A cancellation with its ``params``, and the replies to two pings after it.
+
+    ``before`` is the number of lines in the log when it was sent.
+    """
+
+    session: Session
+    line: Line
+    params: Any
+    before: int
+    pings: tuple[Reply, Reply]
+
+
+def harmless_method(server: Server) -> str:
+    """Return a method that can be requested any number of times."""
+    return (server.served_lists() or [server.session.liveness_method])[0]
+
+
+def responsive_session(server: Server) -> Session:
+    """Return the session for cancellations; skip if the server does not answer pings in it.
+
+    A modern server answers a request first: it need not recognise the era by a notification.
+    """
+    session = server.shared("cancel")
+    if session.is_modern:
+        require_answer(session.request(harmless_method(server)))
+    pong = session.drain()
+    if isinstance(pong.fault, Silence):
+        skip("the server does not answer pings, so there is no sign of what it ignores")
+    require_answer(pong)
+    return session
+
+
+def send_cancellation(session: Session, params: Any) -> SentCancellation:
+    """Send a cancellation and two pings: answers may overtake one another, but hardly two in a row."""
+    before = len(session.lines)
+    line = session.notify(CANCELLED, params)
+    return SentCancellation(session, line, params, before, (session.drain(), session.drain()))
+
+
+def expect_ignored(server: Server, sent: SentCancellation) -> None:
+    """Raise `Finding` if the cancellation was answered, or ended the server.
+
+    A second answer to a request is not reported here.  Raises `Blocked` if the server ended but does not
+    when a new process gets the same cancellation.
+    """
+    first, second = sent.pings
+    if second.fault is not None:
+        if _is_ignored_alone(server, sent.params):
+            require_answer(second)
+        raise Finding("a server that ignores this and goes on", str(second.fault), (sent.line, *first.lines))
+    requests = [
+        line.message for line in sent.session.lines if line.sent and kind(line.message) is Kind.REQUEST
+    ]
+    named = sent.params.get("requestId", ABSENT) if isinstance(sent.params, dict) else ABSENT
+    others = {str(one["id"]) for one in requests if one["id"] != named}
+    for answer in _answers_in(sent.session.lines[sent.before :]):
+        if str(answer.message.get("id")) not in others:
+            got = str(Value(answer.message))
+            raise Finding("no answer to a notification", got, (sent.line, answer))
+
+
+def _is_ignored_alone(server: Server, params: Any) -> bool:
+    """Return whether a new process goes on after the cancellation."""
+    with server.fresh() as session:
+        if session.is_modern:
+            require_answer(session.request(harmless_method(server)))
+        return send_cancellation(session, params).pings[1].fault is None
+
+
+def max_crossings(size: int) -> int:
+    """Return how many requests may be cancelled at once if each answer has ``size`` bytes."""
+    return max(1, min(MAX_CROSSINGS, MAX_CROSSING_BYTES // size))
+
+
+def cancel_at_once(session: Session, method: str, times: int) -> Iterator[Sequence[Line]]:
+    """Send requests, each in one write with its cancellation; yield the two lines of each."""
+    for _ in range(times):
+        request = session.request_of(method)
+        yield session.send_together(request, _cancellation_of(request))
+
+
+def cancel_in_reverse(session: Session, method: str, times: int) -> Iterator[Sequence[Line]]:
+    """Send requests, then their cancellations, the last first, in one write; yield the two lines of each."""
+    requests = [session.request_of(method) for _ in range(times)]
+    lines = session.send_together(*requests, *map(_cancellation_of, reversed(requests)))
+    return zip(lines[:times], reversed(lines[times:]), strict=True)
+
+
+def _cancellation_of(request: dict[str, Any]) -> dict[str, Any]:
+    params = {"requestId": request["id"], "reason": "It crosses the answer."}
+    return {"jsonrpc": "2.0", "method": CANCELLED, "params": params}
+
+
+def require_answers(server: Server, method: str, times: int) -> None:
+    """Send as many requests to a new process without cancelling them; raise `Blocked` if one has no answer."""
+    with server.fresh() as session:
+        for _ in range(times):
+            require_answer(session.request(method))
+
+
+def answers_to(session: Session, request: Line) -> list[Line]:
+    """Return the answers to a request so far."""
+    wanted = id_key(request.message["id"])
+    return [line for line in _answers_in(session.lines) if id_key(line.message.get("id", ABSENT)) == wanted]
+
+
+def _answers_in(lines: Sequence[Line]) -> list[Line]:
+    return [line for line in lines if not line.sent and _is_answer(line)]
+
+
+def _is_answer(line: Line) -> bool:
+    return kind(line.message) in (Kind.RESULT, Kind.ERROR)
+
+
+# Cancellations by the server ---------------------------------------------------------------------
+
+
+def cancellations(session: Session) -> Iterator[tuple[Value, frozenset[tuple[str, str]]]]:
+    """Yield the id of each request that the server cancels, and the ids of its requests until then."""
+    requested: set[tuple[str, str]] = set()
+    for line, message in session.received(Kind.REQUEST, Kind.NOTIFICATION):
+        requested |= {id_key(message["id"])} if "id" in message else set()
+        id = Value(message, "", (line,)).get("params", "requestId")
+        if message["method"] == CANCELLED and id is not None:
+            yield id, frozenset(requested)
+
+
+def subscription_cancellations(server: Server) -> list[tuple[Value, set[tuple[str, str]]]]:
+    """Return the id of each request that the server cancels, and the ids of the session's listen requests."""
+    listening(server)
+    return [
+        (id, {id_key(listen.id) for listen in listens_in(session)})
+        for session in server.sessions
+        for id, _ in cancellations(session)
+    ]
+
+
+# Calls that are cancelled while they run ---------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -173,9 +326,7 @@ def early_cancellation(server: Server) -> dict[str, StartedCancellation | None]:
 def _start(
     server: Server, tool: Tool, arguments: dict[str, Any], questions: Collection[str], seconds: float
 ) -> StartedCancellation | None:
-    """Call a tool, and cancel the call at a sign that it runs, or after ``seconds``; None if it ended
-    before.
-    """
+    """Call a tool, and cancel the call once it runs, or after ``seconds``; return None if it ended before."""
     session = server.connect(all_capabilities(server.revision), WAITING)
     meta = {"progressToken": "progress-of-cancelled"}
     params = {"name": tool.name, "arguments": arguments, "_meta": meta}
@@ -190,19 +341,15 @@ def _start(
         return None
     held = bool(_open(session, questions))
     reason = {"requestId": request.message["id"], "reason": "The user does not want it any more."}
-    cancellation = session.notify("notifications/cancelled", reason)
+    cancellation = session.notify(CANCELLED, reason)
     return StartedCancellation(session, request, cancellation, session.send(session.liveness_method), held)
 
 
 def _open(session: Session, methods: Collection[str]) -> list[Value]:
     """Return the open requests of the server by these methods: neither cancelled nor answered."""
-    cancelled = [message for _, message in session.notifications("notifications/cancelled")]
+    cancelled = [message for _, message in session.notifications(CANCELLED)]
     ids = [Value(message).get("params", "requestId") for message in cancelled]
     ids += [Value(line.message).get("id") for line in session.lines if line.sent and _is_answer(line)]
     done = {id_key(id.json) for id in ids if id is not None}
     requests = [asked for asked in session.server_requests(*methods) if "id" in asked.json]
     return [asked for asked in requests if id_key(asked.json["id"]) not in done]
-
-
-def _is_answer(line: Line) -> bool:
-    return kind(line.message) in (Kind.RESULT, Kind.ERROR)

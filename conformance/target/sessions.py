@@ -11,7 +11,8 @@ from typing import Any, Self
 
 from conformance.client.handlers import DECLINING
 from conformance.client.reply import Closed, Flood, Reply, Unread
-from conformance.client.session import UNREAD, Answer, Session
+from conformance.client.inbox import UNREAD
+from conformance.client.session import Answer, Session
 from conformance.client.timing import Pace, start_timeout
 from conformance.expect import skip
 from conformance.protocol.jsonrpc import Kind, Line, kind
@@ -147,7 +148,7 @@ class Sessions:
             stderr = floods[-1].process.stderr
             self.raise_once("flood", Blocked(reason, floods[-1].received_lines[-2:], stderr, fault=Flood(0, stderr)))
         for one in self.sessions:
-            if one.closed or one.left:
+            if one.closed or one.is_closing:
                 one.lines.trim(KEPT_WHEN_CLOSED)
 
     def exclude(self, session: Session) -> None:
@@ -256,7 +257,7 @@ class Sessions:
     def raise_once(self, key: str, blocked: Blocked) -> None:
         """Raise ``blocked`` for the first check that meets it; later ones are skipped with the reason."""
         if key in self._charged:
-            skip(f"{blocked.reason} (reported once)")
+            skip(f"{blocked.reason} (reported once)", cause=blocked.cause)
         self._charged.add(key)
         raise blocked
 

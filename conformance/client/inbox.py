@@ -1,0 +1,118 @@
+"""The inbox of a session: bytes from the transport become lines, answers wait until they are taken."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from conformance.client.message_log import one_message, received, weight
+from conformance.protocol.jsonrpc import ABSENT, Line, id_key
+from conformance.transport.interface import HEAD, Overlong
+
+BYTES_IN_MEMORY = 8
+"""How many bytes of memory a message may take for each byte that a line may have."""
+TOO_LONG = "a line longer than this tool reads (--mcp-max-line)"
+TOO_MUCH = "a line with more values than this tool reads (--mcp-max-line)"
+UNREAD = (TOO_LONG, TOO_MUCH)
+"""The faults of a line that was not read."""
+ANSWER_HEAD = re.compile(
+    rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(-?\d{1,18}|"\w*")\s*,\s*"result"'
+)
+"""The beginning of an answer that has its id first."""
+
+Key = tuple[str, str]
+"""An id as `id_key` makes it, which tells 1 from "1"."""
+
+
+class Inbox:
+    """The answers that came, by the id of their request, until they are taken.
+
+    ``size`` is the number of bytes that came.  ``unread`` says why a line was not read, empty if all were.
+    """
+
+    def __init__(self, max_line: int) -> None:
+        self.size = 0
+        self.unread = ""
+        self._max_line = max_line
+        self._answers: dict[Key, tuple[Line, Mapping[str, Any]]] = {}
+        self._taken: set[Key] = set()
+        self._unread_answers: dict[Key, str] = {}
+        self._overlong_answer: Key | None = None
+
+    def line_from(self, data: bytes | Overlong, at: float) -> Line | None:
+        """Return the line that came, cut to its head if it is too long; None for its later parts."""
+        if isinstance(data, Overlong):
+            return self._overlong(data, at)
+        self.size += len(data)
+        if weight(data) <= BYTES_IN_MEMORY * self._max_line:
+            return received(data, at)
+        self.unread = f"a line with more values than {self._max_line} bytes may have"
+        line = Line(sent=False, raw=data[:HEAD], at=at, fault=TOO_MUCH)
+        if (key := _answer_key(line.raw)) is not None:
+            self._unread_answers[key] = TOO_MUCH
+        return line
+
+    def _overlong(self, part: Overlong, at: float) -> Line | None:
+        self.size += part.size
+        if part.is_last and self._overlong_answer is not None:
+            self._unread_answers[self._overlong_answer] = TOO_LONG
+        if not part.head:
+            return None
+        self._overlong_answer = _answer_key(part.head)
+        self.unread = f"a line of more than {self._max_line} bytes"
+        return Line(sent=False, raw=part.head, at=at, fault=TOO_LONG)
+
+    def add(self, line: Line, message: Mapping[str, Any]) -> None:
+        """Keep an answer, unless one with the same id waits already."""
+        self._answers.setdefault(id_key(message.get("id", ABSENT)), (line, one_message(line, message)))
+
+    def has(self, key: Key) -> bool:
+        """Return whether an answer was read and not yet taken."""
+        return key in self._answers
+
+    def has_any(self, keys: Iterable[Key]) -> bool:
+        """Return whether one of these answers came, read or not."""
+        return any(key in self._answers or key in self._unread_answers for key in keys)
+
+    def take(self, keys: Iterable[Key]) -> tuple[Line, Mapping[str, Any]] | None:
+        """Remove and return the first of these answers; None if none of them is there."""
+        for key in filter(self._answers.__contains__, keys):
+            self._taken.add(key)
+            return self._answers.pop(key)
+        return None
+
+    def take_unread(self, key: Key) -> str:
+        """Remove an answer that was not read, and return why it was not; empty if there is none."""
+        if key in self._unread_answers:
+            self._taken.add(key)
+        return self._unread_answers.pop(key, "")
+
+    def strays(self, requests: set[Key]) -> tuple[Any, ...]:
+        """Return the ids of the answers that belong to none of these requests, or to one answered before."""
+        open_requests = requests - self._taken
+        return tuple(
+            message.get("id") for key, (_, message) in self._answers.items() if key not in open_requests
+        )
+
+    def drop_older(self, keys: Iterable[Key], at: float) -> None:
+        """Drop those of these answers that came before a moment."""
+        for key in keys:
+            if key in self._answers and self._answers[key][0].at < at:
+                del self._answers[key]
+
+    def drop_answers(self) -> None:
+        """Drop the answers that were not taken."""
+        self._answers.clear()
+
+    def clear(self) -> None:
+        """Drop the answers, and forget which were taken."""
+        self._answers.clear()
+        self._taken.clear()
+
+
+def _answer_key(head: bytes) -> Key | None:
+    """Return the key of the answer that begins like this; None if it does not begin with its id."""
+    found = ANSWER_HEAD.match(head)
+    return None if found is None else id_key(json.loads(found[1]))
