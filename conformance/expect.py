@@ -12,7 +12,7 @@ from typing import Any, NoReturn, Protocol, TypeVar
 from conformance.client.reply import Reply
 from conformance.protocol.jsonrpc import show
 from conformance.protocol.value import Value
-from conformance.verdicts import Blocked, Finding, Skipped
+from conformance.verdicts import Blocked, Cause, Finding, Skipped
 
 MAX_OFFENDERS = 3
 """How many wrong values one finding shows."""
@@ -29,9 +29,9 @@ class Declares(Protocol):
 # Requirements: what a check needs, else it skips or blocks
 
 
-def skip(reason: str) -> NoReturn:
+def skip(reason: str, *, cause: Cause | None = None) -> NoReturn:
     """Skip the check.  Raises `Skipped`."""
-    raise Skipped(reason)
+    raise Skipped(reason, cause=cause)
 
 
 def require_some(found: list[T], *, skip: str) -> list[T]:

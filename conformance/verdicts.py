@@ -117,6 +117,10 @@ class Blocked(Verdict, Exception):  # noqa: N818  (a verdict, not an error)
 class Skipped(Exception):  # noqa: N818  (a verdict, not an error)
     """A rule was not exercised for an honest reason: not declared, not permitted, nothing to judge."""
 
+    def __init__(self, reason: str, *, cause: Cause | None = None):
+        super().__init__(reason)
+        self.cause = cause
+
 
 def severity(row: Requirement, revision: str, *, strict: bool = False, pedantic: bool = False) -> Outcome:
     """Return the outcome of a broken rule: its basis decides whether it counts, its level how much.

@@ -9,7 +9,7 @@ from conformance.json_schema.validation import TOO_COSTLY
 from conformance.protocol.jsonrpc import TOO_DEEP, TOO_LONG, TOO_MANY
 from conformance.protocol.wire_schema import SERVER, conversation_errors
 from conformance.requirements import catalogue
-from conformance.verdicts import Finding
+from conformance.verdicts import Cause, Finding
 
 
 @pytest.mark.requirement("jsonrpc.message-shape", "tools.list.result-shape")
@@ -25,4 +25,4 @@ def test_a_message_has_the_form_of_its_kind(server, traffic, revision):
         raise first.with_others(others)
     told = {oddity for session in server.sessions for line in session.lines for oddity in line.oddities}
     if shortened := sorted(one for one in told if one.endswith((TOO_DEEP, TOO_LONG, TOO_MANY))):
-        skip(f"a message is {TOO_COSTLY} as a whole: {' and '.join(shortened)}")
+        skip(f"a message is {TOO_COSTLY} as a whole: {' and '.join(shortened)}", cause=Cause.TOO_COSTLY)

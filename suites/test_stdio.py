@@ -13,7 +13,7 @@ from conformance.protocol.text import shorten
 from conformance.scenarios.client_features import FULL_CLIENT, run_with_client
 from conformance.scenarios.request_metadata import modern_messages
 from conformance.scenarios.traffic import exercise_everything
-from conformance.verdicts import Finding
+from conformance.verdicts import Cause, Finding
 
 GRACE = 2.0
 EXIT = 10.0

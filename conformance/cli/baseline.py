@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from conformance.plugin.baseline import seen
+from conformance.plugin.baseline import run_evidence
 from conformance.plugin.collection import SUBJECT
 from conformance.plugin.outcomes import RESULTS
-from conformance.report.baseline import Baseline, Update, updated, written
-from conformance.report.model import TIME_IS_UP
+from conformance.report.baseline import Baseline, Update, to_toml, updated
 from conformance.verdicts import Outcome
 
 LOOKED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
@@ -32,10 +31,10 @@ class Updating:
         config = session.config
         if SUBJECT not in config.stash or session.exitstatus not in LOOKED or session.shouldfail:
             return
-        if any(one.outcome is Outcome.BLOCKED and TIME_IS_UP in one.reason for one in config.stash[RESULTS]):
+        if any(one.outcome is Outcome.BLOCKED and one.is_late for one in config.stash[RESULTS]):
             return
-        self._update = updated(self._baseline, seen(config.stash[SUBJECT], config.stash[RESULTS]))
-        self._path.write_text(written(self._update.baseline), encoding="utf-8")
+        self._update = updated(self._baseline, run_evidence(config.stash[SUBJECT], config.stash[RESULTS]))
+        self._path.write_text(to_toml(self._update.baseline), encoding="utf-8")
         self.is_written = True
 
     @pytest.hookimpl(trylast=True)

@@ -19,19 +19,12 @@ from conformance.plugin.collection import probed
 from conformance.plugin.options import given, reports, settings, validate, value, wanted_revisions
 from conformance.plugin.output import kept, renderer
 from conformance.protocol.text import shorten
-from conformance.report.build import Course, assembled, interfaces
+from conformance.report.build import CheckFacts, Evidence, RunFacts, build_report, build_result, interfaces
 from conformance.report.model import Result
-from conformance.report.text import (
-    evidence_of,
-    held_back_line,
-    subject_lines,
-    with_evidence,
-    without_credentials,
-)
+from conformance.report.text import not_called_line, server_lines
 from conformance.requirements import catalogue
 from conformance.target.server import Server
 from conformance.target.surface import Subject
-from conformance.transport.credentials import credentials, without
 from conformance.transport.process_tree import end_run, terminable
 from conformance.transport.sandbox import Sandbox
 from conformance.verdicts import Blocked, Outcome, outcome_of
@@ -79,10 +72,10 @@ class Soaking:
     def _main(self, config: pytest.Config, subject: Subject) -> int:
         started = datetime.now(UTC)
         (surface,) = subject.surfaces
-        _say(subject_lines(interfaces(subject)))
+        _say(server_lines(interfaces(subject)))
         for one in surface.failures:
             what = Blocked(one.reason, one.lines, one.stderr, one.requirement)
-            self._tell(config, subject, SoakFinding(0, "", what))
+            self._report(config, subject, SoakFinding(0, "", what))
         server = Server(subject.settings, surface)
         soak, progress = Soak(server), Progress()
         try:
@@ -90,9 +83,9 @@ class Soaking:
         finally:
             server.close()
         _say(_not_called(soak))
-        course = Course(started, progress.seconds, "interrupted" if stopped else "")
+        facts = RunFacts(started, progress.seconds, "interrupted" if stopped else "")
         results = [*self._results, *_passed(soak, self._results)]
-        report = assembled(subject, results, course, given(config), _left_out(soak))
+        report = build_report(subject, results, facts, given(config), _left_out(soak))
         _say([f"verdict: {report.verdict}"])
         written = [kept(path, renderer(path)(report)) for path in reports(config)]
         _say([line for line, _ in written])
@@ -106,7 +99,7 @@ class Soaking:
             for told in soak.run(progress.start + self._seconds):
                 if told is not None:
                     progress.clear()
-                    self._tell(config, subject, told)
+                    self._report(config, subject, told)
                 progress.show(soak, len(self._results))
         except KeyboardInterrupt:
             stopped = True
@@ -115,24 +108,28 @@ class Soaking:
             _say([f"{'stopped' if stopped else 'done'} after {progress.text(soak)}, seed {soak.seed}"])
         return stopped
 
-    def _tell(self, config: pytest.Config, subject: Subject, told: SoakFinding) -> None:
-        """Show a finding in full, and keep it."""
-        chosen, spoken = subject.settings, subject.surfaces[-1].revision
-        row = catalogue.requirement(told.what.requirement or "lifecycle.initialize.responds")
+    def _report(self, config: pytest.Config, subject: Subject, found: SoakFinding) -> None:
+        """Print a finding in full, and keep it."""
+        verdict, revision = found.what, subject.surfaces[-1].revision
+        row = catalogue.requirement(verdict.requirement or "lifecycle.initialize.responds")
         strict, pedantic = value(config, "strict"), value(config, "pedantic")
-        outcome = outcome_of(told.what, row, spoken, strict=strict, pedantic=pedantic)
-        hidden = credentials(chosen.command, chosen.env)
-        reason = shorten(without(str(told.what), hidden), 1000)
-        result = Result.of(row, spoken, node=NODE, outcome=outcome, tool=told.tool, reason=reason)
-        evidence = without_credentials(evidence_of(told.what), hidden)
-        self._results.append(with_evidence(result, evidence, "", chosen.transcripts))
-        _say(["", f"call {told.number:,}: {self._results[-1].text}", ""])
+        facts = CheckFacts(
+            node=NODE,
+            row=row,
+            revision=revision,
+            outcome=outcome_of(verdict, row, revision, strict=strict, pedantic=pedantic),
+            tool=found.tool,
+            reason=str(verdict),
+            evidence=Evidence.of(verdict),
+        )
+        self._results.append(build_result(facts, subject.settings))
+        _say(["", f"call {found.number:,}: {self._results[-1].text}", ""])
 
 
 def _passed(soak: Soak, results: list[Result]) -> Iterator[Result]:
     """A result for each tool that was soaked and of which nothing was found."""
     row = catalogue.requirement("tools.call.listed-is-callable")
-    for name in {drill.name: None for drill in soak.drills}.keys() - {one.tool for one in results}:
+    for name in {load.name: None for load in soak.loads}.keys() - {one.tool for one in results}:
         yield Result.of(row, soak.server.revision, node=NODE, outcome=Outcome.PASSED, tool=name)
 
 
@@ -147,7 +144,7 @@ def _not_called(soak: Soak) -> Iterator[str]:
     callable_ones = {tool.name for tool in soak.callable_tools}
     held_back = sorted({tool.name for tool in soak.server.tools} - callable_ones)
     if held_back:
-        yield held_back_line(held_back)
+        yield not_called_line(held_back)
     if not soak.server.tools:
         yield "the server lists no tools"
 

@@ -65,10 +65,10 @@ def generator_of(schema: Any, revision: str, *, objects: bool) -> Generator:
     try:
         text = json.dumps(_without_infinite_default(schema), allow_nan=False)
         if len(text) > LONGEST_SCHEMA:
-            raise NoExample(f"the schema is {TOO_COSTLY}: it has {len(text)} characters")
+            raise NoExample(f"the schema is {TOO_COSTLY}: it has {len(text)} characters", is_too_costly=True)
         return _generator(text, revision, objects=objects)
     except RecursionError as error:
-        raise NoExample(f"the schema is {TOO_COSTLY}: it is nested too deeply") from error
+        raise NoExample(f"the schema is {TOO_COSTLY}: it is nested too deeply", is_too_costly=True) from error
     except (ArithmeticError, ValueError) as error:
         raise NoExample(f"its numbers are out of range: {error}") from error
 

@@ -68,7 +68,7 @@ def _content(name: str, content: Any) -> Any:
 def translated(pattern: str) -> str:
     """Translate a pattern to Python, unchanged where Python reads it as it is; raises `NoExample`."""
     if len(pattern) > LONGEST_PATTERN:
-        raise NoExample(f"a pattern of {len(pattern)} characters is {TOO_COSTLY}")
+        raise NoExample(f"a pattern of {len(pattern)} characters is {TOO_COSTLY}", is_too_costly=True)
     python = PROPERTY.sub(lambda found: _replacement(found, pattern), pattern)
     compiled(python)
     return python
@@ -94,7 +94,9 @@ def compiled(pattern: str) -> Pattern:
     except (re.error, OverflowError, RecursionError) as error:
         raise NoExample(f"the pattern {shorten(pattern, 200)!r} is not readable here: {error}") from error
     except TooCostly as error:
-        raise NoExample(f"the pattern {shorten(pattern, 200)!r} is {TOO_COSTLY}: {error}") from error
+        raise NoExample(
+            f"the pattern {shorten(pattern, 200)!r} is {TOO_COSTLY}: {error}", is_too_costly=True
+        ) from error
 
 
 def is_match(pattern: str, text: str) -> bool:
@@ -102,7 +104,9 @@ def is_match(pattern: str, text: str) -> bool:
     try:
         return compiled(pattern).search(text)
     except TooCostly as error:
-        raise NoExample(f"the pattern {shorten(pattern, 200)!r} is {TOO_COSTLY}: {error}") from error
+        raise NoExample(
+            f"the pattern {shorten(pattern, 200)!r} is {TOO_COSTLY}: {error}", is_too_costly=True
+        ) from error
 
 
 PRINTABLE = "".join(map(chr, range(32, 127)))
@@ -134,7 +138,7 @@ def _part(code: Any, value: Any, flags: int) -> st.SearchStrategy[str]:
         return text_of(body, (flags | added) & ~removed)
     if code is op.AT or code in ASSERTIONS:
         return st.just("")
-    raise NoExample(f"a pattern with a back-reference is {TOO_COSTLY}")
+    raise NoExample(f"a pattern with a back-reference is {TOO_COSTLY}", is_too_costly=True)
 
 
 @lru_cache(maxsize=1024)

@@ -37,7 +37,7 @@ class SchemaValidator:
         try:
             self.validators = [validator_of(schema, dialect) for dialect in _distinct(schema, dialects)]
         except Unjudgeable as error:
-            raise NoExample(str(error)) from error
+            raise NoExample(str(error), is_too_costly=error.is_too_costly) from error
 
     def is_valid(self, value: Any) -> bool:
         """Whether ``value`` is valid in every dialect."""
@@ -62,7 +62,7 @@ class SchemaValidator:
     def judging(self) -> Iterator[None]:
         """Validate one value within the steps left; raises `NoExample`, and again once they are used up."""
         if self._costly:
-            raise NoExample(self._costly)
+            raise NoExample(self._costly, is_too_costly=True)
         purse = Purse(min(self._left, STEPS))
         self._left -= purse.left
         try:
@@ -70,7 +70,7 @@ class SchemaValidator:
                 yield
         except Unjudgeable as error:
             self._costly = str(error) if isinstance(error.__cause__, TooCostly) else ""
-            raise NoExample(str(error)) from error
+            raise NoExample(str(error), is_too_costly=error.is_too_costly) from error
         finally:
             self._left += purse.left
 
@@ -89,7 +89,7 @@ def _readable(schema: Any, revision: str) -> list[str]:
             found += [] if wrong else [dialect]
             errors += wrong
     except Unjudgeable as error:
-        raise NoExample(str(error)) from error
+        raise NoExample(str(error), is_too_costly=error.is_too_costly) from error
     if not found:
         raise NoExample(f"the schema itself is not valid: {errors[0]}")
     return found

@@ -46,11 +46,15 @@ TOO_COSTLY = "too costly to judge"
 
 
 class Unjudgeable(Exception):  # noqa: N818
-    """Whether a schema is valid, or a value conforms, cannot be told; the text says why."""
+    """Whether a schema is valid, or a value conforms, cannot be decided; the text says why."""
+
+    is_too_costly = False
 
 
 class TooLarge(Unjudgeable):
-    """It cannot be told within the limits that are set here."""
+    """It cannot be decided within the limits of this module."""
+
+    is_too_costly = True
 
     def __init__(self, why: str):
         super().__init__(f"the schema is {TOO_COSTLY}: {why}")

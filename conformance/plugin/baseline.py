@@ -1,4 +1,4 @@
-"""What the baseline means for a run: which findings it excuses, and what in it is out of date."""
+"""The baseline of a run: which findings it expects, and which of its entries are out of date."""
 
 from __future__ import annotations
 
@@ -7,37 +7,37 @@ from datetime import date
 
 import pytest
 
-from conformance.plugin.options import baseline
-from conformance.report.baseline import Baseline, Seen, complaints
+from conformance.plugin import options
+from conformance.report.baseline import Baseline, RunEvidence, outdated_entries
 from conformance.report.model import Result
 from conformance.target.surface import Subject
 from conformance.verdicts import Outcome
 
-BASELINE = pytest.StashKey[Baseline | None]()
+BASELINE = pytest.StashKey[Baseline]()
 
 
-def known_findings(config: pytest.Config) -> Baseline:
-    """The baseline of this run; an empty one if none was named."""
+def baseline_of(config: pytest.Config) -> Baseline:
+    """Return the baseline of this run; an empty one if the user names none."""
     if BASELINE not in config.stash:
-        config.stash[BASELINE] = baseline(config)
-    return config.stash[BASELINE] or Baseline("")
+        config.stash[BASELINE] = options.baseline(config) or Baseline("")
+    return config.stash[BASELINE]
 
 
-def excused(config: pytest.Config, result: Result) -> Result:
-    """The result, known if the baseline has it."""
-    entry = known_findings(config).excuse(result, date.today())
+def with_baseline(config: pytest.Config, result: Result) -> Result:
+    """Return the result, as an expected one if the baseline lists it."""
+    entry = baseline_of(config).excuse(result, date.today())
     return result if entry is None else replace(result, outcome=Outcome.EXPECTED, baseline=entry.reason)
 
 
-def seen(subject: Subject, results: list[Result]) -> Seen:
-    """What a baseline is held against: the results, and the tools of each revision that was tested."""
+def run_evidence(subject: Subject, results: list[Result]) -> RunEvidence:
+    """Return what a baseline is compared with: the results, and the tools of each revision tested."""
     listed = {
         one.revision: None if one.left_out or one.failures else frozenset(tool.name for tool in one.tools)
         for one in subject.live
     }
-    return Seen(results, listed)
+    return RunEvidence(results, listed)
 
 
-def out_of_date(config: pytest.Config, subject: Subject, results: list[Result]) -> list[str]:
-    """What in the baseline has to be mended."""
-    return list(complaints(known_findings(config), seen(subject, results), date.today()))
+def outdated(config: pytest.Config, subject: Subject, results: list[Result]) -> list[str]:
+    """Return what is out of date in the baseline, and how to fix it."""
+    return list(outdated_entries(baseline_of(config), run_evidence(subject, results), date.today()))

@@ -44,12 +44,12 @@ SUBJECT = pytest.StashKey[Subject]()
 SANDBOX = pytest.StashKey[Sandbox]()
 SERVERS = pytest.StashKey[dict[str, Server]]()
 BEGUN = pytest.StashKey[float]()
-NOTED = pytest.StashKey[Counter[str]]()
+LINE_COUNTS = pytest.StashKey[Counter[str]]()
 OUTLIVED = pytest.StashKey[int]()
 ON_WAIT = pytest.StashKey[OnWait]()
-MISTAKE = pytest.StashKey[str]()
+PROBE_TRACEBACK = pytest.StashKey[str]()
 COMMON = pytest.StashKey[dict[str, Any]]()
-REASON_SHOWN = 1000
+MAX_REASON = 1000
 WHOLE = pytest.StashKey[bool]()
 
 
@@ -75,7 +75,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if told is not None:
         surfaces = tuple(Surface.from_json(text) for text in json.loads(told))
         config.stash[SUBJECT] = Subject(chosen, surfaces)
-        config.stash[MISTAKE] = config.workerinput["mcp_mistake"]  # type: ignore[attr-defined]
+        config.stash[PROBE_TRACEBACK] = config.workerinput["mcp_probe_traceback"]  # type: ignore[attr-defined]
         return
     try:
         config.stash[SUBJECT] = probed(config, chosen)
@@ -83,7 +83,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         raise
     except Exception:  # noqa: BLE001  (it is ours, and told as a check that crashed)
         config.stash[SUBJECT] = Subject(chosen, ())
-        config.stash[MISTAKE] = format_exc()
+        config.stash[PROBE_TRACEBACK] = format_exc()
 
 
 def probed(config: pytest.Config, chosen: Settings) -> Subject:
@@ -97,7 +97,7 @@ def probed(config: pytest.Config, chosen: Settings) -> Subject:
         offered = named(subject.surfaces[0].refused)
         raise pytest.UsageError(f"--mcp-revision: the server does not speak {asked}; it offers {offered}")
     if mistake := subject.error_in_samples():
-        raise pytest.UsageError(f"--mcp-example: {named(mistake, REASON_SHOWN)}")
+        raise pytest.UsageError(f"--mcp-example: {named(mistake, MAX_REASON)}")
     return subject
 
 
@@ -107,7 +107,7 @@ def pytest_configure_node(node: Any) -> None:
     if SUBJECT in node.config.stash:
         surfaces = node.config.stash[SUBJECT].surfaces
         node.workerinput["mcp_surfaces"] = json.dumps([surface.to_json() for surface in surfaces])
-        node.workerinput["mcp_mistake"] = node.config.stash.get(MISTAKE, "")
+        node.workerinput["mcp_probe_traceback"] = node.config.stash.get(PROBE_TRACEBACK, "")
 
 
 # Collecting --------------------------------------------------------------------------------------
@@ -149,11 +149,11 @@ class ProbeFailureItem(pytest.Item):
         return self.path, 0, self.name
 
 
-class Mistake(Exception):  # noqa: N818
+class InternalError(Exception):  # noqa: N818
     """We made a mistake when the server was probed; the text is the last line of the traceback."""
 
 
-class MistakeItem(pytest.Item):
+class InternalErrorItem(pytest.Item):
     """A mistake of ours that keeps all rules from being exercised, as one item that crashes."""
 
     def __init__(self, *, traceback: str, revision: str, **kwargs: Any):
@@ -163,7 +163,7 @@ class MistakeItem(pytest.Item):
 
     def runtest(self) -> None:
         """Say what happened when the server was probed."""
-        raise Mistake(self.traceback.strip().rpartition("\n")[2])
+        raise InternalError(self.traceback.strip().rpartition("\n")[2])
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:  # noqa: ARG002
         """The traceback of the mistake, not of this item."""
@@ -186,11 +186,13 @@ class SuiteDirectory(pytest.Directory):
     def collect(self) -> Iterator[pytest.Collector | pytest.Item]:
         """The troubles met while probing, then every suite if there is a server to check."""
         subject = self.config.stash[SUBJECT]
-        if mistake := self.config.stash.get(MISTAKE, ""):
+        if mistake := self.config.stash.get(PROBE_TRACEBACK, ""):
             wanted = wanted_revisions(self.config)
             revision = LATEST_HANDSHAKE if wanted == ("latest",) else wanted[0]
             node, name = "conformance/suites::internal-error", "internal-error"
-            yield MistakeItem.from_parent(self, name=name, nodeid=node, traceback=mistake, revision=revision)
+            yield InternalErrorItem.from_parent(
+                self, name=name, nodeid=node, traceback=mistake, revision=revision
+            )
         for surface in subject.surfaces:
             for trouble in surface.failures:
                 name = f"blocked[{surface.revision}-{trouble.name}]"
@@ -301,7 +303,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def _is_selected(item: pytest.Item, patterns: list[tuple[frozenset[str], str]]) -> bool:
-    if not is_ours(item) or isinstance(item, ProbeFailureItem | MistakeItem):
+    if not is_ours(item) or isinstance(item, ProbeFailureItem | InternalErrorItem):
         return True
     cited = set(_cited(item))
     return any(cited & ids and (not tool or tool == tool_name(item)) for ids, tool in patterns)
@@ -317,7 +319,7 @@ def revision_of(item: pytest.Item) -> str:
     """The revision an item runs in."""
     return (
         item.revision
-        if isinstance(item, ProbeFailureItem | MistakeItem)
+        if isinstance(item, ProbeFailureItem | InternalErrorItem)
         else str(_params(item).get("revision", ""))
     )
 

@@ -15,9 +15,9 @@ from conformance.json_schema.validation import Unjudgeable
 from conformance.plugin.collection import (
     BEGUN,
     COMMON,
-    NOTED,
+    LINE_COUNTS,
     OUTLIVED,
-    REASON_SHOWN,
+    MAX_REASON,
     SANDBOX,
     SERVERS,
     SUBJECT,
@@ -29,7 +29,7 @@ from conformance.protocol.text import named
 from conformance.target.scenario import STARTED_EARLY
 from conformance.target.server import Server
 from conformance.transport.process_tree import end_run
-from conformance.verdicts import Blocked, Skipped
+from conformance.verdicts import Blocked, Cause, Skipped
 
 # Running -----------------------------------------------------------------------------------------
 
@@ -48,27 +48,28 @@ def server_for(config: pytest.Config, revision: str) -> Server:
     return servers[revision]
 
 
-def _expect_time(item: pytest.Item) -> None:
-    """Block the first check that comes when the time is up, and skip the others."""
-    stash, most = item.config.stash, item.config.stash[SUBJECT].settings.max_time
+def _block_late_check(item: pytest.Item) -> None:
+    """Block the first check that comes when the time for all checks is over, and skip the others."""
+    stash, limit = item.config.stash, item.config.stash[SUBJECT].settings.max_time
     begun = stash.setdefault(BEGUN, time.monotonic())
-    if time.monotonic() - begun > most and revision_of(item) in stash.get(SERVERS, {}):
-        reason = f"the checks took {most:g} s, which is all they may take (--mcp-max-time)"
-        server_for(item.config, revision_of(item)).raise_once("time", Blocked(reason))
+    if time.monotonic() - begun > limit and revision_of(item) in stash.get(SERVERS, {}):
+        reason = f"the checks took {limit:g} s, which is all they may take (--mcp-max-time)"
+        blocked = Blocked(reason, cause=Cause.TIME_IS_UP)
+        server_for(item.config, revision_of(item)).raise_once("time", blocked)
 
 
-def newly_noted(config: pytest.Config) -> dict[str, int]:
-    """How many of the server's lines were not kept, and how many repeat a member, since it was told last."""
+def new_line_counts(config: pytest.Config) -> dict[str, int]:
+    """Count the lines dropped, and those that repeat a member, since the last call."""
     servers = config.stash.get(SERVERS, {}).values()
     lines = [session.lines for server in servers for session in server.sessions]
     found = Counter(dropped=sum(one.dropped for one in lines), repeats=sum(one.repeats for one in lines))
-    told, config.stash[NOTED] = config.stash.get(NOTED, Counter()), found
-    return dict(found - told)
+    counted, config.stash[LINE_COUNTS] = config.stash.get(LINE_COUNTS, Counter()), found
+    return dict(found - counted)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-    """Leave out the frames of an interrupted run that have no line; pytest stumbles over them."""
+    """Remove the frames without a line number from an interrupt's traceback: pytest cannot format them."""
     excinfo.traceback = excinfo.traceback.filter(_has_line)
 
 
@@ -80,7 +81,7 @@ def _has_line(entry: Any) -> bool:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """End what the server has left, and remove the throwaway folder."""
+    """End the processes that the server has left, and remove the sandbox."""
     end_run()
     if SANDBOX in config.stash:
         config.stash[SANDBOX].remove()
@@ -99,43 +100,57 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Take from an xdist worker what it has found at its end."""
+    """Add the processes that outlived the server in an xdist worker."""
     stash = node.config.stash
     stash[OUTLIVED] = stash.get(OUTLIVED, 0) + getattr(node, "workeroutput", {}).get("mcp_outlived", 0)
 
 
+# Skipping ----------------------------------------------------------------------------------------
+
+
+SKIP_CAUSE = pytest.StashKey[Cause | None]()
+"""Why a check was skipped, where the report needs to know."""
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
-    """A rule that is not exercised is a skipped check, also when a fixture found out."""
+    """Skip a check whose fixture raises `Skipped`; block or skip one that comes too late."""
     with _skipping(item):
         if is_ours(item):
-            _expect_time(item)
+            _block_late_check(item)
         return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """A rule that is not exercised is a skipped check."""
+    """Skip a check that raises `Skipped`."""
     with _skipping(item):
         return (yield)
 
 
 @contextmanager
 def _skipping(item: pytest.Item) -> Iterator[None]:
-    """Skip a check that is not exercised, or that is blocked for what others have told."""
+    """Skip a check that was not exercised, or that is blocked by a fault that another check has reported."""
     try:
         yield
     except (Skipped, NoExample, Unjudgeable) as reason:
-        raise _unexercised(item, reason) from None  # pytest would format the whole chain
+        raise _skip_or_error(item, reason) from None  # pytest would format the whole chain
     except Blocked as blocked:
-        known = blocked.fault is not None and is_ours(item)
-        if known and server_for(item.config, revision_of(item)).is_duplicate(blocked):
-            raise pytest.skip.Exception(named(f"{blocked} (reported before)", REASON_SHOWN)) from None
+        may_repeat = blocked.fault is not None and is_ours(item)
+        if may_repeat and server_for(item.config, revision_of(item)).is_duplicate(blocked):
+            raise _skip(item, f"{blocked} (reported before)", blocked.cause) from None
         raise
 
 
-def _unexercised(item: pytest.Item, reason: Exception) -> BaseException:
-    """What skips a check, with the reason; a user's test is told itself that no arguments are known."""
-    if isinstance(reason, Skipped) or is_ours(item):
-        return pytest.skip.Exception(named(str(reason), REASON_SHOWN))
-    return reason
+def _skip_or_error(item: pytest.Item, reason: Skipped | NoExample | Unjudgeable) -> BaseException:
+    """Return what skips a check; a user's own test gets the error that no arguments are known."""
+    if isinstance(reason, Skipped):
+        return _skip(item, str(reason), reason.cause)
+    if not is_ours(item):
+        return reason
+    return _skip(item, str(reason), Cause.TOO_COSTLY if reason.is_too_costly else None)
+
+
+def _skip(item: pytest.Item, reason: str, cause: Cause | None) -> BaseException:
+    item.stash[SKIP_CAUSE] = cause
+    return pytest.skip.Exception(named(reason, MAX_REASON))

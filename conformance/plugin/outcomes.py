@@ -1,4 +1,4 @@
-"""Pytest glue: what a check's result is worth, and how pytest shows and stores it."""
+"""What a check raised becomes results: pytest hooks that collect the facts, store the results and show them."""
 
 from __future__ import annotations
 
@@ -6,38 +6,31 @@ import re
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Generator, Sequence
-from dataclasses import replace
+from collections.abc import Generator, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
 import pytest
 
-from conformance.plugin.baseline import excused, out_of_date
+from conformance.plugin.baseline import outdated, with_baseline
 from conformance.plugin.collection import OUTLIVED, SUBJECT, is_ours, revision_of, tool_name
-from conformance.plugin.execution import newly_noted, server_for
+from conformance.plugin.execution import SKIP_CAUSE, new_line_counts, server_for
 from conformance.plugin.options import value
 from conformance.protocol.text import shorten
-from conformance.report.build import Course, held_back, interfaces
-from conformance.report.model import TIME_IS_UP, Result
-from conformance.report.text import (
-    WIDTH,
+from conformance.report.build import (
+    CheckFacts,
     Evidence,
-    crash_text,
-    evidence_of,
-    held_back_line,
-    limits,
-    reproduce_command,
-    subject_lines,
-    with_evidence,
-    without_credentials,
-    wrapped,
+    RunFacts,
+    build_result,
+    interfaces,
+    tools_not_called,
 )
+from conformance.report.model import Result
+from conformance.report.text import WIDTH, limit_lines, not_called_line, server_lines, wrapped
 from conformance.requirements import catalogue
 from conformance.requirements.catalogue import families
 from conformance.requirements.checks import family_of
 from conformance.scenarios.sdk_deviations import known_deviation
-from conformance.transport.credentials import credentials, without
 from conformance.transport.interface import CannotStart
 from conformance.verdicts import ORDER, UNTESTED, Blocked, Finding, Outcome, outcome_of, severity
 
@@ -46,79 +39,73 @@ PROPERTIES = ("requirement", "level", "basis", "revision", "spec", "outcome")
 LETTERS = {
     Outcome.WARNED: "W",
     Outcome.INFO: "i",
-    Outcome.EXPECTED: "k",
+    Outcome.EXPECTED: "x",
     Outcome.BLOCKED: "B",
     Outcome.INTERNAL_ERROR: "E",
 }
-NARROWEST = 60
-NODES = "conformance/suites"
-"""How the ids of our checks begin."""
-QUIET = (Outcome.PASSED, Outcome.SKIPPED)
+MIN_COLUMNS = 60
+OUR_NODES = "conformance/suites"
+"""The beginning of the ids of our checks."""
+SILENT = (Outcome.PASSED, Outcome.SKIPPED)
+NOT_FAILING = (Outcome.WARNED, Outcome.INFO, Outcome.EXPECTED)
 CATEGORIES = {Outcome.BLOCKED: "failed", Outcome.INTERNAL_ERROR: "error"}
 GREEN = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Start an empty collection of results."""
+    """Start an empty list of results."""
     config.stash[RESULTS] = []
 
 
-# Judging -----------------------------------------------------------------------------------------
+# Facts -------------------------------------------------------------------------------------------
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Turn what a check raised into its outcome."""
+    """Turn what a check raised into results, and the worst of them into pytest's outcome."""
     report = yield
     if not is_ours(item) or (call.when != "call" and report.passed):
         return report
     error = call.excinfo.value if call.excinfo is not None else None
     if isinstance(error, KeyboardInterrupt):
         return report
-    told = [error, *getattr(error, "others", ())]
-    results = [excused(item.config, _judged(item, report, one)) for one in told]
+    settings = item.config.stash[SUBJECT].settings
+    facts = (_facts(item, report, one) for one in (error, *getattr(error, "others", ())))
+    results = [with_baseline(item.config, build_result(one, settings)) for one in facts]
     results.sort(key=lambda result: ORDER.index(result.outcome), reverse=True)
-    worst = results[0]
     texts = [result.text for result in results if result.text]
     if texts:
         report.longrepr = "\n\n".join(texts)
     _store(item, report, results)
-    if worst.outcome in (Outcome.WARNED, Outcome.INFO, Outcome.EXPECTED):
+    if results[0].outcome in NOT_FAILING:
         report.outcome = "passed"
         report.longrepr = None
     return report
 
 
-def _judged(item: pytest.Item, report: pytest.TestReport, error: BaseException | None) -> Result:
-    """What became of a check, by one of the errors it told."""
-    row = _judged_row(item, error)
-    result = Result.of(
-        row,
-        revision_of(item),
+def _facts(item: pytest.Item, report: pytest.TestReport, error: BaseException | None) -> CheckFacts:
+    """Collect the facts about a check and one of the errors that it raised."""
+    row = _broken_rule(item, error)
+    return CheckFacts(
         node=item.nodeid,
+        row=row,
+        revision=revision_of(item),
         outcome=_outcome(item, report, error, row),
         tool=getattr(error, "tool", "") or tool_name(item),
-        reason=_reason(report, error),
-        deviation=_known(item, row, error),
+        reason=_reason(error),
         requirements=tuple(_cited(item)),
+        selector=_selector(item, error, row),
+        deviation=_deviation(item, row, error),
+        cause=error.cause if isinstance(error, Blocked) else item.stash.get(SKIP_CAUSE, None),
+        evidence=_evidence(error),
+        traceback=str(report.longrepr),
     )
-    if result.outcome in (Outcome.PASSED, Outcome.SKIPPED):
-        return result
-    chosen = item.config.stash[SUBJECT].settings
-    hidden = credentials(chosen.command, chosen.env)
-    result = replace(result, reason=without(result.reason, hidden))
-    repeat = without(reproduce_command(chosen, _repeated(item, error, row), result.revision, result.tool), hidden)
-    evidence = _evidence(error)
-    if evidence is None:
-        text = crash_text(result, without(str(report.longrepr), hidden), repeat)
-        return replace(result, text=text, reproduce=repeat)
-    return with_evidence(result, without_credentials(evidence, hidden), repeat, chosen.transcripts)
 
 
-def _judged_row(item: pytest.Item, error: BaseException | None) -> catalogue.Requirement:
-    """The rule that was broken: unless told another, the loudest that the check cites and that holds."""
+def _broken_rule(item: pytest.Item, error: BaseException | None) -> catalogue.Requirement:
+    """Return the broken rule: the one the error names, else the most severe that the check cites here."""
     if isinstance(error, Blocked | Finding) and error.requirement:
         return catalogue.requirement(error.requirement)
     rows = [catalogue.requirement(id) for id in _cited(item)]
@@ -127,15 +114,15 @@ def _judged_row(item: pytest.Item, error: BaseException | None) -> catalogue.Req
     return max(holding, key=lambda row: ORDER.index(severity(row, revision)), default=rows[0])
 
 
-def _known(item: pytest.Item, row: catalogue.Requirement, error: BaseException | None) -> str:
-    """The SDK that breaks this rule in every server built on it."""
+def _deviation(item: pytest.Item, row: catalogue.Requirement, error: BaseException | None) -> str:
+    """Return the SDK that breaks this rule in every server built on it; empty if there is none."""
     if not isinstance(error, Blocked | Finding):
         return ""
     return known_deviation(server_for(item.config, revision_of(item)), row.id, error)
 
 
-def _repeated(item: pytest.Item, error: BaseException | None, row: catalogue.Requirement) -> str:
-    """The id by which the check is selected again: one it cites, unless what it met concerns another tool."""
+def _selector(item: pytest.Item, error: BaseException | None, row: catalogue.Requirement) -> str:
+    """Return the id that selects the check again: one it cites, unless the error is about another tool."""
     if getattr(error, "tool", "") and not tool_name(item):
         return row.id
     cited = _cited(item)
@@ -161,47 +148,46 @@ def _outcome(
     return outcome_of(error, row, revision_of(item), strict=strict, pedantic=pedantic)
 
 
-def _evidence(error: BaseException | None) -> Evidence | None:
-    """What to show; None for a mistake of ours."""
+def _evidence(error: BaseException | None) -> Evidence:
     if isinstance(error, Finding | Blocked):
-        return evidence_of(error)
-    return Evidence(got=str(error)) if isinstance(error, CannotStart) else None
+        return Evidence.of(error)
+    return Evidence(got=str(error)) if isinstance(error, CannotStart) else Evidence()
 
 
-def _reason(report: pytest.TestReport, error: BaseException | None) -> str:
-    if isinstance(report.longrepr, tuple):
-        return shorten(str(report.longrepr[2]).removeprefix("Skipped: "), 1000)
+def _reason(error: BaseException | None) -> str:
+    if isinstance(error, pytest.skip.Exception):
+        return error.msg or ""
     if error is None or isinstance(error, Finding | Blocked | CannotStart):
-        return shorten(str(error or ""), 1000)
-    return f"a mistake in this tool, please report it: {type(error).__name__}: {shorten(str(error), 500)}"
+        return str(error or "")
+    text = f"{type(error).__name__}: {shorten(str(error), 500)}"
+    return f"an internal error in this tool, please report it: {text}"
 
 
 def _store(item: pytest.Item, report: pytest.TestReport, results: list[Result]) -> None:
-    """Put the results, worst first, where JUnit, xdist and our own summary find them.
+    """Attach the results, the worst first, for JUnit, xdist and the summary.
 
-    The properties of each follow one another, those of the worst last: a reader that keeps one value for each
-    name has that one's.
+    The properties of each result follow one another, those of the worst last: a reader that keeps one value for
+    each name has the worst one's.
     """
     for one in reversed(results):
         item.user_properties += [(name, str(getattr(one, name))) for name in PROPERTIES]
         item.user_properties += [("finding", one.text)] if one.text else []
         item.user_properties += [("baseline", one.baseline)] if one.outcome is Outcome.EXPECTED else []
     report.user_properties = list(item.user_properties)
-    report.mcp_noted = newly_noted(item.config)  # type: ignore[attr-defined]
-    report.mcp_results = [{**vars(one), "outcome": str(one.outcome)} for one in results]  # type: ignore[attr-defined]
+    report.mcp_line_counts = new_line_counts(item.config)  # type: ignore[attr-defined]
+    report.mcp_results = [one.to_row() for one in results]  # type: ignore[attr-defined]
 
 
 def results_of(report: Any) -> list[Result]:
-    """What a check told that ran here or in a worker of xdist's; nothing for other tests."""
-    stored = getattr(report, "mcp_results", [])
-    return [Result(**{**one, "outcome": Outcome(one["outcome"])}) for one in stored]
+    """Return the results of a check that ran here or in an xdist worker; none for a user's test."""
+    return [Result.from_row(row) for row in getattr(report, "mcp_results", [])]
 
 
-# Showing -----------------------------------------------------------------------------------------
+# Output ------------------------------------------------------------------------------------------
 
 
 def pytest_report_teststatus(report: Any) -> tuple[str, str, str] | None:
-    """Letters and words of our own for warned, informed and blocked checks."""
+    """Return our own letter and word for an outcome that pytest does not have."""
     outcome = next((result.outcome for result in results_of(report)), None)
     if outcome not in LETTERS:
         return None
@@ -210,66 +196,66 @@ def pytest_report_teststatus(report: Any) -> tuple[str, str, str] | None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Who is tested."""
+    """Return lines about the server."""
     return list(_header(config)) if SUBJECT in config.stash else []
 
 
-def _header(config: pytest.Config) -> Generator[str]:
+def _header(config: pytest.Config) -> Iterator[str]:
     subject = config.stash[SUBJECT]
-    told = [f"MCP server: {line}" for line in subject_lines(interfaces(subject))]
-    names = held_back(subject)
-    for line in (*told, *([held_back_line(names)] if names else [])):
+    lines = [f"MCP server: {line}" for line in server_lines(interfaces(subject))]
+    names = tools_not_called(subject)
+    for line in (*lines, *([not_called_line(names)] if names else [])):
         yield from wrapped(line, columns(config), "", "  ")
 
 
 def columns(config: pytest.Config) -> int:
-    """How long a line may be: no longer than the terminal is wide, if there is one."""
+    """Return how many characters a line may have: the terminal's width, within limits."""
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     if terminal is None or not terminal.isatty:
         return WIDTH
-    return max(NARROWEST, min(WIDTH, shutil.get_terminal_size().columns))
+    return max(MIN_COLUMNS, min(WIDTH, shutil.get_terminal_size().columns))
 
 
 RECORDER = pytest.StashKey["Recorder"]()
 
 
 class Recorder:
-    """Keeps which checks there are, and each one's result as its report comes in, from wherever it ran."""
+    """A plugin that keeps the ids of the checks, and each result as its report comes in, from any process."""
 
     def __init__(self, results: list[Result]):
         self.results = results
-        self.noted = Counter[str]()
+        self.line_counts = Counter[str]()
         self.checks: tuple[str, ...] = ()
         self.has_errors = False
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Know that not all tests are known."""
+        """Note that some tests could not be collected."""
         self.has_errors = self.has_errors or report.failed
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Know the checks that are to run."""
+        """Keep the ids of the checks that are to run."""
         self.checks = tuple(item.nodeid for item in session.items if is_ours(item))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
-        """Know them from a worker of xdist's: they all have the same."""
-        self.checks = tuple(id for id in ids if id.startswith(NODES))
+        """Keep the ids that an xdist worker collected: all workers collect the same."""
+        self.checks = tuple(id for id in ids if id.startswith(OUR_NODES))
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep what it told, once: pytest keeps the report too, and there may be thousands."""
-        told = results_of(report)
-        self.results += told
-        self.noted.update(getattr(report, "mcp_noted", {}))
-        if told and all(one.outcome in QUIET for one in told):
+        """Keep the results, and drop from pytest's own report what is not needed: there may be thousands."""
+        results = results_of(report)
+        self.results += results
+        self.line_counts.update(getattr(report, "mcp_line_counts", {}))
+        if results and all(one.outcome in SILENT for one in results):
             report.mcp_results = []  # type: ignore[attr-defined]
-        if report.nodeid.startswith(NODES):
+        if report.nodeid.startswith(OUR_NODES):
             report.keywords = {}
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Listen for results, and say who is tested where pytest has no header for it."""
+    """Register the recorder, and write the header if pytest writes none."""
     config = session.config
     recorder = config.stash[RECORDER] = Recorder(config.stash[RESULTS])
     config.pluginmanager.register(recorder)
@@ -279,71 +265,71 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             terminal.write_line(line)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """A run that tested nothing is not green; one that failed by mistakes of ours alone says so."""
-    results = session.config.stash[RESULTS]
-    crashed = {one.node for one in results if one.outcome is Outcome.INTERNAL_ERROR}
-    if exitstatus == pytest.ExitCode.TESTS_FAILED and session.testsfailed == len(crashed):
-        session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
-    if exitstatus == pytest.ExitCode.OK and results and all(one.outcome in UNTESTED for one in results):
-        session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
-    if session.exitstatus in GREEN and _out_of_date(session.config):
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-
-def _out_of_date(config: pytest.Config) -> list[str]:
-    """What in the baseline has to be mended; an xdist worker has not seen enough to tell."""
-    if not config.stash[RESULTS] or SUBJECT not in config.stash or hasattr(config, "workerinput"):
-        return []
-    return out_of_date(config, config.stash[SUBJECT], config.stash[RESULTS])
-
-
 @pytest.hookimpl(trylast=True)
 def pytest_internalerror(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-    """Say whose mistake the traceback is."""
+    """Print that the traceback shows an error of this tool, not of the server."""
     if isinstance(excinfo.value, Exception):
         sys.stderr.write(
-            "This is a mistake in pytest-mcp-conformance, or in another plugin, not in the server: "
+            "This is a bug in pytest-mcp-conformance, or in another plugin, not in the server: "
             "please report it with the lines of INTERNALERROR.\n"
         )
 
 
-# The end -----------------------------------------------------------------------------------------
+# The end of the run ------------------------------------------------------------------------------
 
 
-def course(session: pytest.Session, started: datetime, seconds: float) -> Course:
-    """How the run went."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Set the exit status: a run that tested nothing is not green, one with internal errors only says so."""
+    results = session.config.stash[RESULTS]
+    broken_checks = {one.node for one in results if one.outcome is Outcome.INTERNAL_ERROR}
+    if exitstatus == pytest.ExitCode.TESTS_FAILED and session.testsfailed == len(broken_checks):
+        session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
+    if exitstatus == pytest.ExitCode.OK and results and all(one.outcome in UNTESTED for one in results):
+        session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+    if session.exitstatus in GREEN and _outdated(session.config):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _outdated(config: pytest.Config) -> list[str]:
+    """Return what is out of date in the baseline; an xdist worker has not seen enough to know."""
+    if not config.stash[RESULTS] or SUBJECT not in config.stash or hasattr(config, "workerinput"):
+        return []
+    return outdated(config, config.stash[SUBJECT], config.stash[RESULTS])
+
+
+def run_facts(session: pytest.Session, started: datetime, seconds: float) -> RunFacts:
+    """Return the facts about the run."""
     config = session.config
-    ended = _ended(session, config.stash[RESULTS])
-    missing = _not_run(config, ended) if ended else {}
-    return Course(started, seconds, ended, missing, tuple(_out_of_date(config)))
+    ended = _reason_of_end(session, config.stash[RESULTS])
+    not_run = _not_run(config) if ended else {}
+    return RunFacts(started, seconds, ended, not_run, tuple(_outdated(config)))
 
 
-def _ended(session: pytest.Session, results: list[Result]) -> str:
-    """Why the run ended before all checks had run; empty if it did not."""
-    if late := [one.reason for one in results if one.outcome is Outcome.BLOCKED and TIME_IS_UP in one.reason]:
-        return late[0]
+def _reason_of_end(session: pytest.Session, results: list[Result]) -> str:
+    """Return why the run ended before all checks had run; empty if it did not."""
+    if late := next((one for one in results if one.outcome is Outcome.BLOCKED and one.is_late), None):
+        return late.reason
     stopped = str(session.shouldfail or session.shouldstop or "")
     if failures := re.fullmatch(r"stopping after (\d+) failures", stopped):
         return f"stopped after {failures[1]} failure{'s' * (failures[1] != '1')}"
     if session.exitstatus != pytest.ExitCode.INTERRUPTED:
         return stopped
-    errors = session.config.stash[RECORDER].has_errors
-    return stopped or ("tests could not be collected" if errors else "interrupted")
+    has_errors = session.config.stash[RECORDER].has_errors
+    return stopped or ("tests could not be collected" if has_errors else "interrupted")
 
 
-def _not_run(config: pytest.Config, ended: str) -> dict[str, int]:
-    """How many checks of each chapter have not run."""
-    run = {one.node for one in config.stash[RESULTS] if not one.reason.startswith(ended)}
+def _not_run(config: pytest.Config) -> dict[str, int]:
+    """Count the checks of each chapter that have not run."""
+    run = {one.node for one in config.stash[RESULTS] if not one.is_late}
     missing = Counter(family_of(node) for node in config.stash[RECORDER].checks if node not in run)
     return {family: missing[family] for family in families() if missing[family]}
 
 
 def notices(config: pytest.Config) -> list[str]:
-    """What was not tested or not kept, and what the server left behind."""
-    results = config.stash[RESULTS]
-    told = list(limits(config.stash[SUBJECT], results, config.stash[RECORDER].noted))
+    """Return what was not tested or not kept, and what the server left behind."""
+    recorder = config.stash[RECORDER]
+    lines = list(limit_lines(config.stash[SUBJECT], recorder.results, recorder.line_counts))
     if outlived := config.stash.get(OUTLIVED, 0):
-        told.append(f"ended: {outlived} of the processes that the server has started outlived it")
-    return told
+        lines.append(f"ended: {outlived} of the processes that the server has started outlived it")
+    return lines

@@ -13,8 +13,8 @@ import pytest
 
 from conformance.plugin.collection import SUBJECT
 from conformance.plugin.options import given, reports
-from conformance.plugin.outcomes import RESULTS, columns, course, notices
-from conformance.report.build import assembled
+from conformance.plugin.outcomes import RESULTS, columns, notices, run_facts
+from conformance.report.build import build_report
 from conformance.report.formats import badge, github, html, markdown, sarif, terminal
 from conformance.report.formats import json as json_format
 from conformance.report.model import Report
@@ -61,8 +61,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         return
     results = config.stash[RESULTS]
     started, begun = config.stash[BEGUN]
-    how = course(session, started, time.monotonic() - begun)
-    report = assembled(config.stash[SUBJECT], results, how, given(config), notices(config))
+    facts = run_facts(session, started, time.monotonic() - begun)
+    report = build_report(config.stash[SUBJECT], results, facts, given(config), notices(config))
     config.stash[REPORT] = report
     config.stash[TOLD] = [*_written(session, report), *_for_github(session, report)]
 

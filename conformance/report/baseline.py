@@ -154,7 +154,7 @@ def _entry(table: Mapping[str, Any], line: int, where: str) -> BaselineEntry:
             raise BadBaseline(f"{where}: `{member}` must be {expected}")
     if "requirement" not in table:
         raise BadBaseline(f"{where}: an entry needs a `requirement`")
-    members = {name: tuple(of) if isinstance(of, list) else of for name, of in table.items()}
+    members: dict[str, Any] = {name: tuple(of) if isinstance(of, list) else of for name, of in table.items()}
     return BaselineEntry(**members, line=line)
 
 

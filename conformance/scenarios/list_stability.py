@@ -17,7 +17,7 @@ from conformance.protocol.methods import LISTS
 from conformance.protocol.value import Value
 from conformance.scenarios.request_metadata import first_talk
 from conformance.target.server import Server
-from conformance.verdicts import Finding
+from conformance.verdicts import Cause, Finding
 
 COMPARED = ("tools/list", "prompts/list", "resources/list")
 """The lists that must not depend on the connection, nor on what was asked for on it before."""
@@ -157,8 +157,12 @@ def _walk(session: Session, method: str) -> Listing:
 
 
 def _whole(walk: Listing) -> Listing:
-    untold = f"{walk.left_out} items of {walk.method} are {TOO_COSTLY}" if walk.left_out else walk.failure
-    return skip(untold) if untold else walk
+    """Return the listing; skip the check unless it came in full."""
+    if walk.left_out:
+        skip(f"{walk.left_out} items of {walk.method} are {TOO_COSTLY}", cause=Cause.TOO_COSTLY)
+    if walk.failure:
+        skip(walk.failure)
+    return walk
 
 
 def _walks(server: Server, session: Session) -> dict[str, Listing]:

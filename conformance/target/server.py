@@ -19,7 +19,7 @@ from conformance.target.scenario import Records, scenario
 from conformance.target.sessions import Sessions
 from conformance.target.settings import Settings
 from conformance.target.surface import Surface
-from conformance.verdicts import Blocked, Skipped
+from conformance.verdicts import Blocked, Cause, Skipped
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -152,7 +152,8 @@ class Server(Sessions):
         try:
             return self.arguments(tool)
         except NoExample as error:
-            skip(f"no valid arguments for {tool.name}: {error}")
+            cause = Cause.TOO_COSTLY if error.is_too_costly else None
+            skip(f"no valid arguments for {tool.name}: {error}", cause=cause)
 
     def calls_wanting_input(self) -> list[Call]:
         """Return the calls so far that failed, or asked for something that the client lacks."""

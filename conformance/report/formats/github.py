@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from conformance.protocol.text import named, shorten
-from conformance.report.model import Report, Result, alike, grouped
+from conformance.report.model import Report, Result, by_reason, grouped
 from conformance.verdicts import Outcome
 
 MOST = 10
@@ -47,7 +47,7 @@ def _title(first: Result) -> str:
 
 
 def _message(group: Sequence[Result]) -> str:
-    cases = alike(group)
+    cases = by_reason(group)
     lines = [group[0].says]
     for case in cases[:CASES_SHOWN]:
         names = ", ".join(f"{one.revision} {named(one.tool)}".strip() for one in case[:CASES_SHOWN])

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.protocol.text import shorten
-from conformance.report.model import FINDINGS, Interface, Report, Result, alike, grouped
+from conformance.report.model import FINDINGS, Interface, Report, Result, by_reason, grouped
 from conformance.requirements.catalogue import families
 from conformance.verdicts import ORDER, Outcome
 
@@ -171,7 +171,7 @@ def _marks(group: Sequence[Result]) -> str:
 
 
 def _finding(group: Sequence[Result]) -> Iterator[str]:
-    first, cases = group[0], alike(group)
+    first, cases = group[0], by_reason(group)
     yield f'<article id="{anchor(first)}" class="{first.outcome}" {_marks(group)}>'
     yield f"<header>{_tag(first.outcome, first.outcome)}<h3>{text(first.requirement)}</h3>"
     yield f'<span class="soft">{text(first.level)} · {text(first.basis)}</span></header>'

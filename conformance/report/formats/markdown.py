@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from conformance.protocol.text import named, shorten
-from conformance.report.model import TESTED, Report, Result, alike, grouped
+from conformance.report.model import TESTED, Report, Result, by_reason, grouped
 from conformance.requirements.catalogue import families
 from conformance.verdicts import ORDER, Outcome
 
@@ -66,7 +66,7 @@ def _about(report: Report) -> Iterator[str]:
 
 
 def _finding(group: Sequence[Result]) -> Iterator[str]:
-    first, cases = group[0], alike(group)
+    first, cases = group[0], by_reason(group)
     yield f"### {WORDS[first.outcome]}: {code(first.requirement)} ({first.level}, {first.basis})"
     yield f"{first.says} [Specification]({first.spec})"
     items = [f"{_names(_place(one) for one in case)}: {code(case[0].reason)}" for case in cases[:CASES_SHOWN]]

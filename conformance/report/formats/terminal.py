@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from conformance.protocol.text import named, shorten
-from conformance.report.model import Report, Result, alike, grouped
-from conformance.report.text import RARE, WIDTH, held_back_line, names_in_short, subject_lines, wrapped
+from conformance.report.model import Report, Result, by_reason, grouped
+from conformance.report.text import RARE, WIDTH, not_called_line, first_names, server_lines, wrapped
 from conformance.verdicts import ORDER, Outcome
 
 Row = tuple[tuple[str, str], ...]
@@ -51,7 +51,7 @@ def lines(report: Report, *, width: int, verbose: bool = False, crashes: bool = 
 def _lines(report: Report, width: int, *, verbose: bool, crashes: bool) -> Iterator[Row]:
     listed = (*LISTED, Outcome.INFO) if verbose else LISTED
     blocks = [
-        [plain(line) for one in subject_lines(report.revisions) for line in wrapped(one, width, "", "  ")]
+        [plain(line) for one in server_lines(report.revisions) for line in wrapped(one, width, "", "  ")]
     ]
     blocks.append(list(_table(report, width)))
     blocks.append(list(_skipped(report, width)))
@@ -112,7 +112,7 @@ def _skipped(report: Report, width: int) -> Iterator[Row]:
 
 def _finding(group: Sequence[Result], width: int, *, verbose: bool) -> Iterator[Row]:
     """The findings of one requirement: the rule once, then each case, and what to do next."""
-    first, cases = group[0], alike(group)
+    first, cases = group[0], by_reason(group)
     yield (
         (first.outcome.upper(), _weighty(COLOURS.get(first.outcome, ""))),
         (f" {first.requirement}", "bold"),
@@ -121,7 +121,7 @@ def _finding(group: Sequence[Result], width: int, *, verbose: bool) -> Iterator[
     yield from map(plain, wrapped(first.says, width, "  ", "  "))
     for number, case in enumerate(cases[:CASES_SHOWN]):
         places = dict.fromkeys(f"{one.revision} {named(one.tool)}".strip() for one in case)
-        text = f"- {names_in_short(list(places))}: {case[0].reason}"
+        text = f"- {first_names(list(places))}: {case[0].reason}"
         yield from map(plain, wrapped(text, width, "  ", "    "))
         if number == 0 or verbose:
             yield from map(plain, _evidence(case[0], verbose=verbose))
@@ -163,7 +163,7 @@ def _notes(report: Report) -> Iterator[str]:
     """What was excused, what was not called, not tested or not kept, and what is to be mended."""
     yield from _excused(report.results)
     if report.not_called:
-        yield held_back_line(report.not_called)
+        yield not_called_line(report.not_called)
     if report.not_run:
         yield f"not run: {', '.join(f'{name} ({number})' for name, number in report.not_run.items())}"
     yield from report.notices
