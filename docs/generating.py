@@ -1,14 +1,20 @@
-"""Pages of the reference, made of the code and the catalogue whenever the documentation is built.
+"""Pages generated from the code and the catalogue.
 
-What they say stands in one place each: the options in `conformance/plugin/options.py`, the commands in
-`conformance/cli/`, the report's format in its JSON Schema, the requirements in `conformance/requirements/`.
+Sphinx writes the pages of the reference in each build: the options come from `conformance/plugin/options.py`,
+the commands from `conformance/cli/`, the report's members from its JSON Schema, the requirements from
+`conformance/requirements/`. `python docs/generating.py requirements` writes `docs/requirements.md`, the table
+for readers of the repository.
 """
 
 import json
 import os
 import re
+import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+
+from conformance.fixtures.mutants import all_mutants
 
 from conformance.cli import main as cli
 from conformance.plugin import options
@@ -18,19 +24,21 @@ from conformance.requirements import catalogue
 from conformance.requirements.catalogue import Family, Requirement
 from conformance.requirements.checks import checked
 
-MADE = Path(__file__).parent / "reference" / "made"
+DOCS = Path(__file__).parent
+MADE = DOCS / "reference" / "made"
+REQUIREMENTS = DOCS / "requirements.md"
 COLUMNS = "92"
 SPECIAL = re.compile(r"([\\*_{}\[\]<>#|~$&])")
 
 
 def setup(app):
-    """Have the pages made before Sphinx looks for them."""
+    """Write the pages before Sphinx looks for them."""
     app.connect("config-inited", lambda *_: write_pages())
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
 def write_pages(folder: Path = MADE) -> None:
-    """Write every page that is new or says something new, and remove those that are made no longer."""
+    """Write the pages that are new or have changed, and remove those that are no longer generated."""
     (folder / "requirements").mkdir(parents=True, exist_ok=True)
     made = {folder / f"{name}.md": text for name, text in pages()}
     for path in folder.rglob("*.md"):
@@ -42,7 +50,7 @@ def write_pages(folder: Path = MADE) -> None:
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """The name and the text of each page."""
+    """Yield the name and the text of each page."""
     yield "options", "\n".join(option_lines())
     yield "commands", "\n".join(command_lines())
     yield "report", "\n".join(report_lines(json.loads(SCHEMA.read_text(encoding="utf-8"))))
@@ -57,49 +65,49 @@ def pages() -> Iterator[tuple[str, str]]:
 
 
 class Recorder:
-    """Stands in for pytest's parser, and keeps what it is told."""
+    """A stand-in for pytest's parser that records the options."""
 
     def __init__(self) -> None:
         self.flags: list[tuple[tuple[str, ...], dict[str, object]]] = []
         self.values: dict[str, tuple[str, str]] = {}
 
     def getgroup(self, *_: str) -> "Recorder":
-        """Hand out itself."""
+        """Return itself."""
         return self
 
-    def addoption(self, *names: str, **told: object) -> None:
-        """Keep a flag."""
-        self.flags.append((names, told))
+    def addoption(self, *names: str, **keywords: object) -> None:
+        """Record a flag."""
+        self.flags.append((names, keywords))
 
     def addini(self, name: str, help: str, type: str = "string", default: object = None) -> None:  # noqa: ARG002
-        """Keep an ini value, which a flag of the same meaning goes with."""
+        """Record an ini value; its help text connects it with a flag."""
         self.values[help] = (name, type)
 
 
 def option_lines() -> Iterator[str]:
-    """Every option of the plugin: its flag, its name in a configuration file, what it means."""
+    """Yield a table of the plugin's options: flag, name in a configuration, meaning."""
     recorder = Recorder()
     options.add_options(recorder)
     yield "# Options"
     yield ""
-    yield "`mcp-conformance run` takes each of them without `mcp-`, `--call` for `--mcp-call`, and the"
-    yield "server's command last, behind `--`. Under pytest they may also stand in its configuration:"
+    yield "`mcp-conformance run` takes each of them without `mcp-` (`--call` for `--mcp-call`), and the"
+    yield "server's command last, behind `--`. Under pytest you can also set them in its configuration:"
     yield ""
     yield from ("```toml", "[tool.pytest.ini_options]", 'mcp_server = "python -m my_server"')
     yield from ('mcp_call = ["search", "read"]', "```", "")
-    yield "A flag wins over the configuration. The flag of a *list* may be given more than once."
+    yield "A flag overrides the configuration. Repeat the flag of a *list* for several values."
     yield from ("", "| flag | in a configuration | kind | meaning |", "|---|---|---|---|")
-    for names, told in recorder.flags:
-        help_ = str(told["help"])
+    for names, keywords in recorder.flags:
+        help_ = str(keywords["help"])
         name, kind = ini_value(recorder, help_)
-        value = f" {told['metavar']}" if told.get("metavar") else ""
+        value = f" {keywords['metavar']}" if keywords.get("metavar") else ""
         flags = "<br>".join(f"`{flag}{value}`" for flag in names)
         yield f"| {flags} | `{name}` | {kind} | {plain(help_)} |"
     yield ""
 
 
 def ini_value(recorder: Recorder, help: str) -> tuple[str, str]:
-    """The name and the kind of the configuration's value that means what a flag means."""
+    """Return the name and the kind of the ini value that belongs to a flag, by their help texts."""
     for meaning, (name, type_) in recorder.values.items():
         if help == meaning or help.startswith(f"{meaning} (default:") or meaning.startswith(f"{help} ("):
             return name, {"linelist": "list", "bool": "yes or no"}.get(type_, "text")
@@ -107,19 +115,19 @@ def ini_value(recorder: Recorder, help: str) -> tuple[str, str]:
 
 
 def command_lines() -> Iterator[str]:
-    """Every command's own help."""
+    """Yield the help of every command."""
     os.environ["COLUMNS"] = COLUMNS
     parser = cli._parser()
     yield "# Commands"
     yield ""
-    yield "What each says with `--help`. A mistake in the words of a command is one line and exit status 4."
+    yield "The text that each command prints with `--help`. A usage error is one line and exit status 4."
     yield ""
     for name, command in subcommands(parser):
         yield from (f"## {name}", "", "```text", command.format_help().rstrip(), "```", "")
 
 
 def subcommands(parser) -> Iterator[tuple[str, object]]:
-    """The commands of a parser and, in place of one that has commands of its own, those."""
+    """Yield the commands of a parser; for a command with subcommands, yield those instead."""
     for name, command in parser._subparsers._group_actions[0].choices.items():
         if command._subparsers:
             yield from ((f"{name} {inner}", one) for inner, one in subcommands(command))
@@ -131,16 +139,16 @@ def subcommands(parser) -> Iterator[tuple[str, object]]:
 
 
 def report_lines(schema: dict) -> Iterator[str]:
-    """Every member of a JSON report, part by part."""
+    """Yield tables of all members of a JSON report."""
     yield "# The JSON report"
     yield ""
     yield plain(schema["description"])
     yield ""
-    yield "The JSON Schema itself is"
-    yield "{download}`report-1.schema.json <../../../conformance/report/report-1.schema.json>`;"
-    yield "installed, it lies in `conformance/report/`."
+    yield "The JSON Schema is"
+    yield "{download}`report-1.schema.json <../../../conformance/report/report-1.schema.json>`, in the folder"
+    yield "`conformance/report/` of the installed package."
     yield ""
-    yield from part_lines("The whole", {"properties": schema["properties"], "required": schema["required"]})
+    yield from part_lines("The report", {"properties": schema["properties"], "required": schema["required"]})
     for name, part in schema["$defs"].items():
         if "properties" in part:
             yield from part_lines(f"{name.capitalize()}", part)
@@ -156,7 +164,7 @@ def report_lines(schema: dict) -> Iterator[str]:
 
 
 def part_lines(title: str, part: dict) -> Iterator[str]:
-    """One object of the report as a table."""
+    """Yield one object of the report as a table."""
     label = title.lower().replace(" ", "-")
     yield from (f"(report-{label})=", f"## {title}", "", plain(part.get("description", "")))
     yield from ("", "| member | kind | meaning |", "|---|---|---|")
@@ -165,7 +173,7 @@ def part_lines(title: str, part: dict) -> Iterator[str]:
 
 
 def member_lines(part: dict, path: str) -> Iterator[str]:
-    """The members of an object, those of objects in it below them."""
+    """Yield a row for each member of an object; members of inner objects follow their object."""
     for name, member in part["properties"].items():
         needed = "" if name in part.get("required", ()) else "; may be absent"
         yield f"| `{path}{name}` | {kind_of(member)}{needed} | {plain(member.get('description', ''))} |"
@@ -175,7 +183,7 @@ def member_lines(part: dict, path: str) -> Iterator[str]:
 
 
 def kind_of(member: dict) -> str:
-    """What a schema allows, in a few words."""
+    """Return in a few words what a schema allows."""
     if "$ref" in member:
         name = member["$ref"].rpartition("/")[2]
         return f"[{name}](#report-{name})"
@@ -197,12 +205,13 @@ def kind_of(member: dict) -> str:
 
 
 def index_lines(rows: list[Requirement]) -> Iterator[str]:
-    """All families with how many rules each has."""
+    """Yield a table of the families with their numbers of rules."""
     seen = sum(row.id in checked() for row in rows)
     yield from ("# Requirements", "")
-    yield f"{len(rows)} rules in {len(catalogue.families())} families. {seen} have a check; each other says"
-    yield "why no client can observe it. `mcp-conformance list` and `mcp-conformance explain ID` tell the"
-    yield "same in a terminal. [](../../../explanation/levels.md) says what the levels and bases mean."
+    yield f"{len(rows)} rules in {len(catalogue.families())} families. {seen} have a check; each of the"
+    yield "others gives the reason why no client can observe it. `mcp-conformance list` and"
+    yield "`mcp-conformance explain ID` print the same in a terminal."
+    yield "[](../../../explanation/levels.md) explains levels and bases."
     yield from ("", "| family | about | rules | with a check |", "|---|---|--:|--:|")
     for family in catalogue.families().values():
         found = [row for row in rows if row.family == family.name]
@@ -212,18 +221,18 @@ def index_lines(rows: list[Requirement]) -> Iterator[str]:
 
 
 def family_lines(family: Family, rows: list[Requirement]) -> Iterator[str]:
-    """Every rule of a family."""
+    """Yield every rule of a family."""
     yield from (f"# `{family.name}`: {plain(family.title)}", "", plain(family.why), "")
     for row in rows:
         yield from (f"({row.id})=", f"## {row.id}", "", f"**{plain(row.says)}**", "")
         yield from ("| revisions | level | basis | written in |", "|---|---|---|---|")
         yield from (f"| {' | '.join(cells)} |" for cells in statements(row))
         yield ""
-        yield from told_lines(row)
+        yield from detail_lines(row)
 
 
 def statements(row: Requirement) -> Iterator[tuple[str, str, str, str]]:
-    """Where a rule is written and how strongly, revisions together that say it alike."""
+    """Yield revisions, level, basis and places of a rule; revisions alike in both share a row."""
     alike: dict[tuple[str, str], list[str]] = {}
     for revision in row.revisions:
         alike.setdefault((row.level(revision), row.basis(revision)), []).append(revision)
@@ -234,37 +243,82 @@ def statements(row: Requirement) -> Iterator[tuple[str, str, str, str]]:
 
 
 def place_of(url: str) -> str:
-    """What tells a place in the specification from the others."""
+    """Return the part of a URL that names the place in the specification."""
     _, found, place = url.partition("/specification/")
     return place if found else url.removeprefix("https://").rpartition("/blob/")[2]
 
 
 def follow_each_other(some: list[str]) -> bool:
-    """Whether there are several, and none that is known is missing between them."""
+    """Return whether there are at least two revisions, and no known one is missing between them."""
     start = revisions.KNOWN.index(some[0])
     return len(some) > 1 and tuple(some) == revisions.KNOWN[start : start + len(some)]
 
 
-def told_lines(row: Requirement) -> Iterator[str]:
-    """What is told of a rule besides."""
+def detail_lines(row: Requirement) -> Iterator[str]:
+    """Yield the details of a rule: how to observe it, its pitfalls, its checks."""
     names = [f"`{check.suite}::{check.name}`" for check in checked().get(row.id, ())]
-    told = (
-        ("How it is seen", row.observe and plain(row.observe)),
-        ("Careful", row.pitfalls and plain(row.pitfalls)),
-        ("What has changed", row.changed and plain(row.changed)),
+    details = (
+        ("How to observe it", row.observe and plain(row.observe)),
+        ("Pitfalls", row.pitfalls and plain(row.pitfalls)),
+        ("Changes between revisions", row.changed and plain(row.changed)),
         ("A server that breaks it", row.mutant and plain(row.mutant)),
         ("No check", row.untestable and plain(row.untestable)),
         ("Checks" if len(names) > 1 else "Check", ", ".join(names)),
     )
-    for title, text in told:
+    for title, text in details:
         if text:
             yield f"- *{title}:* {text}"
     yield ""
 
 
 def plain(text: str) -> str:
-    """A text of ours, so that Markdown shows it as it stands; what is in backticks is code."""
+    """Return a text escaped for Markdown; text in backticks stays code."""
     parts = re.split(r"(`[^`]+`)", " ".join(text.split()))
     return "".join(
         part.replace("|", "\\|") if part.startswith("`") else SPECIAL.sub(r"\\\1", part) for part in parts
     )
+
+
+# The table of docs/requirements.md -----------------------------------------------------------------
+
+HEAD = """\
+# Requirements
+
+Every rule of the catalogue, with its check and the mutants that prove the check. A rule without a check gives
+the reason why no client can observe it. `mcp-conformance explain ID` prints a rule in full.
+
+`python docs/generating.py requirements` writes this page, and a test compares it with the catalogue.
+"""
+
+
+def requirements_page() -> str:
+    """Return the text of `docs/requirements.md`."""
+    broken = defaultdict(list)
+    for mutant in all_mutants():
+        for id in mutant.breaks:
+            broken[id].append(mutant.name)
+    rows = list(catalogue.all_requirements().values())
+    seen = sum(row.id in checked() for row in rows)
+    lines = [HEAD, f"{len(rows)} rules: {seen} checked, {len(rows) - seen} that no client can observe.", ""]
+    for name, family in catalogue.families().items():
+        lines += [f"## {family.title}", "", "| Rule | Level (basis) | Revisions | Check | Mutants |"]
+        lines += ["| --- | --- | --- | --- | --- |"]
+        lines += [row_of(row, broken[row.id]) for row in rows if row.family == name]
+        lines.append("")
+    return "\n".join(lines) + "\n"
+
+
+def row_of(row: Requirement, mutants: list[str]) -> str:
+    """Return a row of the table."""
+    levels = dict.fromkeys(f"{row.level(revision)} ({row.basis(revision)})" for revision in row.revisions)
+    every = list(row.revisions)
+    held = f"{every[0]} to {every[-1]}" if follow_each_other(every) else ", ".join(every)
+    checks = ", ".join(f"`{check.name}`" for check in checked().get(row.id, ()))
+    cells = [f"`{row.id}`", ", ".join(levels), held, checks or f"none: {row.untestable}"]
+    return f"| {' | '.join([*cells, ', '.join(f'`{name}`' for name in mutants)])} |"
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] != ["requirements"]:
+        sys.exit("usage: python docs/generating.py requirements")
+    REQUIREMENTS.write_text(requirements_page(), encoding="utf-8")
