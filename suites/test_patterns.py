@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.client.subscriptions import ACKNOWLEDGED, CANCELLED, NEWS
+from conformance.client.subscriptions import ACKNOWLEDGED, CANCELLED, FILTER_MEMBERS
 from conformance.expect import expect_none, require_some
 from conformance.protocol.jsonrpc import Kind
 from conformance.protocol.progress import progress_in
@@ -12,7 +12,7 @@ from conformance.scenarios.log_messages import MESSAGE, logged_in
 from conformance.scenarios.subscriptions import evoke_news
 from conformance.verdicts import Finding
 
-KNOWN = sorted([ACKNOWLEDGED, CANCELLED, MESSAGE, "notifications/progress", *NEWS])
+KNOWN = sorted([ACKNOWLEDGED, CANCELLED, MESSAGE, "notifications/progress", *FILTER_MEMBERS])
 
 
 @pytest.mark.requirement("patterns.request-scoped-notifications")

@@ -1,4 +1,4 @@
-"""Many requests in flight: what was asked on a session, and which answers came, in whatever order."""
+"""Many requests in flight: the requests sent on a session, and their answers, in any order."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from conformance.client.inbox import Key
 from conformance.client.message_log import head_of
 from conformance.client.reply import Closed, Flood
 from conformance.client.session import Session
 from conformance.protocol.jsonrpc import ABSENT, Line, id_key
 from conformance.protocol.progress import token_of
 
-Key = tuple[str, str]
-PATIENCE = 10.0
-GRACE = 0.5
-"""Seconds for an answer that a later one has overtaken."""
+PING_SECONDS = 10.0
+OVERTAKEN_SECONDS = 0.5
+"""How long to wait for an answer that a later one has overtaken."""
 
 
 @dataclass(frozen=True)
@@ -28,17 +28,17 @@ class Response:
 
     @property
     def id(self) -> Any:
-        """The id it names; None if it names none."""
+        """The id of the answer; None if it has none."""
         return self.message.get("id")
 
 
 class Window:
     """The requests in flight on a session.
 
-    From the beginning: the ``requests`` by id, the first line that ``answered`` each, the request that gave
-    each progress token in ``tokens``, and the ``notification`` sent last.  Since the last `turn`: the
-    requests ``asked``, whether a notification was sent (``told``), the first ``answers`` to any request, the
-    ``repeats`` of such answers, and the ``strays``, whose ids no request had.
+    Since the opening: the ``requests`` by id, the first line that ``answered`` each, the request for each
+    progress token in ``tokens``, and the ``notification`` sent last.  Since the last `turn`: the requests
+    ``sent``, whether they ``notified``, the first ``answers`` to any request, the ``repeats`` of such
+    answers, and the ``strays``, whose ids no request has.
     """
 
     def __init__(self, session: Session):
@@ -49,21 +49,21 @@ class Window:
         self.notification: Line | None = None
         self._cancelled: set[Key] = set()
         self._known = 0
-        self.asked: list[Line] = []
+        self.sent: list[Line] = []
         self.answers: list[Response] = []
         self.turn()
         self.look()  # at the opening
         self.turn()
 
     def turn(self) -> None:
-        """Begin anew with what is sent and comes from now on; of what was long only heads are kept."""
-        for line in self.asked:
+        """Begin a new turn; keep only the heads of long lines of the last one."""
+        for line in self.sent:
             self._ask(head_of(line))
         for answer in self.answers:
             self.answered[key_of(answer.id)] = head_of(answer.line)
         self._start = len(self.session.lines)
-        self.asked = []
-        self.told = False
+        self.sent = []
+        self.notified = False
         self.answers = []
         self.repeats: list[Response] = []
         self.strays: list[Response] = []
@@ -78,29 +78,29 @@ class Window:
         """The requests since the last turn that were neither answered nor cancelled."""
         self.look()
         done = self.answered.keys() | self._cancelled
-        return [line for line in self.asked if key_of(line.message["id"]) not in done]
+        return [line for line in self.sent if key_of(line.message["id"]) not in done]
 
     @property
     def mute(self) -> bool:
-        """Whether even the last ping was not answered."""
-        return bool(self.asked) and self.asked[-1] in self.open
+        """Whether the last ping was not answered either."""
+        return bool(self.sent) and self.sent[-1] in self.open
 
     @property
     def misnamed(self) -> list[Response]:
-        """What may be answers to open requests, under a wrong id."""
+        """The messages that may answer open requests with a wrong id."""
         if not self.open or self.session.closed:
             return []
         repeats = [one for one in self.repeats if key_of(one.id) not in self._cancelled]
         return [*self.strays, *repeats]
 
     def is_answered(self, request: Line) -> bool:
-        """Whether a request was answered."""
+        """Return whether a request was answered."""
         self.look()
         return key_of(request.message["id"]) in self.answered
 
     @property
     def end(self) -> Closed | Flood | None:
-        """How the conversation ended; None if it goes on."""
+        """The fault that ended the session; None if it is open."""
         process = self.session.process
         if self.session.is_flooded:
             return self.session.flood
@@ -116,23 +116,23 @@ class Window:
         self._wait(self.begin(burst), slack, slack)
 
     def begin(self, burst: Sequence[Line]) -> Line:
-        """Send lines in one write and a ping, which is given to `finish` later."""
+        """Send lines in one write and a ping, and return the ping for `finish`."""
         self.turn()
         self.session.inbox.drop_answers()
         self.session.send_lines(burst)
         return self.session.send(self.session.liveness_method)
 
     def finish(self, ping: Line, slack: float) -> None:
-        """Wait for the answers as in an `exchange`, but not for seconds that have passed meanwhile."""
-        self._wait(ping, slack, GRACE)
+        """Wait for the answers as in an `exchange`, less the seconds that have passed since `begin`."""
+        self._wait(ping, slack, OVERTAKEN_SECONDS)
 
     def _wait(self, ping: Line, slack: float, least: float) -> None:
         slack, least = self.session.scaled_timeout(slack), self.session.scaled_timeout(least)
-        patience = max(slack, min(self.session.scaled_timeout(PATIENCE), self.session.timeout))
-        if self._comes(ping, patience):
+        seconds = max(slack, min(self.session.scaled_timeout(PING_SECONDS), self.session.timeout))
+        if self._comes(ping, seconds):
             passed = self.session.process.age - self._answer(ping).at
             self._wait_for_the_rest(max(least, slack - passed))
-            self._comes(self.session.send(self.session.liveness_method), patience)
+            self._comes(self.session.send(self.session.liveness_method), seconds)
 
     def _comes(self, ping: Line, seconds: float) -> bool:
         answered = self.session.wait_for(lambda: self.is_answered(ping), seconds)
@@ -144,19 +144,19 @@ class Window:
         return self.answered[key_of(ping.message["id"])]
 
     def _wait_for_the_rest(self, slack: float) -> None:
-        """Wait until nothing is open, or only what was clearly answered under a wrong id."""
+        """Wait until no request is open but those clearly answered with a wrong id."""
         if self.session.wait_for(lambda: len(self._misnamed_clearly()) >= len(self.open), slack):
-            self.session.wait_for(lambda: not self.open, self.session.scaled_timeout(GRACE))
+            self.session.wait_for(lambda: not self.open, self.session.scaled_timeout(OVERTAKEN_SECONDS))
 
     def _misnamed_clearly(self) -> list[Response]:
-        """Those that are not just as well a second answer, or one to a notification."""
+        """Return the strays that cannot be an answer to a notification."""
         self.look()
-        return [stray for stray in self.strays if stray.id is not None or not self.told]
+        return [stray for stray in self.strays if stray.id is not None or not self.notified]
 
     # Looking
 
     def look(self) -> None:
-        """Take notice of the lines that are new."""
+        """Sort in the new lines."""
         while self._known < len(self.session.lines):
             line = self.session.lines[self._known]
             self._known += 1
@@ -170,15 +170,15 @@ class Window:
         if not isinstance(message, dict) or "method" not in message:
             return
         if "id" in message:
-            self.asked.append(line)
+            self.sent.append(line)
             self._ask(line)
             return
-        self.told, self.notification = True, line
+        self.notified, self.notification = True, line
         if message["method"] == "notifications/cancelled" and "params" in message:
             self._cancelled.add(key_of(message["params"].get("requestId")))
 
     def _ask(self, line: Line) -> None:
-        """Know a request by its id and its progress token."""
+        """Record a request by its id and its progress token."""
         self.requests[key_of(line.message["id"])] = line
         token = token_of(line.message)
         self.tokens |= {} if token is ABSENT else {key_of(token): line}
@@ -199,12 +199,12 @@ class Window:
 
 
 def key_of(id: Any) -> Key:
-    """A key that holds "1" and 1 apart, but not 1 and 1.0, which JSON does not tell apart either."""
+    """Return the key of an id: "1" and 1 have different keys, 1 and 1.0 (equal in JSON) the same."""
     return id_key(int(id) if isinstance(id, float) and id.is_integer() else id)
 
 
 def is_answer(part: Any) -> bool:
-    """Whether a message can be nothing but an answer, right or wrong."""
+    """Return whether a message can only be an answer, right or wrong."""
     if not isinstance(part, dict) or "method" in part:
         return False
     return not part.keys().isdisjoint({"id", "result", "error"})

@@ -1,4 +1,4 @@
-"""What a right server refuses whatever it offers, and whether two refusals say the same."""
+"""Requests that every conforming server refuses, and the comparison of two refusals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REFUSED: tuple[tuple[str, Any], ...] = (
     ("tools/call", {}),
     ("tools/list", {"cursor": 5}),
 )
-"""Requests that a right server refuses, and none that runs anything."""
+"""Requests that a conforming server refuses; none of them runs anything."""
 
 FEATURE_REQUESTS: tuple[tuple[tuple[str, ...], str, str, dict[str, Any]], ...] = (
     (("tools",), "2024-11-05", "tools/list", {}),
@@ -36,7 +36,7 @@ FEATURE_REQUESTS: tuple[tuple[tuple[str, ...], str, str, dict[str, Any]], ...] =
         {"ref": {"type": "ref/prompt", "name": NO_SUCH_NAME}, "argument": {"name": "a", "value": ""}},
     ),
 )
-"""For each feature, the revision since when a request belongs to it, and a well-formed one."""
+"""For each feature a well-formed request, and the first revision that has it."""
 
 MISSHAPEN: tuple[tuple[str, str, Any], ...] = (
     ("tools", "tools/call", {}),
@@ -60,12 +60,12 @@ NOT_FOUND: tuple[tuple[str, str, dict[str, Any]], ...] = (
 
 
 def same_refusal(one: Reply, other: Reply) -> bool:
-    """Whether two requests are refused in the same words."""
+    """Return whether two requests are refused in the same words."""
     return _refuses(one) and _refuses(other) and words(one) == words(other)
 
 
 def refused_as_unknown(reply: Reply, name: str, unknown: Reply) -> bool:
-    """Whether a call of ``name`` is refused in the words, name included, that refuse `NO_SUCH_NAME`."""
+    """Return whether a call of ``name`` is refused like one of `NO_SUCH_NAME`, the name in the text aside."""
     if not (_refuses(reply) and _refuses(unknown)) or NO_SUCH_NAME not in words(unknown):
         return False
     return words(reply).replace(name, NO_SUCH_NAME) == words(unknown)
@@ -76,5 +76,5 @@ def _refuses(reply: Reply) -> bool:
 
 
 def words(reply: Reply) -> str:
-    """The whole answer as text, an error without its frame."""
+    """Return the result or the error object as text."""
     return json.dumps(reply.result if reply.error is None else reply.error, sort_keys=True)

@@ -1,4 +1,4 @@
-"""What became of one request: an answer, an error, or the fault that came in its place."""
+"""The reply to a request: a result, an error, or the fault that came instead."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MB = 1_000_000
 class Silence:
     """No answer came in ``seconds``.
 
-    ``strays`` are the ids of answers that nobody waited for; ``unended`` says that a message came without its
+    ``strays`` are the ids of answers to no open request; ``unended`` says that a message came without its
     line end, ``unread`` why a line was not read.
     """
 
@@ -29,7 +29,7 @@ class Silence:
 
     def __str__(self) -> str:
         ids = ", ".join(show(id, 40) for id in self.strays[:3])
-        strays = f", but one came with id {ids} that nobody waited for" if self.strays else ""
+        strays = f", but one with id {ids}, which no open request has" if self.strays else ""
         unended = ", but a message without its line end" if self.unended else ""
         unread = f", but {self.unread}" if self.unread else ""
         return f"no answer within {self.seconds:g} s{strays}{unended}{unread}"
@@ -37,7 +37,7 @@ class Silence:
 
 @dataclass(frozen=True)
 class Unread(Silence):
-    """The answer came, but was too much to be read."""
+    """The answer came, but was too long to read."""
 
     def __str__(self) -> str:
         return f"the answer is {self.unread}"
@@ -45,7 +45,7 @@ class Unread(Silence):
 
 @dataclass(frozen=True)
 class Closed:
-    """The server closed its stdout; ``exit_code`` is None if the process lives on."""
+    """The server closed its stdout; ``exit_code`` is None if the process still runs."""
 
     exit_code: int | None
     stderr: str = ""
@@ -59,7 +59,7 @@ class Closed:
 
 @dataclass(frozen=True)
 class Flood:
-    """The server wrote so much that was not the answer that the conversation was given up."""
+    """The server wrote so many other lines instead of an answer that the session was given up."""
 
     lines: int
     stderr: str = ""
@@ -77,10 +77,10 @@ Fault = Silence | Closed | Flood
 
 @dataclass(frozen=True)
 class Reply:
-    """What became of one request.
+    """The reply to one request.
 
-    Exactly one of these holds: ``fault`` is set (nothing came), ``error`` is the error object, or ``result``
-    is the result (any JSON value, also null).  ``other_lines`` are the lines that came instead of an answer.
+    Either ``fault`` is set (no answer came), or ``error`` is the error object, or ``result`` is the result
+    (any JSON value, also null).  ``other_lines`` are the lines that came instead of an answer.
     """
 
     request: Line
@@ -91,7 +91,7 @@ class Reply:
 
     @property
     def method(self) -> str:
-        """The method that was asked for."""
+        """The method of the request."""
         message = self.request.message
         return str(message.get("method")) if isinstance(message, dict) else "the line sent"
 
@@ -127,7 +127,7 @@ class Reply:
 
     @property
     def needs_input(self) -> bool:
-        """Whether this is a result that asks the client for something, to be sent with the request again."""
+        """Whether this is a result with ``input_required``: the client retries with what it asks for."""
         return isinstance(self.result, dict) and self.result.get("resultType") == "input_required"
 
     @property

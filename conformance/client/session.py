@@ -318,7 +318,7 @@ class Session:
         return [line for line in later if not _is_answer_to(pings, line.message)]
 
     def non_json_lines(self) -> list[Line]:
-        """The lines on stdout that are not JSON."""
+        """Return the lines on stdout that are not JSON."""
         return [line for line in self.received_lines if not line.is_json]
 
     def wait_for(self, arrived: Callable[[], object], timeout: float) -> bool:

@@ -1,4 +1,4 @@
-"""Listen requests and what came of them, as the lines of a modern conversation tell."""
+"""Listen requests of a modern session, and the notifications and answers that they got."""
 
 from __future__ import annotations
 
@@ -15,47 +15,47 @@ LISTEN = "subscriptions/listen"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 CANCELLED = "notifications/cancelled"
 UPDATED = "notifications/resources/updated"
-NEWS = {
+FILTER_MEMBERS = {
     "notifications/tools/list_changed": "toolsListChanged",
     "notifications/prompts/list_changed": "promptsListChanged",
     "notifications/resources/list_changed": "resourcesListChanged",
     UPDATED: "resourceSubscriptions",
 }
-"""What is told only to who listens, and the member of a filter that asks for it."""
+"""The notifications that a subscription brings, and the member of the filter that requests each."""
 FLAGS = {
     "toolsListChanged": ("tools", "listChanged"),
     "promptsListChanged": ("prompts", "listChanged"),
     "resourcesListChanged": ("resources", "listChanged"),
     "resourceSubscriptions": ("resources", "subscribe"),
 }
-"""The capability that goes with each member of a filter."""
+"""The capability for each member of a filter."""
 
 
 @dataclass(frozen=True)
 class Listen:
-    """A listen request, and what came of it."""
+    """A listen request, with its notifications and answers."""
 
     session: Session
     request: Line
 
     @property
     def id(self) -> Any:
-        """Its id, which is that of the subscription."""
+        """The id of the request and of the subscription."""
         return self.request.message["id"]
 
     @property
     def filter(self) -> Mapping[str, Any]:
-        """What it asks for."""
+        """Its filter; empty if that is not an object."""
         found = Value(self.request.message).get("params", "notifications")
         return found.json if found is not None and found.is_a(dict) else {}
 
     def wants(self, method: str) -> bool:
-        """Whether it asks for notifications of this method."""
-        return self.filter.get(NEWS[method], False) not in (False, [])
+        """Return whether the filter requests notifications of this method."""
+        return self.filter.get(FILTER_MEMBERS[method], False) not in (False, [])
 
     @property
-    def told(self) -> list[Value]:
-        """Every notification that carries its id, in order."""
+    def notifications(self) -> list[Value]:
+        """The notifications that carry its id, in order."""
         own = id_key(self.id)
         return [one for one in notifications_in(self._later) if id_key(tag_of(one)) == own]
 
@@ -66,31 +66,31 @@ class Listen:
     @property
     def acknowledgment(self) -> Value | None:
         """The notification that acknowledges it, None if there is none."""
-        return next((one for one in self.told if one.json["method"] == ACKNOWLEDGED), None)
+        return next((one for one in self.notifications if one.json["method"] == ACKNOWLEDGED), None)
 
     @property
     def agreed(self) -> Mapping[str, Any]:
-        """What the server agreed to tell of."""
+        """The filter that the server acknowledged."""
         found = self.acknowledgment
         agreed = found.get("params", "notifications") if found is not None else None
         return agreed.json if agreed is not None and agreed.is_a(dict) else {}
 
     def covers(self, method: str, uri: str = "") -> bool:
-        """Whether it asks to be told of this, and the server agreed to that."""
-        agreed = self.agreed.get(NEWS[method]) if self.wants(method) else None
+        """Return whether the filter requests this, and the server acknowledged that."""
+        agreed = self.agreed.get(FILTER_MEMBERS[method]) if self.wants(method) else None
         return uri in agreed if isinstance(agreed, list) else agreed is True
 
-    def is_told(self, method: str, uri: str, since: Line) -> bool:
-        """Whether it was told of this after a line was sent."""
-        return any(each.lines[0].at >= since.at for each in self.news(method, uri))
+    def is_notified(self, method: str, uri: str, since: Line) -> bool:
+        """Return whether a notification of a change came after a line was sent."""
+        return any(each.lines[0].at >= since.at for each in self.changes(method, uri))
 
-    def news(self, method: str, uri: str = "") -> list[Value]:
-        """The notifications of a method that it was told, and of a resource or a part of it."""
-        return [each for each in self.told if each.json["method"] == method and names(each, uri)]
+    def changes(self, method: str, uri: str = "") -> list[Value]:
+        """Return its notifications of a method, those of a resource or a part of it if ``uri`` is given."""
+        return [each for each in self.notifications if each.json["method"] == method and names(each, uri)]
 
     @property
     def answers(self) -> list[Value]:
-        """The responses to it."""
+        """The results and errors that answer it."""
         own = id_key(self.id)
         return [
             Value(message, "", (self.request, line))
@@ -100,27 +100,27 @@ class Listen:
         ]
 
     @property
-    def is_taken(self) -> bool:
+    def is_answered(self) -> bool:
         """Whether it is acknowledged or answered."""
         return self.acknowledgment is not None or bool(self.answers)
 
     @property
     def ends(self) -> list[Value]:
-        """What tells that the server has ended it: cancellations and responses."""
+        """The messages by which the server ended it: cancellations and answers."""
         own = id_key(self.id)
         cancelled = [one for one in notifications_in(self._later) if one.json["method"] == CANCELLED]
         return [one for one in cancelled if id_key(cancelled_id(one)) == own] + self.answers
 
 
 def listens_in(session: Session) -> list[Listen]:
-    """The listen requests of a conversation."""
-    asked = (line for line in session.lines if line.sent and kind(line.message) is Kind.REQUEST)
-    return [Listen(session, line) for line in asked if line.message["method"] == LISTEN]
+    """Return the listen requests of a session."""
+    requests = (line for line in session.lines if line.sent and kind(line.message) is Kind.REQUEST)
+    return [Listen(session, line) for line in requests if line.message["method"] == LISTEN]
 
 
 @dataclass(frozen=True)
 class ChangeNotification:
-    """A notification of what has changed, or an acknowledgment, and the listen requests sent before it."""
+    """A change notification, or an acknowledgment, and the listen requests sent before it."""
 
     message: Value
     listens: tuple[Listen, ...]
@@ -132,23 +132,23 @@ class ChangeNotification:
         return next((one for one in self.listens if id_key(one.id) == tag), None)
 
     @property
-    def is_asked_for(self) -> bool:
-        """Whether any listen request has asked for it; an acknowledgment is asked for by each."""
-        return any(self.is_wanted_by(one) for one in self.listens)
+    def is_requested(self) -> bool:
+        """Whether any listen request requests it; each requests an acknowledgment."""
+        return any(self.is_requested_by(one) for one in self.listens)
 
     @property
     def is_misdirected(self) -> bool:
-        """Whether it carries the id of a listen request that has not asked for it."""
-        return self.listen is not None and not self.is_wanted_by(self.listen)
+        """Whether it carries the id of a listen request that does not request it."""
+        return self.listen is not None and not self.is_requested_by(self.listen)
 
-    def is_wanted_by(self, listen: Listen) -> bool:
-        """Whether a listen request has asked for it."""
+    def is_requested_by(self, listen: Listen) -> bool:
+        """Return whether a listen request requests it."""
         method = self.message.json["method"]
         return method == ACKNOWLEDGED or listen.wants(method)
 
 
 def change_notifications(session: Session, methods: Sequence[str]) -> Iterator[ChangeNotification]:
-    """What a conversation brought by these methods."""
+    """Yield the notifications of a session by these methods."""
     listens = listens_in(session)
     for one in notifications_in(session.lines) if session.lines else ():
         if one.json["method"] in methods:
@@ -157,7 +157,7 @@ def change_notifications(session: Session, methods: Sequence[str]) -> Iterator[C
 
 
 def notifications_in(lines: Sequence[Line]) -> Iterator[Value]:
-    """The notifications of the server among some lines."""
+    """Yield the notifications of the server in these lines."""
     for line in lines:
         for message in line.parts() if not line.sent else ():
             if kind(message) is Kind.NOTIFICATION:
@@ -165,23 +165,23 @@ def notifications_in(lines: Sequence[Line]) -> Iterator[Value]:
 
 
 def tag_of(notification: Value) -> Any:
-    """The id of the subscription that a notification carries, `ABSENT` if it carries none."""
+    """Return the subscription id that a notification carries, `ABSENT` if it carries none."""
     found = notification.get("params", "_meta", revisions.SUBSCRIPTION_ID)
     return ABSENT if found is None else found.json
 
 
 def cancelled_id(notification: Value) -> Any:
-    """The id of the request that a cancellation names, `ABSENT` if it names none."""
+    """Return the request id that a cancellation names, `ABSENT` if it names none."""
     found = notification.get("params", "requestId")
     return ABSENT if found is None else found.json
 
 
 def names(update: Value, uri: str) -> bool:
-    """Whether an update is one of a resource, or of a part of it; every notification is of no resource."""
+    """Return whether an update names a resource, or a part of it; true if ``uri`` is empty."""
     found = update.get("params", "uri")
     return not uri or (found is not None and found.is_a(str) and found.json.startswith(uri.rstrip("/")))
 
 
 def is_response(message: Any) -> bool:
-    """Whether a message is a result or an error."""
+    """Return whether a message is a result or an error."""
     return kind(message) in (Kind.RESULT, Kind.ERROR)

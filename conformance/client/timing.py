@@ -1,10 +1,9 @@
-"""How long is waited: each wait has its seconds, and grows where a server, or the machine, is slower.
+"""The length of waits: each has its seconds, and is longer if the server, or the machine, is slow.
 
-``--timeout`` is how long any answer may take, and no wait grows beyond it.  What the suite waits for besides,
-such as a notification, the end of a process, or an answer that is most likely none, has a number of seconds
-that is plenty on an idle machine; it becomes `ROUND_TRIPS` times what the server needs to answer a pulse, if
-that is more.  A start may take `STARTS` times as long as the first one did, if that is more than
-``--start-timeout``.
+``--timeout`` is how long any answer may take; no wait is longer.  Other waits, such as for a notification or
+the end of a process, have a number of seconds that is plenty on an idle machine, or `ROUND_TRIPS` times the
+round trip of a ping if that is more.  A start may take ``--start-timeout``, or `FIRST_STARTS` times as long
+as the first one if that is more.
 """
 
 from __future__ import annotations
@@ -13,31 +12,31 @@ from collections import deque
 from statistics import median
 
 ROUND_TRIPS = 20
-STARTS = 4
-RECENT = 5
-"""How many pulses tell how fast a server is now; one that waited behind a slow tool does not count."""
+FIRST_STARTS = 4
+MAX_PINGS = 5
+"""How many pings the median is taken of; a ping that waited behind a slow tool does not count."""
 
 
 class Pace:
-    """How fast a server answers just now, in all its conversations."""
+    """How fast a server answers at present, in all its sessions."""
 
     def __init__(self) -> None:
-        self._pulses: deque[float] = deque(maxlen=RECENT)
+        self._pings: deque[float] = deque(maxlen=MAX_PINGS)
 
     def note(self, seconds: float) -> None:
-        """Take notice of how long the answer to a pulse took."""
-        self._pulses.append(seconds)
+        """Record the seconds that the answer to a ping took."""
+        self._pings.append(seconds)
 
     @property
     def round_trip(self) -> float:
-        """The seconds that a pulse takes there and back."""
-        return median(self._pulses) if self._pulses else 0.0
+        """The seconds from a ping to its answer."""
+        return median(self._pings) if self._pings else 0.0
 
     def scaled(self, seconds: float, most: float) -> float:
-        """``seconds``, or more where the server is slow; no more than ``most`` then."""
+        """Return ``seconds``, or more if the server is slow, then at most ``most``."""
         return max(seconds, min(most, ROUND_TRIPS * self.round_trip))
 
 
 def start_timeout(seconds: float, first: float) -> float:
-    """How long a start may take of which the first one took ``first`` seconds."""
-    return max(seconds, STARTS * first)
+    """Return how long a start may take if the first one took ``first`` seconds."""
+    return max(seconds, FIRST_STARTS * first)

@@ -1,4 +1,4 @@
-"""One call of a tool: the request, what came meanwhile, and the answer."""
+"""One call of a tool: the request, the messages during the call, and the reply."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from conformance.protocol.methods import FEATURES
 from conformance.protocol.progress import progress_in
 from conformance.protocol.value import Value
 
-BUSY = 1.0
-"""How many seconds a call takes before a ping asks whether the server still answers."""
+PING_AFTER_SECONDS = 1.0
+"""A call that takes longer is accompanied by a ping: does the server still answer?"""
 
 
 @dataclass(frozen=True)
 class Call:
-    """A tool call and what became of it.
+    """A tool call and its reply.
 
-    ``asked`` is what the server asked of the client meanwhile, ``progress`` what it told of its progress;
-    ``pong`` is the answer to a ping that was sent while the call took its time.  ``rounds`` are all replies,
-    the last one included, of a call that was made again with what the server asked for.
+    ``asked`` are the server's requests during the call, ``progress`` its progress notifications; ``pong`` is
+    the reply to a ping during a long call.  ``rounds`` are all replies, the last one included, of a call that
+    was retried because of ``input_required``.
     """
 
     tool: Tool
@@ -40,7 +40,7 @@ class Call:
 
 
 class PendingCall:
-    """A call that was made and is not waited for: `end` gives what became of it."""
+    """A call that was sent; `end` waits for its reply."""
 
     def __init__(self, session: Session, tool: Tool, arguments: dict[str, Any]):
         self.session, self.tool, self.arguments = session, tool, arguments
@@ -48,20 +48,20 @@ class PendingCall:
         meta = {"progressToken": f"progress-{self._before}"}
         params = {"name": tool.name, "arguments": arguments, "_meta": meta}
         self._request = session.send("tools/call", params)
-        self._ping = session.send(session.liveness_method) if self.lasts(BUSY) else None
+        self._ping = session.send(session.liveness_method) if self.lasts(PING_AFTER_SECONDS) else None
 
     def lasts(self, seconds: float) -> bool:
-        """Whether it is still under way after so many seconds more."""
+        """Wait for so many seconds at most; return whether the call still runs."""
         session = self.session
         session.wait_for(lambda: session.is_answered(self._request), seconds)
         return not session.is_answered(self._request) and not session.closed
 
     def end(self) -> Call:
-        """Wait for the answer."""
+        """Wait for the reply."""
         session, ping = self.session, self._ping
         reply = session.await_reply(self._request)
-        patience = session.scaled_timeout(PING_SECONDS) if reply.fault is None else 0.0
-        pong = session.await_reply(ping, patience) if ping else None
+        seconds = session.scaled_timeout(PING_SECONDS) if reply.fault is None else 0.0
+        pong = session.await_reply(ping, seconds) if ping else None
         rounds = [reply, *more_rounds(session, reply)]
         reply = rounds[-1]
         if reply.fault is None:
@@ -73,7 +73,7 @@ class PendingCall:
 
 
 def call_in(session: Session, tool: Tool, arguments: dict[str, Any]) -> Call:
-    """Call a tool that may be called, in a conversation; it is asked to tell its progress."""
+    """Call a tool in a session, with a progress token."""
     return PendingCall(session, tool, arguments).end()
 
 
@@ -85,23 +85,23 @@ class Tool:
 
     @property
     def name(self) -> str:
-        """Its name; empty when it has none that is a string."""
+        """The name; empty if it is not a string."""
         name = self.definition.get("name")
         return name.json if name is not None and name.is_a(str) else ""
 
     @property
     def input_schema(self) -> Any:
-        """Its input schema, an open object schema when it has none."""
+        """The input schema, an open object schema if there is none."""
         schema = self.definition.get("inputSchema")
         return schema.json if schema is not None else {"type": "object"}
 
     @property
     def output_schema(self) -> Value | None:
-        """Its output schema, None when it has none."""
+        """The output schema, None if there is none."""
         return self.definition.get("outputSchema")
 
     @property
     def read_only(self) -> bool:
-        """Whether the tool says of itself that it changes nothing."""
+        """Whether its ``readOnlyHint`` is true."""
         hint = self.definition.get("annotations", "readOnlyHint")
         return hint is not None and hint.json is True

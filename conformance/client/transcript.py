@@ -1,4 +1,4 @@
-"""A conversation as a file: written when a check fails, sent again by ``mcp-conformance replay``."""
+"""A conversation as a file: written when a check fails, replayed by ``mcp-conformance replay``."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ T = TypeVar("T")
 
 
 class BadTranscript(Exception):  # noqa: N818
-    """A file is no transcript; the text says which line is wrong, and why."""
+    """A file is not a transcript; the text says which line is wrong, and why."""
 
 
 @dataclass(frozen=True)
 class Transcript:
-    """What was said, and to whom: the server's command, the revision, what the lines prove, and the lines.
+    """The lines of a conversation, with the server's command, the revision, and what the lines prove.
 
-    ``env`` is the environment that the server was given besides; nothing of it is written.  ``is_redacted``
-    says that the command in a file lacks the credentials that it had.
+    ``env`` are the variables that the user gave to the server; they are not written.  ``is_redacted`` says
+    that the command in the file lacks credentials.
     """
 
     command: tuple[str, ...]
@@ -41,10 +41,10 @@ class Transcript:
     is_redacted: bool = False
 
     def write(self, path: Path) -> None:
-        """Write a JSON-lines file: one header, then a line each, bytes kept as Latin-1.
+        """Write a JSON-lines file: a header, then a row for each line, its bytes as Latin-1.
 
-        Credentials of the command and of ``env`` are left out of all of it.  Lines of ours that are cut are
-        left out, for they cannot be sent again.
+        Credentials of the command and of ``env`` are left out.  Sent lines that are cut are left out too, as
+        they cannot be replayed.
         """
         command = redacted(self.command)
         header = {"format": FORMAT, "command": command, "revision": self.revision}
@@ -68,9 +68,9 @@ class Transcript:
         return raw
 
     def keep(self, folder: Path, name: str) -> Path:
-        """Write it to a file of that name, made fit for one, in a folder; raises `OSError`.
+        """Write it to a file with a name like ``name`` in a folder, and return the path.
 
-        A folder that is made for it is none for Git to keep.
+        A new folder gets a ``.gitignore``.  Raises `OSError`.
         """
         is_new = not folder.exists()
         folder.mkdir(parents=True, exist_ok=True)
@@ -82,7 +82,7 @@ class Transcript:
 
     @classmethod
     def read(cls, path: Path) -> Transcript:
-        """The transcript in a file.  Raises `BadTranscript`, and `OSError` if it cannot be read."""
+        """Read the transcript in a file.  Raises `BadTranscript`, and `OSError` if it cannot be read."""
         rows = [_row(number, text) for number, text in enumerate(path.read_text("utf-8").splitlines(), 1)]
         if not rows or rows[0].get("format") != FORMAT:
             raise BadTranscript(f"line 1: a header with format {FORMAT} is expected")
@@ -113,8 +113,8 @@ def _line(row: dict[str, Any]) -> Line:
 
 
 @dataclass(frozen=True)
-class Step:
-    """A line that was sent again, what it was answered with ``then`` and ``now`` (None for no answer)."""
+class ReplayStep:
+    """A line that was replayed, and its answers ``then`` and ``now`` (None for no answer)."""
 
     line: Line
     then: Line | None
@@ -129,23 +129,23 @@ class Step:
         return bool(self.then.message != self.now.message)
 
 
-def replay(transcript: Transcript, process: Transport, timeout: float) -> Iterator[Step]:
-    """Send the lines of a transcript again, byte for byte, and wait for an answer where it has one."""
+def replay(transcript: Transcript, process: Transport, timeout: float) -> Iterator[ReplayStep]:
+    """Send the lines of a transcript again, byte for byte; yield a step for each request."""
     session = Session(process, revision=transcript.revision, timeout=timeout)
     answers = {_id(line): line for line in transcript.lines if not line.sent and _is_answer(line)}
     waiting: dict[str, Line] = {}
 
-    def step(line: Line) -> Step:
+    def step(line: Line) -> ReplayStep:
         reply = session.await_reply(line, timeout)
-        return Step(line, answers.get(_id(line)), reply.line, str(reply.fault or ""))
+        return ReplayStep(line, answers.get(_id(line)), reply.line, str(reply.fault or ""))
 
     with closing(session):
         for sent, lines in groupby(transcript.lines, lambda line: line.sent):
             if session.closed:
                 break
             if sent:
-                said = session.send_lines(lines)
-                waiting |= {_id(line): line for line in said if kind(line.message) is Kind.REQUEST}
+                sent_lines = session.send_lines(lines)
+                waiting |= {_id(line): line for line in sent_lines if kind(line.message) is Kind.REQUEST}
                 continue
             for line in filter(_is_answer, lines):
                 if _id(line) in waiting:

@@ -1,4 +1,4 @@
-"""The conversations with the subject in one revision: opened, shared, replaced, given up."""
+"""The sessions with the server in one revision: opened, shared, replaced, given up."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any, Self
 
 from conformance.client.handlers import DECLINING
-from conformance.client.reply import Closed, Flood, Reply, Unread
 from conformance.client.inbox import UNREAD
+from conformance.client.reply import Closed, Flood, Reply, Unread
 from conformance.client.session import Answer, Session
 from conformance.client.timing import Pace, start_timeout
 from conformance.expect import skip
@@ -21,9 +21,22 @@ from conformance.target.surface import ProbeFailure, Surface
 from conformance.transport.interface import CannotStart, Clock, Transport
 from conformance.verdicts import Blocked, Skipped
 
-AHEAD = 2
+MAX_PROCESSES_AHEAD = 2
 """How many processes are started before they are needed."""
-SLOW_START = 0.2
+SLOW_START_SECONDS = 0.2
+"""A server that starts more slowly is started ahead."""
+MAX_HANGS = 2
+"""How many processes may stop answering before the server is given up."""
+MAX_FLOODS = 4
+MAX_REPORTS_OF_AN_END = 3
+"""How many checks report requests that end the process, each by itself, in the same way."""
+MAX_EXAMINED_ENDS = 10
+"""How many ends of one kind are examined: does the request alone end the process?"""
+REPRODUCTION_SECONDS = 10.0
+MAX_CLOSED_LOG_BYTES = 3_000_000
+"""The memory that the lines of a closed session may take."""
+FLOOD, NOT_READ = "flood", "not read"
+"""Causes for which a check is blocked."""
 
 
 class Starter:
@@ -31,58 +44,46 @@ class Starter:
 
     def __init__(self, settings: Settings, surface: Surface):
         self._settings = settings
-        self._starts_slowly = any(line.at > SLOW_START for line in surface.opening[1:])
+        self._starts_slowly = any(line.at > SLOW_START_SECONDS for line in surface.opening[1:])
         self._ahead: list[Transport] = []
 
     def process(self, *, more: bool) -> Transport:
-        """A process that was started ahead, if it still runs, else a new one.
+        """Return a process that was started ahead, if it still runs, else a new one.
 
-        With ``more``, others may follow, and are started ahead.
+        With ``more``, others are expected to follow, and are started ahead.
         """
         ahead = [process for process in self._ahead if process.exit_code is None]
         for ended in set(self._ahead) - set(ahead):
             ended.stop()
         process = ahead.pop(0) if ahead else self._settings.start()
         with suppress(CannotStart):
-            while more and self._starts_slowly and len(ahead) < AHEAD:
+            while more and self._starts_slowly and len(ahead) < MAX_PROCESSES_AHEAD:
                 ahead.append(self._settings.start())
         self._ahead = ahead
         return process
 
     def begin_stop(self) -> None:
-        """Begin to end what was started ahead; `stop` waits until it has ended."""
+        """Begin to end the processes started ahead; `stop` waits for that."""
         for process in self._ahead:
             process.begin_stop()
 
     def stop(self) -> None:
-        """End what was started ahead."""
+        """End the processes started ahead."""
         for process in self._ahead:
             process.stop()
         self._ahead.clear()
 
 
-MOST_HANGS = 2
-MOST_FLOODS = 4
-MOST_ALIKE = 3
-"""How many checks tell of requests that end the process, each by itself, in the same way."""
-MOST_DOUBTED = 10
-"""How many ends of one kind are looked into: whether the request alone brings it about."""
-FLOOD, NOT_READ = "flood", "not read"
-TRIAL = 10.0
-KEPT_WHEN_CLOSED = 3_000_000
-"""The memory, in bytes, that the lines of a conversation may take when it is over."""
-
-
 class Sessions:
-    """The conversations with the subject in one revision.
+    """The sessions with the server in one revision.
 
-    `session` is shared by the checks that leave no trace; `fresh` gives a process of one's own.  A process
-    that died is replaced; its death is raised as `Blocked` once, for the check that met it.  ``common`` is
-    for what the subject's servers in all revisions share.
+    `session` is shared by the checks that leave no trace; `fresh` starts a process.  A process that ended is
+    replaced; the check that met its end is blocked, later ones are not.  ``common`` holds what the servers of
+    all revisions share.
     """
 
     def __init__(self, settings: Settings, surface: Surface, common: dict[str, Any] | None = None):
-        self.settings = _patient(settings, surface)
+        self.settings = _with_start_timeout(settings, surface)
         self.pace = Pace()
         self.common = common if common is not None else {}
         self.surface = surface
@@ -90,24 +91,24 @@ class Sessions:
         self.sessions: list[Session] = []
         self._starter = Starter(settings, surface)
         self._shared: dict[str, Session] = {}
-        self._charged: set[str] = set()
-        self._left: list[Session] = []
-        self._apart: list[Transport] = []
+        self._raised: set[str] = set()
+        self._proposals: list[Session] = []
+        self._excluded: list[Transport] = []
         self._others: list[Self] = []
         self._hangs = 0
-        self._ends: Counter[Any] = Counter(filter(None, map(_cause, surface.failures)))
+        self._causes: Counter[Any] = Counter(filter(None, map(_cause, surface.failures)))
 
     @property
     def clock(self) -> Clock:
-        """The clock that its conversations go by."""
+        """The clock of all sessions."""
         return self.settings.clock
 
     def connect(
         self, capabilities: Mapping[str, Any] | None = None, client: Mapping[str, Answer] = DECLINING
     ) -> Session:
-        """A new process and a conversation with it, opened in this server's revision.
+        """Start a process and open a session with it in this revision.
 
-        Raises `Blocked` if it does not open as it did when it was probed.
+        Raises `Blocked` if it does not open as it did in the probe.
         """
         session = self.launch(capabilities, client)
         opening = session.open(self.settings.start_timeout)
@@ -123,8 +124,8 @@ class Sessions:
     def launch(
         self, capabilities: Mapping[str, Any] | None = None, client: Mapping[str, Answer] = DECLINING
     ) -> Session:
-        """A new process to which nothing has been said yet; skips the check when starting them is no use."""
-        self._expect_use()
+        """Start a process and send it nothing; skip the check if the server is given up."""
+        self._skip_if_given_up()
         session = Session(
             self._process(),
             revision=self.revision,
@@ -139,25 +140,26 @@ class Sessions:
     def _process(self) -> Transport:
         return self._starter.process(more=bool(self.sessions))
 
-    def _expect_use(self) -> None:
-        for trouble in {"start", "hung", "flood"} & self._charged:
-            skip(f"the server is blocked ({trouble}): see the blocked check")
+    def _skip_if_given_up(self) -> None:
+        """Skip the check if no process would open, or go on; drop old lines of closed sessions."""
+        for reason in {"start", "hung", "flood"} & self._raised:
+            skip(f"the server is blocked ({reason}): see the blocked check")
         floods = [one for one in self.sessions if one.is_flooded]
-        if len(floods) >= MOST_FLOODS:
+        if len(floods) >= MAX_FLOODS:
             reason = f"the server flooded its stdout in {len(floods)} processes"
-            stderr = floods[-1].process.stderr
-            self.raise_once("flood", Blocked(reason, floods[-1].received_lines[-2:], stderr, fault=Flood(0, stderr)))
+            lines, stderr = floods[-1].received_lines[-2:], floods[-1].process.stderr
+            self.raise_once("flood", Blocked(reason, lines, stderr, fault=Flood(0, stderr)))
         for one in self.sessions:
             if one.closed or one.is_closing:
-                one.lines.trim(KEPT_WHEN_CLOSED)
+                one.lines.trim(MAX_CLOSED_LOG_BYTES)
 
     def exclude(self, session: Session) -> None:
-        """Keep a conversation from the checks that judge all of them; it is ended with the others."""
+        """Exclude a session from the checks that judge all sessions; it is ended with the others."""
         self.sessions.remove(session)
-        self._apart.append(session.process)
+        self._excluded.append(session.process)
 
     def proposed(self, revision: str) -> Reply:
-        """What a new process answers when it is asked for ``revision``; asked once for all revisions."""
+        """Return the reply of a new process to ``initialize`` for ``revision``; requested only once."""
         key = f"proposed {revision}"
         if key not in self.common:
             self.common[key] = self._proposed(revision)
@@ -168,9 +170,9 @@ class Sessions:
         if self.surface.proposed_revision == revision:
             request, line = self.surface.opening
             return Reply(request, line, line.message)
-        self._expect_use()
+        self._skip_if_given_up()
         session = Session(self._process(), revision=revision, timeout=self.settings.timeout)
-        self._left.append(session)
+        self._proposals.append(session)
         try:
             return session.propose(self.settings.start_timeout)
         finally:
@@ -180,7 +182,7 @@ class Sessions:
     def fresh(
         self, capabilities: Mapping[str, Any] | None = None, client: Mapping[str, Answer] = DECLINING
     ) -> Iterator[Session]:
-        """A process of one's own, ended afterwards; ``client`` answers what the server asks for."""
+        """Start a process and end it afterwards; ``client`` answers the server's requests."""
         session = self.connect(capabilities, client)
         try:
             yield session
@@ -189,40 +191,40 @@ class Sessions:
 
     @contextmanager
     def reproduction_session(self) -> Iterator[Session]:
-        """A process in which something is seen again; where none opens, a check is left to tell of that.
+        """Start a process to reproduce something in, and end it afterwards.
 
-        Raises `Skipped` then.
+        Raises `Skipped` if no session opens: a check reports that.
         """
-        charged = set(self._charged)
+        raised = set(self._raised)
         try:
             session = self.connect()
         except Blocked as blocked:
-            self._charged &= charged
-            skip(f"it could not be seen again: {blocked}")
+            self._raised &= raised
+            skip(f"it could not be reproduced: {blocked}")
         try:
             yield session
         finally:
             session.begin_close()
 
     def with_environment(self, **variables: str) -> Self:
-        """The same subject with more environment variables."""
+        """Return the same server with more environment variables."""
         other = type(self)(replace(self.settings, env={**self.settings.env, **variables}), self.surface)
         self._others.append(other)
         return other
 
     @property
     def session(self) -> Session:
-        """The shared conversation; a process that died or fell silent is replaced."""
+        """The shared session; a process that ended or stopped answering is replaced."""
         return self.shared("session")
 
     @property
     def malformed_session(self) -> Session:
-        """A conversation for broken lines, so that what they do to the server disturbs no other check."""
-        return self.shared("rough")
+        """The session for malformed lines, so that they disturb no other check."""
+        return self.shared("malformed")
 
     @property
     def fuzzing_session(self) -> Session:
-        """A conversation for fuzzed calls."""
+        """The session for fuzzed calls."""
         return self.shared("fuzz")
 
     def shared(
@@ -231,7 +233,7 @@ class Sessions:
         capabilities: Mapping[str, Any] | None = None,
         client: Mapping[str, Answer] = DECLINING,
     ) -> Session:
-        """A conversation that checks share under a name; a process that died or fell silent is replaced."""
+        """Return the session of that name; replace a process that ended or stopped answering."""
         session = self._shared.get(name)
         if session is not None and session.is_silent and not session.closed:
             session.is_silent = False
@@ -245,28 +247,28 @@ class Sessions:
         return session
 
     def _hung(self, session: Session) -> None:
-        """Give up a server that has stopped answering, pings included, for the second time."""
+        """Give up a server that has stopped answering, pings included, in `MAX_HANGS` processes."""
         self._hangs += 1
-        if self._hangs >= MOST_HANGS:
+        if self._hangs >= MAX_HANGS:
             session.close()
-            asked = [line for line in session.lines if line.sent][-2:]
+            sent = [line for line in session.lines if line.sent][-2:]
             reason = f"the server stopped answering in {self._hangs} processes, pings included"
             stderr = session.process.stderr
-            self.raise_once("hung", Blocked(reason, asked, stderr, "jsonrpc.response-every-request"))
+            self.raise_once("hung", Blocked(reason, sent, stderr, "jsonrpc.response-every-request"))
 
     def raise_once(self, key: str, blocked: Blocked) -> None:
         """Raise ``blocked`` for the first check that meets it; later ones are skipped with the reason."""
-        if key in self._charged:
+        if key in self._raised:
             skip(f"{blocked.reason} (reported once)", cause=blocked.cause)
-        self._charged.add(key)
+        self._raised.add(key)
         raise blocked
 
     def is_duplicate(self, blocked: Blocked) -> bool:
-        """Whether checks have told of the cause for which one is blocked.
+        """Return whether checks have reported the cause for which a check is blocked.
 
-        That is a flood; an answer to the same method that was too much to be read; or an end of the process,
-        with the same status and the same words as one before, that the request alone does not bring about; or
-        one that it does, or may, after `MOST_ALIKE` others.
+        A cause is a flood; an answer to one method that was too long to read; or an end of the process with
+        one exit status and one text on stderr.  An end that the request alone brings about is reported
+        `MAX_REPORTS_OF_AN_END` times.
         """
         fault = blocked.fault
         if blocked.others or not isinstance(fault, Flood | Closed | Unread):
@@ -277,26 +279,25 @@ class Sessions:
             return self._count((NOT_READ, _method(blocked.lines))) > 1
         end = fault.exit_code, _words(fault.stderr)
         times = self._count(end)
-        if times > 1 and (times > MOST_DOUBTED or not self._is_alone(blocked)):
+        if times > 1 and (times > MAX_EXAMINED_ENDS or not self._is_alone(blocked)):
             return True
-        return self._count(("told", *end)) > MOST_ALIKE
+        return self._count(("reported", *end)) > MAX_REPORTS_OF_AN_END
 
     def _count(self, cause: Any) -> int:
-        self._ends[cause] += 1
-        return self._ends[cause]
+        self._causes[cause] += 1
+        return self._causes[cause]
 
     def _is_alone(self, blocked: Blocked) -> bool:
-        """Whether what ended a process ends a fresh one too, with nothing sent before; or may do so."""
-        said = next((line for line in blocked.lines if line.sent), None)
-        if said is None:
+        """Return whether the line that ended a process ends a new one too, or may do so."""
+        line = next((line for line in blocked.lines if line.sent), None)
+        if line is None:
             return True
         try:
             with self.reproduction_session() as session:
-                sent = session.send_raw(said.raw, said.message)
-                is_asked = kind(said.message) is Kind.REQUEST
-                reply = (
-                    session.await_reply(sent, session.scaled_timeout(TRIAL)) if is_asked else session.drain()
-                )
+                sent = session.send_raw(line.raw, line.message)
+                seconds = session.scaled_timeout(REPRODUCTION_SECONDS)
+                is_request = kind(line.message) is Kind.REQUEST
+                reply = session.await_reply(sent, seconds) if is_request else session.drain()
                 return isinstance(reply.fault, Closed)
         except Skipped:
             return False
@@ -306,38 +307,38 @@ class Sessions:
         for other in self._others:
             other.close()
         self._starter.begin_stop()
-        sessions = [*self.sessions, *self._left]
+        sessions = [*self.sessions, *self._proposals]
         for session in sessions:
             session.begin_close()
-        for process in self._apart:
+        for process in self._excluded:
             process.begin_stop()
         self._starter.stop()
-        for process in self._apart:
+        for process in self._excluded:
             process.stop()
         for session in sessions:
             session.close()
 
 
-def _cause(trouble: ProbeFailure) -> Any:
-    """What was told of when the server was probed, if more checks may meet it."""
-    if trouble.is_flood:
+def _cause(failure: ProbeFailure) -> Any:
+    """Return the cause of a probe failure if checks may meet it too, else None."""
+    if failure.is_flood:
         return FLOOD
-    is_unread = any(words in trouble.reason for words in UNREAD)
-    return (NOT_READ, _method(trouble.lines)) if is_unread else None
+    is_unread = any(words in failure.reason for words in UNREAD)
+    return (NOT_READ, _method(failure.lines)) if is_unread else None
 
 
 def _method(lines: Sequence[Line]) -> str:
-    """The method of the request without an answer."""
-    asked = (line.message for line in lines if kind(line.message) is Kind.REQUEST)
-    return next((str(message["method"]) for message in asked), "")
+    """Return the method of the request in these lines."""
+    requests = (line.message for line in lines if kind(line.message) is Kind.REQUEST)
+    return next((str(message["method"]) for message in requests), "")
 
 
 def _words(stderr: str) -> str:
-    """What a process wrote to stderr, without the numbers in it."""
+    """Return a text of stderr without the numbers in it."""
     return re.sub(r"\d+", "", stderr)
 
 
-def _patient(settings: Settings, surface: Surface) -> Settings:
-    """Settings that let a process start as slowly as the one that was probed."""
+def _with_start_timeout(settings: Settings, surface: Surface) -> Settings:
+    """Return settings that let a process start as slowly as the one that was probed."""
     first = max((line.at for line in surface.opening), default=0.0)
     return replace(settings, start_timeout=start_timeout(settings.start_timeout, first))

@@ -30,16 +30,15 @@ class Sample:
 
 @dataclass(frozen=True)
 class Settings:
-    """How the user wants the subject run.
+    """How to run the server, and the limits of the run.
 
-    ``command`` is the program and its words, ``timeout`` and ``start_timeout`` are in seconds.  ``call``
-    holds ``readonly``, ``all``, or patterns of tool names that may be called; nothing if it is empty.
-    ``samples`` are arguments the user vouches for; they release no tool.  Of the tools that are listed the
-    first ``max_tools`` are tested.  A line has ``max_line`` bytes at the most to be read, and all checks
-    have ``max_time`` seconds.
+    ``command`` is the program and its arguments; ``timeout``, ``start_timeout`` and ``max_time`` (of all
+    checks) are in seconds; ``max_line`` is the most bytes of a line that are read; of the listed tools the
+    first ``max_tools`` are tested.  ``call`` holds ``readonly``, ``all``, or patterns of the names of tools
+    that may be called.  ``samples`` are arguments that the user vouches for; they release no tool.
     Without a ``cwd`` the server works in the ``sandbox``, where its home is too unless ``inherit_home``;
-    without a ``sandbox`` it works here.  Paths in the command start from ``here``.  While an answer is waited
-    for, ``on_wait`` is called; ``clock`` is what waits and limits are measured by.
+    without a ``sandbox`` it works here.  Relative paths in the command start from ``here``.  ``on_wait`` is
+    called during waits, which ``clock`` measures.
     """
 
     command: tuple[str, ...]
@@ -75,7 +74,7 @@ class Settings:
         return [dict(sample.arguments) for sample in self.samples if sample.tool == tool]
 
     def start(self) -> Transport:
-        """Start one process of the subject.  Raises `CannotStart`."""
+        """Start one process of the server.  Raises `CannotStart`."""
         environment = without_secrets(os.environ)
         command, cwd = self.command, self.cwd
         if self.sandbox is not None:
