@@ -1,8 +1,9 @@
-"""Requests that take several rounds (spec: basic/patterns/mrtr).
+"""Requests in several rounds (spec: basic/patterns/mrtr).
 
-A server that needs something of its client answers with `input_required`; the client then asks again, with
-the responses and the state it was given. All is tried on what may be called or fetched, and asks an able
-client for something; a retry that is refused counts only if the same retry without its fault still works.
+A server that needs something of its client answers with `input_required`; the client then sends the request
+again with the responses and the state. The checks try this with all that may be called or fetched and that
+requires input of a client with every capability; a refused retry counts only if the same retry without the
+fault still works.
 """
 
 from __future__ import annotations
@@ -11,41 +12,56 @@ import json
 
 import pytest
 
-from conformance.client.input_required import replies_in, retry_params, send_retry
-from conformance.expect import expect, expect_each, expect_error, expect_none, require_answer, require_some
-from conformance.protocol.jsonrpc import ABSENT, Kind, id_key, show
+from conformance.client.input_required import retry_params
+from conformance.expect import (
+    expect,
+    expect_each,
+    expect_error,
+    expect_none,
+    is_object,
+    is_string,
+    require_answer,
+    require_some,
+)
+from conformance.protocol.jsonrpc import Kind, show
 from conformance.protocol.methods import FEATURES
-from conformance.protocol.progress import progress_in
 from conformance.protocol.text import shorten
 from conformance.protocol.value import Value, members
-from conformance.scenarios.client_features import DECLINING, FULL_CLIENT, answers_for, run_with_client
+from conformance.scenarios.client_features import FULL_CLIENT, run_with_client
 from conformance.scenarios.completion import completion_request
 from conformance.scenarios.multi_round_trip import (
-    EXIT,
-    MAY_ASK,
-    InputRequired,
+    EXIT_SECONDS,
+    INVALID_RESPONSE,
+    MAY_REQUIRE_INPUT,
     abandoned_process,
     all_results,
+    exits_after_retries,
+    first_rounds,
     full_client_session,
     initial_params,
     input_required_replies,
+    is_accepted_elicitation,
     is_done,
     is_refused,
-    responses_to,
+    lines_after_input_required,
+    other_arguments,
+    protected_rounds,
+    require_input_required,
+    require_responses,
+    retries_with_states,
     retry,
     retryable,
-    send_initial,
-    send_initial_again,
+    shows_invalid_response,
     still_accepted,
     tampered,
     truncated,
-    without_meta,
+    with_state,
 )
 from conformance.verdicts import Finding
 
 INVALID_REQUEST, INVALID_PARAMS = -32600, -32602
-ROOTS, _, ELICITATION = FEATURES
-NEVER_ASKS = {
+ROOTS = "roots/list"
+NEVER_REQUIRE_INPUT = {
     "server/discover",
     "tools/list",
     "prompts/list",
@@ -54,306 +70,239 @@ NEVER_ASKS = {
     "completion/complete",
     "subscriptions/listen",
 }
-NO_STATE = "nothing that asks for something has a requestState"
-WRONG = 271828
-PLAIN_TEXT = {"type", "title", "description"}
-"""The keywords of a schema that takes any text."""
-EXTRA = {"conformance-nobody-asked": {"action": "decline"}}
+UNREQUESTED = {"conformance-nobody-asked": {"action": "decline"}}
 
 
-# How the server asks
+# The first reply
 
 
 @pytest.mark.requirement("mrtr.used-instead-of-requests")
-def test_what_is_needed_is_asked_for_in_a_result(server):
-    require_some(run_with_client(server, FULL_CLIENT).server_requests(), skip="nothing is asked of the client")
-    asked = [each for each in server.received(Kind.REQUEST) if each.json["method"] in tuple(FEATURES)]
-    expect_none(asked, "an input_required result, and no request to the client")
+def test_input_is_requested_in_a_result(server):
+    asked = run_with_client(server, FULL_CLIENT).server_requests()
+    require_some(asked, skip="nothing is asked of the client")
+    requests = [each for each in server.received(Kind.REQUEST) if each.json["method"] in tuple(FEATURES)]
+    expect_none(requests, "an input_required result, and no request to the client")
 
 
 @pytest.mark.requirement("mrtr.allowed-methods")
-def test_only_calls_gets_and_reads_ask_for_something(server, session):
+def test_only_calls_gets_and_reads_require_input(server, session):
     list(server.listings())
     params = completion_request(server) if server.declares("completions") else None
     if params is not None:
         require_answer(session.request("completion/complete", params))
-    asking = [
-        reply.value for reply in all_results(server) if reply.needs_input and reply.method in NEVER_ASKS
-    ]
-    expect_none(asking, f"no input_required in answer to other methods than {', '.join(MAY_ASK)}")
+    replies = [reply for reply in all_results(server) if reply.method in NEVER_REQUIRE_INPUT]
+    asking = [reply.value for reply in replies if reply.needs_input]
+    expected = f"no input_required in answer to other methods than {', '.join(MAY_REQUIRE_INPUT)}"
+    expect_none(asking, expected)
 
 
 @pytest.mark.requirement("mrtr.at-least-one")
-def test_a_result_that_asks_has_requests_or_a_state(server):
+def test_an_input_required_result_has_requests_or_a_state(server):
     for reply in input_required_replies(server):
-        wanted, state = reply.value.get("inputRequests"), reply.value.get("requestState")
-        some_of_it = [each for each in (wanted, state) if each is not None and each.json is not None]
-        expect(reply.value, some_of_it != [], "inputRequests or a requestState")
-        if state is None and wanted.json == {}:
-            raise Finding("something in inputRequests, or a requestState", "{}", wanted.lines, advisory=True)
+        requests, state = reply.value.get("inputRequests"), reply.value.get("requestState")
+        present = [each for each in (requests, state) if each is not None and each.json is not None]
+        expect(reply.value, present != [], "inputRequests or a requestState")
+        if state is None and requests.json == {}:
+            expected = "something in inputRequests, or a requestState"
+            raise Finding(expected, "{}", requests.lines, advisory=True)
 
 
 @pytest.mark.requirement("mrtr.request-kinds")
-def test_only_roots_samples_and_elicitations_are_asked_for(server):
-    wanted = members([reply.value for reply in input_required_replies(server)], "inputRequests")
-    expect_each(wanted, lambda requests: isinstance(requests, dict), "an object of requests")
-    requests = [each for every in wanted for each in every.each()]
-    expect_each(
-        requests, is_question, f"a request with one of the methods {', '.join(FEATURES)}, and its params"
-    )
+def test_only_roots_sampling_and_elicitation_are_requested(server):
+    found = members([reply.value for reply in input_required_replies(server)], "inputRequests")
+    expect_each(found, is_object, "an object of requests")
+    requests = [each for object in found for each in object.each()]
+    expected = f"a request with one of the methods {', '.join(FEATURES)}, and its params"
+    expect_each(requests, is_input_request, expected)
 
 
 @pytest.mark.requirement("mrtr.keys-unique")
-def test_each_request_has_a_key_of_its_own(server):
+def test_each_input_request_has_its_own_key(server):
     for reply in input_required_replies(server):
         keys = keys_of(reply.line)
         repeated = sorted({key for key in keys if keys.count(key) > 1})
         if repeated:
-            raise Finding(
-                "each key of inputRequests once", f"{show(repeated[0])} more than once", reply.lines
-            )
+            got = f"{show(repeated[0])} more than once"
+            raise Finding("each key of inputRequests once", got, reply.lines)
 
 
 @pytest.mark.requirement("mrtr.state-is-string")
-def test_the_state_is_a_string(server):
+def test_a_request_state_is_a_string(server):
     states = members([reply.value for reply in input_required_replies(server)], "requestState")
-    expect_each(require_some(states, skip=NO_STATE), lambda state: isinstance(state, str), "a string")
+    require_some(states, skip="nothing that asks for something has a requestState")
+    expect_each(states, is_string, "a string")
 
 
 @pytest.mark.requirement("mrtr.result-type")
-def test_a_result_with_requests_says_that_it_asks(server):
+def test_a_result_with_input_requests_has_type_input_required(server):
     run_with_client(server, FULL_CLIENT)
-    results = [reply.value for reply in all_results(server) if reply.method in MAY_ASK]
-    asking = [value for value in results if asks_something(value)]
+    results = [reply.value for reply in all_results(server) if reply.method in MAY_REQUIRE_INPUT]
+    asking = [value for value in results if has_input_requests(value)]
     for value in require_some(asking, skip="nothing is asked of the client"):
         kind = value.get("resultType") or Value(None, "result.resultType", value.lines)
         expect(kind, kind.json == "input_required", "input_required, as there are inputRequests")
 
 
-# What the server makes of a retry
+def is_input_request(json):
+    """Return whether this is a request to a client; only ``roots/list`` needs no params."""
+    if not isinstance(json, dict) or json.get("method") not in list(FEATURES):
+        return False
+    return is_object(json.get("params", {} if json["method"] == ROOTS else None))
+
+
+def has_input_requests(result):
+    requests = result.get("inputRequests")
+    return (
+        requests is not None
+        and requests.is_a(dict)
+        and any(is_input_request(one.json) for one in requests.each())
+    )
+
+
+class Members(list):
+    """The members of an object as pairs, in their order on the line."""
+
+
+def keys_of(line):
+    """Return the keys of the inputRequests in a result, with every repetition."""
+    if not isinstance(line.message, dict):
+        return []
+    try:
+        pairs = json.loads(line.text.lstrip("\ufeff"), object_pairs_hook=Members)
+    except (ValueError, RecursionError):  # a line that only the wire reader can read
+        return []
+    requests = dict(dict(pairs)["result"]).get("inputRequests")
+    return [key for key, _ in requests] if isinstance(requests, Members) else []
+
+
+# Retries
 
 
 @pytest.mark.requirement("mrtr.retry-self-contained")
 def test_a_retry_may_come_after_other_requests(server):
-    for asker in retryable(server):
-        session = full_client_session(server)
-        asked, between = send_initial_again(server, asker), send_initial_again(server, asker)
-        session.drain()
-        replies = [retry(server, between), retry(server, asked)]
-        expect_taken(server, asker, *replies, unlike="when nothing comes in between")
+    for one in retryable(server):
+        first, second = require_input_required(server, one), require_input_required(server, one)
+        full_client_session(server).drain()
+        for reply in [retry(server, second), retry(server, first)]:
+            expect_accepted(server, one, reply, "when nothing comes in between")
 
 
 @pytest.mark.requirement("mrtr.retry-self-contained")
-def test_responses_that_come_with_the_first_round_do_no_harm(server):
-    for asker in retryable(server):
+def test_responses_in_the_first_request_do_no_harm(server):
+    for one in retryable(server):
         session = full_client_session(server)
-        responses = responses_to(session, asker.rounds[0])
-        require_answer(session.request(asker.method, {**initial_params(asker), "inputResponses": responses}))
+        responses = require_responses(session, one.rounds[0])
+        require_answer(session.request(one.method, {**initial_params(one), "inputResponses": responses}))
 
 
 @pytest.mark.requirement("mrtr.reask-missing")
-def test_what_is_missing_is_asked_for_again(server):
-    for asker in retryable(server):
-        reply = retry(server, send_initial_again(server, asker), responses={})
-        if is_refused(reply) and still_accepted(server, asker):
+def test_a_missing_response_is_requested_again(server):
+    for one in retryable(server):
+        reply = retry(server, require_input_required(server, one), responses={})
+        if is_refused(reply) and still_accepted(server, one):
             expected = "the same question again, or a result that does without the answer"
             raise Finding(expected, str(reply), reply.lines, advisory=reply.error is None)
 
 
 @pytest.mark.requirement("mrtr.extra-ignored")
-def test_an_answer_that_nobody_asked_for_is_ignored(server):
-    for asker in retryable(server):
-        session = full_client_session(server)
-        asked = send_initial_again(server, asker)
-        reply = retry(server, asked, responses={**responses_to(session, asked), **EXTRA})
-        expect_taken(server, asker, reply, unlike="without the response that nobody asked for")
+def test_an_unrequested_response_is_ignored(server):
+    for one in retryable(server):
+        first = require_input_required(server, one)
+        responses = require_responses(full_client_session(server), first)
+        reply = retry(server, first, responses={**responses, **UNREQUESTED})
+        expect_accepted(server, one, reply, "without the response that nobody asked for")
 
 
 @pytest.mark.requirement("mrtr.validates-responses")
-def test_an_answer_of_the_wrong_shape_is_not_taken(server):
-    for asker in retryable(server):
-        session = full_client_session(server)
-        asked = send_initial_again(server, asker)
-        for responses in (dict.fromkeys(responses_to(session, asked), WRONG), None):
-            reply = retry(server, asked, responses=responses)
-            if is_done(reply) and (is_taken(server, asker, reply) or is_filled_in(asker, reply)):
+def test_a_response_of_the_wrong_shape_is_not_accepted(server):
+    for one in retryable(server):
+        first = require_input_required(server, one)
+        responses = require_responses(full_client_session(server), first)
+        for invalid in (dict.fromkeys(responses, INVALID_RESPONSE), None):
+            reply = retry(server, first, responses=invalid)
+            if is_done(reply) and is_accepted(server, one, reply):
                 raise Finding("an error, or the same question again", str(reply), reply.lines)
 
 
 @pytest.mark.requirement("mrtr.protocol-error-code")
-def test_a_state_that_is_no_string_is_refused(server):
-    for asker in require_some([asker for asker in retryable(server) if has_state(asker)], skip=NO_STATE):
-        expect_error(retry(server, send_initial_again(server, asker), state=5), INVALID_PARAMS, INVALID_REQUEST)
+def test_a_state_that_is_not_a_string_is_refused(server):
+    for one in with_state(server):
+        reply = retry(server, require_input_required(server, one), state=5)
+        expect_error(reply, INVALID_PARAMS, INVALID_REQUEST)
+
+
+def is_accepted(server, one, reply):
+    """Return whether a result shows that the server used an invalid response as if it were valid."""
+    return is_accepted_elicitation(server, one, reply) or shows_invalid_response(one, reply)
+
+
+def expect_accepted(server, one, reply, unlike):
+    """Expect no refusal of a retry, if the server still accepts a valid one."""
+    if is_refused(reply) and still_accepted(server, one):
+        raise Finding(f"no error, as there is none {unlike}", str(reply), reply.lines)
 
 
 # The state
 
 
 @pytest.mark.requirement("mrtr.tampered-state")
-def test_a_state_that_was_changed_is_refused(server):
+def test_a_tampered_state_is_refused(server):
     expected = "an error, as the requestState was changed"
-    for asker, asked in with_state(server):
-        changed, shortened = sent_with(server, asked, tampered), sent_with(server, asked, truncated)
-        taken = [reply for reply in shortened if asker.is_same_continuation(reply)]
-        if taken and all(map(is_refused, changed)):
-            raise Finding(f"{expected}, and others are refused", str(taken[0]), taken[0].lines)
+    for one, first in first_rounds(server):
+        state = first.result["requestState"]
+        changed = retries_with_states(server, first, tampered(state))
+        shortened = retries_with_states(server, first, truncated(state))
+        continued = [reply for reply in shortened if one.is_same_continuation(reply)]
+        if continued and all(map(is_refused, changed)):
+            raise Finding(f"{expected}, and others are refused", str(continued[0]), continued[0].lines)
         for reply in filter(is_done, [*changed, *shortened]):
             no_harm = "unless a change can do no harm"
             raise Finding(f"{expected} ({no_harm})", str(reply), reply.lines, advisory=True)
 
 
 @pytest.mark.requirement("mrtr.state-bound")
-def test_a_state_is_good_for_its_own_request(server):
-    known = [(asker, asked) for asker, asked in with_state(server) if is_protected(server, asked)]
-    require_some(known, skip="no requestState is protected")
-    pairs = [(one, other) for one in known for other in known if one[0].name != other[0].name]
-    for (asker, asked), (stranger, other) in require_some(pairs, skip="only one thing has a requestState"):
-        reply = retry(server, asked, state=other.result["requestState"])
-        if asker.is_same_continuation(reply):
-            expected = f"an error, as the requestState is that of {show(stranger.name)}"
-            raise Finding(expected, str(reply), (*other.lines, *reply.lines))
+def test_a_state_is_bound_to_its_request(server):
+    rounds = require_some(protected_rounds(server), skip="no requestState is protected")
+    pairs = [(*one, *other) for one in rounds for other in rounds if one[0].name != other[0].name]
+    require_some(pairs, skip="only one thing has a requestState")
+    for one, first, other, other_first in pairs:
+        reply = retry(server, first, state=other_first.result["requestState"])
+        if one.is_same_continuation(reply):
+            expected = f"an error, as the requestState is that of {show(other.name)}"
+            raise Finding(expected, str(reply), (*other_first.lines, *reply.lines))
 
 
 @pytest.mark.requirement("mrtr.state-bound")
-def test_a_state_is_good_for_its_own_arguments(server):
-    known = [(asker, asked) for asker, asked in with_state(server) if is_protected(server, asked)]
-    others = [(asked, other) for asker, asked in known for other in with_another_text(server, asker)]
-    for asked, arguments in require_some(
-        others, skip="no argument of a call with a protected state could be another"
-    ):
-        responses = responses_to(full_client_session(server), asked)
-        params = {**retry_params(asked, responses), "arguments": arguments}
-        reply = require_answer(full_client_session(server).request(asked.method, params))
+def test_a_state_is_bound_to_its_arguments(server):
+    rounds = protected_rounds(server)
+    changed = [(first, arguments) for one, first in rounds for arguments in other_arguments(server, one)]
+    require_some(changed, skip="no argument of a call with a protected state could be another")
+    for first, arguments in changed:
+        session = full_client_session(server)
+        params = retry_params(first, require_responses(session, first))
+        reply = require_answer(session.request(first.method, {**params, "arguments": arguments}))
         if is_done(reply):
             expected = "an error, as the requestState is that of a call with other arguments"
             raise Finding(f"{expected} (unless they do not matter)", str(reply), reply.lines, advisory=True)
 
 
-# What becomes of the first round
+# After the first reply
 
 
 @pytest.mark.requirement("mrtr.round-one-terminated")
-def test_nothing_follows_a_question(server):
+def test_nothing_follows_an_input_required_result(server):
     retryable(server)
     require_some(input_required_replies(server), skip="nothing is asked of the client")
-    for line in [line for session in server.sessions for line in following_questions(session)]:
-        raise Finding(
-            "nothing more for a request that was answered with a question", shorten(line.text), [line]
-        )
+    for line in [line for session in server.sessions for line in lines_after_input_required(session)]:
+        expected = "nothing more for a request that was answered with a question"
+        raise Finding(expected, shorten(line.text), [line])
 
 
 @pytest.mark.requirement("mrtr.round-one-terminated")
-def test_no_retry_is_waited_for(server):
-    left = abandoned_process(server)
-    require_some(left.asked, skip="nothing asks for anything a second time")
-    if left.exit_code is None and exits(server):
-        got = f"a process that lives on for {EXIT:g} s or more; with its questions answered it does not"
-        raise Finding("an exit when its input ends", got, left.asked[-1][1].lines)
-
-
-class Members(list):
-    """The members of an object as pairs, in the order they came."""
-
-
-def is_question(json):
-    """Whether this is a request that a client may be asked; only that for roots needs no params."""
-    if not isinstance(json, dict) or json.get("method") not in list(FEATURES):
-        return False
-    return isinstance(json.get("params", {} if json["method"] == ROOTS else None), dict)
-
-
-def asks_something(value):
-    """Whether there are requests to a client in the inputRequests of a result."""
-    wanted = value.get("inputRequests")
-    return wanted is not None and wanted.is_a(dict) and any(is_question(each.json) for each in wanted.each())
-
-
-def keys_of(line):
-    """The keys of the inputRequests in a result, with those that come twice."""
-    if not isinstance(line.message, dict):
-        return []
-    try:
-        pairs = json.loads(line.text.lstrip("\ufeff"), object_pairs_hook=Members)
-    except (ValueError, RecursionError):  # what only the wire reader can read
-        return []
-    wanted = dict(dict(pairs)["result"]).get("inputRequests")
-    return [key for key, _ in wanted] if isinstance(wanted, Members) else []
-
-
-def expect_taken(server, asker, *replies, unlike):
-    """Raise a `Finding` if a reply is refused, and the retry of an able client still works."""
-    for reply in replies:
-        if is_refused(reply) and still_accepted(server, asker):
-            raise Finding(f"no error, as there is none {unlike}", str(reply), reply.lines)
-
-
-def has_state(asker):
-    return isinstance(asker.state, str) and asker.state != ""
-
-
-def with_state(server):
-    """Each asker that gives a state, and a first round of it in the conversation of an able client."""
-    known = require_some([asker for asker in retryable(server) if has_state(asker)], skip=NO_STATE)
-    rounds = [(asker, send_initial(full_client_session(server), asker)) for asker in known]
-    return require_some(
-        [pair for pair in rounds if pair[1].needs_input], skip="nothing asks for anything a second time"
-    )
-
-
-def with_another_text(server, asker):
-    """The arguments of a tool with each plain text another one."""
-    tool, arguments = server.tool(asker.name), asker.params.get("arguments")
-    schema = Value(tool.input_schema if tool is not None and asker.method == "tools/call" else None)
-    for name, value in (arguments or {}).items():
-        kinds = schema.get("properties", name) or Value({})
-        if isinstance(value, str) and kinds.is_a(dict) and set(kinds.json) <= PLAIN_TEXT:
-            yield {**arguments, name: f"{value} conformance"}
-
-
-def sent_with(server, asked, others):
-    """The replies to the right responses with other states, made of the one that was given."""
-    return [retry(server, asked, state=state) for state in others(asked.result["requestState"])]
-
-
-def is_protected(server, asked):
-    """Whether a changed state is refused wherever it is changed."""
-    return all(map(is_refused, sent_with(server, asked, tampered)))
-
-
-def is_taken(server, asker, reply):
-    """Whether an elicitation went on as when it is accepted, and not as when it is declined."""
-    met = [InputRequired(one.rounds) for one in run_with_client(server, DECLINING).requests if len(one.rounds) > 1]
-    declined = [one.rounds[1] for one in met if (one.method, one.name) == (asker.method, asker.name)]
-    told = declined != [] and not any(map(asker.is_same_continuation, declined))
-    return told and asker.kinds == {ELICITATION} and asker.is_same_continuation(reply)
-
-
-def is_filled_in(asker, reply):
-    """Whether a result has the wrong response where that for the able client had the right one."""
-    right = asker.rounds[1].request.message["params"].get("inputResponses")
-    given = [str(value.json) for value in Value(right).walk() if value.is_a(str, int, float)]
-    expected, got = (json.dumps(without_meta(one), sort_keys=True) for one in (asker.rounds[1], reply))
-    return str(WRONG) in got and any(got.replace(str(WRONG), word) == expected for word in given)
-
-
-def following_questions(session):
-    """The lines that answer what was answered with a question before, or tell of its progress."""
-    asked = {}
-    for reply in replies_in(session):
-        id = id_key(reply.request.message["id"])
-        if id in asked and asked[id] is reply.request:
-            yield reply.line
-        if reply.needs_input:
-            asked[id] = reply.request
-    requests = [request.message for request in asked.values()]
-    late = [told for told in progress_in(session.lines) if told.late]
-    yield from (told.notification.lines[0] for told in late if any(told.request is one for one in requests))
-
-
-def exits(server):
-    """Whether a process in which all questions were answered exits when its input ends."""
-    with server.fresh(FULL_CLIENT.declares(server.revision), answers_for(server, FULL_CLIENT)) as session:
-        for asker in retryable(server):
-            asked = send_initial(session, asker)
-            require_answer(send_retry(session, asked, responses_to(session, asked) or ABSENT))
-        return session.finish(session.scaled_timeout(EXIT)) is not None
+def test_a_server_exits_without_waiting_for_a_retry(server):
+    process = abandoned_process(server)
+    require_some(process.asked, skip="nothing asks for anything a second time")
+    if process.exit_code is None and exits_after_retries(server):
+        seconds = f"{EXIT_SECONDS:g} s"
+        got = f"a process that lives on for {seconds} or more; with its questions answered it does not"
+        raise Finding("an exit when its input ends", got, process.asked[-1][1].lines)

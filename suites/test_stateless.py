@@ -14,7 +14,7 @@ from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import ABSENT
 from conformance.protocol.methods import FEATURES, LISTS
 from conformance.scenarios.client_features import FULL_CLIENT, all_capabilities, answers_for, run_with_client
-from conformance.scenarios.multi_round_trip import abandoned_process, is_refused, responses_to, still_accepted
+from conformance.scenarios.multi_round_trip import abandoned_process, is_refused, require_responses, still_accepted
 from conformance.scenarios.request_metadata import first_talk, said_of
 from conformance.verdicts import Finding
 
@@ -95,7 +95,7 @@ def test_a_request_may_be_retried_in_another_process(server):
     asked = require_some(abandoned_process(server).asked, skip="nothing asks for anything a second time")
     with server.fresh(FULL_CLIENT.declares(server.revision), answers_for(server, FULL_CLIENT)) as session:
         for asker, first in asked:
-            reply = require_answer(send_retry(session, first, responses_to(session, first) or ABSENT))
+            reply = require_answer(send_retry(session, first, require_responses(session, first) or ABSENT))
             taken = len(asker.rounds) > 1 and not is_refused(asker.rounds[1])
             if taken and is_refused(reply) and still_accepted(server, asker):
                 raise Finding("what the first process answers", str(reply), reply.lines, advisory=True)

@@ -1,4 +1,4 @@
-"""What a server does with a client that has something to offer: one conversation for each kind of client."""
+"""Conversations with clients that declare capabilities, and the requests that the server sends them."""
 
 from __future__ import annotations
 
@@ -14,20 +14,26 @@ from conformance.client.listing import fetch_list
 from conformance.client.reply import Closed, Reply
 from conformance.client.session import Answer, Session
 from conformance.client.tool_call import Call, Tool, call_in
+from conformance.expect import require_some, skip
 from conformance.generation import NoExample
+from conformance.json_schema.validation import Unjudgeable, instance_errors
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import Kind, id_key, kind
 from conformance.protocol.methods import FEATURES
+from conformance.protocol.schemas import client_request_params
 from conformance.protocol.value import Value
+from conformance.target.scenario import scenario
 from conformance.target.server import Server
 from conformance.verdicts import Blocked, Finding
+
+SAMPLING = "sampling/createMessage"
 
 
 @dataclass(frozen=True)
 class Client:
-    """A client to meet a server with: what it declares in a revision, and what it answers.
+    """A kind of client: ``declares`` gives its capabilities in a revision, ``answers`` its answers by method.
 
-    ``has_root``: it opens the throwaway folder to the server, if there is one.
+    With ``has_root`` it has the sandbox's folder as a root, if there is a sandbox.
     """
 
     name: str
@@ -38,20 +44,20 @@ class Client:
 
 @dataclass(frozen=True)
 class Fetch:
-    """A prompt or resource that was fetched: every round of it, and what the server asked for meanwhile."""
+    """A prompt or resource that was fetched: the reply in each round, and the server's requests meanwhile."""
 
     rounds: tuple[Reply, ...]
     asked: tuple[Value, ...]
 
     @property
     def reply(self) -> Reply:
-        """What became of it in the end."""
+        """The last reply."""
         return self.rounds[-1]
 
 
 @dataclass(frozen=True)
 class ClientRun:
-    """A conversation with a client, the tools called and the things fetched in it, and a ping at its end."""
+    """A conversation with a kind of client: its calls and fetches, and the reply to a ping at its ``end``."""
 
     session: Session
     calls: tuple[Call, ...]
@@ -60,55 +66,62 @@ class ClientRun:
 
     @property
     def requests(self) -> tuple[Call | Fetch, ...]:
-        """All that was called and fetched, in order."""
+        """The calls, then the fetches."""
         return (*self.calls, *self.fetches)
 
     def server_requests(self, *methods: str) -> list[Value]:
-        """What the server asked for by these methods (all if none are named)."""
+        """Return the server's requests for these features of a client (all if none are named)."""
         return self.session.server_requests(*(methods or FEATURES))
 
-    def asking(self, method: str) -> list[Call]:
-        """The calls during which the server asked for this."""
-        return [call for call in self.calls if _asks(call.asked, method)]
+    def declared_requests(self, method: str) -> list[Value]:
+        """Return the server's requests by a method, each with the line that opened the session."""
+        return with_opening(self.session, self.server_requests(method))
 
-    def answer(self, asked: Value) -> Value:
-        """What the client answered when it was asked; null if it left that open."""
-        if "id" not in asked.json:
-            return self._input(asked)
+    def calls_asking(self, method: str) -> list[Call]:
+        """Return the calls during which the server sent a request by this method."""
+        return [call for call in self.calls if _has_method(call.asked, method)]
+
+    def answer(self, request: Value) -> Value:
+        """Return the client's answer to a server's request; null if it sent none."""
+        if "id" not in request.json:
+            return self._response(request)
         sent = [line for line in self.session.lines if line.sent and kind(line.message) is Kind.RESULT]
-        given = (line for line in sent if id_key(line.message["id"]) == id_key(asked.json["id"]))
-        line = next(given, None)
+        answers = (line for line in sent if id_key(line.message["id"]) == id_key(request.json["id"]))
+        line = next(answers, None)
         return Value(None) if line is None else Value(line.message["result"], "result", (line,))
 
-    def _input(self, asked: Value) -> Value:
-        """What the client sent with the retry of the request that was answered by asking for it."""
-        for request in self.requests:
-            for before, after in pairwise(request.rounds):
+    def _response(self, request: Value) -> Value:
+        """Return the client's response to an input request, from the retry that carries it."""
+        for each in self.requests:
+            for before, after in pairwise(each.rounds):
                 for key, wanted in input_requests(before).items():
-                    if wanted is asked.json:
-                        given = Value(after.request.message, "", (after.request,))
-                        return given.get("params", "inputResponses", key) or Value(None)
+                    if wanted is request.json:
+                        sent = Value(after.request.message, "", (after.request,))
+                        return sent.get("params", "inputResponses", key) or Value(None)
         return Value(None)
 
     def unanswered(self, method: str) -> Iterator[Reply]:
-        """The requests that were left without an answer after the server had asked for this.
+        """Yield the replies with a fault to requests during which the server sent a request by this method.
 
-        The last one is the ping, if the server ended after an answer.
+        The last is the ping at the end, if the server ended after the client's last answer.
         """
         for request in self.requests:
-            if request.reply.fault is not None and _asks(request.asked, method):
+            if request.reply.fault is not None and _has_method(request.asked, method):
                 yield request.reply
         last = self.requests[-1].asked if self.requests else self.server_requests()
-        if isinstance(self.end.fault, Closed) and _asks(last, method):
+        if isinstance(self.end.fault, Closed) and _has_method(last, method):
             yield self.end
 
 
-def _asks(asked: Iterable[Value], method: str) -> bool:
-    return any(each.json["method"] == method for each in asked)
+def _has_method(requests: Iterable[Value], method: str) -> bool:
+    return any(each.json["method"] == method for each in requests)
+
+
+# Kinds of clients
 
 
 def all_capabilities(revision: str) -> dict[str, Any]:
-    """All a client can declare in a revision."""
+    """Return every capability that a client can declare in a revision."""
     declared: dict[str, Any] = {"roots": {}, "sampling": {}}
     if revisions.elicits(revision):
         declared["elicitation"] = {}
@@ -117,68 +130,80 @@ def all_capabilities(revision: str) -> dict[str, Any]:
     return declared
 
 
-def features_alone(revision: str) -> dict[str, Any]:
-    """Every feature, and no part of one that has to be declared by itself."""
+def features_only(revision: str) -> dict[str, Any]:
+    """Return every feature, without the parts that a client declares inside one."""
     return {feature: {} for feature in all_capabilities(revision)}
 
 
-def forms_alone(revision: str) -> dict[str, Any]:
-    """The same, with elicitation by form declared as such."""
-    declared = features_alone(revision)
+def form_elicitation(revision: str) -> dict[str, Any]:
+    """Return every feature, with elicitation by form declared inside elicitation."""
+    declared = features_only(revision)
     return {**declared, "elicitation": {"form": {}}} if revisions.elicits_by_url(revision) else declared
 
 
-def pages_alone(revision: str) -> dict[str, Any]:
-    """Elicitation by URL, and no forms."""
+def url_elicitation(revision: str) -> dict[str, Any]:
+    """Return elicitation by URL alone."""
     return {"elicitation": {"url": {}}} if revisions.elicits_by_url(revision) else {}
 
 
-FULL_CLIENT = Client("able", all_capabilities, handlers.ACCEPTING, has_root=True)
-FEATURES_ONLY = Client("plain", features_alone, handlers.ACCEPTING, has_root=True)
-URL_ELICITATION = Client("pages", pages_alone, handlers.ACCEPTING, has_root=True)
-SAMPLING_TOOLS = Client("tools", all_capabilities, handlers.TOOL_USING, has_root=True)
+FULL_CLIENT = Client("full", all_capabilities, handlers.ACCEPTING, has_root=True)
+FEATURES_ONLY = Client("features only", features_only, handlers.ACCEPTING, has_root=True)
+URL_ELICITATION = Client("URL elicitation", url_elicitation, handlers.ACCEPTING, has_root=True)
+SAMPLING_TOOLS = Client("sampling tools", all_capabilities, handlers.TOOL_USING, has_root=True)
 DECLINING = Client("declining", all_capabilities, handlers.DECLINING)
 CANCELLING = Client("cancelling", all_capabilities, handlers.CANCELLING)
-INVALID_ANSWERS = Client("careless", forms_alone, handlers.INVALID)
+INVALID_ANSWERS = Client("invalid answers", form_elicitation, handlers.INVALID)
 
 
-def run_with_client(server: Server, met: Client) -> ClientRun:
-    """The conversation with a client, held once.
+def answers_for(server: Server, client: Client) -> Mapping[str, Answer]:
+    """Return the client's answers to this server, by method."""
+    if client.has_root and server.settings.sandbox is not None:
+        return {**client.answers, "roots/list": handlers.root_folder(server.settings.sandbox.work)}
+    return client.answers
 
-    An able client finds out which tools ask for something: those that are listed for it alone, that failed
-    without it, or that asked although there was nothing to ask for; and so it does with the prompts and
-    resources of a modern server.  The other clients meet these.
-    Raises `Blocked` for the check that first meets a request of the able client's without an answer.
+
+# Running
+
+
+def run_with_client(server: Server, client: Client) -> ClientRun:
+    """Hold the conversation with a kind of client, once.
+
+    `FULL_CLIENT` calls the tools that only it is shown, that failed without it, or that sent requests to a
+    client without capabilities; in a modern revision it fetches such prompts and resources too.  The other
+    clients repeat the calls and fetches in which the server sent requests to `FULL_CLIENT`.  Raises `Blocked`
+    for the first check that meets a request of `FULL_CLIENT` without an answer.
     """
-    wanted = _asking(server) if met is not FULL_CLIENT else _failed(server)
-    meeting: ClientRun = server.once(f"meeting {met.name}", lambda: _held(server, met, *wanted))
-    if met is FULL_CLIENT:
-        replies = [request.reply for request in meeting.requests]
-        for reply in [*replies, meeting.end] if meeting.session.closed else replies:
+    run = _client_run(server, client)
+    if client is FULL_CLIENT:
+        replies = [request.reply for request in run.requests]
+        for reply in [*replies, run.end] if run.session.closed else replies:
             if reply.fault is not None:
                 reason = f"{reply.method} was not answered to a client with every capability: {reply.fault}"
-                server.raise_once("meeting", Blocked(reason, reply.lines, reply.fault.stderr, fault=reply.fault))
-    return meeting
+                server.raise_once(
+                    "full client", Blocked(reason, reply.lines, reply.fault.stderr, fault=reply.fault)
+                )
+    return run
 
 
-def answers_for(server: Server, met: Client) -> Mapping[str, Answer]:
-    """What a client answers to this server."""
-    if met.has_root and server.settings.sandbox is not None:
-        return {**met.answers, "roots/list": handlers.root_folder(server.settings.sandbox.work)}
-    return met.answers
+@scenario
+def _client_run(server: Server, client: Client) -> ClientRun:
+    tools, fetches = _failed(server) if client is FULL_CLIENT else _asking(server)
+    with server.fresh(client.declares(server.revision), answers_for(server, client)) as session:
+        session.drain()
+        new = _new_tools(server, session) if client is FULL_CLIENT else []
+        calls = tuple(_calls(server, session, [*tools, *new]))
+        return ClientRun(session, calls, tuple(_fetches(session, fetches)), session.drain())
 
 
-Wanted = tuple[list[Tool], list[Reply]]
-"""The tools to call, and the replies to requests for prompts and resources that are to be made again."""
+def _asking(server: Server) -> tuple[list[Tool], list[Reply]]:
+    """Return the tools, and the replies to fetches, for which the server sent requests to `FULL_CLIENT`."""
+    run = run_with_client(server, FULL_CLIENT)
+    tools = [call.tool for call in run.calls if call.asked]
+    return tools, [fetch.rounds[0] for fetch in run.fetches if fetch.asked]
 
 
-def _asking(server: Server) -> Wanted:
-    meeting = run_with_client(server, FULL_CLIENT)
-    tools = [call.tool for call in meeting.calls if call.asked]
-    return tools, [fetch.rounds[0] for fetch in meeting.fetches if fetch.asked]
-
-
-def _failed(server: Server) -> Wanted:
+def _failed(server: Server) -> tuple[list[Tool], list[Reply]]:
+    """Return the tools, and the replies to fetches, that may have failed for want of a capability."""
     server.calls()
     tools = [call.tool for call in server.calls_wanting_input() if not server.is_slow(call)]
     if not revisions.is_modern(server.revision):
@@ -188,32 +213,8 @@ def _failed(server: Server) -> Wanted:
     return tools, server.fetches_wanting_input()
 
 
-def _held(server: Server, met: Client, tools: Sequence[Tool], fetches: Sequence[Reply]) -> ClientRun:
-    with server.fresh(met.declares(server.revision), answers_for(server, met)) as session:
-        session.drain()
-        new = _new_tools(server, session) if met is FULL_CLIENT else []
-        calls = tuple(_calls(server, session, [*tools, *new]))
-        return ClientRun(session, calls, tuple(_fetches(session, fetches)), session.drain())
-
-
-def _fetches(session: Session, wanted: Sequence[Reply]) -> Iterator[Fetch]:
-    for reply in wanted:
-        if not session.closed:
-            yield _fetched(session, reply)
-
-
-def _fetched(session: Session, wanted: Reply) -> Fetch:
-    """The same prompt or resource once more, in this conversation."""
-    before = len(session.lines)
-    params = wanted.request.message["params"]
-    own = {name: value for name, value in params.items() if name != "_meta"}
-    reply = session.request(wanted.method, own)
-    rounds = (reply, *more_rounds(session, reply))
-    return Fetch(rounds, tuple(session.server_requests(*FEATURES, since=before)))
-
-
 def _new_tools(server: Server, session: Session) -> list[Tool]:
-    """The tools that are listed here alone, and that may be called."""
+    """Return the tools that are listed only in this session, and that may be called."""
     if not session.declares("tools"):
         return []
     known = {tool.name for tool in server.tools}
@@ -232,8 +233,63 @@ def _calls(server: Server, session: Session, tools: Sequence[Tool]) -> Iterator[
                 return
 
 
-def expect_answers(meeting: ClientRun, method: str, client_said: str) -> None:
-    """Raise a `Finding` if the server left something unanswered after the client had said this."""
-    for reply in meeting.unanswered(method):
-        asked = meeting.server_requests(method)[-1]
+def _fetches(session: Session, replies: Sequence[Reply]) -> Iterator[Fetch]:
+    for reply in replies:
+        if not session.closed:
+            yield _fetched_again(session, reply)
+
+
+def _fetched_again(session: Session, earlier: Reply) -> Fetch:
+    """Return a fetch of the same prompt or resource in this session."""
+    before = len(session.lines)
+    params = earlier.request.message["params"]
+    reply = session.request(earlier.method, {name: params[name] for name in params if name != "_meta"})
+    rounds = (reply, *more_rounds(session, reply))
+    return Fetch(rounds, tuple(session.server_requests(*FEATURES, since=before)))
+
+
+# The server's requests
+
+
+def require_requests(server: Server, method: str) -> None:
+    """Skip the check unless the server sent a request by this method to a client with every capability."""
+    found = run_with_client(server, FULL_CLIENT).server_requests(method)
+    require_some(found, skip=f"no permitted tool asked for {method}")
+
+
+def requested_params(server: Server, method: str) -> list[Value]:
+    """Return the params of all the server's requests by a method, to clients that take part in it."""
+    clients = [FULL_CLIENT]
+    if revisions.elicits_by_url(server.revision):
+        clients += [FEATURES_ONLY, SAMPLING_TOOLS if method == SAMPLING else URL_ELICITATION]
+    found = [each for client in clients for each in run_with_client(server, client).server_requests(method)]
+    return [each.get("params") or Value(None, "params", each.lines) for each in found]
+
+
+def with_opening(session: Session, requests: Sequence[Value]) -> list[Value]:
+    """Return the server's requests with the line of the session's opening among their lines."""
+    opening = session.opening.request if session.opening is not None else None
+    lines = [opening] if opening is not None else []
+    return [Value(each.json, each.path, (*lines, *each.lines)) for each in requests]
+
+
+def schema_errors(params: Iterable[Value], method: str, revision: str) -> Iterator[tuple[Value, str]]:
+    """Yield the params that break the schema of their method, each with its first error.
+
+    Skips the check at params that are too large to judge.
+    """
+    schema = {**client_request_params(method, revision), "$schema": revisions.DEFAULT_DIALECT}
+    for value in params:
+        try:
+            errors = instance_errors(value.json, schema, revision)
+        except Unjudgeable as reason:
+            skip(str(reason))
+        if errors:
+            yield value, errors[0]
+
+
+def expect_answers(run: ClientRun, method: str, client_said: str) -> None:
+    """Expect an answer to every request during which the server sent a request by this method."""
+    for reply in run.unanswered(method):
+        asked = run.server_requests(method)[-1]
         raise Finding(f"an answer, although {client_said}", str(reply), (*asked.lines, *reply.lines))
