@@ -43,7 +43,7 @@ def test_list_lists_every_requirement():
 def test_list_filters(words, holds):
     wanted = [id for id, row in catalogue.all_requirements().items() if holds(row)]
     assert ids(command("list", *words)) == wanted
-    assert 0 < len(wanted) < 608
+    assert 0 < len(wanted) < len(catalogue.all_requirements())
 
 
 def test_explain_says_rule_reason_check_and_places():
