@@ -99,6 +99,7 @@ def test_a_task_is_not_cancelled_with_the_request_that_made_it(server):
 # Calls that are cancelled while they run
 
 
+@pytest.mark.stage("late")
 @pytest.mark.requirement("cancel.no-response")
 def test_a_cancelled_request_is_not_answered(server):
     calls = [one for one in cancelled_calls(server) if one.held or one.read is not None]
@@ -107,6 +108,7 @@ def test_a_cancelled_request_is_not_answered(server):
         raise Finding("no answer to a cancelled request", str(answer), answer.lines)
 
 
+@pytest.mark.stage("late")
 @pytest.mark.requirement("cancel.stops-work")
 def test_work_on_a_cancelled_request_stops(server):
     calls = [one for one in cancelled_calls(server) if one.reports_progress and one.read is not None]
@@ -117,6 +119,7 @@ def test_work_on_a_cancelled_request_stops(server):
             raise Finding("no progress of a cancelled request", got, (one.request, *one.progress[-1].lines))
 
 
+@pytest.mark.stage("late")
 @pytest.mark.requirement("cancel.no-further-messages")
 def test_no_more_messages_follow_for_a_cancelled_request(server):
     calls = [one for one in cancelled_calls(server) if one.reports_progress and one.read is not None]
@@ -132,6 +135,7 @@ def test_no_more_messages_follow_for_a_cancelled_request(server):
 # Cancellations by the server
 
 
+@pytest.mark.stage("late")
 @pytest.mark.requirement("cancel.server-only-own")
 def test_the_server_cancels_only_its_own_requests(server):
     cancelled_calls(server)
@@ -141,6 +145,7 @@ def test_the_server_cancels_only_its_own_requests(server):
         expect(id, id_key(id.json) in requests, "the requestId of a request that the server sent")
 
 
+@pytest.mark.stage("late")
 @pytest.mark.requirement("cancel.server-only-subscription")
 def test_the_server_cancels_nothing_but_subscriptions(server):
     cancelled_calls(server)

@@ -7,6 +7,8 @@ import pytest
 from conformance.fuzzing.payloads import BROKEN_LINE_KINDS
 from conformance.fuzzing.protocol import broken_lines
 
+pytestmark = pytest.mark.stage("first")
+
 
 @pytest.mark.requirement("jsonrpc.garbage-not-fatal")
 @pytest.mark.parametrize("what", [*BROKEN_LINE_KINDS, "random"])

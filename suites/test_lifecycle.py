@@ -17,6 +17,8 @@ from conformance.scenarios.client_features import all_capabilities
 from conformance.scenarios.content import blocks
 from conformance.verdicts import Finding
 
+pytestmark = pytest.mark.stage("first")
+
 OLD_AND_NEW = ("1999-01-01", "2099-01-01")
 AGREEABLE = revisions.HANDSHAKE[1:]
 OUTSIDE = "org.example/unknown"

@@ -11,6 +11,8 @@ from conformance.protocol.wire_schema import SERVER, conversation_errors
 from conformance.requirements import catalogue
 from conformance.verdicts import Cause, Finding
 
+pytestmark = pytest.mark.stage("last")
+
 
 @pytest.mark.requirement("jsonrpc.message-shape", "tools.list.result-shape")
 def test_a_message_has_the_form_of_its_kind(server, traffic, revision):

@@ -1,49 +1,58 @@
-"""What ``mcp-conformance replay`` does and shows."""
+"""The command ``mcp-conformance replay``: send a transcript to the server again, and compare the answers."""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
-from conformance.client.transcript import BadTranscript, Step, Transcript, replay
+from conformance.cli.arguments import UsageError, expect_no_more
+from conformance.client.transcript import BadTranscript, ReplayStep, Transcript, replay
 from conformance.protocol.text import named, shorten
 from conformance.target.settings import Settings
+from conformance.transport.interface import CannotStart, Transport
 from conformance.transport.process_tree import end_run
 from conformance.transport.sandbox import Sandbox
 
 
-def replayed(
-    file: Path, command: Sequence[str] | None, cwd: Path | None, timeout: float
-) -> Iterator[tuple[str, bool]]:
-    """Send a transcript again, to ``command`` or the server it names: what to show, and whether it differs.
+def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
+    """Print each line sent and the answers; return 1 if an answer differs."""
+    expect_no_more(rest)
+    try:
+        return _replay(options, command)
+    except (BadTranscript, CannotStart, OSError) as error:
+        raise UsageError(f"replay: {options.file}: {error}") from error
 
-    Raises `BadTranscript`, `CannotStart` and `OSError`.
-    """
-    transcript = Transcript.read(file)
+
+def _replay(options: argparse.Namespace, command: Sequence[str] | None) -> int:
+    transcript = Transcript.read(options.file)
     if transcript.is_redacted and not command:
-        raise BadTranscript("credentials were left out of its command: give the server's command behind --")
-    settings = Settings(tuple(command or transcript.command), cwd=cwd, timeout=timeout)
+        raise BadTranscript("its command has no credentials: give the server's command after --")
+    settings = Settings(tuple(command or transcript.command), cwd=options.cwd, timeout=options.timeout)
+    _print(f"{named(transcript.about, 300)} ({named(transcript.revision)})")
+    differences = 0
+    with _process(settings) as process:
+        for step in replay(transcript, process, options.timeout):
+            differences += step.differs
+            _print(*_lines(step))
+    _print(
+        f"{differences} answers differ from the transcript" if differences else "the answers are the same"
+    )
+    return 1 if differences else 0
+
+
+@contextmanager
+def _process(settings: Settings) -> Iterator[Transport]:
     sandbox = Sandbox()
     try:
-        yield f"{named(transcript.about, 300)} ({named(transcript.revision)})", False
-        process = replace(settings, sandbox=sandbox).start()
-        differences = 0
-        for step in replay(transcript, process, timeout):
-            differences += step.differs
-            yield from ((line, False) for line in _shown(step))
-        yield (
-            f"{differences} answers differ from the transcript"
-            if differences
-            else "the answers are the same",
-            (differences > 0),
-        )
+        yield replace(settings, sandbox=sandbox).start()
     finally:
         end_run()
         sandbox.remove()
 
 
-def _shown(step: Step) -> Iterator[str]:
+def _lines(step: ReplayStep) -> Iterator[str]:
     yield f"> {shorten(step.line.text)}"
     now = shorten(step.now.text) if step.now is not None else f"({step.fault})"
     if not step.differs:
@@ -51,3 +60,8 @@ def _shown(step: Step) -> Iterator[str]:
         return
     yield f"- {shorten(step.then.text) if step.then is not None else '(no answer)'}"
     yield f"+ {now}"
+
+
+def _print(*lines: str) -> None:
+    for line in lines:
+        print(line)  # noqa: T201

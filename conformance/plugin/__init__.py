@@ -23,6 +23,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Load the suites' machinery if this run has a server to check."""
     config.addinivalue_line("markers", "requirement(id, ...): the specification clauses a check tests")
+    config.addinivalue_line("markers", "stage(name): run a check of the suites first, late or last")
     if options.server_named(config):
         options.validate(config)
         from conformance.transport.process_tree import terminable  # noqa: PLC0415  (nothing without a server needs it)

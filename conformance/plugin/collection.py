@@ -29,7 +29,7 @@ from conformance.plugin.options import selected, settings, wanted_revisions
 from conformance.protocol.revisions import LATEST_HANDSHAKE
 from conformance.protocol.text import named
 from conformance.requirements import catalogue
-from conformance.requirements.checks import PACKAGE, PLACES, checked, suites_directory
+from conformance.requirements.checks import PACKAGE, checked, suites_directory
 from conformance.target.probe import probe_all
 from conformance.target.server import Server
 from conformance.target.settings import Settings
@@ -50,6 +50,8 @@ ON_WAIT = pytest.StashKey[OnWait]()
 PROBE_TRACEBACK = pytest.StashKey[str]()
 COMMON = pytest.StashKey[dict[str, Any]]()
 MAX_REASON = 1000
+STAGES = ("first", "", "late", "last")
+"""When checks run, by their mark ``stage``."""
 WHOLE = pytest.StashKey[bool]()
 
 
@@ -204,7 +206,7 @@ class SuiteDirectory(pytest.Directory):
                     revision=surface.revision,
                 )
         if subject.live:
-            for path in sorted(self._selected(), key=lambda path: (PLACES.get(path.name, 0), path)):
+            for path in sorted(self._selected()):
                 yield SuiteModule.from_parent(self, path=path, nodeid=f"conformance/suites/{path.name}")
 
 
@@ -282,7 +284,7 @@ def _cited(node: pytest.Item | Any) -> list[str]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the selected checks; refuse a check that cites a requirement the catalogue lacks."""
+    """Keep the selected checks, ordered by stage; refuse one that cites an unknown requirement."""
     known = catalogue.all_requirements()
     wrong = {(id, item.nodeid) for item in items if is_ours(item) for id in _cited(item) if id not in known}
     if wrong:
@@ -294,6 +296,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         kept = [item for item in items if _is_selected(item, patterns)]
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = kept
+    ours = iter(sorted(filter(is_ours, items), key=_stage))
+    items[:] = [next(ours) if is_ours(item) else item for item in items]
+
+
+def _stage(item: pytest.Item) -> int:
+    """Return the place of a check in a run; results that are known already come first.
+
+    Checks without a mark ``stage`` come between "first" and "late".  The order does not change a verdict:
+    slow calls run in the background meanwhile.
+    """
+    if isinstance(item, ProbeFailureItem | InternalErrorItem):
+        return -1
+    mark = item.get_closest_marker("stage")
+    return STAGES.index(mark.args[0] if mark is not None else "")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

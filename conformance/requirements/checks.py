@@ -11,12 +11,7 @@ from pathlib import Path
 
 PACKAGE = "conformance.suites"
 LAST = "test_messages.py"
-"""The suite that looks at all that was said in the others."""
-PLACES = {"test_fuzz_protocol_lines.py": -2, "test_lifecycle.py": -1, "test_stopped_calls.py": 1, LAST: 2}
-"""The suites that do not stand where the alphabet puts them, at 0.
-
-Slow calls are begun before all others; those that need none come first, and cancelled ones are judged late.
-"""
+"""The suite that judges the messages of all the others."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +24,7 @@ class Check:
 
 
 def suites_directory() -> Path:
-    """Where the suites are installed; they are not imported for it."""
+    """Return the directory of the suites, without importing them."""
     spec = find_spec(PACKAGE)
     assert spec is not None
     assert spec.submodule_search_locations is not None
@@ -38,7 +33,7 @@ def suites_directory() -> Path:
 
 @cache
 def checks() -> tuple[Check, ...]:
-    """Every check of the suites, in the order of files and lines."""
+    """Return every check of the suites, in the order of files and lines."""
     return tuple(
         check
         for path in sorted(suites_directory().glob("test_*.py"))
@@ -48,7 +43,7 @@ def checks() -> tuple[Check, ...]:
 
 @cache
 def checked() -> Mapping[str, tuple[Check, ...]]:
-    """The checks that cite each requirement id."""
+    """Return the checks that cite each requirement, by its id."""
     found: dict[str, list[Check]] = {}
     for check in checks():
         for id in check.requirements:
@@ -63,9 +58,9 @@ def _families() -> Mapping[tuple[str, str], str]:
 
 
 def family_of(node: str) -> str:
-    """The family of what a check cites first, by pytest's id of the check; lifecycle if it is none of these.
+    """Return the family of the first requirement that a check cites, by the check's node id.
 
-    A server that could not be probed has checks of its own, on the lifecycle.
+    The items of a failed probe are no checks of a suite; their family is lifecycle.
     """
     path, _, name = node.partition("[")[0].rpartition("::")
     return _families().get((path.rpartition("/")[2], name), "lifecycle")
