@@ -8,13 +8,13 @@ from conformance.client.session import NO_PARAMS
 from conformance.expect import expect, expect_each, expect_result, require_some, skip
 from conformance.protocol.jsonrpc import Kind
 from conformance.protocol.value import members
-from conformance.scenarios.list_changes import GRACE
+from conformance.scenarios.list_changes import NOTIFICATION_SECONDS
 from conformance.scenarios.list_stability import (
-    expect_same_after_others,
+    expect_same_after_reads,
     expect_same_in_every_process,
-    repeated,
+    repeated_identifiers,
 )
-from conformance.scenarios.subscriptions import evoke_news, is_list_change_told
+from conformance.scenarios.subscriptions import list_change_notified, trigger_notifications
 from conformance.verdicts import Finding
 
 CHANGED = "notifications/prompts/list_changed"
@@ -73,7 +73,7 @@ def test_every_process_lists_the_same_prompts(server):
 
 @pytest.mark.requirement("prompts.list.no-side-effect-variation", "stateless.list-invariant")
 def test_requests_that_only_read_leave_the_prompts_as_they_are(server):
-    expect_same_after_others(server, "prompts/list")
+    expect_same_after_reads(server, "prompts/list")
 
 
 # A prompt
@@ -90,7 +90,7 @@ def test_no_two_prompts_share_a_name(server, session):
         [name for name in members(listed(server), "name") if name.is_a(str)],
         skip="no listed prompt has a name",
     )
-    for name, namesakes in repeated(server, session, "prompts/list"):
+    for name, namesakes in repeated_identifiers(server, session, "prompts/list"):
         raise Finding("each name once", f"{len(namesakes)} prompts named {name!r}", namesakes[1].lines)
 
 
@@ -122,9 +122,9 @@ def listed(server):
 
 @pytest.mark.requirement("prompts.list-changed.sent")
 def test_a_changed_list_of_prompts_is_announced(server):
-    call, is_told = is_list_change_told(server, "prompts")
+    call, is_told = list_change_notified(server, "prompts")
     if not is_told:
-        raise Finding(CHANGED, f"nothing in {GRACE:g} s or more, although the list changed", call.lines)
+        raise Finding(CHANGED, f"nothing in {NOTIFICATION_SECONDS:g} s or more, although the list changed", call.lines)
 
 
 @pytest.mark.requirement("prompts.list-changed.negotiated", "prompts.capabilities-respected")
@@ -139,7 +139,7 @@ def test_only_a_declared_change_of_the_prompts_is_announced(server, traffic):
 
 @pytest.mark.requirement("prompts.list-changed.shape")
 def test_the_announcement_of_changed_prompts_is_a_notification(server, traffic):
-    evoke_news(server)
+    trigger_notifications(server)
     named = (CHANGED, CHANGED.removeprefix("notifications/"))
     announced = [each for each in traffic(Kind.NOTIFICATION, Kind.REQUEST) if each.json["method"] in named]
     require_some(announced, skip="no change of the list of prompts was announced")

@@ -22,16 +22,16 @@ from conformance.expect import (
 from conformance.protocol.jsonrpc import Kind
 from conformance.protocol.revisions import is_modern
 from conformance.protocol.value import Value, members
-from conformance.scenarios.list_changes import GRACE, answers, contents, mutating_call
+from conformance.scenarios.list_changes import NOTIFICATION_SECONDS, contents, mutating_call, replies_for
 from conformance.scenarios.resource_templates import is_templated
 from conformance.scenarios.subscriptions import (
-    asked_for,
-    evoke_news,
-    expect_tagged,
-    heard_change,
-    is_list_change_told,
-    listening,
-    unasked,
+    expect_subscription_ids,
+    list_change_notified,
+    requested_notifications,
+    subscribed_change,
+    subscriptions,
+    trigger_notifications,
+    unrequested_notifications,
 )
 from conformance.scenarios.traffic import exercise_everything
 from conformance.verdicts import Blocked, Finding
@@ -45,9 +45,9 @@ MOST = 10
 
 @pytest.mark.requirement("resources.list-changed.sent")
 def test_a_changed_list_of_resources_is_announced(server):
-    call, is_told = is_list_change_told(server, "resources")
+    call, is_told = list_change_notified(server, "resources")
     if not is_told:
-        raise Finding(CHANGED, f"nothing in {GRACE:g} s or more, although the list changed", call.lines)
+        raise Finding(CHANGED, f"nothing in {NOTIFICATION_SECONDS:g} s or more, although the list changed", call.lines)
 
 
 @pytest.mark.requirement("resources.list-changed.negotiated")
@@ -72,7 +72,7 @@ def test_the_announcement_of_changed_resources_is_a_notification(server):
 
 @pytest.mark.requirement("resources.subscribe.accepted")
 def test_a_listed_resource_can_be_subscribed_to(server):
-    asked = require_some(subscriptions(server), skip="no resource is listed")
+    asked = require_some(subscribe_replies(server), skip="no resource is listed")
     if all(require_answer(reply).value is None for reply, _ in asked):
         reply = asked[0][0]
         raise Finding("a result for one listed resource at least", str(reply), reply.lines)
@@ -80,7 +80,7 @@ def test_a_listed_resource_can_be_subscribed_to(server):
 
 @pytest.mark.requirement("resources.unsubscribe.accepted")
 def test_a_subscription_can_be_given_up(server):
-    answers = [answer for _, answer in subscriptions(server) if answer is not None]
+    answers = [answer for _, answer in subscribe_replies(server) if answer is not None]
     for answer in require_some(answers, skip="no subscription was accepted"):
         expect_result(answer)
 
@@ -101,7 +101,7 @@ def needs_subscriptions(server):
         skip("resources.subscribe is not declared")
 
 
-def subscriptions(server):
+def subscribe_replies(server):
     """The answers to subscribing to each of the first resources, and to giving that up if it was accepted."""
     needs_subscriptions(server)
     uris = server.listing("resources/list").identifiers()[:MOST]
@@ -109,14 +109,14 @@ def subscriptions(server):
 
 
 def subscribe(session, uris):
-    for uri, reply in answers(session, "resources/subscribe", uris):
+    for uri, reply in replies_for(session, "resources/subscribe", uris):
         is_accepted = reply.value is not None
         yield reply, session.request("resources/unsubscribe", {"uri": uri}) if is_accepted else None
 
 
 def is_mute(server):
     """Whether a request to subscribe or to give it up was not answered."""
-    pairs = subscriptions(server)
+    pairs = subscribe_replies(server)
     return any(reply.fault is not None for pair in pairs for reply in pair if reply is not None)
 
 
@@ -134,7 +134,7 @@ def test_a_change_of_what_was_subscribed_to_is_told(server):
     needs_subscriptions(server)
     call, untold = (untold_to_listeners if is_modern(server.revision) else untold_to_subscribers)(server)
     if untold:
-        raise Finding(f"{UPDATED} for {untold[0]}", f"nothing in {GRACE:g} s or more", call.lines)
+        raise Finding(f"{UPDATED} for {untold[0]}", f"nothing in {NOTIFICATION_SECONDS:g} s or more", call.lines)
 
 
 @pytest.mark.requirement("resources.unsubscribe.stops")
@@ -167,7 +167,7 @@ def test_only_a_subscriber_is_told_of_updates(server):
 
 @pytest.mark.requirement("resources.subscribe.updated-subscription-id")
 def test_an_update_names_its_subscription(server):
-    expect_tagged(require_some(asked_for(server, UPDATED), skip="no update of a resource came"))
+    expect_subscription_ids(require_some(requested_notifications(server, UPDATED), skip="no update of a resource came"))
 
 
 @pytest.mark.requirement("resources.subscribe.updated-negotiated")
@@ -186,7 +186,7 @@ def names_a_resource(message):
 def unasked_updates(server):
     """The updates that came although nobody had asked for any."""
     if is_modern(server.revision):
-        return unasked(server, UPDATED)
+        return unrequested_notifications(server, UPDATED)
     return [update for session in server.sessions for update in unsubscribed(session)]
 
 
@@ -202,11 +202,11 @@ def unsubscribed(session):
 
 def untold_to_listeners(server):
     """The call that changed resources, and those of them that nobody who listens to them is told of."""
-    change, require_answer = heard_change(server), listening(server)
-    listens = require_answer.acknowledged.values()
-    moved = [uri for uri in change.moved if any(one.covers(UPDATED, uri) for one in listens)]
+    change, found = subscribed_change(server), subscriptions(server)
+    listens = found.acknowledged.values()
+    moved = [uri for uri in change.changed_uris if any(one.covers(UPDATED, uri) for one in listens)]
     require_some(moved, skip=f"calling {change.tool} changed nothing that was listened to")
-    return change.call, [uri for uri in moved if not require_answer.is_announced(change, UPDATED, uri)]
+    return change.call, [uri for uri in moved if not found.is_announced(change, UPDATED, uri)]
 
 
 def untold_to_subscribers(server):
@@ -261,7 +261,7 @@ def run_trial(server, sample):
         call, changed = change(session, sample, held)
         if call.fault is not None:
             return Trial(sample.tool, session, call, [], [], [], [])
-        session.wait_for(lambda: all(told(session, uri) for uri in changed), session.scaled_timeout(GRACE))
+        session.wait_for(lambda: all(told(session, uri) for uri in changed), session.scaled_timeout(NOTIFICATION_SECONDS))
         left = accepted(session, "resources/unsubscribe", held)
         session.drain()
         known = len(session.notifications(UPDATED))
@@ -282,13 +282,13 @@ def change(session, sample, uris):
 
 def accepted(session, method, uris):
     """Those of the URIs to which a request gives a result."""
-    return [uri for uri, reply in answers(session, method, uris) if reply.value is not None]
+    return [uri for uri, reply in replies_for(session, method, uris) if reply.value is not None]
 
 
 def news(server, *methods):
     """The messages of these methods that the server sent, once it was made to send some."""
     exercise_everything(server)
-    evoke_news(server)
+    trigger_notifications(server)
     named = server.settings.mutating_call is not None and server.declares("resources")
     if named and not is_modern(server.revision) and not server.listing("resources/list").failure:
         trial(server)

@@ -9,9 +9,9 @@ from conformance.expect import expect, expect_each, expect_result, require_answe
 from conformance.protocol.uri import is_uri, scheme
 from conformance.protocol.value import members
 from conformance.scenarios.list_stability import (
-    expect_same_after_others,
+    expect_same_after_reads,
     expect_same_in_every_process,
-    repeated,
+    repeated_identifiers,
 )
 from conformance.verdicts import Finding
 
@@ -96,7 +96,7 @@ def test_every_process_lists_the_same_resources(server):
 
 @pytest.mark.requirement("resources.list.no-side-effect-variation", "stateless.list-invariant")
 def test_requests_that_only_read_leave_the_resources_as_they_are(server):
-    expect_same_after_others(server, "resources/list")
+    expect_same_after_reads(server, "resources/list")
 
 
 def listing(server):
@@ -128,7 +128,7 @@ def test_a_uri_of_a_scheme_of_its_own_is_well_formed(server):
 @pytest.mark.requirement("resources.def.uri-unique")
 def test_no_two_resources_share_a_uri(server, session):
     uris(server)
-    for uri, namesakes in repeated(server, session, "resources/list"):
+    for uri, namesakes in repeated_identifiers(server, session, "resources/list"):
         raise Finding("each URI once", f"{len(namesakes)} resources with {uri!r}", namesakes[1].lines)
 
 

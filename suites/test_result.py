@@ -12,7 +12,7 @@ from conformance.scenarios.client_features import FULL_CLIENT, run_with_client
 from conformance.scenarios.completion import completion_request
 from conformance.scenarios.multi_round_trip import declared_capabilities
 from conformance.scenarios.request_metadata import modern_results
-from conformance.scenarios.subscriptions import listening
+from conformance.scenarios.subscriptions import subscriptions
 from conformance.scenarios.traffic import exercise_everything
 
 OF_A_METHOD = {
@@ -119,7 +119,7 @@ def replies(server):
     """Every result so far that is an object."""
     exercise_everything(server)
     run_with_client(server, FULL_CLIENT)
-    listening(server)
+    subscriptions(server)
     server.once("a completion", lambda: completed(server))
     found = [reply for reply in modern_results(server) if reply.value.is_a(dict)]
     return require_some(found, skip="no request gave a result")

@@ -18,8 +18,8 @@ from conformance.protocol.methods import FEATURES
 from conformance.protocol.progress import progress_in, token_of
 from conformance.protocol.value import Value
 from conformance.scenarios.client_features import FULL_CLIENT, all_capabilities, run_with_client
-from conformance.scenarios.log_messages import MESSAGE, with_level
-from conformance.scenarios.subscriptions import listening
+from conformance.scenarios.log_messages import MESSAGE, with_log_level
+from conformance.scenarios.subscriptions import subscriptions
 from conformance.target.scenario import scenario, start_early
 from conformance.target.server import SLOW_SECONDS, Server
 from conformance.verdicts import Blocked, Finding
@@ -168,7 +168,7 @@ def cancellations(session: Session) -> Iterator[tuple[Value, frozenset[tuple[str
 
 def subscription_cancellations(server: Server) -> list[tuple[Value, set[tuple[str, str]]]]:
     """Return the id of each request that the server cancels, and the ids of the session's listen requests."""
-    listening(server)
+    subscriptions(server)
     return [
         (id, {id_key(listen.id) for listen in listens_in(session)})
         for session in server.sessions
@@ -330,7 +330,7 @@ def _start(
     session = server.connect(all_capabilities(server.revision), WAITING)
     meta = {"progressToken": "progress-of-cancelled"}
     params = {"name": tool.name, "arguments": arguments, "_meta": meta}
-    request = session.send("tools/call", with_level(params, "debug") if session.is_modern else params)
+    request = session.send("tools/call", with_log_level(params, "debug") if session.is_modern else params)
 
     def is_under_way() -> object:
         return _open(session, questions) or session.notifications("notifications/progress")

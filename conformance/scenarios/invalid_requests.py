@@ -1,12 +1,13 @@
-"""Requests and calls that a right server refuses, made of what it offers."""
+"""Requests and calls that a server must reject, made from what it offers."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
-from types import MappingProxyType
 from typing import Any
 
 from conformance.client.refusals import (
@@ -25,50 +26,65 @@ from conformance.generation import Invalid, NoExample, clearly_invalid, invalid_
 from conformance.json_schema.validation import Unjudgeable, instance_errors
 from conformance.protocol import revisions
 from conformance.scenarios.traffic import exercise_everything
+from conformance.target.scenario import scenario
 from conformance.target.server import Server
+from conformance.verdicts import Blocked, Cause, Skipped
 
-NO_ARGUMENTS: Mapping[str, Any] = MappingProxyType({})
-MOST_UNKNOWN = 10
+MALFORMED_PARAMS: Mapping[str, Any] = {"absent": NO_PARAMS, "empty": {}, "number": {"name": 5}}
+"""The params of calls that name no tool."""
+MAX_UNKNOWN_CALLS = 10
+DEFAULT_DIALECT_SINCE = "2025-11-25"
 
 
 @dataclass(frozen=True)
-class WrongCall:
-    """A tool call with invalid arguments: ``what`` is wrong with them, and what became of it."""
+class InvalidCall:
+    """A tool call with invalid arguments: ``mistake`` says what is wrong with them."""
 
-    what: str
+    mistake: str
     reply: Reply
 
 
-def call_unknown(server: Server, arguments: Mapping[str, Any] = NO_ARGUMENTS) -> Reply:
-    """A call of a tool that is not listed, made once with the same arguments."""
-    params = {"name": NO_SUCH_NAME, "arguments": dict(arguments)}
-    key = f"unknown {json.dumps(params, sort_keys=True)}"
-    reply: Reply = server.once(key, lambda: server.session.request("tools/call", params))
-    return reply
+# Calls that name no tool, or an unknown one
 
 
-def unknown_calls(server: Server) -> Iterator[Reply]:
-    """Calls of a tool that is not listed: without arguments, then with those of tools that may be called.
+@scenario
+def call_unknown(server: Server) -> Reply:
+    """Call a tool that is not listed, without arguments."""
+    return _call_unknown(server, {})
 
-    A server that runs some tool whatever the name may still refuse what does not fit that tool.  For the same
-    reason nothing is sent that fits a tool which may not be called.
+
+@scenario
+def unknown_calls(server: Server) -> list[Reply]:
+    """Call a tool that is not listed: without arguments, then with those of tools that may be called.
+
+    A server that runs some tool whatever the name may still reject arguments that do not fit that tool.  For
+    the same reason nothing is sent that fits a tool which may not be called.
     """
-    yield call_unknown(server)
-    for arguments in server.once("harmless arguments", lambda: _harmless_arguments(server)):
-        yield call_unknown(server, arguments)
+    replies = [call_unknown(server)]
+    for arguments in _harmless_arguments(server):
+        if replies[-1].fault is None:
+            replies.append(_call_unknown(server, arguments))
+    return replies
+
+
+def _call_unknown(server: Server, arguments: Mapping[str, Any]) -> Reply:
+    params = {"name": NO_SUCH_NAME, "arguments": dict(arguments)}
+    return server.session.request("tools/call", params)
 
 
 def _harmless_arguments(server: Server) -> list[dict[str, Any]]:
     quick = (call for call in server.calls() if not server.is_slow(call))
-    fitting = (call.arguments for call in quick if call.arguments)
-    return list(islice((one for one in fitting if not _fits_held_back(server, one)), MOST_UNKNOWN))
+    given = (call.arguments for call in quick if call.arguments)
+    harmless = (one for one in given if not _fits_forbidden_tool(server, one))
+    distinct = {json.dumps(one, sort_keys=True): one for one in islice(harmless, MAX_UNKNOWN_CALLS)}
+    return list(distinct.values())
 
 
-def _fits_held_back(server: Server, arguments: Mapping[str, Any]) -> bool:
-    """Whether a tool that may not be called takes these arguments; of those left out nothing is known."""
-    held_back = (tool for tool in server.tools if not server.settings.may_call(tool))
+def _fits_forbidden_tool(server: Server, arguments: Mapping[str, Any]) -> bool:
+    """Return whether a tool that may not be called takes these arguments; yes if some tools are left out."""
+    forbidden = (tool for tool in server.tools if not server.settings.may_call(tool))
     return server.surface.left_out > 0 or any(
-        _fits(arguments, tool.input_schema, server.revision) for tool in held_back
+        _fits(arguments, tool.input_schema, server.revision) for tool in forbidden
     )
 
 
@@ -79,57 +95,91 @@ def _fits(arguments: Mapping[str, Any], schema: Any, revision: str) -> bool:
         return True
 
 
+@scenario
 def malformed_call(server: Server, form: str) -> Reply:
-    """A ``tools/call`` that names no tool, made once: params ``absent``, ``empty`` or a ``number``."""
-    params = {"absent": NO_PARAMS, "empty": {}, "number": {"name": 5}}[form]
-    reply: Reply = server.once(f"malformed {form}", lambda: server.session.request("tools/call", params))
-    return reply
+    """Send a ``tools/call`` that names no tool, with params of one of `MALFORMED_PARAMS`."""
+    return server.session.request("tools/call", MALFORMED_PARAMS[form])
 
 
-def invalid_calls(server: Server, call: Call) -> list[WrongCall]:
-    """Calls of a tool with arguments that no leniency makes valid, made once.
+# Calls with invalid arguments
 
-    Meant for a tool that may be called: if the server does not validate, the tool runs.
+
+@scenario
+def invalid_calls(server: Server, call: Call) -> list[InvalidCall]:
+    """Call a tool with arguments that are invalid under any lenient reading.
+
+    The tool must be one that may be called: it runs if the server does not validate.
     """
     schema = call.tool.input_schema
-    return _wrong_calls(
-        server, "invalid", call, lambda: clearly_invalid(schema, server.revision, call.arguments)
-    )
+    return _invalid_calls(server, call, partial(clearly_invalid, schema, server.revision, call.arguments))
 
 
-def calls_wrong_in_2020_12(server: Server, call: Call) -> list[WrongCall]:
-    """Calls whose arguments only a keyword of the 2020-12 dialect forbids, made once."""
+@scenario
+def calls_invalid_in_2020_12(server: Server, call: Call) -> list[InvalidCall]:
+    """Call a tool with arguments that only a keyword of the 2020-12 dialect forbids.
+
+    Skips a tool that names its dialect.
+    """
+    if call.tool.definition.get("inputSchema", "$schema") is not None:
+        skip("the tool names its dialect")
     schema = call.tool.input_schema
-    return _wrong_calls(server, "2020-12", call, lambda: invalid_since_2020_12(schema, server.revision))
+    return _invalid_calls(server, call, partial(invalid_since_2020_12, schema, server.revision))
 
 
-def _wrong_calls(server: Server, key: str, call: Call, make: Callable[[], list[Invalid]]) -> list[WrongCall]:
-    def all_calls() -> list[WrongCall]:
-        try:
-            return [_wrong_call(server, call, wrong) for wrong in make()]
-        except NoExample as error:
-            skip(f"no invalid arguments for {call.tool.name}: {error}")
-
-    found: list[WrongCall] = server.once(f"{key} {call.tool.name}", all_calls)
-    return found
+def _invalid_calls(server: Server, call: Call, make: Callable[[], list[Invalid]]) -> list[InvalidCall]:
+    try:
+        invalid = make()
+    except NoExample as error:
+        cause = Cause.TOO_COSTLY if error.is_too_costly else None
+        skip(f"no invalid arguments for {call.tool.name}: {error}", cause=cause)
+    return [_invalid_call(server, call, one) for one in invalid]
 
 
-def _wrong_call(server: Server, call: Call, wrong: Invalid) -> WrongCall:
-    params = {"name": call.tool.name, "arguments": wrong.arguments}
-    what = f"{wrong.detail!r} is missing" if wrong.kind == "missing" else f"{wrong.pointer} is wrong"
-    return WrongCall(f"{what} ({wrong.keyword})", server.call_again(call, params))
+def _invalid_call(server: Server, call: Call, invalid: Invalid) -> InvalidCall:
+    params = {"name": call.tool.name, "arguments": invalid.arguments}
+    is_missing = invalid.kind == "missing"
+    mistake = f"{invalid.detail!r} is missing" if is_missing else f"{invalid.pointer} is wrong"
+    return InvalidCall(f"{mistake} ({invalid.keyword})", server.call_again(call, params))
 
 
 def tool_errors(server: Server) -> list[Reply]:
-    """Every tool result so far that reports an error, of valid, invalid and unknown calls alike."""
+    """Return the tool results that report an error, of valid, invalid, malformed and unknown calls alike.
+
+    Makes the calls that no check has made yet.  Invalid ones end with the first that is not answered.
+    """
     exercise_everything(server)
-    kept = [one for value in server.kept() for one in (value if isinstance(value, list) else [value])]
-    replies = [getattr(one, "reply", one) for one in kept]
-    return [reply for reply in replies if isinstance(reply, Reply) and reply.is_tool_error]
+    calls = server.calls()
+    replies = [call.reply for call in calls]
+    if server.declares("tools"):
+        replies += unknown_calls(server)
+        replies += [malformed_call(server, form) for form in malformed_forms(server)]
+    with suppress(Blocked):
+        for call in calls:
+            replies += _replies_to_invalid(server, call)
+    return [reply for reply in replies if reply.is_tool_error]
+
+
+def malformed_forms(server: Server) -> list[str]:
+    """Return the forms of a call that names no tool; in a modern revision every request has params."""
+    is_modern = revisions.is_modern(server.revision)
+    return [form for form in MALFORMED_PARAMS if not (is_modern and form == "absent")]
+
+
+def _replies_to_invalid(server: Server, call: Call) -> list[Reply]:
+    found: list[InvalidCall] = []
+    with suppress(Skipped):
+        found += invalid_calls(server, call)
+    if server.revision >= DEFAULT_DIALECT_SINCE:
+        with suppress(Skipped):
+            found += calls_invalid_in_2020_12(server, call)
+    return [one.reply for one in found]
+
+
+# Other requests
 
 
 def undeclared_requests(server: Server) -> list[tuple[str, dict[str, Any]]]:
-    """Well-formed requests for the features that are not declared."""
+    """Return well-formed requests for the features that are not declared."""
     server.require_discovery()
     return [
         (method, params)
@@ -139,7 +189,7 @@ def undeclared_requests(server: Server) -> list[tuple[str, dict[str, Any]]]:
 
 
 def misshapen_requests(server: Server) -> list[tuple[str, Any]]:
-    """Requests for declared features whose params have the wrong shape."""
+    """Return requests for declared features whose params have the wrong shape."""
     return [
         (method, params)
         for path, method, params in MISSHAPEN
@@ -152,14 +202,14 @@ def _has(server: Server, method: str) -> bool:
 
 
 def not_found_requests(server: Server) -> list[tuple[str, dict[str, Any]]]:
-    """Well-formed requests for things that do not exist."""
+    """Return well-formed requests for things that do not exist."""
     return [(method, params) for feature, method, params in NOT_FOUND if server.declares(feature)]
 
 
 def is_not_found(server: Server, reply: Reply) -> bool:
-    """Whether a read is refused as one of a resource that does not exist."""
+    """Return whether the server rejected a read because the resource does not exist."""
     if reply.error is None or reply.code == -32002:
         return reply.error is not None
-    uri, unknown, said = reply.request.message["params"]["uri"], server.read(NO_SUCH_URI), words(reply)
-    is_told = uri in said or reply.code == revisions.not_found(server.revision)
-    return is_told and said.replace(uri, NO_SUCH_URI) == words(unknown)
+    uri, unknown, answer = reply.request.message["params"]["uri"], server.read(NO_SUCH_URI), words(reply)
+    is_specific = uri in answer or reply.code == revisions.not_found(server.revision)
+    return is_specific and answer.replace(uri, NO_SUCH_URI) == words(unknown)

@@ -1,4 +1,4 @@
-"""A tool that changes things: the lists and the resources before it is called, and after it."""
+"""The mutating call: the server's lists and resources before and after it, without a subscription."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from typing import Any
 from conformance.client.listing import fetch_list
 from conformance.client.reply import Reply
 from conformance.client.session import Session
-from conformance.client.subscriptions import NEWS, UPDATED
-from conformance.expect import skip
+from conformance.client.subscriptions import FILTER_MEMBERS, UPDATED
+from conformance.expect import require
 from conformance.protocol.methods import LISTS
+from conformance.target.scenario import scenario
 from conformance.target.server import Server
 from conformance.target.settings import Sample
 from conformance.verdicts import Blocked
 
-MOST = 10
-GRACE = 2.0
-HUSH = 0.5
-"""How many seconds more a server that should be silent is listened to, once it has worked off everything."""
+MAX_RESOURCES = 10
+NOTIFICATION_SECONDS = 2.0
+STRAY_NOTIFICATION_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
-class State:
-    """The names on each list that could be fetched, and the contents that do not change by themselves."""
+class ServerSnapshot:
+    """The identifiers on each list that could be fetched, and the contents that two reads agree on."""
 
     names: Mapping[str, frozenset[str]]
     contents: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Change:
-    """A call that is there to change something, and what there was before it and after it."""
+class ObservedChange:
+    """The mutating call, with a snapshot of the server before it and after it."""
 
     tool: str
     call: Reply
-    before: State
-    after: State
+    before: ServerSnapshot
+    after: ServerSnapshot
 
     @property
     def features(self) -> list[str]:
@@ -46,69 +46,65 @@ class Change:
         return [feature for feature in before if feature in after and before[feature] != after[feature]]
 
     @property
-    def moved(self) -> list[str]:
-        """The resources that were one thing before it, and another one after it."""
+    def changed_uris(self) -> list[str]:
+        """The resources whose contents have changed."""
         return [uri for uri, found in self.before.contents.items() if self._later(uri) != found]
 
     @property
-    def still(self) -> list[str]:
-        """The resources that stayed the same."""
+    def unchanged_uris(self) -> list[str]:
+        """The resources whose contents have not changed."""
         return [uri for uri, found in self.before.contents.items() if self._later(uri) == found]
 
     def _later(self, uri: str) -> Any:
         return self.after.contents.get(uri, self.before.contents[uri])
 
     @property
-    def news(self) -> list[tuple[str, str]]:
-        """What is to be told of it: methods, each with a URI or none."""
+    def notifications(self) -> list[tuple[str, str]]:
+        """The notifications that are due: methods, each with a URI or an empty string."""
         lists = [(f"notifications/{feature}/list_changed", "") for feature in self.features]
-        return lists + [(UPDATED, uri) for uri in self.moved]
+        return lists + [(UPDATED, uri) for uri in self.changed_uris]
 
 
 def mutating_call(server: Server) -> Sample:
-    """The tool that changes things; skips the check if the user names none."""
-    return server.settings.mutating_call or skip(
-        "--mcp-mutating-call names a tool that changes a list, or a resource"
+    """Return the user's mutating call; skip the check if there is none."""
+    return require(
+        server.settings.mutating_call,
+        skip="--mcp-mutating-call names a tool that changes a list, or a resource",
     )
 
 
-def unheard_change(server: Server) -> Change:
-    """A change in a modern conversation in which nobody listens, made once."""
-    return answered(server, quiet_change(server))
+def unsubscribed_change(server: Server) -> ObservedChange:
+    """Return a change in a modern session without a subscription.  Raises `Blocked` as `require_answered`."""
+    return require_answered(server, attempt_unsubscribed_change(server))
 
 
-def quiet_change(server: Server) -> Change:
-    """The same, though its call may be without an answer."""
+@scenario
+def attempt_unsubscribed_change(server: Server) -> ObservedChange:
+    """Make the mutating call in a modern session without a subscription; it may go unanswered."""
     sample = mutating_call(server)
-    change: Change = server.once("unheard change", lambda: _quiet_change(server, sample))
-    return change
-
-
-def _quiet_change(server: Server, sample: Sample) -> Change:
     with server.fresh() as session:
-        change = change_in(server, session, sample, state_in(server, session), state_in)
+        change = change_in(server, session, sample, snapshot(server, session), snapshot)
         session.drain()
-        session.wait_for(lambda: any(map(session.notifications, NEWS)), session.scaled_timeout(HUSH))
+        seconds = session.scaled_timeout(STRAY_NOTIFICATION_SECONDS)
+        session.wait_for(lambda: any(map(session.notifications, FILTER_MEMBERS)), seconds)
         return change
 
 
-def list_change(server: Server, sample: Sample) -> tuple[Change, list[str]]:
-    """A change of lists in a session of the handshake era, made once, and what was announced of it."""
-    found: tuple[Change, list[str]] = server.once("list change", lambda: _announced(server, sample))
-    return found
-
-
-def _announced(server: Server, sample: Sample) -> tuple[Change, list[str]]:
+@scenario
+def announced_change(server: Server) -> tuple[ObservedChange, list[str]]:
+    """Make the mutating call in a handshake revision; return it with the list changes it announced."""
+    sample = mutating_call(server)
     with server.fresh() as session:
-        change = change_in(server, session, sample, names_in(server, session), names_in)
+        change = change_in(server, session, sample, list_snapshot(server, session), list_snapshot)
         declared = [feature for feature in change.features if server.declares(feature, "listChanged")]
         methods = [f"notifications/{feature}/list_changed" for feature in declared]
-        session.wait_for(lambda: all(map(session.notifications, methods)), session.scaled_timeout(GRACE))
+        seconds = session.scaled_timeout(NOTIFICATION_SECONDS)
+        session.wait_for(lambda: all(map(session.notifications, methods)), seconds)
         return change, [method for method in methods if session.notifications(method)]
 
 
-def answered(server: Server, change: Change) -> Change:
-    """The change; raises `Blocked` for the check that first meets one whose call was not answered."""
+def require_answered(server: Server, change: ObservedChange) -> ObservedChange:
+    """Return the change; raise `Blocked` for the first check that meets an unanswered mutating call."""
     call = change.call
     if call.fault is not None:
         reason = f"calling {change.tool} was not answered: {call.fault}"
@@ -120,43 +116,42 @@ def change_in(
     server: Server,
     session: Session,
     sample: Sample,
-    before: State,
-    state: Callable[[Server, Session], State],
-) -> Change:
-    """Make a change, and look at what ``state`` looks at after it."""
+    before: ServerSnapshot,
+    take: Callable[[Server, Session], ServerSnapshot],
+) -> ObservedChange:
+    """Make the mutating call, and ``take`` a snapshot after it."""
     call = session.request("tools/call", {"name": sample.tool, "arguments": dict(sample.arguments)})
-    return Change(sample.tool, call, before, before if call.fault else state(server, session))
+    return ObservedChange(sample.tool, call, before, before if call.fault else take(server, session))
 
 
-def names_in(server: Server, session: Session) -> State:
-    """The names on each list, and no contents."""
+def list_snapshot(server: Server, session: Session) -> ServerSnapshot:
+    """Return the identifiers on each list, and no contents."""
     methods = [f"{feature}/list" for feature in ("tools", "prompts", "resources") if server.declares(feature)]
-    walks = [fetch_list(session, method, LISTS[method][1]) for method in methods]
-    return State(
-        {LISTS[one.method][0]: frozenset(one.identifiers()) for one in walks if not (one.failure or one.left_out)},
-        {},
-    )
+    listings = [fetch_list(session, method, LISTS[method][1]) for method in methods]
+    complete = [one for one in listings if not (one.failure or one.left_out)]
+    return ServerSnapshot({LISTS[one.method][0]: frozenset(one.identifiers()) for one in complete}, {})
 
 
-def state_in(server: Server, session: Session) -> State:
-    """The names on each list, and the contents of the first resources if they can be subscribed to."""
-    uris = server.listing("resources/list").identifiers()[:MOST] if server.declares("resources", "subscribe") else []
-    once, again = contents(session, uris), contents(session, uris)
-    steady = {uri: what for uri, what in again.items() if once.get(uri) == what}
-    return State(names_in(server, session).names, steady)
+def snapshot(server: Server, session: Session) -> ServerSnapshot:
+    """Return the identifiers on each list, and the contents of the first resources if one may subscribe."""
+    is_subscribable = server.declares("resources", "subscribe")
+    uris = server.listing("resources/list").identifiers()[:MAX_RESOURCES] if is_subscribable else []
+    first, second = contents(session, uris), contents(session, uris)
+    steady = {uri: content for uri, content in second.items() if first.get(uri) == content}
+    return ServerSnapshot(list_snapshot(server, session).names, steady)
 
 
 def contents(session: Session, uris: Sequence[str]) -> dict[str, Any]:
-    """What each of the URIs is read as; those that cannot be read are left out."""
+    """Read each URI and return its contents; leave out those that cannot be read."""
     return {
         uri: reply.result["contents"]
-        for uri, reply in answers(session, "resources/read", uris)
+        for uri, reply in replies_for(session, "resources/read", uris)
         if isinstance(reply.result, dict) and "contents" in reply.result
     }
 
 
-def answers(session: Session, method: str, uris: Sequence[str]) -> Iterator[tuple[str, Reply]]:
-    """The answer for each of the URIs; after one that does not come, nothing more is asked."""
+def replies_for(session: Session, method: str, uris: Sequence[str]) -> Iterator[tuple[str, Reply]]:
+    """Send a request for each URI, and yield the replies; stop after the first that is not answered."""
     for uri in uris:
         if session.is_silent or session.closed:
             return

@@ -1,51 +1,126 @@
-"""Whether a list is the same in every process, and the same after other requests as before them."""
+"""Lists: what every listing method owes, and whether a list depends on the process or on earlier requests."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
 from conformance.client.listing import Listing, fetch_list
 from conformance.client.reply import Reply
-from conformance.client.session import Session
-from conformance.expect import skip
+from conformance.client.session import NO_PARAMS, Session
+from conformance.expect import (
+    expect,
+    expect_each,
+    expect_result,
+    is_object,
+    require_capability,
+    require_some,
+    skip,
+)
 from conformance.json_schema.validation import TOO_COSTLY
 from conformance.protocol.methods import LISTS
-from conformance.protocol.value import Value
-from conformance.scenarios.request_metadata import first_talk
+from conformance.protocol.value import Value, members
+from conformance.scenarios.request_metadata import first_exchange
+from conformance.target.scenario import scenario
 from conformance.target.server import Server
 from conformance.verdicts import Cause, Finding
 
 COMPARED = ("tools/list", "prompts/list", "resources/list")
-"""The lists that must not depend on the connection, nor on what was asked for on it before."""
-PATIENCE = 5.0
-"""How many seconds the requests may have taken altogether that are made once more."""
+"""The lists that must depend neither on the connection, nor on earlier requests in it."""
+MAX_READING_SECONDS = 5.0
+"""How long the requests that are repeated between two lists may have taken altogether."""
+NO_ARGUMENTS_FORMS: Mapping[str, Any] = {"absent": NO_PARAMS, "empty": {}, "meta": {"_meta": {}}}
+"""The forms of params without a cursor."""
+
+
+# What every listing method owes
+
+
+def require_listing(server: Server, method: str) -> Listing:
+    """Return a list as the shared session got it; skip the check if its feature is not declared."""
+    require_capability(server, LISTS[method][0])
+    return server.listing(method)
+
+
+def expect_list_answered(server: Server, session: Session, method: str) -> None:
+    """Expect a result for a declared feature; one internal error is tolerated."""
+    require_capability(server, LISTS[method][0])
+    reply = session.request(method)
+    if reply.code == -32603:
+        reply = session.request(method)
+    expect_result(reply)
+
+
+def expect_list_shape(
+    server: Server,
+    method: str,
+    is_item: Callable[[Any], bool] = is_object,
+    expected_item: str = "an object",
+) -> None:
+    """Expect an array of items in each page of a list."""
+    pages = [reply.value for reply in require_listing(server, method).replies if reply.value is not None]
+    member = LISTS[method][1]
+    for page in require_some(pages, skip=f"{method} gave no result"):
+        array = page.get(member)
+        expect(array or page, array is not None and array.is_a(list), f"an array in {member}")
+        items = [item for found in members([page], member) for item in found.each()]
+        expect_each(items, is_item, expected_item)
+
+
+def expect_list_without_arguments(
+    server: Server, session: Session, method: str, form: str, *other_forms: str
+) -> None:
+    """Expect a result for params of one of `NO_ARGUMENTS_FORMS`; skip if the other forms get none either."""
+    require_capability(server, LISTS[method][0])
+    reply = session.request(method, NO_ARGUMENTS_FORMS[form])
+    others = (session.request(method, NO_ARGUMENTS_FORMS[other]) for other in other_forms if other != form)
+    if reply.value is None and all(other.value is None for other in others):
+        skip(f"{method} gives no result in any form")
+    expect_result(reply)
+
+
+def repeated_identifiers(server: Server, session: Session, method: str) -> Iterator[tuple[str, list[Value]]]:
+    """Yield each identifier that several items of a list share whenever it is fetched, and these items.
+
+    Equal items on different pages are left out: the checks of pagination judge them.
+    """
+    listing = server.listing(method)
+    namesakes = listing.namesakes()
+    again = Counter(fetch_list(session, method, LISTS[method][1]).identifiers() if namesakes else ())
+    on_two_pages = {*listing.repeated()}
+    for name, items in namesakes.items():
+        differ = any(item.json != items[0].json for item in items)
+        if again[name] > 1 and (differ or name not in on_two_pages):
+            yield name, items
+
+
+# The same list in each process, and each time
 
 
 def expect_same_in_every_process(server: Server, method: str) -> None:
-    """Raise a `Finding` if a second process lists other things than the first, whenever they are asked."""
-    first, second = _listed(server, method), _walk(second_process(server), method)
-    if _names(first) != _names(second):
-        again = [_walk(server.session, method), _walk(second_process(server), method)]
-        if [_names(walk) for walk in again] == [_names(first), _names(second)]:
-            got = f"{_different(first, second)} only in one of two processes"
+    """Expect that a second process lists the same items as the first, whenever they are asked."""
+    first, second = _served_listing(server, method), _complete_listing(second_process(server), method)
+    if _identifiers(first) != _identifiers(second):
+        again = [_complete_listing(session, method) for session in (server.session, second_process(server))]
+        if [_identifiers(listing) for listing in again] == [_identifiers(first), _identifiers(second)]:
+            got = f"{_difference(first, second)} only in one of two processes"
             lines = (*first.replies[0].lines, *second.replies[0].lines)
             raise Finding(f"the same {method} from each process", got, lines)
 
 
 def second_process(server: Server) -> Session:
-    """A process other than the one that most is asked of."""
-    return first_talk(server)[0]
+    """Return a session with another process than the one most checks use."""
+    return first_exchange(server)[0]
 
 
 def expect_same_order(server: Server, method: str) -> None:
-    """Raise a `Finding` if a list comes in another order when it is asked for again, here or elsewhere."""
-    first = _listed(server, method)
+    """Expect a list in the same order when it is requested again, from the same or another process."""
+    first = _served_listing(server, method)
     for session in (server.session, server.session, second_process(server)):
-        other = _walk(session, method)
+        other = _complete_listing(session, method)
         pairs = zip(first.identifiers(), other.identifiers(), strict=False)
         moved = [name for one, name in pairs if one != name]
         if moved and sorted(first.identifiers()) == sorted(other.identifiers()):
@@ -54,88 +129,74 @@ def expect_same_order(server: Server, method: str) -> None:
             raise Finding(f"the same order of {method} each time", got, other.replies[0].lines)
 
 
-def repeated(server: Server, session: Session, method: str) -> Iterator[tuple[str, list[Value]]]:
-    """What identifies several items of a list, each time it is fetched, and those items.
-
-    Equal items on different pages are left out: they are a matter of the pages.
-    """
-    walk = server.listing(method)
-    found = walk.namesakes()
-    again = Counter(fetch_list(session, method, LISTS[method][1]).identifiers() if found else ())
-    on_two_pages = {*walk.repeated()}
-    for name, items in found.items():
-        differ = any(item.json != items[0].json for item in items)
-        if again[name] > 1 and (differ or name not in on_two_pages):
-            yield name, items
+# The same list after requests that only read
 
 
-def expect_same_after_others(server: Server, method: str) -> None:
-    """Raise a `Finding` if requests that only read, between two requests for a list, have changed it."""
-    _listed(server, method)
-    found = after_others(server)
-    if not found.others:
+def expect_same_after_reads(server: Server, method: str) -> None:
+    """Expect that requests which only read do not change a list."""
+    _served_listing(server, method)
+    found = lists_around_reads(server)
+    if not found.reads:
         skip("there is nothing that only reads, may be asked for, and was answered each time")
     before, after = found.before[method], found.after[method]
     if before.failure or after.failure:
         skip(before.failure or after.failure)
-    stays = _names(after) == _names(found.again[method]) and _names(before) == _names(found.elsewhere[method])
-    if _names(before) != _names(after) and stays:
-        asked = ", ".join(dict.fromkeys(map(_title, found.others)))
-        got = f"{_different(before, after)} only before or after {asked}"
+    is_lasting = _identifiers(after) == _identifiers(found.again[method])
+    is_same_elsewhere = _identifiers(before) == _identifiers(found.elsewhere[method])
+    if _identifiers(before) != _identifiers(after) and is_lasting and is_same_elsewhere:
+        titles = ", ".join(dict.fromkeys(map(_title, found.reads)))
+        got = f"{_difference(before, after)} only before or after {titles}"
         raise Finding(f"the same {method} after requests that only read", got, after.replies[0].lines)
 
 
 @dataclass(frozen=True)
-class Aftermath:
-    """A process that was asked for its lists before and after ``others``, requests that only read.
+class ListsAroundReads:
+    """The lists of one process before and after ``reads``, requests that only read.
 
-    ``elsewhere`` is what another process, in which there were no such requests, listed after that; then the
-    first was asked ``again``.
+    After that came the lists of another process (``elsewhere``), and of the first one once more (``again``).
     """
 
     before: Mapping[str, Listing]
-    others: tuple[Reply, ...]
+    reads: tuple[Reply, ...]
     after: Mapping[str, Listing]
     elsewhere: Mapping[str, Listing]
     again: Mapping[str, Listing]
 
 
-def after_others(server: Server) -> Aftermath:
-    """What became of the lists, found out once."""
-    found: Aftermath = server.once("after others", lambda: _after_others(server))
-    return found
-
-
-def _after_others(server: Server) -> Aftermath:
-    wanted = list(_reading(server))
+@scenario
+def lists_around_reads(server: Server) -> ListsAroundReads:
+    """Fetch the lists before and after requests that only read; no reads if one of them goes unanswered."""
+    wanted = list(_reading_replies(server))
     with server.fresh() as session:
-        before = _walks(server, session)
-        others = tuple(_asked_again(session, wanted))
-        if not others or others[-1].fault is not None:
-            return Aftermath({}, (), {}, {}, {})
-        after = _walks(server, session)
-        elsewhere = _walks(server, second_process(server))
-        return Aftermath(before, others, after, elsewhere, _walks(server, session))
+        before = _served_lists(server, session)
+        reads = tuple(_repeat(session, wanted))
+        if not reads or reads[-1].fault is not None:
+            return ListsAroundReads({}, (), {}, {}, {})
+        after = _served_lists(server, session)
+        elsewhere = _served_lists(server, second_process(server))
+        return ListsAroundReads(before, reads, after, elsewhere, _served_lists(server, session))
 
 
-def _reading(server: Server) -> Iterator[Reply]:
-    """What was asked of the server that changes nothing by what it says of itself, up to some seconds."""
+def _reading_replies(server: Server) -> Iterator[Reply]:
+    """Yield replies to requests that change nothing, by what the server declares, up to some seconds."""
     calls = [call.reply for call in server.calls() if call.tool.read_only and len(call.rounds) < 2]
     replies = [reply for reply in (*server.prompts(), *server.resources(), *calls) if reply.fault is None]
     taken = accumulate(reply.seconds for reply in replies)
-    yield from (reply for reply, seconds in zip(replies, taken, strict=True) if seconds <= PATIENCE)
+    yield from (
+        reply for reply, seconds in zip(replies, taken, strict=True) if seconds <= MAX_READING_SECONDS
+    )
 
 
-def _asked_again(session: Session, replies: list[Reply]) -> Iterator[Reply]:
-    """The answers to the same requests, up to the first that is not answered."""
+def _repeat(session: Session, replies: list[Reply]) -> Iterator[Reply]:
+    """Repeat requests, up to the first that is not answered, and yield the new replies."""
     for reply in replies:
-        again = session.request(*_asked(reply))
+        again = session.request(*_method_and_params(reply))
         yield again
         if again.fault is not None:
             return
 
 
-def _asked(reply: Reply) -> tuple[str, dict[str, Any]]:
+def _method_and_params(reply: Reply) -> tuple[str, dict[str, Any]]:
     params = reply.request.message["params"]
     return reply.method, {name: value for name, value in params.items() if name != "_meta"}
 
@@ -145,34 +206,34 @@ def _title(reply: Reply) -> str:
     return f"{reply.method} of {params.get('name', params.get('uri'))}"
 
 
-def _listed(server: Server, method: str) -> Listing:
-    """A list as it came first; skips the check unless it came in full."""
+def _served_listing(server: Server, method: str) -> Listing:
+    """Return a list as it came first; skip the check unless it came in full."""
     if method not in server.served_lists():
         skip(f"{method} is not declared and served")
-    return _whole(server.listing(method))
+    return _require_complete(server.listing(method))
 
 
-def _walk(session: Session, method: str) -> Listing:
-    return _whole(fetch_list(session, method, LISTS[method][1]))
+def _complete_listing(session: Session, method: str) -> Listing:
+    return _require_complete(fetch_list(session, method, LISTS[method][1]))
 
 
-def _whole(walk: Listing) -> Listing:
+def _require_complete(listing: Listing) -> Listing:
     """Return the listing; skip the check unless it came in full."""
-    if walk.left_out:
-        skip(f"{walk.left_out} items of {walk.method} are {TOO_COSTLY}", cause=Cause.TOO_COSTLY)
-    if walk.failure:
-        skip(walk.failure)
-    return walk
+    if listing.left_out:
+        skip(f"{listing.left_out} items of {listing.method} are {TOO_COSTLY}", cause=Cause.TOO_COSTLY)
+    if listing.failure:
+        skip(listing.failure)
+    return listing
 
 
-def _walks(server: Server, session: Session) -> dict[str, Listing]:
+def _served_lists(server: Server, session: Session) -> dict[str, Listing]:
     served = [method for method in COMPARED if method in server.served_lists()]
     return {method: fetch_list(session, method, LISTS[method][1]) for method in served}
 
 
-def _names(walk: Listing) -> set[str]:
-    return set(walk.identifiers())
+def _identifiers(listing: Listing) -> set[str]:
+    return set(listing.identifiers())
 
 
-def _different(one: Listing, other: Listing) -> str:
-    return ", ".join(sorted(_names(one) ^ _names(other))[:3])
+def _difference(one: Listing, other: Listing) -> str:
+    return ", ".join(sorted(_identifiers(one) ^ _identifiers(other))[:3])

@@ -1,4 +1,4 @@
-"""Log messages: asked for in both eras, and the requests that a server logs something about."""
+"""Log messages: requested in both eras, and the requests during which the server logs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from conformance.client.session import NO_PARAMS, Session
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import ABSENT, Kind, Line, id_key, kind
 from conformance.protocol.value import Value
+from conformance.target.scenario import scenario
 from conformance.target.server import Server
 
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
@@ -18,55 +19,57 @@ MESSAGE = "notifications/message"
 
 
 @dataclass(frozen=True)
-class Chatty:
-    """A harmless or permitted request that the server logs something about, below the highest level."""
+class LoggingRequest:
+    """A harmless or permitted request during which the server logs at ``levels``, all below the highest."""
 
     method: str
     params: Any
     levels: tuple[str, ...]
 
-    def at(self, level: str) -> Any:
-        """Its params in a modern revision, with a level."""
-        return with_level(self.params, level)
+    def params_with(self, level: str) -> Any:
+        """Return its params in a modern revision, with a level."""
+        return with_log_level(self.params, level)
 
 
-def chatty_requests(server: Server) -> list[Chatty]:
-    """The requests about which something is logged at the level debug, found out once."""
-    found: list[Chatty] = server.once(
-        "logged at debug", lambda: list(logged_at_debug(server, server.shared("logging")))
-    )
-    return found
+@scenario
+def logging_requests(server: Server) -> list[LoggingRequest]:
+    """Send harmless requests at the level debug, and return those during which the server logs."""
+    return list(find_logging_requests(server, server.shared("logging")))
 
 
-def logged_at_debug(server: Server, session: Session) -> Iterator[Chatty]:
-    """The same, asked for in a conversation."""
+def find_logging_requests(server: Server, session: Session) -> Iterator[LoggingRequest]:
+    """Send harmless requests at the level debug in a session; yield those during which the server logs."""
     is_modern = revisions.is_modern(server.revision)
-    asks = server.declares("logging")
-    if asks and not is_modern and levels(server)["debug"].value is not None:
+    if server.declares("logging") and not is_modern and set_each_level(server)["debug"].value is not None:
         set_level(session, "debug")
     for method, params in _harmless_requests(server):
         session.drain()
         seen = len(session.notifications(MESSAGE))
-        reply = session.request(method, with_level(params, "debug") if is_modern else params)
+        reply = session.request(method, with_log_level(params, "debug") if is_modern else params)
         if reply.fault is not None or session.drain().fault is not None:
             return
-        told = [level_of(Value(message)) for _, message in session.notifications(MESSAGE)[seen:]]
-        lower = tuple(level for level in LEVELS[:-1] if level in told)
-        if lower:
-            yield Chatty(method, params, lower)
+        sent = [level_of(Value(message)) for _, message in session.notifications(MESSAGE)[seen:]]
+        levels = tuple(level for level in LEVELS[:-1] if level in sent)
+        if levels:
+            yield LoggingRequest(method, params, levels)
 
 
-def with_level(params: Any, level: Any) -> Any:
-    """Params of a modern request that ask for log messages from a level on."""
+def with_log_level(params: Any, level: Any) -> Any:
+    """Return params of a modern request that requests log messages of a level and above."""
     given = params if isinstance(params, Mapping) else {}
     meta = given.get("_meta", {})
     return {**given, "_meta": {**meta, revisions.LOG_LEVEL: level}}
 
 
-def levels(server: Server) -> dict[str, Reply]:
-    """What became of setting each level, up to the first that was not answered."""
-    found: dict[str, Reply] = server.once("levels", lambda: dict(_set_each_level(server.shared("logging"))))
-    return found
+@scenario
+def set_each_level(server: Server) -> dict[str, Reply]:
+    """Set each level; return the replies by level, up to the first request that is not answered."""
+    session, replies = server.shared("logging"), {}
+    for level in LEVELS:
+        replies[level] = set_level(session, level)
+        if replies[level].fault is not None:
+            break
+    return replies
 
 
 def set_level(session: Session, level: str) -> Reply:
@@ -75,70 +78,63 @@ def set_level(session: Session, level: str) -> Reply:
 
 
 def level_of(message: Value) -> Any:
-    """The level of a log message, None if it has none."""
+    """Return the level of a log message, None if it has none."""
     level = message.get("params", "level")
     return None if level is None else level.json
 
 
-def _set_each_level(session: Session) -> Iterator[tuple[str, Reply]]:
-    for level in LEVELS:
-        reply = set_level(session, level)
-        yield level, reply
-        if reply.fault is not None:
-            return
-
-
 def _harmless_requests(server: Server) -> list[tuple[str, Any]]:
-    """What was asked of the server before: its lists, and all that it let be called, fetched and read."""
+    """Return the lists, calls, gets and reads that the server answered before."""
     calls = [call.reply for call in server.calls() if not server.is_slow(call) and len(call.rounds) < 2]
-    replies = [walk.replies[0] for walk in server.listings()] + calls + server.prompts() + server.resources()
-    asked = [reply.request.message for reply in replies if reply.fault is None]
-    return [(message["method"], message.get("params", NO_PARAMS)) for message in asked]
+    lists = [listing.replies[0] for listing in server.listings()]
+    replies = lists + calls + server.prompts() + server.resources()
+    requests = [reply.request.message for reply in replies if reply.fault is None]
+    return [(message["method"], message.get("params", NO_PARAMS)) for message in requests]
 
 
 # When a modern server logs
 
 
 @dataclass(frozen=True)
-class Logged:
-    """A log message of a modern conversation, and what was under way when it came.
+class LogMessage:
+    """A log message of a modern session, and the requests that were open when it came.
 
-    ``open`` are the requests that were not answered or cancelled then, ``asked`` says that any request before
-    it asked for log messages.
+    ``open`` are the requests without an answer by then; ``is_requested``: an earlier request, open or not,
+    requested log messages.
     """
 
     message: Value
     open: tuple[Any, ...]
-    asked: bool
+    is_requested: bool
 
     @property
     def is_wanted(self) -> bool:
-        """Whether a request under way asked for log messages."""
-        return any(asks_for_logs(request) for request in self.open)
+        """Whether an open request requests log messages."""
+        return any(requests_logs(request) for request in self.open)
 
     @property
     def is_late(self) -> bool:
-        """Whether those that asked for log messages were answered by then."""
-        return self.asked and not self.is_wanted
+        """Whether all requests that requested log messages were answered by then."""
+        return self.is_requested and not self.is_wanted
 
 
-def asks_for_logs(request: Any) -> bool:
-    """Whether a modern request asks for log messages."""
+def requests_logs(request: Any) -> bool:
+    """Return whether a modern request requests log messages."""
     return Value(request).get("params", "_meta", revisions.LOG_LEVEL) is not None
 
 
-def logged_in(lines: Sequence[Line]) -> Iterator[Logged]:
-    """The log messages of a modern conversation, in order."""
-    asked = False
-    for message, line, open in under_way(lines):
+def log_messages_in(lines: Sequence[Line]) -> Iterator[LogMessage]:
+    """Yield the log messages of a modern session, in order."""
+    is_requested = False
+    for message, line, open in messages_with_open_requests(lines):
         if line.sent:
-            asked = asked or asks_for_logs(message)
+            is_requested = is_requested or requests_logs(message)
         elif kind(message) is Kind.NOTIFICATION and message["method"] == MESSAGE:
-            yield Logged(Value(message, "", (line,)), open, asked)
+            yield LogMessage(Value(message, "", (line,)), open, is_requested)
 
 
-def under_way(lines: Sequence[Line]) -> Iterator[tuple[Any, Line, tuple[Any, ...]]]:
-    """Every message of a conversation with its line and the requests that were not answered by then."""
+def messages_with_open_requests(lines: Sequence[Line]) -> Iterator[tuple[Any, Line, tuple[Any, ...]]]:
+    """Yield every message of a session with its line and the requests without an answer by then."""
     open: dict[tuple[str, str], Any] = {}
     for line in lines:
         for message in line.parts():

@@ -1,6 +1,6 @@
-"""What official SDKs do in every server built on them, so that authors see what is theirs.
+"""Deviations from the specification that an official SDK brings to every server built on it.
 
-Nothing here excuses a server: a known deviation counts like any other, but is told once and with its origin.
+They excuse nothing: a known deviation counts like any other, but it is reported once and with its origin.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from conformance.client.reply import Reply
 from conformance.scenarios.invalid_requests import misshapen_requests
+from conformance.target.scenario import scenario
 from conformance.target.server import Server
 from conformance.verdicts import Blocked, Finding, Skipped
 
@@ -22,18 +23,18 @@ UNKNOWN_METHOD = "conformance/no-such-method"
 ZOD = re.compile(r'"path"|"code": "(invalid|unrecognized|too)_')
 
 WRAPPED = r'got (result\.structuredContent = \{"result": [^,;]*\}(; )?)+(and \d+ more)? '
-"""That what tools gave is wrapped in nothing but a member ``result``."""
+"""Matches structured content that wraps the tool's value in a single member ``result``."""
 BARE = r'"text":"([^"]*)".*"structuredContent":\{"result":"?\4"?\}'
-"""That the text of a result is what is wrapped."""
+"""Matches a result whose text is that value."""
 
 
 @dataclass(frozen=True)
 class Deviation:
-    """A rule that every server built on one of ``sdks`` breaks, if the evidence holds the text ``seen``."""
+    """A rule that every server built on one of ``sdks`` breaks, with evidence that ``pattern`` matches."""
 
     requirement: str
     sdks: tuple[str, ...]
-    seen: str
+    pattern: str
 
 
 DEVIATIONS = (
@@ -73,25 +74,23 @@ DEVIATIONS = (
     Deviation("version.unsupported-error", (TYPESCRIPT_2,), r"1900-01-01"),
     Deviation("version.per-request", (TYPESCRIPT_2,), r"1900-01-01"),
 )
-"""What was seen in every server of an SDK that was tried; the catalogue's ``sdk`` notes say more."""
+"""Seen in every server of the SDK that was tried; the ``sdk`` notes of the requirements say more."""
 
 
 def known_deviation(server: Server, requirement: str, error: Finding | Blocked) -> str:
-    """The SDK that breaks this rule in every server built on it; empty if this is the server's own doing."""
+    """Return the SDK that breaks this rule in every server built on it; empty if the server itself does."""
     lines = " ".join(line.text for line in error.lines)
     evidence = f"{error} {lines} {getattr(error, 'stderr', '')}"
-    fitting = [one for one in DEVIATIONS if one.requirement == requirement and re.search(one.seen, evidence)]
+    fitting = [
+        one for one in DEVIATIONS if one.requirement == requirement and re.search(one.pattern, evidence)
+    ]
     sdk = sdk_of(server) if fitting else ""
     return sdk if any(sdk in one.sdks for one in fitting) else ""
 
 
+@scenario
 def sdk_of(server: Server) -> str:
-    """The official SDK that answers like this server, in the words of its errors; empty if none does."""
-    found: str = server.once("sdk", lambda: _recognised(server))
-    return found
-
-
-def _recognised(server: Server) -> str:
+    """Return the official SDK whose errors have the same words as this server's; empty if there is none."""
     try:
         unknown = server.session.request(UNKNOWN_METHOD, {})
         wrong = [server.session.request(method, params) for method, params in misshapen_requests(server)[:1]]
@@ -113,7 +112,7 @@ def _by_unknown_method(unknown: Reply) -> str:
 
 
 def _by_wrong_params(unknown: Reply, wrong: list[Reply]) -> str:
-    """The TypeScript SDK reports what its validator said; 2.x does so with the right code for calls."""
+    """Recognise a TypeScript SDK by its validator's messages; only 2.x sends them with the right code."""
     if unknown.error != {"code": -32601, "message": "Method not found"}:
         return ""
     for reply in wrong:
