@@ -1,23 +1,26 @@
-"""What ``mcp-conformance soak`` does and shows.
+"""The command ``mcp-conformance soak``: call tools at full speed, and print what fails.
 
-It stands in for pytest's run of tests, so that the server's options are read, and the user's mistakes told,
-as for any other run.
+It runs as a pytest plugin, so that pytest reads the server's options as for any other run.
 """
 
 from __future__ import annotations
 
+import argparse
+import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
+from conformance.cli.arguments import UsageError, expect_no_more, require_command
+from conformance.cli.run import pytest_words, run_without_tests
 from conformance.fuzzing.soak import Soak, SoakFinding
 from conformance.plugin.collection import probed
 from conformance.plugin.options import given, reports, settings, validate, value, wanted_revisions
-from conformance.plugin.output import kept, renderer
+from conformance.plugin.output import renderer, write_file
 from conformance.protocol.text import shorten
 from conformance.report.build import CheckFacts, Evidence, RunFacts, build_report, build_result, interfaces
 from conformance.report.model import Result
@@ -29,21 +32,38 @@ from conformance.transport.process_tree import end_run, terminable
 from conformance.transport.sandbox import Sandbox
 from conformance.verdicts import Blocked, Outcome, outcome_of
 
+DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?")
 NODE = "soak"
-STATUS = {
+EXIT_STATUS = {
     "failed": pytest.ExitCode.TESTS_FAILED,
     "unfinished": pytest.ExitCode.INTERRUPTED,
     "untested": pytest.ExitCode.NO_TESTS_COLLECTED,
     "passed": pytest.ExitCode.OK,
 }
-"""The exit status of each verdict."""
-ON_A_TERMINAL, ELSEWHERE = 0.2, 60.0
-"""Seconds from one word on the progress to the next."""
-WIDTH = 78
+"""The exit status for each status of the report."""
+TERMINAL_SECONDS, FILE_SECONDS = 0.2, 60.0
+"""The time between two lines of progress, on a terminal and elsewhere."""
+PROGRESS_WIDTH = 78
 
 
-class Soaking:
-    """A plugin of pytest's; ``seconds`` is how long the server is soaked."""
+def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
+    """Soak a server for the duration of ``--for``; return the exit status."""
+    expect_no_more(rest)
+    words = require_command(command, "soak", "soak --for 10m [options]")
+    return run_without_tests(pytest_words(options, words), SoakPlugin(_seconds(options.duration)))
+
+
+def _seconds(text: str | None) -> float:
+    found = DURATION.fullmatch(text or "")
+    hours, minutes, seconds = (float(part or 0) for part in found.groups()) if found else (0.0, 0.0, 0.0)
+    total = 3600 * hours + 60 * minutes + seconds
+    if total <= 0:
+        raise UsageError(f"soak: --for takes a duration such as 30s, 10m or 1h, not {text!r}")
+    return total
+
+
+class SoakPlugin:
+    """A pytest plugin that soaks the server for ``seconds``."""
 
     def __init__(self, seconds: float):
         self._seconds = seconds
@@ -51,7 +71,7 @@ class Soaking:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_cmdline_main(self, config: pytest.Config) -> int:
-        """Soak the server; the exit status."""
+        """Soak the server, and return the exit status."""
         validate(config)
         sandbox = Sandbox()
         try:
@@ -72,45 +92,45 @@ class Soaking:
     def _main(self, config: pytest.Config, subject: Subject) -> int:
         started = datetime.now(UTC)
         (surface,) = subject.surfaces
-        _say(server_lines(interfaces(subject)))
+        _print(server_lines(interfaces(subject)))
         for one in surface.failures:
             what = Blocked(one.reason, one.lines, one.stderr, one.requirement)
             self._report(config, subject, SoakFinding(0, "", what))
         server = Server(subject.settings, surface)
-        soak, progress = Soak(server), Progress()
+        soak, progress = Soak(server), SoakProgress()
         try:
             stopped = self._watch(config, subject, soak, progress)
         finally:
             server.close()
-        _say(_not_called(soak))
+        _print(_not_called(soak))
         facts = RunFacts(started, progress.seconds, "interrupted" if stopped else "")
         results = [*self._results, *_passed(soak, self._results)]
         report = build_report(subject, results, facts, given(config), _left_out(soak))
-        _say([f"verdict: {report.verdict}"])
-        written = [kept(path, renderer(path)(report)) for path in reports(config)]
-        _say([line for line, _ in written])
-        status = STATUS[report.status]
+        _print([f"verdict: {report.verdict}"])
+        written = [write_file(path, renderer(path)(report)) for path in reports(config)]
+        _print([line for line, _ in written])
+        status = EXIT_STATUS[report.status]
         return status if all(done for _, done in written) or status else pytest.ExitCode.USAGE_ERROR
 
-    def _watch(self, config: pytest.Config, subject: Subject, soak: Soak, progress: Progress) -> bool:
-        """Show what the soak finds; whether the user stopped it."""
+    def _watch(self, config: pytest.Config, subject: Subject, soak: Soak, progress: SoakProgress) -> bool:
+        """Print what the soak finds; return whether the user stopped it."""
         stopped = False
         try:
-            for told in soak.run(progress.start + self._seconds):
-                if told is not None:
+            for found in soak.run(progress.start + self._seconds):
+                if found is not None:
                     progress.clear()
-                    self._report(config, subject, told)
+                    self._report(config, subject, found)
                 progress.show(soak, len(self._results))
         except KeyboardInterrupt:
             stopped = True
         progress.clear()
         if soak.calls:
-            _say([f"{'stopped' if stopped else 'done'} after {progress.text(soak)}, seed {soak.seed}"])
+            _print([f"{'stopped' if stopped else 'done'} after {progress.text(soak)}, seed {soak.seed}"])
         return stopped
 
     def _report(self, config: pytest.Config, subject: Subject, found: SoakFinding) -> None:
         """Print a finding in full, and keep it."""
-        verdict, revision = found.what, subject.surfaces[-1].revision
+        verdict, revision = found.verdict, subject.surfaces[-1].revision
         row = catalogue.requirement(verdict.requirement or "lifecycle.initialize.responds")
         strict, pedantic = value(config, "strict"), value(config, "pedantic")
         facts = CheckFacts(
@@ -123,11 +143,11 @@ class Soaking:
             evidence=Evidence.of(verdict),
         )
         self._results.append(build_result(facts, subject.settings))
-        _say(["", f"call {found.number:,}: {self._results[-1].text}", ""])
+        _print(["", f"call {found.number:,}: {self._results[-1].text}", ""])
 
 
 def _passed(soak: Soak, results: list[Result]) -> Iterator[Result]:
-    """A result for each tool that was soaked and of which nothing was found."""
+    """Yield a result for each tool that was called and has no finding."""
     row = catalogue.requirement("tools.call.listed-is-callable")
     for name in {load.name: None for load in soak.loads}.keys() - {one.tool for one in results}:
         yield Result.of(row, soak.server.revision, node=NODE, outcome=Outcome.PASSED, tool=name)
@@ -141,53 +161,53 @@ def _left_out(soak: Soak) -> Iterator[str]:
 
 def _not_called(soak: Soak) -> Iterator[str]:
     yield from _left_out(soak)
-    callable_ones = {tool.name for tool in soak.callable_tools}
-    held_back = sorted({tool.name for tool in soak.server.tools} - callable_ones)
-    if held_back:
-        yield not_called_line(held_back)
+    called = {tool.name for tool in soak.callable_tools}
+    not_called = sorted({tool.name for tool in soak.server.tools} - called)
+    if not_called:
+        yield not_called_line(not_called)
     if not soak.server.tools:
         yield "the server lists no tools"
 
 
-def _say(lines: Iterator[str] | list[str]) -> None:
+def _print(lines: Iterable[str]) -> None:
     for line in lines:
         print(line, flush=True)  # noqa: T201
 
 
-class Progress:
-    """A line on how far the soak is: over and over in one place on a terminal, elsewhere now and then."""
+class SoakProgress:
+    """The progress of a soak: one line that is rewritten on a terminal, elsewhere a line a minute."""
 
     def __init__(self) -> None:
         self.start = time.monotonic()
         self._is_terminal = sys.stdout.isatty()
-        self._pause = ON_A_TERMINAL if self._is_terminal else ELSEWHERE
+        self._pause = TERMINAL_SECONDS if self._is_terminal else FILE_SECONDS
         self._next = self.start + self._pause
 
     @property
     def seconds(self) -> float:
-        """How long it has gone on."""
+        """The seconds since the start."""
         return time.monotonic() - self.start
 
     def text(self, soak: Soak) -> str:
-        """How far the soak is."""
+        """Return the progress in words."""
         rate = soak.calls / max(self.seconds, 0.001)
         return f"{_duration(self.seconds)}: {soak.calls:,} calls, {rate:,.0f} a second"
 
     def show(self, soak: Soak, findings: int) -> None:
-        """Show it, if it is time to."""
+        """Print the progress if it is time to."""
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + self._pause
         text = f"{self.text(soak)}, {findings} findings"
         if self._is_terminal:
-            print(f"\r{text.ljust(WIDTH)}", end="", flush=True)  # noqa: T201
+            print(f"\r{text.ljust(PROGRESS_WIDTH)}", end="", flush=True)  # noqa: T201
         else:
-            _say([text])
+            _print([text])
 
     def clear(self) -> None:
-        """Make room for other lines."""
+        """Remove the line from the terminal."""
         if self._is_terminal:
-            print(f"\r{' ' * WIDTH}\r", end="", flush=True)  # noqa: T201
+            print(f"\r{' ' * PROGRESS_WIDTH}\r", end="", flush=True)  # noqa: T201
 
 
 def _duration(seconds: float) -> str:

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-from conformance.client.in_flight import GRACE, PATIENCE, Window
+from conformance.client.in_flight import OVERTAKEN_SECONDS, PING_SECONDS, Window
 from conformance.client.message_log import MessageLog, head_of
 from conformance.client.session import Session
 from conformance.client.tool_call import Call
-from conformance.client.transcript import Transcript
 from conformance.expect import skip
-from conformance.fuzzing.invariants import WindowOracle, Violation, tokens_in
+from conformance.fuzzing.invariants import Violation, WindowOracle, tokens_in
 from conformance.fuzzing.payloads import LivenessRequest, request_line
 from conformance.fuzzing.reduction import reduced
+from conformance.fuzzing.transcripts import Written, write_transcripts
 from conformance.protocol.jsonrpc import ABSENT, Line
 from conformance.protocol.methods import envelope, liveness_method
 from conformance.protocol.revisions import is_modern
@@ -40,8 +40,9 @@ MAX_REDUCTION_SECONDS = 40.0
 class StageFailure:
     """Violations of one rule in one stage.
 
-    ``proofs`` are, for each violation, the sent lines that show it.  ``bursts`` are those sent up to the first
-    violation; the first ``length`` of ``lines`` are the conversation up to there.
+    ``proofs`` are, for each violation, the sent lines that show it.  ``bursts`` are those sent up to the
+    first violation; the first ``length`` of ``lines`` are the conversation up to it.  An answer counts as
+    missing after ``lost_after`` seconds.
     """
 
     violations: list[Violation]
@@ -112,27 +113,27 @@ class FuzzConversation:
         stage: str,
         oracle: WindowOracle,
         *,
-        patient: bool = False,
+        slow_answers: bool = False,
         lost_after: float = 0.0,
-        seconds: float = 1e9,
+        max_seconds: float = 1e9,
     ) -> None:
-        """Begin a stage, in which bursts are exchanged for at most ``seconds``.
+        """Begin a stage, in which bursts are exchanged for at most ``max_seconds``.
 
-        If ``patient``, answers overtaken by others are awaited as long as tools may take.  A missing answer
-        counts as lost after ``lost_after`` seconds, or after the user's timeout if that is 0.
+        With ``slow_answers``, answers overtaken by others are awaited as long as tools may take.  A missing
+        answer counts as lost after ``lost_after`` seconds, or after the user's timeout if that is 0.
         """
         self.start_confirming()
         timeout = self.server.settings.timeout
-        self._stage, self._oracle, self._patient = stage, oracle, patient
-        self._slack = min(timeout, PATIENCE) if patient else GRACE
+        self._stage, self._oracle, self._slow_answers = stage, oracle, slow_answers
+        self._slack = min(timeout, PING_SECONDS) if slow_answers else OVERTAKEN_SECONDS
         self._lost_after = min(timeout, lost_after) or timeout
-        self._seconds_left = seconds
+        self._seconds_left = max_seconds
         self._bursts = [burst for burst in self._bursts if burst not in self._unanswered]
         self._seconds_wasted = 0.0
         self._stage_is_over = False
 
     def send(self, *burst: Line) -> Window | None:
-        """Send a burst and judge what comes back; None if the stage is over."""
+        """Send a burst, judge the lines that come back, and return the window; None if the stage is over."""
         window = self._usable()
         if window is None:
             return None
@@ -145,7 +146,7 @@ class FuzzConversation:
             self._note(window, violation)
         if window.session.closed:
             self._process_failures.append(DIED)
-        elif window.mute or (window.open and self._patient):
+        elif window.mute or (window.open and self._slow_answers):
             self._process_failures.append(SILENT)
         if window.open:
             self._unanswered.append(burst)  # not sent again when a later stage is confirmed
@@ -155,7 +156,7 @@ class FuzzConversation:
 
     def _usable(self) -> Window | None:
         """Return the window of a live process, unless the stage is over."""
-        if self._stage_is_over or self._seconds_wasted >= PATIENCE or self._seconds_left < 0:
+        if self._stage_is_over or self._seconds_wasted >= PING_SECONDS or self._seconds_left < 0:
             return None
         if len(self._process_failures) >= MAX_PROCESS_FAILURES or SILENT in self._process_failures:
             self.skipped_stages[self._stage] = f"{self._process_failures[-1]} before, so no more is sent"
@@ -182,7 +183,7 @@ class FuzzConversation:
             violation.error.lines = tuple(map(head_of, violation.error.lines))
 
     def start_confirming(self) -> None:
-        """Begin to confirm the requests left unanswered so far, as this takes time."""
+        """Begin to confirm the unanswered requests so far; their long timeouts pass in the background."""
         for key, failure in self.failures.items():
             if failure.violations[0].is_late and key not in self._confirming:
                 self._confirming[key] = self._confirmation(key)
@@ -216,7 +217,7 @@ class FuzzConversation:
 
 
 def _separate_session(server: Server) -> Session:
-    """Start a process whose conversation no other check judges."""
+    """Start a process whose lines no other check judges."""
     session = server.connect()
     session.drain()  # late lines of the opening must not count as answers to later requests
     server.exclude(session)
@@ -227,7 +228,7 @@ def _separate_session(server: Server) -> Session:
 
 
 class Confirmation:
-    """The confirmation of a failure on fresh servers: does it happen again, and which lines does it need."""
+    """The confirmation of a failure on fresh servers: whether it happens again, and which lines it needs."""
 
     def __init__(self, server: Server, failure: StageFailure, name: str):
         self.server, self.failure = server, failure
@@ -242,9 +243,9 @@ class Confirmation:
 
     def result(self) -> Finding | Blocked | None:
         """Return the error to report; None if the server was only slow."""
-        proof = self._rerun(self.failure.proofs, self.failure.lost_after, self._begun)
-        if proof.violations:
-            return self._describe(proof)
+        rerun = self._rerun(self.failure.proofs, self.failure.lost_after, self._begun)
+        if rerun.violations:
+            return self._describe(rerun)
         for bursts in (self.failure.bursts[-1:], self.failure.bursts):
             rerun = self._rerun(bursts, self.failure.lost_after)
             if rerun.violations:
@@ -264,10 +265,10 @@ class Confirmation:
             violations = list[Violation]()
             for burst in bursts:
                 if ping is not None:
-                    window.finish(ping, max(GRACE, lost_after))
+                    window.finish(ping, max(OVERTAKEN_SECONDS, lost_after))
                     ping = None
                 else:
-                    window.exchange(burst, max(GRACE, lost_after))
+                    window.exchange(burst, max(OVERTAKEN_SECONDS, lost_after))
                 found = self.failure.oracle(window)
                 violations += [one for one in found if one.error.requirement == self.requirement]
                 if violations or session.closed or window.mute:
@@ -275,25 +276,25 @@ class Confirmation:
             return Rerun(sent, violations, session.lines)
 
     def _reduce(self, bursts: list[Burst], whole: Rerun) -> Rerun:
-        """Find the fewest lines that still fail, and rerun them."""
+        """Find the fewest lines that still fail, and return their rerun."""
         latest, end = whole, self.server.clock.monotonic() + MAX_REDUCTION_SECONDS
 
         def fails(lines: Sequence[tuple[int, Line]]) -> bool:
             nonlocal latest
             if self.server.clock.monotonic() > end:
                 return False
-            rerun = self._rerun(_in_bursts(lines), GRACE)
+            rerun = self._rerun(_in_bursts(lines), OVERTAKEN_SECONDS)
             latest = rerun if rerun.violations else latest
             return bool(rerun.violations)
 
         numbered = [(number, line) for number, burst in enumerate(bursts) for line in burst]
-        least = reduced(numbered, fails, MAX_RERUNS)
+        fewest = reduced(numbered, fails, MAX_RERUNS)
         if not latest.violations[0].is_late:
             return latest
-        sure = self._rerun(_in_bursts(least), min(PATIENCE, self.failure.lost_after))
-        return sure if sure.violations else whole
+        patient = self._rerun(_in_bursts(fewest), min(PING_SECONDS, self.failure.lost_after))
+        return patient if patient.violations else whole
 
-    # Wording
+    # Describing
 
     def _describe(self, rerun: Rerun) -> Finding | Blocked:
         error, sent = rerun.violations[0].error, {line.raw for line in rerun.sent}
@@ -303,23 +304,15 @@ class Confirmation:
         _, *others = dict.fromkeys(_text_of(one.error) for one in rerun.violations)
         also = "".join(f"; {other}" for other in others)
         size = "" if is_short or others else f" (needs {len(rerun.sent)} lines)"
-        kept = f"; reproduce with: mcp-conformance replay {self._write_transcript(rerun.lines)}"
-        return _append(error, f"{also}{size}{kept}")
+        return _with_transcripts(error, f"{also}{size}", self._write([rerun.lines]))
 
     def _flaky(self, rerun: Rerun) -> Finding | Blocked:
         before = self.failure.lines[: self.failure.length]
-        files = f"{self._write_transcript(before)} and {self._write_transcript(rerun.lines, ' repeated')}"
-        how = "flaky: it happened once, but not when a fresh server got the same lines"
-        return _append(self.failure.violations[0].error, f" ({how}; both conversations: {files})")
+        how = " (it happened once, and not again when the same lines were sent to a fresh server: flaky)"
+        return _with_transcripts(self.failure.violations[0].error, how, self._write([before, rerun.lines]))
 
-    def _write_transcript(self, lines: Sequence[Line], which: str = "") -> str:
-        """Write a transcript for ``mcp-conformance replay``; return its file, or why it can't be written."""
-        settings = self.server.settings
-        transcript = Transcript(settings.command, self.server.revision, self.name, tuple(lines), settings.env)
-        try:
-            return str(transcript.keep(settings.transcripts, f"{self.name}{which}"))
-        except OSError as error:
-            return f"(not written: {error})"
+    def _write(self, conversations: Sequence[Sequence[Line]]) -> Written:
+        return write_transcripts(self.server, conversations, name=self.name, about=self.name)
 
 
 def _in_bursts(numbered: Sequence[tuple[int, Line]]) -> list[Burst]:
@@ -330,9 +323,11 @@ def _text_of(error: Finding | Blocked) -> str:
     return error.got if isinstance(error, Finding) else error.reason
 
 
-def _append(error: Finding | Blocked, more: str) -> Finding | Blocked:
+def _with_transcripts(error: Finding | Blocked, more: str, written: Written) -> Finding | Blocked:
+    """Append to the text of an error, and name its transcripts."""
     if isinstance(error, Finding):
-        error.got += more
+        error.got += f"{more}{written}"
     else:
-        error.reason += more
+        error.reason += f"{more}{written}"
+    error.transcripts = written.paths
     return error

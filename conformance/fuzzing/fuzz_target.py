@@ -1,4 +1,4 @@
-"""What is fuzzed: requests of one kind, each with another value in the same place."""
+"""The target of a fuzzer: requests of one method that differ in the value of one member."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from conformance.protocol.jsonrpc import Line, encode
 
 @dataclass(frozen=True)
 class FuzzTarget:
-    """Requests of one ``method`` whose params are ``fixed`` but for one ``member``, the fuzzed one.
+    """Requests of one ``method``, whose params are ``fixed`` except for one ``member``, the fuzzed one.
 
-    ``name`` tells the target from others; ``seconds`` is how long its answer usually takes; ``tool`` is the
-    tool's name if it is one.  The member may stand ``inside`` another one, beside the members in ``beside``.
+    ``name`` identifies the target; ``seconds`` is the usual time of an answer; ``tool`` is the name of the
+    tool, if it is one.  The member may be ``inside`` another one, next to the members in ``beside``.
     """
 
     name: str
@@ -31,17 +31,17 @@ class FuzzTarget:
 
     @classmethod
     def of_tool(cls, call: Call) -> FuzzTarget:
-        """The arguments of a tool that was called once."""
+        """Return the target that is the arguments of a tool, which was called once."""
         name = call.tool.name
         return cls(name, "tools/call", "arguments", {"name": name}, call.reply.seconds, name)
 
-    def is_asked_in(self, line: Line) -> bool:
-        """Whether a line is a request to this target."""
+    def is_requested_in(self, line: Line) -> bool:
+        """Return whether a line is a request to this target."""
         message = line.message if isinstance(line.message, dict) else {}
         return message.get("method") == self.method and encode(dict(self.fixed))[1:-1] in line.raw
 
     def send(self, session: Session, text: bytes) -> Line:
-        """Send a request with the member as JSON text, right or wrong; empty text leaves it out."""
+        """Send a request with the member as JSON text, valid or not; empty text leaves the member out."""
         return session.send_text(self.method, self._params(text))
 
     def _params(self, text: bytes) -> bytes:
@@ -50,11 +50,11 @@ class FuzzTarget:
         return _with(self.fixed, self.member, text)
 
     def ask(self, session: Session, text: bytes, timeout: float) -> Reply:
-        """Send a request and wait for its answer, ``timeout`` seconds at most."""
+        """Send a request and wait for its answer, at most ``timeout`` seconds."""
         return session.await_reply(self.send(session, text), timeout, alone=True)
 
 
 def _with(fixed: Mapping[str, Any], member: str, text: bytes) -> bytes:
-    """An object as JSON text with one member more, unless that is empty."""
+    """Return an object as JSON text with one more member, unless its text is empty."""
     parts = [encode(dict(fixed))[1:-1], encode(member) + b":" + text if text else b""]
     return b"{" + b",".join(part for part in parts if part) + b"}"

@@ -1,4 +1,4 @@
-"""Fuzzing one target: values in, verdicts out; what fails is shrunk, seen again, and told."""
+"""Fuzz one request parameter: generate values, judge answers, then shrink, reproduce and report failures."""
 
 from __future__ import annotations
 
@@ -21,38 +21,39 @@ from conformance.client.reply import Reply
 from conformance.client.session import Session
 from conformance.fuzzing.fuzz_target import FuzzTarget
 from conformance.fuzzing.oracles import Case, Oracle, grade
-from conformance.fuzzing.reproduction import FailedCase, Reproduction, Reproducer
+from conformance.fuzzing.reproduction import FailedCase, Reproducer, Reproduction, shown_text
 from conformance.protocol.jsonrpc import encode
-from conformance.protocol.text import shorten
 from conformance.target.server import Server
 from conformance.target.settings import FUZZ_EXAMPLES
 from conformance.verdicts import Blocked, Finding
 
-ANSWER_SECONDS = 1.0
-CASES_TOGETHER = 4
-"""How many different cases Hypothesis makes at once, more or less: faster than one at a time."""
-MAX_CASES_TOGETHER = 10
+MIN_ANSWER_SECONDS = 1.0
+"""An answer counts as missing after this time, or after 20 times the tool's usual time."""
+CASES_PER_EXAMPLE = 4
+"""The average number of cases in one example of Hypothesis: faster than one at a time."""
+MAX_CASES_PER_EXAMPLE = 10
+MAX_DEATHS = 12
 MAX_DEATHS_SHRINKING = 40
 MAX_SILENCES = 6
-MAX_KINDS = 3
-MAX_REPORTED = 8
-MAX_NAMES = 8
-TOTAL_SECONDS = 60.0
-"""How long a slow server answers while all its tools are fuzzed, roughly; more examples get more time.
+MAX_KINDS_SEARCHED = 3
+MAX_KINDS_REPORTED = 8
+MAX_NAMES_SHOWN = 8
+ALL_TOOLS_SECONDS = 60.0
+"""The time for which a slow server answers while all its tools are fuzzed; more examples get more time.
 
-Only the server's time counts: on a busy machine as much is tried as on an idle one.
+Only the server's time counts: a busy machine tries as many values as an idle one.
 """
 MIN_SECONDS = 3.0
-SHRINKING_SECONDS = 15.0
-"""How long, at the least, the server answers while what was found is shrunk."""
+MIN_SHRINKING_SECONDS = 15.0
+"""The least time for which the server answers while a failure is shrunk."""
 
 
 @dataclass
 class Fuzzer:
-    """Fuzzing of one target.
+    """The fuzzing of one target.
 
-    ``label`` names what is being tried.  Problems of the kinds in ``known`` are not told.  No value is sent
-    twice.
+    ``label`` names the kind of values.  Failures of the kinds in ``known`` are not reported.  No value is
+    sent twice.
     """
 
     server: Server
@@ -63,21 +64,21 @@ class Fuzzer:
     _failures: dict[str, list[FailedCase]] = field(default_factory=dict)
     _seconds_left: float = field(init=False)
     _deaths: int = 0
-    _max_deaths: int = 12
+    _max_deaths: int = MAX_DEATHS
     _silences: int = 0
 
     def __post_init__(self) -> None:
         timeout = self.server.settings.timeout
         self._examples = self.server.settings.examples
-        share = max(MIN_SECONDS, TOTAL_SECONDS / (1 + 3 * len(self.server.tools)))
+        share = max(MIN_SECONDS, ALL_TOOLS_SECONDS / (1 + 3 * len(self.server.tools)))
         self._seconds_left = share * max(1.0, self._examples / FUZZ_EXAMPLES["quick"])
-        self._answer_seconds = min(timeout, max(ANSWER_SECONDS, 20 * self.target.seconds))
+        self._answer_seconds = min(timeout, max(MIN_ANSWER_SECONDS, 20 * self.target.seconds))
         self._reproducer = Reproducer(self.server, self.target, self._answer_seconds)
 
     # Trying
 
     def try_again(self, remembered: Callable[[Any], Case | None]) -> None:
-        """Try what failed in earlier runs; ``remembered`` makes a case of a value that is still right."""
+        """Try values that failed in earlier runs; ``remembered`` makes a case of one, None if stale."""
         for text in self._database.fetch(self._key()):
             try:
                 case = remembered(json.loads(text))
@@ -87,14 +88,14 @@ class Fuzzer:
                 self._database.delete(self._key(), text)
 
     def try_each(self, cases: Iterable[Case]) -> None:
-        """Try these cases; of each kind of problem the smallest case is kept."""
+        """Try these cases; the smallest case of each kind of failure is reported."""
         for case in cases:
             if self._is_spent:
                 return
             self._failed(case)
 
     def try_hostile(self, named: Iterable[tuple[str, bytes | None]], oracle: Oracle) -> None:
-        """Try hostile values, (what, JSON text or None), but none that the server failed with elsewhere."""
+        """Try hostile values (name, JSON text or None), except those that failed with another target."""
         failed = self.server.failed_cases
         self.try_each(
             Case(text or b"", oracle, what, hostile=True) for what, text in named if what not in failed
@@ -102,9 +103,9 @@ class Fuzzer:
         failed |= {one.case.name for same in self._failures.values() for one in same if one.case.name}
 
     def search(self, cases: SearchStrategy[Case]) -> set[str]:
-        """Try cases that Hypothesis makes and shrink what fails, a few kinds; the kinds are returned."""
+        """Try cases that Hypothesis makes, shrink failures of a few kinds, and return these kinds."""
         sought: set[str] = set()
-        for _ in range(MAX_KINDS):
+        for _ in range(MAX_KINDS_SEARCHED):
             kind = self._find(cases, sought)
             if not kind:
                 break
@@ -112,7 +113,7 @@ class Fuzzer:
         return sought
 
     def _find(self, cases: SearchStrategy[Case], sought: set[str]) -> str:
-        """Find and shrink a problem of a kind not sought before; its kind, empty if there is none."""
+        """Find and shrink a failure of a kind not sought before; return its kind, empty if there is none."""
         target = ""
 
         def fails(case: Case) -> bool:
@@ -127,7 +128,7 @@ class Fuzzer:
                 return False
             if not target:
                 target = failed.failure.kind
-                self._seconds_left = max(self._seconds_left, SHRINKING_SECONDS)
+                self._seconds_left = max(self._seconds_left, MIN_SHRINKING_SECONDS)
                 self._max_deaths = self._deaths + MAX_DEATHS_SHRINKING
             return failed.failure.kind == target
 
@@ -138,31 +139,33 @@ class Fuzzer:
         return target
 
     def _whole(self, case: Case) -> FailedCase:
-        """The failure of a case, seen again if its answer was too long to be kept."""
+        """Return the failure of a case; send the case again if its long answer was dropped."""
         failed = self._outcomes[_digest(case)]
         assert failed is not None
         again = self._try(case) if failed.is_brief else None
         return again if again is not None and again.failure.kind == failed.failure.kind else failed
 
     def _smallest(self, cases: SearchStrategy[Case], fails: Callable[[Case], bool]) -> Case:
-        """The plainest case that fails; raises `NoSuchExample` or `Unsatisfiable` if none is found."""
-        together = st.lists(cases, min_size=1, max_size=MAX_CASES_TOGETHER, unique_by=lambda case: case.text)
+        """Return the plainest case that fails; raise `NoSuchExample` or `Unsatisfiable` if none is found."""
+        several = st.lists(
+            cases, min_size=1, max_size=MAX_CASES_PER_EXAMPLE, unique_by=lambda case: case.text
+        )
         source = random.Random(self.server.settings.seed)  # noqa: S311
-        found = find(together, lambda some: any(map(fails, some)), settings=self._settings(), random=source)
+        found = find(several, lambda some: any(map(fails, some)), settings=self._settings(), random=source)
         return next(filter(fails, found))
 
     def _is_repeatable(self, failed: FailedCase) -> bool:
-        """Whether a failure may be shrunk, for it does not depend on what was sent before."""
+        """Return whether a failure can be shrunk: it does not depend on earlier requests."""
         return failed.is_silence or self._reproducer.fails_in_isolation(failed)
 
     def _key(self) -> bytes:
-        """Where failing examples are stored: by server and target, not by a place on this machine."""
+        """Return the database key of failing values: the server's name and the target, but no path."""
         names = (self.server.surface.server_name, self.server.revision, self.target.name, self.label)
         return " ".join(("mcp-conformance", *names)).encode(errors="surrogatepass")
 
     def _settings(self) -> settings:
         return settings(
-            max_examples=math.ceil(self._examples / CASES_TOGETHER),
+            max_examples=math.ceil(self._examples / CASES_PER_EXAMPLE),
             deadline=None,
             database=None,  # a seeded search has none
             suppress_health_check=list(HealthCheck),
@@ -171,11 +174,11 @@ class Fuzzer:
 
     @property
     def _database(self) -> ExampleDatabase:
-        """Where what failed is remembered, as JSON text."""
+        """The database of failing values, as JSON text."""
         return settings().database or InMemoryExampleDatabase()
 
     def _failed(self, case: Case) -> FailedCase | None:
-        """The failure of a case, None if it passes; it is sent once."""
+        """Return the failure of a case, None if it passes; send it the first time only."""
         key = _digest(case)
         if key not in self._outcomes:
             failed = self._outcomes[key] = self._try(case)
@@ -184,7 +187,7 @@ class Fuzzer:
         return self._outcomes[key]
 
     def _file(self, failed: FailedCase) -> None:
-        """Put a failure to those like it, the plainest first; a long answer is kept only of that one."""
+        """Add a failure to those of its kind, the plainest first; keep a long answer only of that one."""
         same = self._failures.setdefault(failed.failure.kind, [])
         is_plainer = not same or len(failed.case.text) < len(same[0].case.text)
         for one in same[:1] if is_plainer else [failed]:
@@ -194,7 +197,8 @@ class Fuzzer:
     def _try(self, case: Case) -> FailedCase | None:
         begun = self.server.clock.monotonic()
         session = self.server.fuzzing_session
-        reply = self.target.ask(session, case.text, self._answer_seconds / 2 if case.hostile else self._answer_seconds)
+        seconds = self._answer_seconds / 2 if case.hostile else self._answer_seconds
+        reply = self.target.ask(session, case.text, seconds)
         self._seconds_left -= self.server.clock.monotonic() - begun
         failure = case.oracle(reply)
         if failure is None or failure.kind in self.known:
@@ -216,39 +220,41 @@ class Fuzzer:
     def _is_spent(self) -> bool:
         return self._seconds_left < 0 or self._deaths > self._max_deaths or self._silences > MAX_SILENCES
 
-    # Telling
+    # Reporting
 
     @property
     def kinds(self) -> set[str]:
-        """The kinds of problems found."""
+        """The kinds of failures found."""
         return set(self._failures)
 
     def report(self) -> None:
         """Raise the worst of the failures, with the others in it; nothing if there are none.
 
-        Raises `Finding`, or `Blocked` where no answer came to what should have been answered.
+        Raises `Finding`, or `Blocked` if a request that is not hostile got no answer.
         """
         kinds = sorted(
-            self._failures.values(), key=lambda same: (same[0].reply.fault is None, same[0].is_advice)
+            self._failures.values(), key=lambda same: (same[0].reply.fault is None, same[0].is_advisory)
         )
-        told = [self._describe(same, reproduction) for same, reproduction in self._reproducer.reproductions(kinds[:MAX_REPORTED])]
-        if told:
-            raise told[0].with_others(told[1:])
+        reproductions = self._reproducer.reproductions(kinds[:MAX_KINDS_REPORTED])
+        verdicts = [self._verdict(same, reproduction) for same, reproduction in reproductions]
+        if verdicts:
+            raise verdicts[0].with_others(verdicts[1:])
 
-    def _describe(self, same: list[FailedCase], reproduction: Reproduction) -> Finding | Blocked:
-        failed = same[0]
-        failure, reply = failed.failure, failed.reply
-        shown = shorten(failed.case.text.decode("utf-8", "backslashreplace"), 200)
-        kept = reproduction.keep(f"{failure.requirement}: {self.target.name} {shown}", failure)
-        got = f"{self.label} {shown}: {reply}{reproduction.how}{self._grade(failed)}{_likewise(same)}{kept}"
+    def _verdict(self, same: list[FailedCase], reproduction: Reproduction) -> Finding | Blocked:
+        failed, lines = same[0], reproduction.lines
+        failure, reply, text = failed.failure, failed.reply, failed.case.text
+        written = self._reproducer.write(failure, text, reproduction.conversations)
+        more = f"{reproduction.how}{self._grade(failed)}{_likewise(same)}{written}"
+        got = f"{self.label} {shown_text(text)}: {reply}{more}"
+        id, paths = failure.requirement, written.paths
         if failed.is_death or (failed.is_silence and not failed.case.hostile):
             stderr = reply.fault.stderr if reply.fault is not None else ""
             fault = reply.fault if reproduction.how else None  # a failure in isolation is always reported
-            return Blocked(got, reproduction.lines, stderr, failure.requirement, self.target.tool, fault=fault)
-        return Finding(failure.expected, got, reproduction.lines, failure.requirement, advisory=failure.advisory)
+            return Blocked(got, lines, stderr, id, self.target.tool, fault=fault, transcripts=paths)
+        return Finding(failure.expected, got, lines, id, advisory=failure.advisory, transcripts=paths)
 
     def _grade(self, failed: FailedCase) -> str:
-        """How invalid arguments were taken that were accepted."""
+        """Return how a tool took invalid arguments that it accepted, in brackets; empty if unknown."""
         if failed.case.wrong is None or not failed.was_accepted:
             return ""
         how = grade(self._call, failed.case.wrong, failed.reply)
@@ -259,11 +265,11 @@ class Fuzzer:
 
 
 def _digest(case: Case) -> bytes:
-    """What tells a case from others, and is short."""
+    """Return a short key for the value of a case."""
     return blake2b(case.text, digest_size=16).digest()
 
 
 def _likewise(same: Sequence[FailedCase]) -> str:
-    """The names of other values that failed in the same way."""
+    """Return the names of other values that failed in the same way, in brackets."""
     names = list(dict.fromkeys(one.case.name for one in same if one.case.name))
-    return f" (so did: {', '.join(names[1 : 1 + MAX_NAMES])})" if len(names) > 1 else ""
+    return f" (so did: {', '.join(names[1 : 1 + MAX_NAMES_SHOWN])})" if len(names) > 1 else ""

@@ -1,4 +1,4 @@
-"""What no session may show, whatever it is sent: looked for in a window when its lines were exchanged."""
+"""Rules that hold in every session, whatever the client sends: find violations in the lines of a window."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.client.in_flight import Key, Response, Window, is_answer, key_of
+from conformance.client.in_flight import Response, Window, is_answer, key_of
+from conformance.client.inbox import Key
 from conformance.protocol.jsonrpc import ABSENT, NOT_UTF_8, Line, glued, show, torn
 from conformance.protocol.methods import LISTS
 from conformance.protocol.progress import progress_in
@@ -19,25 +20,26 @@ ECHO = "jsonrpc.response-id-echo"
 NOTIFIED = "jsonrpc.no-response-to-notification"
 ONCE = "jsonrpc.response-exactly-once"
 BATCHES = "2025-03-26"
-"""The one revision in which a line may hold several messages."""
+"""The only revision in which a line may hold several messages."""
 
 
 @dataclass(frozen=True)
 class Violation:
-    """A rule that was seen broken; ``late`` if by nothing but an answer that did not come in time."""
+    """A broken rule, and the error to report; ``is_late`` if the only evidence is an answer that is late."""
 
     error: Finding | Blocked
-    late: bool = False
+    is_late: bool = False
 
 
 WindowOracle = Callable[[Window], Iterable[Violation]]
-"""Tells what a window shows that it may not."""
+"""Yields the violations that a window shows."""
 
 
 def broken_rules(window: Window) -> Iterator[Violation]:
-    """Every rule that right messages showed to be broken."""
+    """Yield a violation for each rule that is broken in a window of right messages."""
     if window.open and not window.misnamed:
-        yield Violation(Blocked(*missing(window), requirement=ANSWERED, fault=window.end), late=window.end is None)
+        blocked = Blocked(*missing(window), requirement=ANSWERED, fault=window.end)
+        yield Violation(blocked, is_late=window.end is None)
     yield from map(Violation, wrong_ids(window))
     yield from map(Violation, mixed_up(window))
     yield from map(Violation, wrong_answers(window))
@@ -46,17 +48,18 @@ def broken_rules(window: Window) -> Iterator[Violation]:
 
 
 def missing(window: Window) -> tuple[str, tuple[Line, ...], str]:
-    """How requests were left without an answer, the line of the first, and the server's stderr."""
+    """Return which requests were not answered, the line of the first, and the server's stderr."""
     request, end = window.open[0], window.end
     others = f" (nor were {len(window.open) - 1} others)" if len(window.open) > 1 else ""
     what = f"{name_of(request)} was never answered{others}"
     if end is not None:
         return f"{what}: {end}", (request,), end.stderr
-    return f"{what}: {'neither is a later ping' if window.mute else 'a later ping is'}", (request,), ""
+    ping = "a later ping was not answered either" if window.mute else "a later ping was answered"
+    return f"{what}: {ping}", (request,), ""
 
 
 def name_of(request: Line) -> str:
-    """A request in a few words."""
+    """Return a request's method and id, shortened."""
     return f"{shorten(str(request.message['method']), 60)} with id {show(request.message['id'], 60)}"
 
 
@@ -64,7 +67,7 @@ def name_of(request: Line) -> str:
 
 
 def wrong_ids(window: Window) -> Iterator[Finding]:
-    """Answers to nothing, under another id than was asked, and second ones."""
+    """Yield answers with an id that no open request has, and second answers."""
     misnamed = window.misnamed[: len(window.open)]
     for request, answer in zip(window.open, misnamed, strict=False):
         wanted, got = show(request.message["id"]), show(answer.message.get("id", ABSENT))
@@ -81,13 +84,13 @@ def wrong_ids(window: Window) -> Iterator[Finding]:
 
 
 def _exchanged(window: Window, answer: Response) -> tuple[Line, ...]:
-    """The request and the first answer to it."""
+    """Return the request of an answer, and the first answer to it."""
     assert answer.request is not None
     return answer.request, window.answered[key_of(answer.id)]
 
 
 def mixed_up(window: Window) -> Iterator[Finding]:
-    """Answers that were exchanged for one another: a list has none, and what is no list has one."""
+    """Yield pairs of swapped answers: a list request got no list, and another request got it."""
     for method, (_, member) in LISTS.items():
         lists = [one for one in window.answers if _method(one) == method and not _has(one, member)]
         others = [one for one in window.answers if _method(one) != method and _has(one, member)]
@@ -108,7 +111,7 @@ def _has(answer: Response, member: str) -> bool:
 
 
 def wrong_answers(window: Window) -> Iterator[Finding]:
-    """Answers that are neither a result nor an error, or both; and results that are no object."""
+    """Yield answers without a result or an error, or with both; and results that are not objects."""
     for answer in window.answers:
         lines, message = _exchanged(window, answer), answer.message
         if ("result" in message) == ("error" in message):
@@ -122,7 +125,7 @@ def wrong_answers(window: Window) -> Iterator[Finding]:
 
 
 def wrong_lines(window: Window) -> Iterator[Finding]:
-    """Lines that are no JSON, or no message."""
+    """Yield lines that are not JSON, or not a message."""
     yield from noise(window)
     for line in window.lines:
         if not line.sent and isinstance(line.message, list) and window.session.revision != BATCHES:
@@ -133,7 +136,7 @@ def wrong_lines(window: Window) -> Iterator[Finding]:
 
 
 def noise(window: Window) -> Iterator[Finding]:
-    """What was printed, and is no message that was merely glued to another, or torn."""
+    """Yield lines that are not JSON, except messages that are merely torn or glued to another."""
     lines = [line for line in window.lines if not line.sent]
     pieces = [line for run in torn(lines) for line in run]
     printed = [line for line in lines if line.fault.startswith(("not JSON", NOT_UTF_8)) and line.raw.strip()]
@@ -158,8 +161,8 @@ def _wrong_part(window: Window, line: Line, part: Any) -> Iterator[Finding]:
 
 
 def tokens_in(lines: Sequence[Line]) -> set[Key]:
-    """The tokens for which progress was told."""
-    return {_token(told.notification) for told in progress_in(lines)}
+    """Return the tokens for which progress was reported."""
+    return {_token(progress.notification) for progress in progress_in(lines)}
 
 
 def _token(notification: Value) -> Key:
@@ -168,13 +171,14 @@ def _token(notification: Value) -> Key:
 
 
 def wrong_progress(window: Window) -> Iterator[Finding]:
-    """Progress under a token that was not given, and progress that does not grow."""
+    """Yield progress with a token that no request gave, and progress that does not grow."""
     last: dict[Key, Value] = {}
-    for told in progress_in(window.lines):
-        token, value = _token(told.notification), told.notification.get("params", "progress")
+    for progress in progress_in(window.lines):
+        notification = progress.notification
+        token, value = _token(notification), notification.get("params", "progress")
         if token not in window.tokens:
-            got, lines = str(told.notification.get("params")), told.notification.lines
-            yield Finding("a token that was given", got, lines, "progress.token-known")
+            got = str(notification.get("params"))
+            yield Finding("a token that was given", got, notification.lines, "progress.token-known")
         elif value is not None and value.is_a(int, float):
             if token in last and value.json <= last[token].json:
                 wanted = f"more than {show(last[token].json)}"

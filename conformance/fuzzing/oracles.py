@@ -1,4 +1,4 @@
-"""What is wrong with an answer to fuzzed values: one function for each kind of values."""
+"""Judge answers to fuzzed values: one oracle for each kind of values."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from conformance.protocol.revisions import CONTENT_TYPES, has_content
 ANSWERED = "jsonrpc.response-every-request"
 VALIDATED = "tools.call.inputs-validated"
 CHANNEL = "tools.call.invalid-arguments-channel"
-CLIENT_IS_WANTED = (-32042, -32021)
-"""The errors by which a server asks for something of the client, or of its user."""
+CLIENT_NEEDED_CODES = (-32042, -32021)
+"""The errors with which a server asks for something of the client, or of its user."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """What is wrong with an answer: the rule it breaks, what was due, and its ``kind``.
+    """A wrong answer: the rule it breaks, what the rule expects, and its ``kind``.
 
-    Problems of one ``kind`` are the same problem.  One that is ``advisory`` informs, whatever its rule.
+    Failures of one ``kind`` count as the same failure.  An ``advisory`` one only informs, whatever its rule.
     """
 
     requirement: str
@@ -37,15 +37,15 @@ class Failure:
 
 
 Oracle = Callable[[Reply], Failure | None]
-"""Tells what is wrong with an answer; None if nothing is."""
+"""Returns the failure that an answer shows, None if it is right."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A value to try, as JSON text, and who judges the answer.
+    """A value to try, as JSON text, and the oracle for its answer.
 
-    ``name`` says what it is if that is not to be seen; ``wrong`` is what was made invalid in it.  A server
-    that does not answer something ``hostile`` is only remarked upon, unless it dies.
+    ``name`` describes a value that is too long to show; ``wrong`` is what was made invalid in it.  No answer
+    to a ``hostile`` value is a `Finding` and not `Blocked`, unless the process ends.
     """
 
     text: bytes
@@ -56,7 +56,7 @@ class Case:
 
 
 def answers(reply: Reply) -> Failure | None:
-    """The judge of anything sent: an answer must come."""
+    """Judge the answer to any request: one must come."""
     if isinstance(reply.fault, Closed):
         return Failure(
             ANSWERED, "an answer", f"dies {reply.fault.exit_code} {_last_words(reply.fault.stderr)}"
@@ -65,7 +65,7 @@ def answers(reply: Reply) -> Failure | None:
 
 
 def _last_words(stderr: str) -> str:
-    """What a process wrote last, without what differs from one death to the next: most often an exception."""
+    """Return the last line of stderr, or its exception, without parts that vary."""
     lines = stderr.strip().splitlines() or [""]
     exception = re.match(r"[\w.]+(Error|Exception)\b", lines[-1])
     return (
@@ -74,7 +74,7 @@ def _last_words(stderr: str) -> str:
 
 
 def has_array(requirement: str, *path: str) -> Oracle:
-    """The judge of a request that may be refused: where a result comes, it has an array at ``path``."""
+    """Return the oracle of a request that may be refused: a result must have an array at ``path``."""
 
     def oracle(reply: Reply) -> Failure | None:
         if reply.value is None:
@@ -92,9 +92,9 @@ def has_array(requirement: str, *path: str) -> Oracle:
 
 
 def accepts_valid(tool: Tool, revision: str, reply: Reply) -> Failure | None:
-    """The judge of valid arguments: a tool result comes, in the right shape, as the output schema says."""
+    """Judge the answer to valid arguments: a tool result of the right shape, as its schema says."""
     failure = answers(reply)
-    if failure is not None or reply.code in CLIENT_IS_WANTED or reply.needs_input:
+    if failure is not None or reply.code in CLIENT_NEEDED_CODES or reply.needs_input:
         return failure
     if reply.error is not None:
         id = "tools.call.schema-honest" if reply.code == -32602 else "tools.call.execution-error-as-result"
@@ -108,16 +108,16 @@ def _result_failure(tool: Tool, revision: str, result: Any) -> Failure | None:
     content = result.get("content")
     if not isinstance(content, list):
         return Failure("tools.call.result-content-array", "an array in content", "no content")
-    strange = _strange_types(content, revision)
-    if strange:
-        return Failure("tools.call.content-known-type", "known content types", f"content {strange}")
+    unknown = _unknown_types(content, revision)
+    if unknown:
+        return Failure("tools.call.content-known-type", "known content types", f"content {unknown}")
     if not isinstance(result.get("isError", False), bool):
         return Failure("tools.call.is-error-boolean", "true or false in isError", "isError")
     return None if result.get("isError") else _structured_failure(tool, revision, result)
 
 
-def _strange_types(content: list[Any], revision: str) -> str:
-    """The types of content blocks that the revision does not have; empty if there are none."""
+def _unknown_types(content: list[Any], revision: str) -> str:
+    """Return the types of content blocks that the revision does not have; empty if there are none."""
     types = [block.get("type") if isinstance(block, dict) else None for block in content]
     known = tuple(CONTENT_TYPES[revision])
     return ", ".join(sorted({show(type) for type in types if type not in known}))
@@ -140,9 +140,9 @@ def _structured_failure(tool: Tool, revision: str, result: dict[str, Any]) -> Fa
 
 
 def rejects_invalid(wrong: Invalid, usual: Reply, revision: str, reply: Reply) -> Failure | None:
-    """The judge of invalid arguments: they are refused, and in the way that the revision asks for.
+    """Judge the answer to invalid arguments: a refusal, in the way that the revision requires.
 
-    ``usual`` is the answer to valid arguments: a tool that refuses those in the same words tells nothing.
+    ``usual`` is the answer to valid arguments: a tool that refuses those in the same words can't be judged.
     """
     failure = answers(reply)
     if failure is not None or same_refusal(reply, usual):
@@ -150,12 +150,12 @@ def rejects_invalid(wrong: Invalid, usual: Reply, revision: str, reply: Reply) -
     if reply.error is None and not reply.is_tool_error:
         kind = f"coerces {wrong.kind}" if wrong.coercible else f"accepts {fault_of(wrong)}"
         return Failure(VALIDATED, f"a refusal ({fault_of(wrong)})", kind, advisory=wrong.coercible)
-    return (
-        None if _in_its_channel(revision, reply) else Failure(CHANNEL, _channels(revision), "wrong channel")
-    )
+    if _is_in_right_channel(revision, reply):
+        return None
+    return Failure(CHANNEL, _channels(revision), "wrong channel")
 
 
-def _in_its_channel(revision: str, reply: Reply) -> bool:
+def _is_in_right_channel(revision: str, reply: Reply) -> bool:
     if revision == "2024-10-07":
         return reply.error is not None
     return reply.is_tool_error or (revision < "2025-11-25" and reply.code == -32602)
@@ -169,19 +169,19 @@ def _channels(revision: str) -> str:
 
 
 def fault_of(wrong: Invalid) -> str:
-    """What is wrong with invalid arguments, in a few words."""
+    """Return what is wrong with invalid arguments, in a few words."""
     detail = f" {wrong.detail!r}" if wrong.detail else ""
     return f"{wrong.keyword}{detail} at {wrong.pointer or 'the root'}"
 
 
-# What became of an invalid value -------------------------------------------------------------------
+# Ignored or coerced ------------------------------------------------------------------------------
 
 
 def grade(call: Callable[[Any], Reply], wrong: Invalid, accepted: Reply) -> str:
-    """Whether a tool ignored or coerced invalid arguments that it accepted; empty if that can't be told.
+    """Return whether a tool ignored or coerced invalid arguments that it accepted; empty if unknown.
 
-    Found by calling it again without the invalid member, and with what a lenient reader makes of it; a tool
-    that gives the same result in both cases, or another one each time, tells nothing.
+    The tool is called again without the invalid member, and with what a lenient reader makes of it; a tool
+    that gives the same result in both cases, or another one each time, proves nothing.
     """
     path = [_key(word) for word in wrong.pointer.split("/")[1:]]
     path += [wrong.detail] if wrong.kind in ("additional", "name") else []
@@ -218,15 +218,15 @@ def _at(value: Any, path: list[Any]) -> Any:
     return value
 
 
-_GONE = object()
+_REMOVED = object()
 
 
-def _changed(value: Any, path: list[Any], new: Any = _GONE) -> Any:
-    """A copy with something else at ``path``, or nothing."""
+def _changed(value: Any, path: list[Any], new: Any = _REMOVED) -> Any:
+    """Return a copy with ``new`` at ``path``, or without a value there."""
     copied = deepcopy(value)
     parent = _at(copied, path[:-1])
     key = str(path[-1]) if isinstance(parent, dict) else path[-1]
-    if new is _GONE:
+    if new is _REMOVED:
         del parent[key]
     else:
         parent[key] = new
@@ -234,7 +234,7 @@ def _changed(value: Any, path: list[Any], new: Any = _GONE) -> Any:
 
 
 def _coerced(value: Any) -> Iterator[Any]:
-    """What a lenient reader may make of a value."""
+    """Yield what a lenient reader may make of a value."""
     if isinstance(value, str):
         words = {"true": True, "false": False, "null": None}
         yield from (meant for word, meant in words.items() if value.lower() == word)

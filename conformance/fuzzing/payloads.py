@@ -1,4 +1,4 @@
-"""Lines that are hard to take: broken ones, ids of every kind, right requests that are hard to read."""
+"""Lines that are hard to read: broken lines, ids of every kind, unusual but right requests."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ NEVER_ASKED = "conformance never asked"
 UNKNOWN_METHOD = "conformance/no-such-method"
 MAX_NESTING = 5000
 LONG_LINE_BYTES = 999_000
-"""Bytes of a line that is long, and no longer than a reader can be asked to take."""
+"""The size of a long line: a megabyte at most, which every reader should accept."""
 
 
 @dataclass(frozen=True)
 class LivenessRequest:
-    """A request that changes nothing: its ``method``, and the ``meta`` that its revision wants in params."""
+    """A request without an effect: its ``method``, and the ``_meta`` that its revision needs in params."""
 
     method: str = "ping"
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     def raw(self, **changes: Any) -> bytes:
-        """It as JSON text with some members changed, or left out if they are `ABSENT`."""
+        """Return the request as JSON text with some members changed, or left out if they are `ABSENT`."""
         message: dict[str, Any] = {"jsonrpc": "2.0", "id": BROKEN_ID, "method": self.method}
         message |= {"params": {"_meta": dict(self.meta)}} if self.meta else {}
         return encode({name: value for name, value in (message | changes).items() if value is not ABSENT})
 
     def form(self, params: bytes = b"{}") -> bytes:
-        """It with params as JSON text, and a place for the id."""
+        """Return the request as JSON text with these params, and ``%d`` as its id."""
         if self.meta:
             comma = b"" if params == b"{}" else b","
             params = b'{"_meta":' + encode(dict(self.meta)) + comma + params[1:]
@@ -46,14 +46,14 @@ PING = LivenessRequest()
 
 
 def message_line(message: Any) -> Line:
-    """The line that sends a message."""
+    """Return the line that sends a message."""
     return Line(sent=True, raw=encode(message), message=message)
 
 
 def request_line(
     id: int | str, method: str, params: Any = ABSENT, meta: Mapping[str, Any] = MappingProxyType({})
 ) -> Line:
-    """The line that sends a request; ``meta`` is added to what its params have in ``_meta``."""
+    """Return the line that sends a request; ``meta`` is merged into the ``_meta`` of its params."""
     message = {"jsonrpc": "2.0", "id": id, "method": method}
     if meta:
         given = {} if params is ABSENT else params
@@ -62,7 +62,7 @@ def request_line(
 
 
 def notification_line(method: str, params: Any = ABSENT) -> Line:
-    """The line that sends a notification."""
+    """Return the line that sends a notification."""
     message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
     return message_line(message if params is ABSENT else {**message, "params": params})
 
@@ -71,21 +71,22 @@ def notification_line(method: str, params: Any = ABSENT) -> Line:
 
 
 READABLE_IDS: tuple[Any, ...] = (None, True, 1.5, [], {}, [1], {"a": 1})
-"""What stands for an id in broken lines and is no string; the strings begin with ``conformance``."""
+"""The ids in broken lines that are not strings; those that are begin with ``conformance``."""
 
 
 BROKEN_LINE_KINDS = ("not-json", "no-message", "wrong-members", "huge", "cut-short")
-"""What can be wrong with lines that are no message."""
+"""The kinds of lines that are not a message."""
 
 
 def each_damaged(liveness: LivenessRequest, member: str, *values: Any) -> list[bytes]:
-    """The pulse with each of these values for one member."""
+    """Return the liveness request with each of these values for one member."""
     return [liveness.raw(**{member: value}) for value in values]
 
 
 # fmt: off
 def broken_lines(liveness: LivenessRequest) -> dict[str, tuple[bytes, ...]]:
-    """Lines that are no message, by what is wrong with them.  None can do harm: only pulses have an id."""
+    """Return lines that are not a message, by kind.  They are harmless: no other method has an id."""
+    deep = MAX_NESTING
     ping, plain = liveness.raw(), liveness.raw(params=ABSENT)
     return {
         "not-json": (
@@ -101,7 +102,8 @@ def broken_lines(liveness: LivenessRequest) -> dict[str, tuple[bytes, ...]]:
         "no-message": (
             b"null", b"true", b"0", b"-1.5e3", b"1e400", b'""', b'"ping"', b"[]", b"{}", b"[[]]", b"[1]",
             b"[{}]", b'{"jsonrpc":"2.0"}', b'{"a":1}', b'{"":null}', b'{"__proto__":{"method":"ping"}}',
-            *(liveness.raw(method=ABSENT, **more) for more in ({}, {"id": ABSENT, "params": {}}, {"result": 1})),
+            *(liveness.raw(method=ABSENT, **more)
+              for more in ({}, {"id": ABSENT, "params": {}}, {"result": 1})),
             b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}}',
             b'{"jsonrpc":"2.0","id":"conformance never asked","result":{}}',
             b'{"jsonrpc":"2.0","id":"conformance never asked","result":{},"error":{"code":0,"message":""}}',
@@ -112,16 +114,17 @@ def broken_lines(liveness: LivenessRequest) -> dict[str, tuple[bytes, ...]]:
             *each_damaged(liveness, "id", *READABLE_IDS),
             *each_damaged(liveness, "params", "text", 1, None, True, [], ["a"], {"_meta": []}),
             ping[:-1] + b',"method":"tools/list"}', ping[:-1] + b',"id":"conformance broken line"}',
-            plain[:-1] + b',"params":{"a":1,"a":2}}', liveness.raw(result={}), liveness.raw(error={"code": 1}),
+            plain[:-1] + b',"params":{"a":1,"a":2}}',
+            liveness.raw(result={}), liveness.raw(error={"code": 1}),
         ),
         "huge": (
-            b"[" * MAX_NESTING + b"]" * MAX_NESTING, b'{"a":' * MAX_NESTING + b"1" + b"}" * MAX_NESTING, b"]" * MAX_NESTING, b"9" * 10_000,
+            b"[" * deep + b"]" * deep, b'{"a":' * deep + b"1" + b"}" * deep, b"]" * deep, b"9" * 10_000,
             b"x" * LONG_LINE_BYTES, b'"' + b"x" * LONG_LINE_BYTES + b'"', b" " * LONG_LINE_BYTES,
             b"{" + b",".join(b'"m%d":0' % number for number in range(20_000)) + b"}",
         ),
         "cut-short": (
             ping[:-1], ping[: ping.index(b":")], ping[:-3], b"{", b"[", b'"', b'{"jsonrpc":', b'{"a":[{"b":',
-            plain[:-1] + b',"params":{"a":"\\u00', b"[" + ping, plain[:-1] + b',"params":{"n":-', b"[" * MAX_NESTING,
+            plain[:-1] + b',"params":{"a":"\\u00', b"[" + ping, plain[:-1] + b',"params":{"n":-', b"[" * deep,
         ),
     }
 # fmt: on
@@ -130,7 +133,7 @@ DAMAGE = [*(bytes([char]) for char in b'"{}[],:\\\x00\xff-\r'), b"", b"null", b"
 
 
 def damaged_lines(liveness: LivenessRequest) -> SearchStrategy[bytes]:
-    """Pulses with bytes put in, left out or replaced; and any JSON value that is no message."""
+    """Return a strategy: liveness requests with bytes added, removed or replaced; and any JSON value."""
     return _damaged(liveness.raw()) | _values().map(
         lambda value: json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
     )
@@ -146,7 +149,7 @@ def _damaged(draw: DrawFn, line: bytes) -> bytes:
 
 
 LETTERS = st.characters(exclude_categories=["Cs"])
-"""The letters of a text: those that Hypothesis takes by itself, for which it fills 200 MB first."""
+"""The letters of texts; Hypothesis's default has the same letters, and takes 200 MB to build."""
 
 
 def _values() -> SearchStrategy[Any]:
@@ -168,14 +171,14 @@ IDS: tuple[int | str, ...] = (
     'a "quoted" \\ id', "tab\tand\nnewline", "\u00e9\u6f22\U0001f600", "e\u0301", "\u2028", "\u202eright",
     "a/b?c=d&e#f", "%s %d {0} ${x}", "\x00", "3fa85f64-5717-4562-b3fc-2c963f66afa6",
 )
-"""Ids that every server has to take.  The opening of a session has used 1, so ``"1"`` stands beside it."""
+"""Ids that every server must accept.  The session has used 1 for its opening, so ``"1"`` is a near miss."""
 # fmt: on
 
 LARGE_IDS = (2**53 + 1, 2**64)
 
 
 def unusual_requests(liveness: LivenessRequest) -> dict[str, bytes]:
-    """Pulses that are right and hard to read, by what is hard about them; their id is to be put in."""
+    """Return liveness requests that are right and hard to read, each with ``%d`` as its id, by difficulty."""
     plain, method = liveness.form(), liveness.method.encode()
     unknown = LivenessRequest(liveness.method, {**liveness.meta, "org.example/a": [1]})
     return {
@@ -188,7 +191,7 @@ def unusual_requests(liveness: LivenessRequest) -> dict[str, bytes]:
         "an empty name": liveness.form(b'{"":{"":""}}'),
         "an unknown member of _meta": unknown.form(),
         "an unknown member": plain[:-1] + b',"conformance":true}',
-        "the members in another order": _turned(plain),
+        "the members in another order": _params_first(plain),
         "blanks around everything": b" \t" + plain.replace(b'"id":', b'\t"id" : ') + b" \t\r",
         "escapes in names and method": plain.replace(b"jsonrpc", b"jsonrp\\u0063").replace(
             method, b"\\u%04x" % method[0] + method[1:]
@@ -196,14 +199,14 @@ def unusual_requests(liveness: LivenessRequest) -> dict[str, bytes]:
     }
 
 
-def _turned(request: bytes) -> bytes:
-    """A request with its params before everything else."""
+def _params_first(request: bytes) -> bytes:
+    """Return a request with its params before all other members."""
     head, _, params = request[:-1].partition(b',"params":')
     return b'{"params":' + params + b"," + head[1:] + b"}"
 
 
 def unusual_request(liveness: LivenessRequest, name: str, id: int) -> Line:
-    """One of `unusual_requests`."""
+    """Return the line of one of `unusual_requests`."""
     message = {"id": id, "method": liveness.method}
     return Line(sent=True, raw=unusual_requests(liveness)[name] % id, message=message)
 
@@ -221,4 +224,4 @@ NOTIFICATIONS = tuple(
         ("notifications/progress", {"progressToken": "conformance never given", "progress": 1}),
     )
 )
-"""Notifications that are to be ignored."""
+"""Notifications that a server ignores."""

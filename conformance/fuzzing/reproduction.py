@@ -1,34 +1,36 @@
-"""Seeing a failure again on fresh servers, and finding which requests it needs."""
+"""Reproduce failures on fresh servers, and find the requests that each needs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from conformance.client.message_log import CUT, MessageLog, head_of
 from conformance.client.reply import Closed, Reply, Silence
 from conformance.client.session import Session
-from conformance.client.transcript import Transcript
 from conformance.fuzzing.fuzz_target import FuzzTarget
 from conformance.fuzzing.oracles import VALIDATED, Case, Failure
 from conformance.fuzzing.reduction import reduced
+from conformance.fuzzing.transcripts import Written, write_transcripts
 from conformance.protocol.jsonrpc import Kind, Line, kind
+from conformance.protocol.text import shorten
 from conformance.target.server import Server
 from conformance.verdicts import Skipped
 
-LINES_SHOWN = 6
+MAX_LINES_SHOWN = 6
+MAX_CASE_LENGTH = 200
 HOSTILE_FACTOR = 3
-"""How many times longer than usual the answer to something hostile may take before it counts as lost."""
-REDUCTION_SECONDS = 20.0
-"""How many seconds of starting servers go into finding which requests a failure needs."""
-OPENING = ("initialize", "notifications/initialized", "server/discover")
+"""A missing answer to a hostile value is confirmed with this many times the usual timeout."""
+MAX_REDUCTION_SECONDS = 20.0
+"""The time spent on starting servers to reduce the history of one failure."""
+OPENING_METHODS = ("initialize", "notifications/initialized", "server/discover")
 
 
 @dataclass(eq=False)
 class FailedCase:
-    """A case that failed, and the ``lines`` of the conversation: ``length`` of them up to there.
+    """A case that failed; the first ``length`` of ``lines`` are the conversation up to the failure.
 
-    ``is_brief`` says that its reply was too long to be kept.
+    ``is_brief`` says that only the beginning of a long reply was kept.
     """
 
     case: Case
@@ -40,11 +42,11 @@ class FailedCase:
 
     @property
     def conversation(self) -> list[Line]:
-        """The conversation up to there."""
+        """The conversation up to the failure."""
         return self.lines[: self.length]
 
     def drop_long_reply(self) -> None:
-        """Let go of a long answer; what is wrong with it is known."""
+        """Keep only the beginning of a long answer, once it is judged."""
         line = self.reply.line
         if line is not None and head_of(line) is not line:
             self.reply = replace(self.reply, line=head_of(line), message={})
@@ -57,12 +59,12 @@ class FailedCase:
 
     @property
     def is_silence(self) -> bool:
-        """Whether no answer came although the process lives."""
+        """Whether no answer came although the process is alive."""
         return self.reply.fault is not None and not self.is_death
 
     @property
-    def is_advice(self) -> bool:
-        """Whether it informs only."""
+    def is_advisory(self) -> bool:
+        """Whether the failure is advisory."""
         return self.failure.advisory
 
     @property
@@ -71,7 +73,7 @@ class FailedCase:
         return self.failure.requirement == VALIDATED
 
     def is_seen_in(self, reply: Reply) -> bool:
-        """Whether an answer shows the same problem; one death is like another."""
+        """Return whether an answer shows the same failure; all deaths count as the same."""
         if self.is_death:
             return isinstance(reply.fault, Closed)
         failure = self.case.oracle(reply)
@@ -80,21 +82,21 @@ class FailedCase:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """How a failure was seen again, in words, and the lines that show it.
+    """A description of how a failure was reproduced, empty if in isolation, and the lines that show it.
 
-    ``keep`` writes the conversations to files and says where, given what they are about.
+    ``conversations`` are complete, for transcripts.
     """
 
     how: str
     lines: Sequence[Line]
-    keep: Callable[[str, Failure], str]
+    conversations: Sequence[Sequence[Line]]
 
 
 class Reproducer:
-    """Sends what failed again.
+    """The reproduction of a target's failed cases.
 
-    The answer to what failed may take as long as the user allows, and `HOSTILE_FACTOR` times ``answer_seconds`` if
-    it was hostile; other answers may take ``answer_seconds`` seconds.
+    The answer to a failed case may take as long as the user allows, or `HOSTILE_FACTOR` times
+    ``answer_seconds`` if the case is hostile; other answers may take ``answer_seconds`` seconds.
     """
 
     def __init__(self, server: Server, target: FuzzTarget, answer_seconds: float):
@@ -105,20 +107,22 @@ class Reproducer:
         return min(timeout, HOSTILE_FACTOR * self.answer_seconds) if failed.case.hostile else timeout
 
     def fails_in_isolation(self, failed: FailedCase) -> bool:
-        """Whether a failure's request fails on a fresh server too, with nothing sent before."""
+        """Return whether the request fails on a fresh server too, with nothing sent before."""
         return self._fails_after([failed.reply.request], failed)[0]
 
-    def reproductions(self, kinds: Sequence[list[FailedCase]]) -> Iterator[tuple[list[FailedCase], Reproduction]]:
-        """The failures of each kind, with proof of the first; a server that was only slow has not failed."""
+    def reproductions(
+        self, kinds: Sequence[list[FailedCase]]
+    ) -> Iterator[tuple[list[FailedCase], Reproduction]]:
+        """Yield the failures of each kind, and a reproduction of the first; drop late answers."""
         repeated = self._repeated([same[0] for same in kinds if same[0].reply.fault is None])
         for same in kinds:
             failures = self._still_silent(same) if same[0].is_silence else same
             if failures:
-                proven = failures[0].is_silence or failures[0] in repeated
-                yield failures, self._alone(failures[0]) if proven else self._reproduction(failures[0])
+                is_confirmed = failures[0].is_silence or failures[0] in repeated
+                yield failures, self._alone(failures[0]) if is_confirmed else self._reproduction(failures[0])
 
     def _still_silent(self, failures: Sequence[FailedCase]) -> list[FailedCase]:
-        """The failures that get no answer again.  They share processes, and a wait for each of these."""
+        """Return the cases that get no answer again.  Those sent to one process share one timeout."""
         silent: list[FailedCase] = []
         waiting = list(failures)
         while waiting:
@@ -127,9 +131,9 @@ class Reproducer:
         return silent
 
     def _unanswered(self, waiting: list[FailedCase]) -> tuple[list[FailedCase], list[FailedCase]]:
-        """Send all of it to one process: what is not answered, and what to send again.
+        """Send all cases to one process; return those not answered, and those to send to another process.
 
-        The latter is what was sent before a request of which the process fell silent altogether.
+        The latter are all other cases, if one made the process silent.
         """
         sent: list[tuple[FailedCase, Line]] = []
         try:
@@ -138,68 +142,70 @@ class Reproducer:
                     sent.append((failed, self.target.send(session, failed.case.text)))
                     ping = session.request(session.liveness_method, timeout=self._max_wait(failed))
                     if ping.fault is not None and not session.closed:
-                        return [self._proven(failed)], [one for one in waiting if one is not failed]
+                        return [self._confirmed(failed)], [one for one in waiting if one is not failed]
                 now = self.server.clock.monotonic
                 until = now() + max(map(self._max_wait, waiting))
                 replies = [(one, session.await_reply(line, max(0.0, until - now()))) for one, line in sent]
-                return [self._proven(one) for one, reply in replies if one.is_seen_in(reply)], []
+                return [self._confirmed(one) for one, reply in replies if one.is_seen_in(reply)], []
         except Skipped:
             return [], []
 
-    def _proven(self, failed: FailedCase) -> FailedCase:
-        """A silence that lasted as long as it takes to be sure."""
+    def _confirmed(self, failed: FailedCase) -> FailedCase:
+        """Return the case with the seconds that its silence was confirmed for."""
         fault = failed.reply.fault
         if isinstance(fault, Silence):
             fault = replace(fault, seconds=self._max_wait(failed))
         return replace(failed, reply=replace(failed.reply, fault=fault))
 
     def _repeated(self, failures: Sequence[FailedCase]) -> list[FailedCase]:
-        """The wrong answers that come again, all from one process."""
+        """Return the cases that get the same wrong answer again, all from one process."""
         if not failures:
             return []
         try:
             with self.server.reproduction_session() as session:
-                asked = [(one, self.target.ask(session, one.case.text, self.answer_seconds)) for one in failures]
+                asked = [
+                    (one, self.target.ask(session, one.case.text, self.answer_seconds)) for one in failures
+                ]
         except Skipped:
             return []
         return [one for one, reply in asked if one.is_seen_in(reply)]
 
     def _reproduction(self, failed: FailedCase) -> Reproduction:
-        """A failure alone, else with the fewest requests before it, else as seen once."""
+        """Reproduce a failure in isolation, else after as few requests as possible; else it is flaky."""
         if self.fails_in_isolation(failed):
             return self._alone(failed)
-        asked = [line for line in failed.conversation if line.sent and _is_asked(line)]
+        asked = [line for line in failed.conversation if line.sent and _is_request(line)]
         history = [line for line in asked if line.fault != CUT]
-        failed, again = self._fails_after(history, failed)
-        if not failed:
+        is_reproduced, again = self._fails_after(history, failed)
+        if not is_reproduced:
             same = "the same" if history == asked else "what was kept of it"
             how = f" (it happened once, and not again when {same} was sent to a fresh server: flaky)"
-            return Reproduction(how, failed.reply.lines, self.transcript_writer(failed.conversation, again))
-        alike = [line for line in history if self.target.is_asked_in(line)]
+            return Reproduction(how, failed.reply.lines, [failed.conversation, again])
+        alike = [line for line in history if self.target.is_requested_in(line)]
         if self._fails_after(alike, failed)[0]:
             history = alike
-        fewest = reduced(history, lambda some: self._fails_after(some, failed)[0], self._tries())
+        fewest = reduced(history, lambda some: self._fails_after(some, failed)[0], self._max_tries())
         lines = self._fails_after(fewest, failed)[1] or again
         others = len(fewest) - 1
         how = f" (on a fresh server, after {others} other requests)" if others else ""
-        said = lines[len(self._opening()) :]
-        return Reproduction(how, said[-LINES_SHOWN:], self.transcript_writer(lines))
+        shown = lines[len(self._opening()) :][-MAX_LINES_SHOWN:]
+        return Reproduction(how, shown, [lines])
 
     def _alone(self, failed: FailedCase) -> Reproduction:
         lines = failed.reply.lines
-        return Reproduction("", lines, self.transcript_writer((*self._opening(), *lines)))
+        return Reproduction("", lines, [(*self._opening(), *lines)])
 
     def _opening(self) -> tuple[Line, ...]:
         return self.server.surface.opening_lines
 
-    def _tries(self) -> int:
-        """How often a server may be started to reduce a history."""
+    def _max_tries(self) -> int:
+        """Return how often a server may be started to reduce a history."""
         start = self.server.session.opening
         seconds = start.line.at if start is not None and start.line is not None else 1.0
-        return max(8, min(40, int(REDUCTION_SECONDS / max(seconds, 0.1))))
+        return max(8, min(40, int(MAX_REDUCTION_SECONDS / max(seconds, 0.1))))
 
     def _fails_after(self, asked: Sequence[Line], failed: FailedCase) -> tuple[bool, list[Line]]:
-        """Send lines to a fresh server: whether the last fails in the same way, and the conversation."""
+        """Send lines to a fresh server; return whether the last fails likewise, and the conversation."""
         try:
             with self.server.reproduction_session() as session:
                 reply = self._last_reply(session, asked, self._max_wait(failed))
@@ -209,31 +215,25 @@ class Reproducer:
 
     def _last_reply(self, session: Session, asked: Sequence[Line], max_wait: float) -> Reply:
         for line in asked[:-1]:
-            reply = session.await_reply(session.send_raw(line.raw, line.message), self.answer_seconds, alone=True)
+            reply = session.await_reply(
+                session.send_raw(line.raw, line.message), self.answer_seconds, alone=True
+            )
             if session.closed:
                 return reply
         last = session.send_raw(asked[-1].raw, asked[-1].message)
         return session.await_reply(last, max_wait, alone=True)
 
-    def transcript_writer(self, *conversations: Sequence[Line]) -> Callable[[str, Failure], str]:
-        """What writes the conversations down for ``mcp-conformance replay``."""
-
-        def keep(about: str, failure: Failure) -> str:
-            settings = self.server.settings
-            name = f"{self.server.revision} {failure.requirement} {self.target.name} {failure.kind}"[:90]
-            paths = []
-            for number, lines in enumerate(conversations, 1):
-                ending = f"-{number}" if len(conversations) > 1 else ""
-                said = (about, tuple(lines), settings.env)
-                transcript = Transcript(settings.command, self.server.revision, *said)
-                try:
-                    paths.append(str(transcript.keep(settings.transcripts, name + ending)))
-                except OSError as error:
-                    return f"; no transcript: {error}"
-            return f"; to see it again: mcp-conformance replay {' or '.join(paths)}"
-
-        return keep
+    def write(self, failed: Failure, case: bytes, conversations: Sequence[Sequence[Line]]) -> Written:
+        """Write the conversations that show a failure of a case to files."""
+        name = f"{self.server.revision} {failed.requirement} {self.target.name} {failed.kind}"[:90]
+        about = f"{failed.requirement}: {self.target.name} {shown_text(case)}"
+        return write_transcripts(self.server, conversations, name=name, about=about)
 
 
-def _is_asked(line: Line) -> bool:
-    return kind(line.message) is Kind.REQUEST and line.message["method"] not in OPENING
+def shown_text(case: bytes) -> str:
+    """Return the JSON text of a case, shortened."""
+    return shorten(case.decode("utf-8", "backslashreplace"), MAX_CASE_LENGTH)
+
+
+def _is_request(line: Line) -> bool:
+    return kind(line.message) is Kind.REQUEST and line.message["method"] not in OPENING_METHODS

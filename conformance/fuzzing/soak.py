@@ -1,4 +1,4 @@
-"""Calling tools at full speed, many calls under way at once; what fails is looked into there and then."""
+"""Call tools at full speed, with many calls in flight; reproduce and reduce each failure at once."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Any
 
 from conformance.client.reply import Closed, Reply
 from conformance.client.session import Session
@@ -14,47 +15,44 @@ from conformance.client.tool_call import Tool, call_in
 from conformance.fuzzing.fuzzer import Fuzzer
 from conformance.fuzzing.oracles import Failure
 from conformance.fuzzing.reduction import reduced
-from conformance.fuzzing.reproduction import Reproducer
-from conformance.fuzzing.soak_calls import ToolLoad, SoakCall
+from conformance.fuzzing.reproduction import Reproducer, shown_text
+from conformance.fuzzing.soak_calls import SoakCall, ToolLoad
 from conformance.generation import NoExample
 from conformance.protocol.jsonrpc import Line
-from conformance.protocol.text import shorten
 from conformance.target.server import Server
 from conformance.verdicts import Blocked, Finding, Skipped
 
 CALLS_IN_FLIGHT = 32
-"""How many calls are under way at once."""
 MAX_LINES = 20_000
-"""After how many lines of a conversation they are forgotten."""
+"""The log of a conversation is cleared when it is longer."""
 MAX_KINDS = 3
-"""How many kinds of problems with one rule are looked into for one tool."""
+"""Failures of more kinds are only counted, for each tool and rule."""
 MAX_SLOW_CALLS = 3
-"""How often a tool may be much slower than usual before it is left out."""
+"""A tool with so many calls slower than `ToolLoad.answer_seconds` is left out."""
 SHRINKING_EXAMPLES = 200
-"""How many arguments Hypothesis tries to find the smallest that fail."""
 HISTORY_LENGTHS = (10, 100, 1_000, 10_000)
-"""How many calls, up to the one that failed, are made again if that one does not fail alone."""
-REDUCTION_SECONDS = 60.0
-"""For how many seconds ever more of them are made again, and for how many then ever fewer."""
+"""The numbers of calls to repeat, the failed one included, if it does not fail in isolation."""
+MAX_REDUCTION_SECONDS = 60.0
+"""The time to find a history that fails, and again to reduce it."""
 MAX_REDUCTION_TRIES = 20
 MAX_PROCESSES = 50
-"""How many times a process may end before no more calls are tried one by one to find out which ended it."""
-PING_SECONDS = 2.0
-UNANSWERED, ENDS = "it leaves calls unanswered", "its calls end the server"
+"""After so many processes, no search is made for the call that ended one."""
+MAX_PING_SECONDS = 2.0
+LEAVES_UNANSWERED, ENDS_SERVER = "it leaves calls unanswered", "its calls end the server"
 
 
 @dataclass(frozen=True)
 class SoakFinding:
-    """What was found out, at which call and of which tool."""
+    """A verdict, the number of the call that led to it, and the tool's name (empty if there is none)."""
 
     number: int
     tool: str
-    what: Finding | Blocked
+    verdict: Finding | Blocked
 
 
 @dataclass(frozen=True)
 class FailedCall:
-    """A call that failed, with the line that made it, what came of it and what is wrong with that."""
+    """A call that failed: the line that made it, the reply, and what is wrong with the reply."""
 
     call: SoakCall
     line: Line
@@ -64,17 +62,18 @@ class FailedCall:
 
 @dataclass(frozen=True)
 class Reproduced:
-    """A failure seen again, and the conversation up to it."""
+    """A failure that happened again, and the conversation up to it."""
 
     failed: FailedCall
     lines: Sequence[Line]
 
 
 class Soak:
-    """The soaking of one server.
+    """The soak of one server.
 
-    The arguments of a call depend on the seed and on its number alone.  ``left_out`` names the tools that
-    are not called any more: since which number, and why.  ``repeats`` counts failures that were known.
+    The arguments of a call depend only on the seed and on its number.  ``left_out`` has the tools that are
+    not called any more, with the number of the call since then and the reason.  ``repeats`` counts failures
+    that were reported before.
     """
 
     def __init__(self, server: Server):
@@ -85,7 +84,7 @@ class Soak:
         self.calls = self.processes = self.repeats = 0
         self._next = self._first = 0
         self._is_over = False
-        self._under_way: deque[tuple[SoakCall, Line]] = deque()
+        self._in_flight: deque[tuple[SoakCall, Line]] = deque()
         self._session: Session | None = None
         self._known: set[tuple[str, str]] = set()
         self._kinds: Counter[tuple[str, str]] = Counter()
@@ -93,29 +92,29 @@ class Soak:
         self._slow: Counter[str] = Counter()
 
     def run(self, until: float) -> Iterator[SoakFinding | None]:
-        """Call the tools until it is ``until`` (in monotonic seconds): what is found, None for each call."""
+        """Call tools until ``until`` (monotonic seconds); yield findings, and None for good calls."""
         try:
             yield from self._begin(until)
-            self._end()  # what was called first belongs to no number
+            self._end()  # the first calls have no number, so no history may contain them
             while (session := self._filled(until)) is not None:
-                call, line = self._under_way.popleft()
+                call, line = self._in_flight.popleft()
                 yield from self._judged(call, line, session.await_reply(line, call.load.answer_seconds))
         except Blocked as error:
             yield SoakFinding(self._next, "", error)
         except Skipped:
-            return  # the server no longer starts, which was told
+            return  # the server no longer starts, which was reported
 
     # Calling
 
     @property
     def callable_tools(self) -> list[Tool]:
-        """The tools that may be called, each name once."""
+        """The tools that may be called, one for each name."""
         named = {tool.name: tool for tool in self.server.tools if tool.name}
         return [tool for tool in named.values() if self.server.settings.may_call(tool)]
 
     @property
     def _conversation(self) -> Session:
-        """The conversation, in a new process when there is none."""
+        """The session, in a new process if the last one ended."""
         if self._session is not None and self._session.closed:
             self._end()
         if self._session is None:
@@ -131,29 +130,21 @@ class Soak:
             self._session = None
 
     def _begin(self, until: float) -> Iterator[SoakFinding | None]:
-        """Call each tool once, with nothing else under way."""
+        """Call each tool once, with nothing else in flight."""
         for tool in self.callable_tools:
-            if self.server.clock.monotonic() > until:
-                self._leave_out(tool.name, "there was no time for it")
-                continue
-            support = tool.definition.get("execution", "taskSupport")
-            if support is not None and support.json == "required":
-                self._leave_out(tool.name, "it can only be called as a task")
-                continue
-            try:
-                arguments = self.server.arguments(tool)
-            except NoExample as error:
-                self._leave_out(tool.name, f"no valid arguments are known: {error}")
+            arguments, obstacle = self._first_arguments(tool, until)
+            if obstacle:
+                self._leave_out(tool.name, obstacle)
                 continue
             call = call_in(self._conversation, tool, arguments)
             load = ToolLoad(self.server, call)
             if call.reply.fault is not None:
                 reason = f"tools/call of {tool.name} was not answered: {call.reply.fault}"
                 lines, stderr = call.reply.lines, call.reply.fault.stderr
-                what = Blocked(reason, lines, stderr, "tools.call.listed-is-callable", tool.name)
+                blocked = Blocked(reason, lines, stderr, "tools.call.listed-is-callable", tool.name)
                 self._leave_out(tool.name, str(call.reply.fault))
-                yield SoakFinding(0, tool.name, what)
-                if not self._lives():
+                yield SoakFinding(0, tool.name, blocked)
+                if not self._is_alive():
                     self._end()
             elif self.server.is_slow(call):
                 self._leave_out(tool.name, f"it takes {call.reply.seconds:.1f} s")
@@ -161,40 +152,55 @@ class Soak:
                 self.loads.append(load)
                 yield from self._judged(load.first, call.reply.request, call.reply)
 
+    def _first_arguments(self, tool: Tool, until: float) -> tuple[dict[str, Any], str]:
+        """Return arguments for the first call of a tool, or why it is not called."""
+        if self.server.clock.monotonic() > until:
+            return {}, "there was no time for it"
+        support = tool.definition.get("execution", "taskSupport")
+        if support is not None and support.json == "required":
+            return {}, "it can only be called as a task"
+        try:
+            return self.server.arguments(tool), ""
+        except NoExample as error:
+            return {}, f"no valid arguments are known: {error}"
+
     def _leave_out(self, name: str, reason: str) -> None:
         self.left_out.setdefault(name, (self._next, reason))
         self._is_over = all(load.name in self.left_out for load in self.loads)
-        self._under_way = deque(one for one in self._under_way if one[0].load.name != name)
+        self._in_flight = deque(one for one in self._in_flight if one[0].load.name != name)
 
-    def _lives(self) -> bool:
-        """Whether the process still answers."""
+    def _is_alive(self) -> bool:
+        """Return whether the process still answers."""
         session = self._session
         return (
             session is not None
             and not session.closed
-            and session.request(session.liveness_method, timeout=session.scaled_timeout(PING_SECONDS)).fault is None
+            and session.request(
+                session.liveness_method, timeout=session.scaled_timeout(MAX_PING_SECONDS)
+            ).fault
+            is None
         )
 
     def _filled(self, until: float) -> Session | None:
-        """The conversation with as many calls under way as there may be; None if there are none."""
-        if not self._under_way:
+        """Return the session with as many calls in flight as allowed; None if there are none."""
+        if not self._in_flight:
             if self._is_over or not self.loads:
                 return None
             if len(self._conversation.lines) > MAX_LINES:
                 self._conversation.forget()
         session = self._session
         assert session is not None
-        while len(self._under_way) < CALLS_IN_FLIGHT and len(session.lines) <= MAX_LINES:
+        while len(self._in_flight) < CALLS_IN_FLIGHT and len(session.lines) <= MAX_LINES:
             if session.closed or self._is_over or self.server.clock.monotonic() > until:
                 break
             call = self._call_of(self._next)
             self._next += 1
             if call is not None:
-                self._under_way.append((call, call.load.target.send(session, call.case.text)))
-        return session if self._under_way else None
+                self._in_flight.append((call, call.load.target.send(session, call.case.text)))
+        return session if self._in_flight else None
 
     def _call_of(self, number: int) -> SoakCall | None:
-        """The call of a number; None if its tool was left out by then, or no arguments were found."""
+        """Return the call of a number; None if its tool was left out by then, or no arguments were found."""
         load = self.loads[number % len(self.loads)]
         if number >= self.left_out.get(load.name, (number + 1, ""))[0]:
             return None
@@ -216,33 +222,35 @@ class Soak:
             yield from self._lost(FailedCall(call, line, reply, failure))
 
     def _is_known(self, failed: FailedCall) -> bool:
-        """Whether the same was told before, or enough like it."""
+        """Return whether the same failure was reported before, or enough of its rule; count it if so."""
         name, failure = failed.call.load.name, failed.failure
         is_known = (name, failure.kind) in self._known or self._kinds[name, failure.requirement] >= MAX_KINDS
         self.repeats += is_known
         return is_known
 
     def _wrong(self, failed: FailedCall) -> Iterator[SoakFinding]:
-        """Look into a wrong answer."""
+        """Reproduce a wrong answer."""
         if not self._is_known(failed):
-            yield from self._reproduced_alone(failed) or [self._reproduced_after_others(failed, failed.call.number)]
+            yield from self._reproduced_alone(failed) or [
+                self._reproduced_after_others(failed, failed.call.number)
+            ]
 
     def _lost(self, failed: FailedCall) -> Iterator[SoakFinding | None]:
-        """Look into an answer that did not come."""
+        """Find the call that left requests unanswered, and reproduce it."""
         session = self._session
         assert session is not None
-        lives = self._lives()
+        is_alive = self._is_alive()
         suspects = [failed]
-        if not lives:
-            under_way, self._under_way = self._under_way, deque()
-            for call, line in under_way:
+        if not is_alive:
+            lost, self._in_flight = self._in_flight, deque()
+            for call, line in lost:
                 if session.is_answered(line):
                     yield from self._judged(call, line, session.await_reply(line, 0))
                 else:
                     suspects.append(replace(failed, call=call, line=line))
         if not self._is_known(failed):
             yield from self._explained(failed, suspects, session)
-        if not lives:
+        if not is_alive:
             self._end()
 
     def _explained(
@@ -251,7 +259,7 @@ class Soak:
         culprit = self._culprit(suspects) if self.processes <= MAX_PROCESSES else None
         findings = self._reproduced_alone(culprit) if culprit is not None else []
         if culprit is not None and findings:
-            self._leave_out(culprit.call.load.name, ENDS if died(culprit) else UNANSWERED)
+            self._leave_out(culprit.call.load.name, ENDS_SERVER if died(culprit) else LEAVES_UNANSWERED)
             yield from findings
             return
         late = session.await_reply(failed.line, self.server.settings.timeout)
@@ -259,7 +267,7 @@ class Soak:
             self._note_slowness(failed.call.load, late)
             yield from self._judged(failed.call, failed.line, late)
         elif not died(failed):
-            self._leave_out(failed.call.load.name, UNANSWERED)
+            self._leave_out(failed.call.load.name, LEAVES_UNANSWERED)
             yield self._reproduced_after_others(failed, self._next - 1)
         elif failed.failure.kind in self._deaths:
             self.repeats += 1
@@ -268,7 +276,7 @@ class Soak:
             yield self._reproduced_after_others(failed, self._next - 1)
 
     def _culprit(self, suspects: Sequence[FailedCall]) -> FailedCall | None:
-        """The first that is not answered by a fresh process either."""
+        """Return the first call that a fresh process does not answer either."""
         with self._other_server() as server, server.fresh() as session:
             for one in suspects:
                 load = one.call.load
@@ -284,10 +292,10 @@ class Soak:
         if self._slow[load.name] >= MAX_SLOW_CALLS:
             self._leave_out(load.name, f"{MAX_SLOW_CALLS} calls took long, the last {reply.seconds:.1f} s")
 
-    # Telling
+    # Reporting
 
     def _reproduced_alone(self, failed: FailedCall) -> list[SoakFinding]:
-        """What comes out when the call is made on a fresh server; empty if it does not fail there."""
+        """Make the call on a fresh server, shrink it, and return findings; none if it does not fail there."""
         call, load = failed.call, failed.call.load
         with self._other_server() as server:
             fuzzer = Fuzzer(server, load.target, call.label, self._kinds_known_of(load))
@@ -303,32 +311,33 @@ class Soak:
         return []
 
     def _reproduced_after_others(self, failed: FailedCall, last: int) -> SoakFinding:
-        """What comes out when the calls before it are made again too, up to the one numbered ``last``."""
+        """Repeat the calls before it too, up to the one numbered ``last``, and return the finding."""
         past = range(self._first, last + 1)
         calls, reproduced = self._fewest(past, failed)
         if reproduced is not None:
             shown, lines = reproduced.failed, reproduced.lines
-            others = f"after {len(calls) - 1} other calls, up to {CALLS_IN_FLIGHT} under way at once"
+            others = f"after {len(calls) - 1} other calls, up to {CALLS_IN_FLIGHT} in flight"
             how = f" (on a fresh server, {others})" if len(calls) > 1 else ""
         else:
             shown, lines = failed, [*self.server.surface.opening_lines, *failed.reply.lines]
             made = min(len(past), HISTORY_LENGTHS[-1])
             how = f" (it happened once, and not again when the last {made} calls were made again: flaky)"
         self._remember(shown)
-        return self._describe(shown, how, lines)
+        return self._finding(shown, how, lines)
 
-    def _describe(self, failed: FailedCall, how: str, lines: Sequence[Line]) -> SoakFinding:
+    def _finding(self, failed: FailedCall, how: str, lines: Sequence[Line]) -> SoakFinding:
         call, failure, reply = failed.call, failed.failure, failed.reply
-        arguments = shorten(call.case.text.decode("utf-8", "backslashreplace"), 200)
+        text, name, id = call.case.text, call.load.name, failure.requirement
         reproducer = Reproducer(self.server, call.load.target, call.load.answer_seconds)
-        kept = reproducer.transcript_writer(lines)(f"{failure.requirement}: {call.load.name} {arguments}", failure)
-        got = f"{call.label} {arguments}: {reply}{how}{kept}"
-        what: Finding | Blocked = Finding(
-            failure.expected, got, reply.lines, failure.requirement, advisory=failure.advisory
-        )
-        if reply.fault is not None:
-            what = Blocked(got, reply.lines, reply.fault.stderr, failure.requirement, call.load.name)
-        return SoakFinding(call.number, call.load.name, what)
+        written = reproducer.write(failure, text, [lines])
+        got = f"{call.label} {shown_text(text)}: {reply}{how}{written}"
+        if reply.fault is None:
+            advisory, paths = failure.advisory, written.paths
+            finding = Finding(failure.expected, got, reply.lines, id, advisory=advisory, transcripts=paths)
+            return SoakFinding(call.number, name, finding)
+        stderr = reply.fault.stderr
+        blocked = Blocked(got, reply.lines, stderr, id, name, transcripts=written.paths)
+        return SoakFinding(call.number, name, blocked)
 
     def _remember(self, failed: FailedCall, *kinds: str) -> None:
         name, failure = failed.call.load.name, failed.failure
@@ -341,8 +350,8 @@ class Soak:
     # Making calls again
 
     def _fewest(self, past: range, failed: FailedCall) -> tuple[Sequence[SoakCall], Reproduced | None]:
-        """The fewest calls found that fail in the same way on a fresh server, and what came of them."""
-        until = self.server.clock.monotonic() + REDUCTION_SECONDS
+        """Return the fewest calls found that fail in the same way on a fresh server, and the failure."""
+        until = self.server.clock.monotonic() + MAX_REDUCTION_SECONDS
         for length in HISTORY_LENGTHS:
             calls = [call for number in past[-length:] if (call := self._call_of(number)) is not None]
             reproduced = self._reproduced(calls, failed)
@@ -352,8 +361,10 @@ class Soak:
                 break
         return [], None
 
-    def _fewer(self, calls: Sequence[SoakCall], reproduced: Reproduced) -> tuple[Sequence[SoakCall], Reproduced]:
-        until = self.server.clock.monotonic() + REDUCTION_SECONDS
+    def _fewer(
+        self, calls: Sequence[SoakCall], reproduced: Reproduced
+    ) -> tuple[Sequence[SoakCall], Reproduced]:
+        until = self.server.clock.monotonic() + MAX_REDUCTION_SECONDS
         failed = reproduced.failed
 
         def fails(some: Sequence[SoakCall]) -> bool:
@@ -368,7 +379,7 @@ class Soak:
         return reduced(calls, fails, MAX_REDUCTION_TRIES), reproduced
 
     def _reproduced(self, calls: Sequence[SoakCall], failed: FailedCall) -> Reproduced | None:
-        """Make calls on a fresh server: what came of them, if that is the same failure."""
+        """Make calls on a fresh server; return the failure if it is the same, else None."""
         waiting: deque[tuple[SoakCall, Line]] = deque()
         todo = iter(calls)
         with self._other_server() as server, suppress(Skipped, Blocked), server.fresh() as session:
@@ -391,7 +402,7 @@ class Soak:
 
     @contextmanager
     def _other_server(self) -> Iterator[Server]:
-        """The server apart from the soak, for what starts processes of its own."""
+        """Make a server for processes besides the soak's, and close them."""
         server = Server(replace(self.server.settings, examples=SHRINKING_EXAMPLES), self.server.surface)
         try:
             yield server
@@ -400,5 +411,5 @@ class Soak:
 
 
 def died(failed: FailedCall) -> bool:
-    """Whether the process ended instead of answering."""
+    """Return whether the process ended instead of answering."""
     return isinstance(failed.reply.fault, Closed)

@@ -1,4 +1,4 @@
-"""The calls of a soak: each is made from a seed and a number alone, so any of them can be made again."""
+"""The calls of a soak: each depends only on a seed and its number, so any of them can be repeated."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from conformance.protocol.jsonrpc import encode
 from conformance.target.server import Server
 
 CALLS_PER_INVALID = 10
-"""One call of so many has invalid arguments, if the tool's schema forbids any."""
-ANSWER_SECONDS = 1.0
-CALLS_PER_SEED = 10**12
-"""More calls than are made with one seed."""
+"""One call in so many has invalid arguments, if the tool's schema forbids any."""
+MIN_ANSWER_SECONDS = 1.0
+MAX_CALLS_PER_SEED = 10**12
+"""The distance of the seeds of calls, so that two soaks have no call in common."""
 
 
 @dataclass(frozen=True)
@@ -45,20 +45,20 @@ class SoakCall:
 
     @property
     def label(self) -> str:
-        """What its arguments are."""
+        """The kind of its arguments."""
         return "valid arguments" if self.case.wrong is None else "invalid arguments"
 
 
 class ToolLoad:
-    """The calls of one tool; it was called once before, and answered.
+    """The calls of one tool, which was called once before.
 
-    ``answer_seconds`` is how long an answer may take before it is doubted.
+    ``answer_seconds`` is the time after which a missing answer is looked into.
     """
 
     def __init__(self, server: Server, call: Call):
         self.name = call.tool.name
         self.target = FuzzTarget.of_tool(call)
-        self.answer_seconds = min(server.settings.timeout, max(ANSWER_SECONDS, 20 * call.reply.seconds))
+        self.answer_seconds = min(server.settings.timeout, max(MIN_ANSWER_SECONDS, 20 * call.reply.seconds))
         self._oracle = partial(accepts_valid, call.tool, server.revision)
         self._usual = call.reply
         self._schema, self._revision = call.tool.input_schema, server.revision
@@ -66,8 +66,8 @@ class ToolLoad:
         self.first = SoakCall(0, 0, self, self._valid(call.arguments))
 
     def call(self, seed: int, number: int) -> SoakCall:
-        """The call of a number; raises `NoExample` if no arguments are found."""
-        own = seed * CALLS_PER_SEED + number
+        """Return the call of a number; raise `NoExample` if no arguments are found."""
+        own = seed * MAX_CALLS_PER_SEED + number
         return SoakCall(number, own, self, self._case(seeded(own)))
 
     def _case(self, source: Source) -> Case:
@@ -97,13 +97,13 @@ class ToolLoad:
     # For Hypothesis
 
     def cases_like(self, case: Case) -> st.SearchStrategy[Case]:
-        """Cases that Hypothesis makes, valid or invalid as ``case`` is."""
+        """Return a strategy for cases that are valid or invalid as ``case`` is."""
         if case.wrong is None:
             return valid(self._schema, self._revision, self._examples).map(self._valid)
         return invalid_strategy(self._schema, self._revision, clear=True).map(self._invalid)
 
     def variations(self, call: SoakCall) -> st.SearchStrategy[Case]:
-        """The case that the seed of a shot makes, with as many choices as Hypothesis likes made plainer."""
+        """Return a strategy for the case of a call, with any of its choices replaced by Hypothesis's."""
         recorded = RecordedChoices(seeded(call.seed))
         self._case(cast("Source", recorded))
         return _drawn(lambda draw: self._case(cast("Source", VariedChoices(draw, recorded))))
@@ -118,7 +118,7 @@ def _drawn(draw: st.DrawFn, make: Callable[[st.DrawFn], Case]) -> Case:
 
 
 class RecordedChoices:
-    """A source of choices that remembers them, by what was asked for."""
+    """A source of choices that records them by method and arguments."""
 
     def __init__(self, source: Source):
         self._source = source
@@ -133,11 +133,12 @@ class RecordedChoices:
         return choose
 
 
-KEEPS_CHOICE = st.integers(0, 100).map(bool)
+IS_KEPT = st.integers(0, 100).map(bool)
+"""Whether a recorded choice is kept; shrinking replaces it."""
 
 
 class VariedChoices:
-    """A source of choices that repeats a tape, but for those that Hypothesis makes anew."""
+    """A source that repeats recorded choices, except those that Hypothesis replaces."""
 
     def __init__(self, draw: st.DrawFn, recorded: RecordedChoices):
         self._draw, self._source = draw, HypothesisSource(draw)
@@ -145,8 +146,8 @@ class VariedChoices:
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         def choose(*asked: Any) -> Any:
-            anew = getattr(self._source, name)(*asked)
-            taped = next(self._left.get((name, *asked), iter(())), anew)
-            return taped if self._draw(KEEPS_CHOICE) else anew
+            new = getattr(self._source, name)(*asked)
+            recorded = next(self._left.get((name, *asked), iter(())), new)
+            return recorded if self._draw(IS_KEPT) else new
 
         return choose

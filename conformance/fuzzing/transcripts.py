@@ -1,0 +1,39 @@
+"""Transcripts of failures: files that ``mcp-conformance replay`` reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.client.transcript import Transcript
+from conformance.protocol.jsonrpc import Line
+from conformance.target.server import Server
+
+
+@dataclass(frozen=True)
+class Written:
+    """The transcripts of one failure; ``error`` says why one could not be written."""
+
+    paths: tuple[Path, ...] = ()
+    error: str = ""
+
+    def __str__(self) -> str:
+        if self.error:
+            return f"; no transcript: {self.error}"
+        return f"; reproduce with: mcp-conformance replay {' or '.join(map(str, self.paths))}"
+
+
+def write_transcripts(
+    server: Server, conversations: Iterable[Sequence[Line]], *, name: str, about: str
+) -> Written:
+    """Write each conversation to a file with a name like ``name``; ``about`` is what they prove."""
+    settings, paths = server.settings, list[Path]()
+    for number, lines in enumerate(conversations, 1):
+        transcript = Transcript(settings.command, server.revision, about, tuple(lines), settings.env)
+        ending = f"-{number}" if number > 1 else ""
+        try:
+            paths.append(transcript.keep(settings.transcripts, name + ending))
+        except OSError as error:
+            return Written(tuple(paths), str(error))
+    return Written(tuple(paths))
