@@ -1,0 +1,81 @@
+"""`mcp-conformance new-check` writes templates into a copy of the repository, and into nothing else."""
+
+import ast
+import shutil
+import tomllib
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from conformance.cli.new_check import NewCheckError, main
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("conformance/requirements", "suites", "fixtures/mutants")
+
+
+@pytest.fixture
+def tree(tmp_path, monkeypatch):
+    for name in FOLDERS:
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.chdir(tmp_path / "suites")
+    return tmp_path
+
+
+def changed(tree):
+    """The lines that each changed file has more than the repository's, all others being as they were."""
+    found = {}
+    for path in sorted(path for path in tree.rglob("*") if path.is_file()):
+        name = path.relative_to(tree).as_posix()
+        old = (ROOT / name).read_text(encoding="utf-8") if (ROOT / name).exists() else ""
+        new = path.read_text(encoding="utf-8")
+        if new != old:
+            start = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), len(old))
+            added = new[start : start + len(new) - len(old)]
+            assert new.replace(added, "", 1) == old or new[:start] + new[start + len(added) :] == old
+            found[name] = added
+    return found
+
+
+def test_a_row_a_check_and_a_mutant_are_written_beside_their_group(tree, capsys):
+    assert main(SimpleNamespace(id="tools.structured.example")) == 0
+    written = changed(tree)
+    printed = [line.partition(":")[0] for line in capsys.readouterr().out.splitlines()[:-1]]
+    assert sorted(printed) == sorted(written)
+    assert [name.partition("/")[0] for name in printed] == ["conformance", "suites", "fixtures"]
+    rows = tomllib.loads((tree / "conformance/requirements/tools.toml").read_text(encoding="utf-8"))
+    ids = list(rows)
+    assert ids[ids.index("tools.structured.example") - 1].startswith("tools.structured.")
+    for name in printed[1:]:
+        assert "structured" in name
+        ast.parse((tree / name).read_text(encoding="utf-8"))
+        assert '"tools.structured.example"' in written[name]
+
+
+def test_the_printed_lines_are_those_of_the_templates(tree, capsys):
+    main(SimpleNamespace(id="ping.example"))
+    for line in capsys.readouterr().out.splitlines()[:-1]:
+        name, number, _ = line.split(":")
+        first = (tree / name).read_text(encoding="utf-8").splitlines()[int(number) - 1]
+        assert "ping.example" in first
+
+
+def test_a_family_without_a_suite_gets_a_new_one(tree):
+    main(SimpleNamespace(id="deprecated.example"))
+    for name in ("suites/test_deprecated.py", "fixtures/mutants/deprecated.py"):
+        text = (tree / name).read_text(encoding="utf-8")
+        assert ast.get_docstring(ast.parse(text)).startswith("TODO")
+        assert text == changed(tree)[name]
+
+
+@pytest.mark.parametrize("id", ["ping", "Ping.example", "ping.", "nothing.example", "ping.empty-result"])
+def test_a_malformed_or_taken_id_is_an_error_and_writes_nothing(tree, id):
+    with pytest.raises(NewCheckError, match=id.partition(".")[0]):
+        main(SimpleNamespace(id=id))
+    assert changed(tree) == {}
+
+
+def test_outside_a_copy_of_the_repository_it_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(NewCheckError, match="not in a copy of the repository"):
+        main(SimpleNamespace(id="ping.example"))
