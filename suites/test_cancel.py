@@ -23,7 +23,8 @@ from conformance.scenarios.cancellation import (
     send_cancellation,
     subscription_cancellations,
 )
-from conformance.scenarios.tasks import accepted, task_id
+from conformance.scenarios.task_snapshots import task_id
+from conformance.scenarios.tasks import created_tasks
 from conformance.verdicts import Finding
 
 NOT_CANCELLED = "no tool that may be called could be cancelled while its call was running"
@@ -84,7 +85,7 @@ def test_a_cancellation_that_crosses_the_answer_does_no_harm(server):
 
 @pytest.mark.requirement("cancel.tasks-own-mechanism")
 def test_a_task_is_not_cancelled_with_the_request_that_made_it(server):
-    run = accepted(server)[0]
+    run = created_tasks(server)[0]
     with server.fresh() as session:
         created = require_answer(session.request("tools/call", run.params))
         session.notify(CANCELLED, {"requestId": created.request.message["id"], "reason": "It is a task."})
