@@ -37,7 +37,7 @@ from conformance.protocol import schemas as own
 from conformance.protocol.jsonrpc import Kind, kind
 from conformance.protocol.revisions import PROTOCOL_VERSION, is_modern
 from conformance.protocol.text import shorten
-from conformance.protocol.wire_schema import CLIENT, SERVER, Wrong, message_errors
+from conformance.protocol.wire_schema import CLIENT, SERVER, SchemaError, message_errors
 
 REVISIONS = own.revisions()[1:]
 """Those with an official schema, which the oldest draft lacks."""
@@ -79,7 +79,7 @@ JSON_VALUE = ["string", "integer", "boolean"]
 """What the generator made of the plain JSON values of schema.ts."""
 
 
-def why_stricter(ours: list[Wrong]) -> str | None:
+def why_stricter(ours: list[SchemaError]) -> str | None:
     """Why we find wrong what the official schema does not; None if one of ours has no reason."""
     reasons = [
         next((reason for form, reason in STRICTER.items() if re.fullmatch(form, str(wrong))), None)
@@ -382,7 +382,7 @@ class Judged:
 
     message: Any
     asked: str
-    ours: list[Wrong]
+    ours: list[SchemaError]
     theirs: list[ValidationError]
 
     def __str__(self) -> str:

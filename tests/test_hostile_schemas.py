@@ -18,7 +18,7 @@ from conformance.json_schema.validation import (
     instance_errors,
     schema_errors,
 )
-from conformance.protocol.jsonrpc import DEEPEST, TOO_DEEP, TOO_LONG, decode
+from conformance.protocol.jsonrpc import MAX_DEPTH, TOO_DEEP, TOO_LONG, decode
 from conformance.protocol.text import named
 
 REVISION = "2025-11-25"
@@ -174,16 +174,16 @@ def nesting(value):
     return depth
 
 
-@pytest.mark.parametrize("depth", [DEEPEST + 1, 5_000, 100_000])
+@pytest.mark.parametrize("depth", [MAX_DEPTH + 1, 5_000, 100_000])
 @pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"a":', b"}")], ids=["arrays", "objects"])
 def test_what_lies_too_deep_is_left_out(opening, closing, depth):
     message, fault, oddities = decode(b'{"a":' + opening * depth + b"0" + closing * depth + b',"b":2}')
     assert (fault, oddities, message["b"]) == ("", (TOO_DEEP,), 2)
-    assert nesting(message) < DEEPEST
+    assert nesting(message) < MAX_DEPTH
 
 
 def test_what_is_not_too_deep_is_read_as_it_is():
-    raw = b"[" * DEEPEST + b"]" * DEEPEST
+    raw = b"[" * MAX_DEPTH + b"]" * MAX_DEPTH
     assert decode(raw) == (json.loads(raw), "", ())
     text = json.dumps(["[" * 1000, '"[{' * 300])
     assert decode(text.encode()) == (json.loads(text), "", ())

@@ -22,7 +22,7 @@ from conformance.client.message_log import (
 )
 from conformance.client.reply import Silence
 from conformance.expect import require_answer
-from conformance.protocol.jsonrpc import MOST_LISTED, Line, decode
+from conformance.protocol.jsonrpc import MAX_ITEMS, Line, decode
 from conformance.target.probe import probe
 from conformance.target.server import Server
 from conformance.target.settings import Settings
@@ -112,16 +112,16 @@ def listing(number):
     return {"id": 1, "result": {"tools": [{"name": "[,]"}] * number, "nextCursor": "more"}}
 
 
-@pytest.mark.parametrize("more", [1, MOST_LISTED])
+@pytest.mark.parametrize("more", [1, MAX_ITEMS])
 def test_the_first_items_of_a_long_list_are_read(more):
-    line = Line.received(json.dumps(listing(MOST_LISTED + more)).encode())
-    assert line.message == listing(MOST_LISTED)
+    line = Line.received(json.dumps(listing(MAX_ITEMS + more)).encode())
+    assert line.message == listing(MAX_ITEMS)
     assert (line.fault, line.left_out) == ("", more)
 
 
 def test_other_lists_are_read_to_their_end():
-    numbers = [[0]] * (2 * MOST_LISTED)
-    for value in (listing(MOST_LISTED), {"id": 1, "result": {"content": {"tools": numbers}, "a": numbers}}):
+    numbers = [[0]] * (2 * MAX_ITEMS)
+    for value in (listing(MAX_ITEMS), {"id": 1, "result": {"content": {"tools": numbers}, "a": numbers}}):
         assert decode(json.dumps(value).encode()) == (value, "", ())
 
 

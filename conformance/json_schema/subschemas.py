@@ -37,7 +37,7 @@ class Subschema:
 
 
 def subschemas(schema: Value) -> Iterator[Subschema]:
-    """A schema and every one inside it that is an object, outermost first; references are not followed."""
+    """Yield a schema and every object schema inside it, outermost first; do not follow references."""
     waiting = [Subschema(schema)] if schema.is_a(dict) else []
     while waiting:
         one = waiting.pop()
@@ -65,7 +65,7 @@ def _has_uri(schema: Value) -> bool:
 
 
 def dangling(schema: Value) -> list[Value]:
-    """The references of a schema to places in itself that are not there."""
+    """Return the local references of a schema that lead nowhere."""
     parts = list(subschemas(schema))
     anchors = {name for part in parts for name in _anchors(part.value.json)}
     found = [part.value.get("$ref") for part in parts if not part.is_apart]

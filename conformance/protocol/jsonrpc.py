@@ -1,11 +1,11 @@
-"""Bytes to messages and back, by the letter of JSON-RPC: pure, and nothing the server wrote is lost."""
+"""Lines to messages and back, strictly by JSON-RPC 2.0; nothing that the server wrote is lost."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
@@ -14,16 +14,16 @@ from conformance.protocol.text import shorten
 
 NOT_UTF_8 = "not UTF-8"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-DEEPEST = 400
-"""How deep a message is nested, at most, that is read as it is."""
-MOST_DIGITS = 4000
-MOST_LISTED = 10_000
+MAX_DEPTH = 400
+"""Arrays and objects that are nested more deeply are read as empty."""
+MAX_DIGITS = 4000
+MAX_ITEMS = 10_000
 """How many items of a list are read in one message."""
 NOT_JSON = {"NaN", "Infinity", "-Infinity"}
-TOO_DEEP = f"nested more than {DEEPEST} deep"
+TOO_DEEP = f"nested more than {MAX_DEPTH} deep"
 REPEATED = "repeated member"
-TOO_MANY = f"items of a list beyond the first {MOST_LISTED}"
-TOO_LONG = f"a number of more than {MOST_DIGITS} digits"
+TOO_MANY = f"items of a list beyond the first {MAX_ITEMS}"
+TOO_LONG = f"a number of more than {MAX_DIGITS} digits"
 
 
 class Absent(Enum):
@@ -42,7 +42,7 @@ ABSENT: Final = Absent.ABSENT
 
 
 class Kind(Enum):
-    """What a JSON value on the wire is, told by its members alone."""
+    """The kind of a JSON value on the wire, by its members alone."""
 
     REQUEST = "request"
     NOTIFICATION = "notification"
@@ -56,9 +56,9 @@ class Kind(Enum):
 class Line:
     """One line of the conversation.
 
-    ``raw`` has no line end.  ``at`` is in seconds since the process was started.  ``message`` is the decoded
-    JSON, or `ABSENT` when the line is none, in which case ``fault`` says why.  ``oddities`` names what the
-    decoder saw that a JSON library usually hides: repeated members, NaN, lone surrogates.
+    ``raw`` has no line end.  ``at`` is in seconds since the start of the process.  ``message`` is the decoded
+    JSON, or `ABSENT` if the line is not JSON; ``fault`` says why.  ``oddities`` names what a JSON library
+    usually hides: repeated members, NaN, lone surrogates.
     """
 
     sent: bool
@@ -70,7 +70,7 @@ class Line:
 
     @classmethod
     def received(cls, raw: bytes, at: float = 0.0) -> Line:
-        """Decode a line the server wrote; one that is not JSON becomes a line with a ``fault``."""
+        """Decode a line that the server wrote; a line that is not JSON gets a ``fault``."""
         message, fault, oddities = decode(raw)
         return cls(sent=False, raw=raw, at=at, message=message, fault=fault, oddities=oddities)
 
@@ -81,28 +81,28 @@ class Line:
 
     @property
     def is_json(self) -> bool:
-        """Whether it is JSON by the letter, which knows no NaN and no infinity."""
+        """Whether it is strict JSON, without NaN and infinity."""
         return not self.fault and NOT_JSON.isdisjoint(self.oddities)
 
     @property
     def left_out(self) -> int:
-        """How many items of its list were too many to be read."""
+        """The number of items of its list beyond `MAX_ITEMS`, which were not read."""
         return sum(int(one.partition(" ")[0]) for one in self.oddities if one.endswith(TOO_MANY))
 
     def __repr__(self) -> str:
-        """Short, since pytest writes down what it finds in the frames of an exception."""
+        """Return a short text, as pytest prints the values in a traceback."""
         return f"<Line {'>' if self.sent else '<'} {shorten(self.text, 200)}>"
 
-    def parts(self) -> Iterator[Any]:
-        """The messages of the line: one, or those of a batch, or none."""
-        if isinstance(self.message, list):
-            yield from self.message
-        elif self.message is not ABSENT:
-            yield self.message
+    def parts(self) -> Sequence[Any]:
+        """Return the messages of the line: one, or those of a batch, or none."""
+        message = self.message
+        if isinstance(message, list):
+            return message
+        return () if message is ABSENT else (message,)
 
 
 def encode(message: Any) -> bytes:
-    """One message as a line without its line end: compact, and ASCII so that any reader can take it."""
+    """Return a message as a line without its line end: compact, and in ASCII."""
     return _ENCODER.encode(message).encode()
 
 
@@ -129,16 +129,16 @@ def decode(raw: bytes) -> tuple[Any, str, tuple[str, ...]]:
 
 
 def _read(text: str, oddities: list[str]) -> Any:
-    """The JSON value of a text; what lies too deep in it is left out, and what is too much of a list."""
-    if text.count(",") >= MOST_LISTED:
+    """Return the JSON value of a text, without values that are too deep and items that are too many."""
+    if text.count(",") >= MAX_ITEMS:
         text = _first_listed(text, oddities)
     try:
         message = _ordinary(text, oddities)
     except RecursionError:
-        message = _ordinary(_cut(text), oddities)
+        message = _ordinary(_without_depths(text), oddities)
         oddities.append(TOO_DEEP)
-    if text.count("[") + text.count("{") > DEEPEST and _is_deep(message):
-        message = _ordinary(_cut(text), oddities)
+    if text.count("[") + text.count("{") > MAX_DEPTH and _is_deep(message):
+        message = _ordinary(_without_depths(text), oddities)
         oddities.append(TOO_DEEP)
     return message
 
@@ -159,44 +159,44 @@ def _ordinary(text: str, oddities: list[str], parse_int: Callable[[str], Any] | 
 
 
 def _integer(digits: str) -> float:
-    """A whole number; one that no float holds is infinite, as 1e400 is."""
-    return int(digits) if len(digits) <= MOST_DIGITS else float(digits)
+    """Return a whole number; one with too many digits is infinite, as 1e400 is."""
+    return int(digits) if len(digits) <= MAX_DIGITS else float(digits)
 
 
 def _is_deep(message: Any) -> bool:
     level, depth = [message], 0
-    while level and depth <= DEEPEST:
+    while level and depth <= MAX_DEPTH:
         inside = (
             one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)
         )
         level = [one for some in inside for one in some if isinstance(one, dict | list)]
         depth += 1
-    return depth > DEEPEST
+    return depth > MAX_DEPTH
 
 
-def _cut(text: str) -> str:
-    """A JSON text without what lies in the arrays and objects that are too deep."""
+def _without_depths(text: str) -> str:
+    """Return a JSON text with empty arrays and objects at `MAX_DEPTH`."""
     kept, depth, end = [], 0, 0
     for found in _BRACKET.finditer(text):
         if found[0] in "[{":
             depth += 1
-            if depth == DEEPEST:
+            if depth == MAX_DEPTH:
                 kept.append(text[end : found.end()])
                 end = len(text)
         elif found[0] in "]}":
-            if depth == DEEPEST:
+            if depth == MAX_DEPTH:
                 end = found.start()
             depth -= 1
     return "".join([*kept, text[end:]])
 
 
 def _first_listed(text: str, oddities: list[str]) -> str:
-    """A JSON text without the items of a list that are too many."""
+    """Return a JSON text without the items of a list beyond `MAX_ITEMS`."""
     kept, depth, end, items = [], 0, 0, 0
     for found in _PIECE.finditer(text):
         if found[0] == "," and depth == ITEMS and items:
             items += 1
-            if items == MOST_LISTED + 1:
+            if items == MAX_ITEMS + 1:
                 kept.append(text[end : found.start()])
                 end = len(text)
         elif found[0] in "[{":
@@ -205,15 +205,15 @@ def _first_listed(text: str, oddities: list[str]) -> str:
                 before = text[max(0, found.start() - KEY_LENGTH) : found.start()]
                 items = int(found[0] == "[" and _LIST.search(before) is not None)
         elif found[0] in "]}":
-            if depth == ITEMS and items > MOST_LISTED:
-                oddities.append(f"{items - MOST_LISTED} {TOO_MANY}")
+            if depth == ITEMS and items > MAX_ITEMS:
+                oddities.append(f"{items - MAX_ITEMS} {TOO_MANY}")
                 end = found.start()
             depth -= 1
     return "".join([*kept, text[end:]])
 
 
 ITEMS, KEY_LENGTH = 3, 40
-"""How deep in an answer the items of a list lie, and how long the beginning of the list is at the most."""
+"""The depth of the items of a list in an answer, and the most characters of the list's name and bracket."""
 _LIST = re.compile(r'"(?:tools|prompts|resources|resourceTemplates)"\s*:\s*\Z')
 _PIECE = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{},]', re.DOTALL)
 _BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
@@ -232,7 +232,7 @@ def _constant(name: str, oddities: list[str]) -> float:
 
 
 def kind(message: Any) -> Kind:
-    """Tell a request from a notification, a result and an error, by JSON-RPC 2.0, sections 4 and 5."""
+    """Return the kind of a message (JSON-RPC 2.0, sections 4 and 5)."""
     if isinstance(message, list):
         return Kind.BATCH
     if not isinstance(message, dict):
@@ -244,16 +244,17 @@ def kind(message: Any) -> Kind:
     return Kind.ERROR if "error" in message else Kind.OTHER
 
 
-MOST_PIECES = 200
+MAX_PIECES = 200
+"""How many lines are joined to find one message."""
 
 
 def is_message(value: Any) -> bool:
-    """Whether a JSON value says of itself that it is a message of JSON-RPC."""
+    """Return whether a JSON value has the member ``jsonrpc``."""
     return isinstance(value, dict) and "jsonrpc" in value
 
 
 def glued(line: Line) -> bool:
-    """Whether a line is several messages, one behind the other."""
+    """Return whether a line is several messages in a row."""
     text, messages = line.text.strip(), 0
     while text:
         value, end = _leading(text)
@@ -264,11 +265,11 @@ def glued(line: Line) -> bool:
 
 
 def torn(lines: Sequence[Line]) -> list[tuple[Line, ...]]:
-    """Each run of lines that is one message only when it is put together again."""
+    """Return each run of lines that is one message only when joined."""
     found: list[tuple[Line, ...]] = []
     start = 0
     while start < len(lines):
-        pieces = _torn(lines[start : start + MOST_PIECES])
+        pieces = _torn(lines[start : start + MAX_PIECES])
         found += [pieces] if pieces else []
         start += max(1, len(pieces))
     return found
@@ -285,7 +286,7 @@ def _torn(lines: Sequence[Line]) -> tuple[Line, ...]:
 
 
 def _leading(text: str) -> tuple[Any, int]:
-    """The JSON value that a text begins with, and where it ends; `ABSENT` if there is none."""
+    """Return the JSON value at the beginning of a text, and where it ends; `ABSENT` if there is none."""
     try:
         return json.JSONDecoder(strict=False).raw_decode(text)
     except (ValueError, RecursionError):
@@ -293,12 +294,12 @@ def _leading(text: str) -> tuple[Any, int]:
 
 
 def id_key(id: Any) -> tuple[str, str]:
-    """A dictionary key that holds ids apart by type, as JSON does: 1, "1", true and null all differ."""
+    """Return a dictionary key of an id, with its type: 1, "1", true and null have different keys."""
     return type(id).__name__, str(id) if type(id) is int else json.dumps(id, sort_keys=True, default=repr)
 
 
 def show(value: Any, limit: int = 200) -> str:
-    """A JSON value as one short line of text."""
+    """Return a JSON value as one short line of text."""
     if value is ABSENT:
         return "nothing (the member is absent)"
     try:

@@ -1,4 +1,4 @@
-"""Facts about methods: which lists there are, what identifies their items, what a client says of itself."""
+"""Facts about methods: the lists, the identifiers of their items, the client features, the envelope."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ CLIENT_INFO = {"name": "mcp-conformance", "version": "0.1.0"}
 IDENTIFIERS = {"tools": "name", "prompts": "name", "resources": "uri", "resourceTemplates": "uriTemplate"}
 """The member that identifies an item of each list."""
 LISTED = {"tools": "tools/list", "prompts": "prompts/list", "resources": "resources/list"}
-"""A list of each feature."""
+"""A list method of each feature."""
 FEATURES = {
     "roots/list": "roots",
     "sampling/createMessage": "sampling",
     "elicitation/create": "elicitation",
 }
-"""What a server may ask of a client that declared the capability."""
+"""The requests that a server may send, and the client capability that permits each."""
 
 
 def liveness_method(revision: str) -> str:
-    """A method that every server answers at once, and that changes nothing."""
+    """Return a method that every server answers at once, and that changes nothing."""
     return "server/discover" if revisions.is_modern(revision) else "ping"
 
 
 def envelope(
     revision: str, capabilities: Mapping[str, Any], client_info: Mapping[str, Any] = CLIENT_INFO
 ) -> dict[str, Any]:
-    """What a request in a modern revision says of itself in ``_meta``."""
+    """Return the members of ``_meta`` that a modern request must have (basic: `_meta`)."""
     return {
         revisions.PROTOCOL_VERSION: revision,
         revisions.CLIENT_CAPABILITIES: dict(capabilities),
@@ -42,4 +42,4 @@ LISTS = {
     "resources/list": ("resources", "resources"),
     "resources/templates/list": ("resources", "resourceTemplates"),
 }
-"""Each list method with the capability it belongs to and the member of its result."""
+"""The capability of each list method, and the member of its result with the items."""

@@ -1,4 +1,4 @@
-"""Progress notifications, and the requests whose progress tokens they name."""
+"""Progress notifications, and the requests that gave their progress tokens."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from conformance.protocol.value import Value
 class Progress:
     """One progress notification.
 
-    ``request`` is the request that gave its token, None if there was none; ``late`` says that the answer to
-    it had come before.
+    ``request`` is the request that gave its token, None if there was none; ``late`` says that its answer came
+    before.
     """
 
     notification: Value
@@ -24,13 +24,13 @@ class Progress:
 
     @property
     def token(self) -> tuple[str, str]:
-        """Its token, by type and value."""
+        """Its token as `id_key` makes it."""
         found = self.notification.get("params", "progressToken")
         return id_key(ABSENT if found is None else found.json)
 
 
 def progress_in(lines: Sequence[Line]) -> Iterator[Progress]:
-    """The progress notifications of a conversation, in order."""
+    """Yield the progress notifications in these lines, in order."""
     requests: dict[tuple[str, str], Mapping[str, Any]] = {}
     answered = set()
     for line in lines:
@@ -45,13 +45,13 @@ def progress_in(lines: Sequence[Line]) -> Iterator[Progress]:
             elif (
                 not line.sent and what is Kind.NOTIFICATION and message["method"] == "notifications/progress"
             ):
-                told = Value(message, "", (line,))
-                request = requests.get(Progress(told, None, late=False).token)
+                notification = Value(message, "", (line,))
+                request = requests.get(Progress(notification, None, late=False).token)
                 late = request is not None and id_key(request["id"]) in answered
-                yield Progress(told, request, late)
+                yield Progress(notification, request, late)
 
 
 def token_of(request: Any) -> Any:
-    """The progress token that a request gives, `ABSENT` if it gives none."""
+    """Return the progress token of a request, `ABSENT` if it has none."""
     token = Value(request).get("params", "_meta", "progressToken")
     return ABSENT if token is None else token.json

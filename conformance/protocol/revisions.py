@@ -1,4 +1,4 @@
-"""What each revision of the protocol has: facts that more than one module needs."""
+"""Facts about the revisions of the protocol."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ HANDSHAKE = ("2024-10-07", "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25
 """Revisions that open with ``initialize``, oldest first."""
 
 MODERN = ("2026-07-28",)
-"""Stateless revisions, opened with ``server/discover``."""
+"""Stateless revisions, which open with ``server/discover``, oldest first."""
 
 KNOWN = HANDSHAKE + MODERN
 LATEST_HANDSHAKE = HANDSHAKE[-1]
@@ -24,16 +24,16 @@ LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
 UNSUPPORTED_VERSION = -32022
-"""What a modern server answers to a version it does not speak."""
+"""The error code of a modern server for a revision that it does not speak."""
 
 
 def is_modern(revision: str) -> bool:
-    """Whether every request of the revision carries its version, and no handshake opens a conversation."""
+    """Return whether every request carries the revision, and no handshake opens a session."""
     return revision in MODERN
 
 
 def not_found(revision: str) -> int:
-    """The code of the error for a resource that does not exist."""
+    """Return the error code for a resource that does not exist."""
     return -32602 if is_modern(revision) else -32002
 
 
@@ -52,25 +52,25 @@ DEFAULT_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def names_a_dialect(revision: str) -> bool:
-    """Whether the revision says which dialect a schema without ``$schema`` is in (since 2025-11-25)."""
+    """Return whether the revision names the dialect of a schema without ``$schema`` (since 2025-11-25)."""
     return revision >= "2025-11-25"
 
 
 def has_content(revision: str) -> bool:
-    """Whether tool results carry ``content`` blocks; the 2024-10-07 draft has ``toolResult`` instead."""
+    """Return whether tool results have ``content``; the 2024-10-07 draft has ``toolResult`` instead."""
     return revision >= "2024-11-05"
 
 
 def paginates(revision: str) -> bool:
-    """Whether lists have cursors (since 2024-11-05)."""
+    """Return whether lists have cursors (since 2024-11-05)."""
     return revision >= "2024-11-05"
 
 
 def elicits(revision: str) -> bool:
-    """Whether a server may ask the client's user for something (since 2025-06-18)."""
+    """Return whether a server may send elicitation requests (since 2025-06-18)."""
     return revision >= "2025-06-18"
 
 
 def elicits_by_url(revision: str) -> bool:
-    """Whether it may send the user to a page, and offer tools when it samples (since 2025-11-25)."""
+    """Return whether a server may elicit by URL, and sample with tools (since 2025-11-25)."""
     return revision >= "2025-11-25"

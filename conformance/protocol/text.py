@@ -1,18 +1,18 @@
-"""Text for people: long texts cut, characters that a terminal obeys escaped."""
+"""Text for people: cut if long, control characters escaped."""
 
 from __future__ import annotations
 
 import re
 
 OBEYED = re.compile(r"(?<!\S)::(?=[A-Za-z])|##\[(?=[A-Za-z])")
-"""What can be a workflow command of GitHub's: ``::name`` at the beginning of a line, and any word may come to
-stand there; ``##[name`` anywhere."""
+"""A workflow command of GitHub: ``::name`` at the beginning of a line, which any word may become, or
+``##[name`` anywhere."""
 
 
 def shorten(text: str, limit: int = 600) -> str:
-    """Cut the middle out of a long text, and escape what a terminal, or GitHub's runner, would obey.
+    """Cut the middle out of a long text; escape what a terminal or GitHub's runner would obey.
 
-    The result has at most ``limit`` characters plus the words that say how much is left out, and escapes.
+    The result has at most ``limit`` characters, escapes and the number of omitted characters aside.
     """
     if len(text) > limit:
         half = limit // 2
@@ -22,7 +22,7 @@ def shorten(text: str, limit: int = 600) -> str:
 
 
 def named(name: str, limit: int = 60) -> str:
-    """A name that a server chose, as a part of one line."""
+    """Return a name that the server chose, as a part of one line."""
     return shorten(name, limit).replace("\n", "\\n")
 
 

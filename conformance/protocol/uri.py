@@ -1,4 +1,4 @@
-"""URIs (RFC 3986) and URI templates (RFC 6570): what is one, and what a template stands for.  Pure."""
+"""URIs (RFC 3986) and URI templates (RFC 6570): their grammar, and the expansion of templates."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WORD = rf"(?:[A-Za-z0-9_]|{_ESCAPED})++"
 _VARIABLE = rf"{_WORD}(?:\.{_WORD})*+(?::[1-9][0-9]{{0,3}}|\*)?"
 _EXPRESSION = re.compile(rf"\{{([+#./;?&=,!@|]?)({_VARIABLE}(?:,{_VARIABLE})*+)\}}")
 _TEMPLATE = re.compile(rf"(?:{_LITERAL}|{_EXPRESSION.pattern})*+")
-_STYLES = {  # operator -> what stands before and between the values, and whether their names do
+_STYLES = {  # operator -> prefix, separator, and whether names precede the values
     "": ("", ",", False),
     "+": ("", ",", False),
     "#": ("#", ",", False),
@@ -38,23 +38,23 @@ _RESERVED = ":/?#[]@!$&'()*+,;="
 
 
 def is_uri(text: str) -> bool:
-    """Whether the text is a URI by the grammar of RFC 3986, scheme included."""
+    """Return whether the text is a URI by the grammar of RFC 3986, scheme included."""
     return _URI.fullmatch(text) is not None
 
 
 def scheme(text: str) -> str:
-    """What stands where the scheme of a URI would, legal or not; empty if nothing does."""
+    """Return the text before the first colon in lower case, a legal scheme or not; empty if there is none."""
     found = _SCHEME.match(text)
     return found[1].lower() if found else ""
 
 
 def is_template(text: str) -> bool:
-    """Whether the text is a URI template by the grammar of RFC 6570; a text without braces may be one."""
+    """Return whether the text is a URI template by RFC 6570; a text without braces may be one."""
     return _TEMPLATE.fullmatch(text) is not None
 
 
 def variables(template: str) -> list[str]:
-    """The variables of a template that have to be known; those of a query only if there are no others."""
+    """Return the variables that an expansion needs; those of a query only if there are no others."""
     found = [(match[1] in ("?", "&"), _names(match[2])) for match in _EXPRESSION.finditer(template)]
     path = [name for optional, names in found if not optional for name in names]
     return list(dict.fromkeys(path or [name for _, names in found for name in names]))
@@ -65,7 +65,7 @@ def _names(variable_list: str) -> list[str]:
 
 
 def expand(template: str, values: Mapping[str, str]) -> str:
-    """The URI that a template stands for; variables without a value are left out."""
+    """Return the expansion of a template; variables without a value are left out."""
     return _EXPRESSION.sub(lambda match: _expanded(match[1], match[2], values), template)
 
 
@@ -82,7 +82,7 @@ def _expanded(operator: str, variable_list: str, values: Mapping[str, str]) -> s
 
 
 def matches(template: str, uri: str) -> bool:
-    """Whether a template could stand for a URI; values are not looked at."""
+    """Return whether some values expand a template to this URI."""
     reached, start = {0}, 0
     for match in _EXPRESSION.finditer(template):
         reached = _after_value(_after_text(reached, template[start : match.start()], uri), match[1], uri)

@@ -1,7 +1,7 @@
-"""What is wrong with a message by the schema of its revision, in either direction: the path, and why.
+"""Messages judged by the schema of their revision, in either direction.
 
-The schemas are our own (`conformance.schema`); a message is told by its kind and method, and a result by the
-request it answers.
+The schemas are our own (`conformance.protocol.schemas`); the kind and the method of a message select its
+schema, and the request that a result answers.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from conformance.protocol.schemas import schema
 
 CLIENT, SERVER = "client", "server"
 ANY_RULE = "jsonrpc.message-shape"
-"""The requirement for what has no rule of its own: a line is one of the messages that the revision knows."""
+"""The requirement for errors that have no rule of their own."""
 
 TABLES = {Kind.REQUEST: "requests", Kind.NOTIFICATION: "notifications"}
 NOWHERE = ("", "", "")
 PARTS = {Kind.REQUEST: "params", Kind.NOTIFICATION: "params"}
 BATCHES = "2025-03-26"
-MOST_ERRORS = 20
+MAX_ERRORS = 20
 
 
 @dataclass(frozen=True)
-class Wrong:
-    """A member that is wrong: its ``path``, ``what`` is wrong with it, and the requirement it breaks."""
+class SchemaError:
+    """A wrong member: its ``path``, ``what`` is wrong with it, and the requirement that it breaks."""
 
     path: str
     what: str
@@ -43,25 +43,25 @@ class Wrong:
         return f"{self.path or 'message'}: {self.what}"
 
 
-def message_errors(message: Any, revision: str, sender: str, asked: Any = None) -> list[Wrong]:
-    """All that is wrong with a message of ``sender`` (`CLIENT` or `SERVER`).
+def message_errors(message: Any, revision: str, sender: str, request: Any = None) -> list[SchemaError]:
+    """Return the errors of a message of ``sender`` (`CLIENT` or `SERVER`).
 
-    ``asked`` is the request that a result answers, without which only its outside is looked at.  A result is
-    a modern one if its request was: a server may serve others as in the handshake era.  The members of a
-    batch are looked at one by one, in a revision that has batches.
+    ``request`` is the request that a result answers; without it only the envelope is judged.  A result is
+    judged as a modern one only if its request is modern: a server may serve other requests as in the
+    handshake era.  The members of a batch are judged one by one, in a revision that has batches.
     """
     if isinstance(message, list) and revision == BATCHES:
-        return [wrong for part in message for wrong in message_errors(part, revision, sender, asked)]
+        return [error for part in message for error in message_errors(part, revision, sender, request)]
     what = Kind.NOTIFICATION if _is_announced(message) else kind(message)
     if what in (Kind.OTHER, Kind.BATCH):
-        return [Wrong("", f"{show(message, 80)} is no message", _rule_of_no_message(message))]
+        return [SchemaError("", f"{show(message, 80)} is not a message", _rule_of_no_message(message))]
     if rule := schema(revision)[sender].get("never", {}).get(what.value):
-        return [Wrong("", f"{show(message, 80)} has no place here", rule)]
-    entry = _entry(message, what, revision, sender, asked)
-    if what is Kind.RESULT and is_modern(revision) and _version(asked) != revision:
+        return [SchemaError("", f"{show(message, 80)} has no place here", rule)]
+    entry = _entry(message, what, revision, sender, request)
+    if what is Kind.RESULT and is_modern(revision) and _version(request) != revision:
         revision, entry = LATEST_HANDSHAKE, NOWHERE
     try:
-        return _told(_validator(revision, what, *entry), message)
+        return _errors(_validator(revision, what, *entry), message)
     except RecursionError:
         return []
 
@@ -72,59 +72,59 @@ def _rule_of_no_message(message: Any) -> str:
 
 
 def _is_announced(message: Any) -> bool:
-    """Whether a message is a notification by its method, also if it has an id."""
+    """Return whether a message is a notification by its method, even with an id."""
     method = message.get("method") if isinstance(message, dict) else None
     return isinstance(method, str) and method.startswith("notifications/")
 
 
-def _entry(message: Any, what: Kind, revision: str, sender: str, asked: Any) -> tuple[str, str, str]:
-    """Where the schema of a revision describes what a message carries; nowhere if it does not know it."""
-    asker, request, part = sender, message, "params"
+def _entry(message: Any, what: Kind, revision: str, sender: str, request: Any) -> tuple[str, str, str]:
+    """Return the place of a message's body in the schema: side, method and member; `NOWHERE` if unknown."""
+    side, named, part = sender, message, "params"
     if what not in TABLES:
-        asker, request = SERVER if sender == CLIENT else CLIENT, asked
-        part = _form(message, asked, revision)
-    method = request.get("method") if isinstance(request, dict) and what is not Kind.ERROR else None
-    table = schema(revision)[asker].get(TABLES.get(what, "requests"), {})
-    return (asker, method, part) if isinstance(method, str) and method in table else NOWHERE
+        side, named = SERVER if sender == CLIENT else CLIENT, request
+        part = _form(message, request, revision)
+    method = named.get("method") if isinstance(named, dict) and what is not Kind.ERROR else None
+    table = schema(revision)[side].get(TABLES.get(what, "requests"), {})
+    return (side, method, part) if isinstance(method, str) and method in table else NOWHERE
 
 
 def _version(request: Any) -> Any:
-    """The revision that a message names in ``_meta``, as modern requests do."""
+    """Return the revision that a request names in ``_meta``, as modern requests do."""
     params = request.get("params") if isinstance(request, dict) else None
     meta = params.get("_meta") if isinstance(params, dict) else None
     return meta.get(PROTOCOL_VERSION) if isinstance(meta, dict) else None
 
 
 FORMS = {"complete": "result", "input_required": "inputRequired"}
-"""What a modern result says that it is, and where the schema describes that."""
+"""The ``resultType`` of a modern result, and the member of the schema for it."""
 
 
-def _form(message: Any, asked: Any, revision: str) -> str:
-    """Which form of its result this is; nothing is known of the forms that extensions have."""
+def _form(message: Any, request: Any, revision: str) -> str:
+    """Return the member of the schema for this form of result; empty for forms of extensions."""
     if not is_modern(revision):
-        return "taskResult" if _is_task(message, asked) else "result"
+        return "taskResult" if _is_task(message, request) else "result"
     result = message.get("result")
-    said = result.get("resultType", "complete") if isinstance(result, dict) else None
-    return FORMS.get(said, "") if isinstance(said, str) else ""
+    type_ = result.get("resultType", "complete") if isinstance(result, dict) else None
+    return FORMS.get(type_, "") if isinstance(type_, str) else ""
 
 
-def _is_task(message: Any, asked: Any) -> bool:
-    """Whether a request that may become a task has become one."""
-    params = asked.get("params") if isinstance(asked, dict) else None
+def _is_task(message: Any, request: Any) -> bool:
+    """Return whether a result creates the task that its request asks for."""
+    params = request.get("params") if isinstance(request, dict) else None
     result = message.get("result")
     return isinstance(params, dict) and "task" in params and isinstance(result, dict) and "task" in result
 
 
 @cache
-def _validator(revision: str, what: Kind, speaker: str, method: str, part: str) -> Draft202012Validator:
-    return Draft202012Validator(message_schema(revision, what, speaker, method, part))
+def _validator(revision: str, what: Kind, side: str, method: str, part: str) -> Draft202012Validator:
+    return Draft202012Validator(message_schema(revision, what, side, method, part))
 
 
-def message_schema(revision: str, what: Kind, speaker: str, method: str, part: str) -> dict[str, Any]:
-    """The schema of one kind of message; what is known of ``method`` comes on top of its envelope."""
+def message_schema(revision: str, what: Kind, side: str, method: str, part: str) -> dict[str, Any]:
+    """Return the schema of a kind of message: its envelope, and the body of ``method`` if known."""
     whole = schema(revision)
     table = TABLES.get(what, "requests")
-    entry: Mapping[str, Any] = whole.get(speaker, {}).get(table, {}).get(method, {})
+    entry: Mapping[str, Any] = whole.get(side, {}).get(table, {}).get(method, {})
     member = PARTS.get(what, "result")
     body: dict[str, Any] = {"properties": {member: entry[part]}} if part in entry else {}
     if part == "params" and entry.get("needsParams"):
@@ -132,32 +132,32 @@ def message_schema(revision: str, what: Kind, speaker: str, method: str, part: s
     return {"$defs": whole["$defs"], "allOf": [whole["envelopes"][what.value], body]}
 
 
-# Telling what is wrong ---------------------------------------------------------------------------
+# Errors ------------------------------------------------------------------------------------------
 
 
-def _told(validator: Draft202012Validator, message: Any) -> list[Wrong]:
-    found: dict[tuple[str, str], Wrong] = {}
+def _errors(validator: Draft202012Validator, message: Any) -> list[SchemaError]:
+    found: dict[tuple[str, str], SchemaError] = {}
     root: Any = validator.schema
-    for error, _ in zip(validator.iter_errors(message), range(MOST_ERRORS), strict=False):
-        for wrong in _wrongs(error, root):
-            found[wrong.path, wrong.what] = wrong  # what the method says of a member overrules its envelope
+    for error, _ in zip(validator.iter_errors(message), range(MAX_ERRORS), strict=False):
+        for one in _errors_of(error, root):
+            found[one.path, one.what] = one  # the body, which comes last, overrules the envelope
     return list(found.values())
 
 
-def _wrongs(error: ValidationError, root: Mapping[str, Any]) -> Iterator[Wrong]:
+def _errors_of(error: ValidationError, root: Mapping[str, Any]) -> Iterator[SchemaError]:
     path = _path(error.absolute_path)
     rules = _rules(root, list(error.absolute_schema_path))
     if error.validator == "required":
         (wanted, described), members = _of(error), cast("dict[str, Any]", error.instance)
         for name in sorted(set(wanted) - set(members)):
             member = described.get("properties", {}).get(name, {})
-            yield Wrong(f"{path}.{name}" if path else name, "is missing", _rule_missing(rules, member))
+            yield SchemaError(f"{path}.{name}" if path else name, "is missing", _rule_missing(rules, member))
     else:
-        yield Wrong(path, _words(error), _rule(rules))
+        yield SchemaError(path, _words(error), _rule(rules))
 
 
 def _of(error: ValidationError) -> tuple[Any, Any]:
-    """The value of the keyword that is violated, and the schema it stands in."""
+    """Return the value of the violated keyword, and the schema that contains it."""
     return error.validator_value, error.schema
 
 
@@ -175,7 +175,7 @@ REFUSED = {
 def _words(error: ValidationError) -> str:
     value, (wanted, _) = show(error.instance, 80), _of(error)
     if error.validator == "type":
-        return f"{value} is no {' or '.join([wanted] if isinstance(wanted, str) else wanted)}"
+        return f"{value} is not {' or '.join([wanted] if isinstance(wanted, str) else wanted)}"
     if error.validator == "const":
         return f"{value} is not {show(wanted)}"
     if error.validator == "enum":
@@ -185,21 +185,21 @@ def _words(error: ValidationError) -> str:
     return f"{value} {REFUSED[error.validator]}" if error.validator in REFUSED else error.message
 
 
-def _rules(root: Any, way: list[Any]) -> list[Mapping[str, Any]]:
-    """The schemas that lie on the way to an error."""
-    return [one for one in _met(root, root, way) or () if isinstance(one, dict)]
+def _rules(root: Any, path: list[Any]) -> list[Mapping[str, Any]]:
+    """Return the schemas along the path to an error."""
+    return [one for one in _along(root, root, path) or () if isinstance(one, dict)]
 
 
-def _met(root: Any, node: Any, way: list[Any]) -> list[Any] | None:
-    """What lies on a way from ``node``, which does not name references; None if it leads nowhere."""
-    if not way:
+def _along(root: Any, node: Any, path: list[Any]) -> list[Any] | None:
+    """Return the nodes along a path, which skips references; None if it leads nowhere."""
+    if not path:
         return [node]
-    step, *further = way
-    known = step in node if isinstance(node, dict) else isinstance(step, int) and step < len(node)
-    met = _met(root, node[step], further) if known else None
-    if met is None and isinstance(node, dict) and "$ref" in node:
-        met = _met(root, root["$defs"][node["$ref"].removeprefix("#/$defs/")], way)
-    return None if met is None else [node, *met]
+    step, *rest = path
+    exists = step in node if isinstance(node, dict) else isinstance(step, int) and step < len(node)
+    nodes = _along(root, node[step], rest) if exists else None
+    if nodes is None and isinstance(node, dict) and "$ref" in node:
+        nodes = _along(root, root["$defs"][node["$ref"].removeprefix("#/$defs/")], path)
+    return None if nodes is None else [node, *nodes]
 
 
 def _rule_missing(met: list[Mapping[str, Any]], member: Mapping[str, Any]) -> str:
@@ -218,18 +218,18 @@ def _rule(met: list[Mapping[str, Any]]) -> str:
 
 def conversation_errors(
     lines: Iterable[Line], revision: str, sender: str
-) -> Iterator[tuple[tuple[Line, ...], Wrong]]:
-    """All that is wrong with what ``sender`` said to the other: the lines that prove it, and what it is.
+) -> Iterator[tuple[tuple[Line, ...], SchemaError]]:
+    """Yield the errors in the messages of ``sender``, each with the lines that prove it.
 
-    Results are matched to their requests by id; where an id was used twice, only their outside is looked at.
-    Messages that differ in nothing but their id are looked at once.  Nothing is said of a modern conversation
-    that was opened by a message without a version: a server may have taken it for one of the handshake era.
+    Results are matched to their requests by id; if an id was used twice, only the envelope is judged.
+    Messages that differ only in their id are judged once.  A modern conversation that opened with a message
+    without a version is not judged: the server may have taken it for the handshake era.
     """
     lines = list(lines)
     if is_modern(revision) and not _opens_with_a_version(lines):
         return
     asked: dict[tuple[str, str], tuple[Line, Any] | None] = {}
-    seen: set[bytes] = set()
+    seen: set[bytes | None] = set()
     for line in lines:
         for message in line.parts():
             if line.sent is not (sender == CLIENT):
@@ -238,9 +238,13 @@ def conversation_errors(
                 continue
             known = asked.get(_id(message)) if kind(message) is Kind.RESULT else None
             before, request = known or (None, None)
-            if _is_new(message, request, seen):
+            key = _form_key(message, request, revision, sender)
+            if key not in seen and key not in _VALID:
+                found = message_errors(message, revision, sender, request)
                 proof = (line,) if before is None else (before, line)
-                yield from ((proof, wrong) for wrong in message_errors(message, revision, sender, request))
+                yield from ((proof, error) for error in found)
+                _note_valid(None if found else key)
+            seen |= {key} - {None}
 
 
 def _opens_with_a_version(lines: list[Line]) -> bool:
@@ -252,15 +256,25 @@ def _id(message: Any) -> tuple[str, str]:
     return id_key(message.get("id"))
 
 
-def _is_new(message: Any, request: Any, seen: set[bytes]) -> bool:
-    """Whether nothing like this was looked at before."""
+MAX_VALID_MESSAGES = 20_000
+_VALID: set[bytes] = set()
+"""The keys of messages that were found valid: many conversations have the same ones."""
+
+
+def _note_valid(key: bytes | None) -> None:
+    if len(_VALID) >= MAX_VALID_MESSAGES:
+        _VALID.clear()
+    if key is not None:
+        _VALID.add(key)
+
+
+def _form_key(message: Any, request: Any, revision: str, sender: str) -> bytes | None:
+    """Return a key that messages share if they differ in nothing but their id; None if that is not known."""
     asked = request and (request["method"], _is_task(message, request), _version(request))
     try:
         if isinstance(message, dict) and "id" in message:
-            message = {**message, "id": type(message["id"]).__name__}
-        key = sha256(json.dumps([asked, message]).encode()).digest()
+            id = message["id"]
+            message = {**message, "id": type(id).__name__ if isinstance(id, int | str) else [id]}
+        return sha256(json.dumps([revision, sender, asked, message]).encode()).digest()
     except RecursionError:
-        return True
-    new = key not in seen
-    seen.add(key)
-    return new
+        return None

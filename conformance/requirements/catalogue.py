@@ -1,9 +1,8 @@
-"""What the specification demands of a server: one row per normative statement, a TOML file per family.
+"""The catalogue of requirements: one row for each normative statement, one TOML file for each family.
 
-A row's id is dotted and stable; its first segment names the family and with it the file, so
-``tools.def.name-string`` stands in ``tools.toml``. A file is read when one of its rows is first asked for.
-How loudly a broken row is reported is decided elsewhere: a row only says what is demanded, on which basis,
-and where that is written.
+A row's id is dotted and stable; its first segment names the family and the file: ``tools.def.name-string`` is
+in ``tools.toml``.  A file is read when one of its rows is first needed.  A row states a rule, its basis and
+its place in the specification; `conformance.verdicts` decides the outcome of a broken rule.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _JSON_RPC = "https://www.jsonrpc.org/specification"
 
 
 class UnknownRequirement(KeyError):  # noqa: N818 (the name says what went wrong)
-    """No row or group of rows is called `id`; `suggestions` holds up to three names that look like it."""
+    """There is no row or group of rows `id`; `suggestions` holds up to three similar names."""
 
     def __init__(self, id: str, suggestions: tuple[str, ...] = ()) -> None:
         super().__init__(id, suggestions)
@@ -88,7 +87,7 @@ class Requirement:
     untestable: str | None = None
     """Why no client can judge the rule; None for a rule that can be checked."""
     sdk: Mapping[str, str] = field(default_factory=dict)
-    """What the official SDKs were measured to do, by SDK and version (``py-2.3``)."""
+    """The measured behaviour of the official SDKs, by SDK and version (``py-2.3``)."""
 
     @property
     def family(self) -> str:
@@ -96,23 +95,23 @@ class Requirement:
         return _first_segment(self.id)
 
     def holds_in(self, revision: str) -> bool:
-        """Whether the rule exists in the revision."""
+        """Return whether the rule exists in the revision."""
         return revision in self.revisions
 
     def stated_in(self, revision: str) -> str:
-        """The revision, or where the rule does not exist in it the newest in which it does."""
+        """Return the revision, or the newest one that has the rule if this one does not."""
         return revision if self.holds_in(revision) else self.revisions[-1]
 
     def level(self, revision: str) -> str:
-        """MUST, SHOULD or MAY; raises `KeyError` for a revision in which the rule does not hold."""
+        """Return MUST, SHOULD or MAY; raise `KeyError` for a revision without the rule."""
         return self.levels[revision]
 
     def basis(self, revision: str) -> str:
-        """Where the level comes from; raises `KeyError` for a revision in which the rule does not hold."""
+        """Return where the level comes from; raise `KeyError` for a revision without the rule."""
         return self.bases[revision]
 
     def urls(self, revision: str) -> tuple[str, ...]:
-        """Where the rule is written, the telling place first; raises `KeyError` as `level` does."""
+        """Return the places of the rule, the main one first; raise `KeyError` for a revision without it."""
         return tuple(dict.fromkeys(_url(revision, place) for place in self.sections[revision]))
 
     def url(self, revision: str) -> str:
@@ -121,7 +120,7 @@ class Requirement:
 
 
 def requirement(id: str) -> Requirement:
-    """Return the row of that id; raises `UnknownRequirement` if there is none."""
+    """Return the row of that id; raise `UnknownRequirement` if there is none."""
     row = _rows_of(_first_segment(id)).get(id)
     if row is None:
         raise UnknownRequirement(id, _similar(id, all_requirements()))
@@ -130,19 +129,19 @@ def requirement(id: str) -> Requirement:
 
 @cache
 def all_requirements() -> Mapping[str, Requirement]:
-    """Every row by its id, family by family, each in the order of its file."""
+    """Return every row by its id, family by family, each in the order of its file."""
     return MappingProxyType({id: row for family in families() for id, row in _rows_of(family).items()})
 
 
 @cache
 def families() -> Mapping[str, Family]:
-    """Every family by its name, in the order of the specification's chapters."""
+    """Return every family by its name, in the order of the specification's chapters."""
     texts = _read("families")
     return MappingProxyType({name: Family(name, text["title"], text["why"]) for name, text in texts.items()})
 
 
 def select(pattern: str) -> frozenset[str]:
-    """Return the ids that are `pattern` or lie below it.
+    """Return the ids that are `pattern` or below it.
 
     ``tools`` is a family, ``tools.def`` a group, ``tools.def.name-string`` one row; ``tools.de`` is nothing.
     Raises `UnknownRequirement` for what matches nothing.
@@ -159,7 +158,7 @@ def _first_segment(id: str) -> str:
 
 
 def _names_and_groups() -> set[str]:
-    """All that `select` takes: every id and every beginning of one that ends at a dot."""
+    """Return the patterns of `select`: every id, and every beginning of one that ends at a dot."""
     names = set(all_requirements())
     for id in all_requirements():
         segments = id.split(".")
@@ -177,7 +176,7 @@ def _read(file: str) -> dict[str, Any]:
 
 @cache
 def _rows_of(family: str) -> Mapping[str, Requirement]:
-    """Read the rows of one family, by id; a name that is no family's has none."""
+    """Read the rows of one family, by id; an unknown family has none."""
     if family not in families():
         return {}
     return {id: _requirement(id, row) for id, row in _read(family).items()}
@@ -206,7 +205,7 @@ def _requirement(id: str, row: Mapping[str, Any]) -> Requirement:
 
 
 def _by_revision(value: Any, revisions: tuple[str, ...]) -> dict[str, Any]:
-    """Spread what a row says once for all of its revisions; a table has one value for each already."""
+    """Return one value for each revision; a table has them already."""
     return value if isinstance(value, dict) else dict.fromkeys(revisions, value)
 
 
@@ -231,5 +230,5 @@ def _schema_url(revision: str, type_name: str) -> str:
 
 @cache
 def _schema_pages() -> Mapping[str, frozenset[str]]:
-    """Read which revisions have a page of their schema, each with the types that have no anchor there."""
+    """Read the revisions that have a schema page, each with the types that have no anchor there."""
     return {revision: frozenset(types) for revision, types in _read("schema-pages").items()}

@@ -20,12 +20,12 @@ BARE = re.compile(
 
 
 def redacted(words: Sequence[str]) -> tuple[str, ...]:
-    """A command's words without the credentials among them."""
+    """Return the words of a command without the credentials among them."""
     return tuple(kept for kept, _ in _split(words))
 
 
 def credentials(words: Sequence[str], environment: Mapping[str, str]) -> tuple[str, ...]:
-    """The credentials that a command's words and its environment hold, the longest first."""
+    """Return the credentials in a command and its environment, the longest first."""
     found = {one for _, hidden in _split(words) for one in hidden}
     pairs = (f"{name}={content}" for name, content in environment.items())
     found |= {one for pair in pairs for one in _hidden(pair, "")[1]}
@@ -33,7 +33,7 @@ def credentials(words: Sequence[str], environment: Mapping[str, str]) -> tuple[s
 
 
 def without(text: str, hidden: Iterable[str]) -> str:
-    """A text with these credentials left out."""
+    """Return a text without these credentials."""
     for one in hidden:
         text = text.replace(one, HIDDEN)
     return text
