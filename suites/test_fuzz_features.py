@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.expect import require_some, skip
+from conformance.expect import require, require_capability, require_some, skip
 from conformance.fuzzing.fuzz_target import FuzzTarget
 from conformance.fuzzing.fuzzer import Fuzzer
 from conformance.fuzzing.oracles import Case, has_array
@@ -15,7 +15,7 @@ from conformance.protocol.value import Value, members
 from conformance.scenarios.completion import completion_request
 
 MAX_FUZZED = 5
-"""How many prompts, resources or templates are fuzzed; the others are much the same."""
+"""The number of prompts, resources or templates that are fuzzed, as one server's are alike."""
 TEXT = {"type": "string"}
 LISTED = {
     "tools/list": "tools.list",
@@ -23,7 +23,7 @@ LISTED = {
     "resources/list": "resources.list",
     "resources/templates/list": "resources.templates",
 }
-"""The requirements that say what shape each list has."""
+"""The stems of the requirements on the shape of each list."""
 ENDINGS = ("/", "/..", "?", "#", "%00", "%2e%2e", "\u0000", " ", "\u00e9", "x" * 5000)
 
 
@@ -39,7 +39,7 @@ def test_arguments_of_prompts_are_answered(server, revision):
 
 
 def schema_of(prompt):
-    """The JSON schema of a prompt's arguments, which are texts."""
+    """Return the JSON schema of a prompt's arguments, which are strings."""
     arguments = [one for one in (prompt.get("arguments") or Value([])).each() if one.is_a(dict)]
     names = [name.json for name in members(arguments, "name") if name.is_a(str)]
     needed = [one for one in arguments if one.json.get("required") is True]
@@ -49,15 +49,14 @@ def schema_of(prompt):
 
 @pytest.mark.requirement("jsonrpc.response-every-request")
 def test_uris_of_resources_are_answered(server, revision):
-    if not server.declares("resources"):
-        skip("resources are not declared")
+    require_capability(server, "resources")
     target = FuzzTarget("resources/read", "resources/read", "uri")
     oracle = has_array("resources.read.result-shape", "contents")
     fuzz(server, target, values(TEXT, revision), [*hostile_texts(), *changed_uris(server)], oracle)
 
 
 def changed_uris(server):
-    """URIs near the listed ones, but none of the network."""
+    """Return hostile URIs made from the listed ones, none of them on the network."""
     uris = [uri.json for uri in members(server.listed("resources/list"), "uri") if uri.is_a(str)]
     local = [uri for uri in uris if not uri.lower().startswith(("http:", "https:", "ftp:"))]
     return [
@@ -69,8 +68,8 @@ def changed_uris(server):
 
 @pytest.mark.requirement("jsonrpc.response-every-request")
 def test_values_to_complete_are_answered(server, revision):
-    params = completion_request(server) if server.declares("completions") else None
-    params = params or skip("nothing is offered that could be completed")
+    require_capability(server, "completions")
+    params = require(completion_request(server), skip="nothing is offered that can be completed")
     target = FuzzTarget(
         "completion/complete",
         "completion/complete",
@@ -85,21 +84,21 @@ def test_values_to_complete_are_answered(server, revision):
 
 @pytest.mark.requirement("jsonrpc.response-every-request")
 def test_cursors_are_answered(server, revision):
-    for walk in require_some(list(server.listings()), skip="nothing is listed"):
-        cursors = [cursor.json for cursor in walk.cursors if cursor.is_a(str)]
+    for listing in require_some(list(server.listings()), skip="nothing is listed"):
+        cursors = [cursor.json for cursor in listing.cursors if cursor.is_a(str)]
         changed = [("a changed cursor", encode(cursor + "x")) for cursor in cursors[:3]]
         changed += [("a shortened cursor", encode(cursor[:-1])) for cursor in cursors[:3]]
-        target = FuzzTarget(walk.method, walk.method, "cursor")
-        oracle = has_array(f"{LISTED[walk.method]}.result-shape", walk.member)
+        target = FuzzTarget(listing.method, listing.method, "cursor")
+        oracle = has_array(f"{LISTED[listing.method]}.result-shape", listing.member)
         fuzz(server, target, values(TEXT, revision), [*hostile_texts(), *changed], oracle)
 
 
-def fuzz(server, target, made, named, oracle):
-    """Try values made by a strategy, then hostile ones that have a name."""
+def fuzz(server, target, strategy, named, oracle):
+    """Try values of a strategy, then hostile values with names."""
     if not server.settings.examples:
         skip("nothing is fuzzed: --mcp-fuzz none")
     fuzzer = Fuzzer(server, target, "made-up value")
     fuzzer.try_again(lambda value: Case(encode(value), oracle))
-    fuzzer.search(made.map(lambda value: Case(encode(value), oracle)))
+    fuzzer.search(strategy.map(lambda value: Case(encode(value), oracle)))
     fuzzer.try_hostile(named, oracle)
     fuzzer.report()

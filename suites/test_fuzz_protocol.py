@@ -1,4 +1,4 @@
-"""The protocol under odd ids, lines that are hard to read, many requests at once, and all in any order."""
+"""The protocol under unusual ids, lines that are hard to read, many requests at once, and in any order."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_result_is_an_object(server):
 
 
 @pytest.mark.requirement("jsonrpc.version-member")
-def test_a_message_says_that_it_is_json_rpc_2(server):
+def test_a_message_has_the_version_member(server):
     right_messages(server).raise_violations("jsonrpc.version-member")
 
 
@@ -66,12 +66,16 @@ def test_a_line_is_a_message(server):
 
 @pytest.mark.requirement("progress.token-known")
 def test_progress_names_a_token_that_was_given(server):
-    progress_of(server).raise_violations("progress.token-known")
+    conversation = right_messages(server)
+    require_progress(conversation)
+    conversation.raise_violations("progress.token-known")
 
 
 @pytest.mark.requirement("progress.increasing")
 def test_progress_grows(server):
-    progress_of(server).raise_violations("progress.increasing")
+    conversation = right_messages(server)
+    require_progress(conversation)
+    conversation.raise_violations("progress.increasing")
 
 
 @pytest.mark.requirement("jsonrpc.response-every-request")
@@ -79,7 +83,6 @@ def test_a_request_that_is_hard_to_read_is_answered(server):
     broken_lines(server).raise_violations("jsonrpc.response-every-request", "hard to read")
 
 
-def progress_of(server):
-    """The conversation, if there was any progress in it."""
-    conversation = right_messages(server)
-    return conversation if conversation.has_progress else skip("no quick tool that may be called told its progress")
+def require_progress(conversation):
+    if not conversation.has_progress:
+        skip("no quick tool that may be called reported progress")

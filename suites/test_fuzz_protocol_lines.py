@@ -17,7 +17,7 @@ def test_a_request_after_a_broken_line_is_answered(server, what):
 
 
 @pytest.mark.requirement("jsonrpc.error-id-unreadable")
-def test_an_answer_to_a_broken_line_makes_up_no_id(server):
+def test_an_answer_to_a_broken_line_has_its_id_or_null(server):
     broken_lines(server).raise_violations("jsonrpc.error-id-unreadable")
 
 

@@ -5,13 +5,25 @@ from __future__ import annotations
 import pytest
 
 from conformance.client.refusals import refused_as_unknown, same_refusal
-from conformance.expect import expect, expect_each, expect_error, require_answer, require_some, skip
-from conformance.protocol.revisions import CONTENT_TYPES, is_modern
+from conformance.expect import (
+    expect,
+    expect_each,
+    expect_error,
+    is_boolean,
+    require,
+    require_answer,
+    require_capability,
+    require_some,
+    skip,
+)
+from conformance.protocol.revisions import CONTENT_TYPES
 from conformance.protocol.value import Value, members
 from conformance.scenarios.invalid_requests import (
+    MALFORMED_PARAMS,
     call_unknown,
     invalid_calls,
     malformed_call,
+    malformed_forms,
     tool_errors,
     unknown_calls,
 )
@@ -21,37 +33,36 @@ from conformance.verdicts import Finding
 
 @pytest.mark.requirement("tools.call.listed-is-callable")
 def test_a_listed_tool_can_be_called(server, call):
-    unknown = call_unknown(server)
-    if refused_as_unknown(call.reply, call.tool.name, unknown):
+    if is_refused_as_unknown(server, call):
         raise Finding("an answer of that tool", f"what an unknown tool gets: {call.reply}", call.reply.lines)
 
 
 @pytest.mark.requirement("tools.call.result-content-array")
 def test_a_tool_result_has_content(call):
-    for result in tool_result(call):
-        content = result.get("content")
-        expect(content or result, content is not None and content.is_a(list), "an array in content")
+    result = result_of(call)
+    content = result.get("content")
+    expect(content or result, content is not None and content.is_a(list), "an array in content")
 
 
 @pytest.mark.requirement("tools.call.tool-result-member")
 def test_a_tool_result_has_a_tool_result_member(call):
-    for result in tool_result(call):
-        expect(result, result.get("toolResult") is not None, "a member toolResult")
+    result = result_of(call)
+    expect(result, result.get("toolResult") is not None, "a member toolResult")
 
 
 @pytest.mark.requirement("tools.call.is-error-boolean")
 def test_is_error_is_a_boolean(call):
-    expect_each(members(tool_result(call), "isError"), lambda value: isinstance(value, bool), "true or false")
+    expect_each(members([result_of(call)], "isError"), is_boolean, "true or false")
 
 
 @pytest.mark.requirement("tools.call.content-known-type")
 def test_content_is_of_a_known_type(call, revision):
     known = CONTENT_TYPES[revision]
-    for content in members(tool_result(call), "content"):
-        for block in content.each() if content.is_a(list) else ():
-            type = block.get("type")
-            wanted = f"one of {', '.join(sorted(known))}"
-            expect(type or block, type is not None and type.is_a(str) and type.json in known, wanted)
+    content = result_of(call).get("content")
+    for block in content.each() if content is not None and content.is_a(list) else ():
+        type = block.get("type")
+        is_known = type is not None and type.is_a(str) and type.json in known
+        expect(type or block, is_known, f"one of {', '.join(sorted(known))}")
 
 
 @pytest.mark.requirement("tools.call.arguments-optional")
@@ -65,12 +76,18 @@ def test_arguments_may_be_left_out(server, call):
 
 @pytest.mark.requirement("tools.call.schema-honest")
 def test_valid_arguments_are_not_refused(server, call):
-    if refused_as_unknown(call.reply, call.tool.name, call_unknown(server)):
+    if is_refused_as_unknown(server, call):
         skip("the tool itself is refused as unknown")
     if call.reply.code == -32602:
         raise Finding("a tool result", str(call.reply), call.reply.lines)
-    if succeeded(call.reply) is None or not is_open(call.tool.input_schema):
-        return
+
+
+@pytest.mark.requirement("tools.call.schema-honest")
+def test_more_members_are_accepted_if_the_schema_is_open(server, call):
+    if succeeded(call.reply) is None:
+        skip("the tool does not succeed with valid arguments")
+    if not is_open(call.tool.input_schema):
+        skip("the schema restricts additional members")
     params = {"name": call.tool.name, "arguments": {**call.arguments, "conformanceExtra": "extra"}}
     reply = server.call_again(call, params)
     if succeeded(reply) is None and not needs_client(reply):
@@ -78,18 +95,22 @@ def test_valid_arguments_are_not_refused(server, call):
 
 
 def is_open(schema):
-    return not {"additionalProperties", "unevaluatedProperties", "maxProperties", "propertyNames"} & set(
-        schema
-    )
+    """Return whether a schema says nothing about additional members; a boolean schema does not."""
+    restricting = {"additionalProperties", "unevaluatedProperties", "maxProperties", "propertyNames"}
+    return not isinstance(schema, dict) or restricting.isdisjoint(schema)
+
+
+def is_refused_as_unknown(server, call):
+    return refused_as_unknown(call.reply, call.tool.name, call_unknown(server))
 
 
 @pytest.mark.requirement("tools.def.name-case-sensitive")
-def test_names_are_told_apart_by_case(server, call):
+def test_tool_names_are_case_sensitive(server, call):
     flipped = call.tool.name.swapcase()
     if succeeded(call.reply) is None or server.tool(flipped) is not None or flipped == call.tool.name:
         skip("the tool does not succeed, or its name has no case")
     if any(succeeded(reply) is not None for reply in unknown_calls(server)):
-        skip("the server reports success for unknown tools, so nothing can be told apart")
+        skip("the server reports success for unknown tools")
     reply = server.call_again(call, {"name": flipped, "arguments": call.arguments})
     if succeeded(reply) is not None:
         raise Finding(f"no tool named {flipped!r}", str(reply), reply.lines)
@@ -100,7 +121,7 @@ def test_names_are_told_apart_by_case(server, call):
 
 @pytest.mark.requirement("tools.call.unknown-tool-is-error")
 def test_an_unknown_tool_is_a_protocol_error(server):
-    needs_tools(server)
+    require_capability(server, "tools")
     replies = [require_answer(reply) for reply in unknown_calls(server)]
     for reply in sorted((one for one in replies if one.error is None), key=lambda one: one.is_tool_error):
         how = "a tool result with isError" if reply.is_tool_error else "a result that reports success"
@@ -109,31 +130,32 @@ def test_an_unknown_tool_is_a_protocol_error(server):
 
 @pytest.mark.requirement("tools.call.unknown-tool-code")
 def test_an_unknown_tool_has_the_code_of_invalid_params(server):
-    needs_tools(server)
+    require_capability(server, "tools")
     reply = require_answer(call_unknown(server))
     if reply.error is None:
-        skip("the answer is no JSON-RPC error")
+        skip("the answer is not a JSON-RPC error")
     expect_error(reply, -32602)
 
 
 @pytest.mark.requirement("tools.call.malformed-request")
-@pytest.mark.parametrize("form", ["absent", "empty", "number"])
+@pytest.mark.parametrize("form", MALFORMED_PARAMS)
 def test_a_call_without_a_name_is_a_protocol_error(server, form):
-    expect_error(malformed(server, form))
+    require_malformed(server, form)
+    expect_error(malformed_call(server, form))
 
 
 @pytest.mark.requirement("tools.call.malformed-request")
 def test_arguments_that_are_an_array_are_a_protocol_error(server, callable_tool, session):
-    reply = session.request("tools/call", {"name": callable_tool.name, "arguments": []})
-    expect_error(reply)
+    expect_error(session.request("tools/call", {"name": callable_tool.name, "arguments": []}))
 
 
 @pytest.mark.requirement("tools.call.malformed-request-code")
-@pytest.mark.parametrize("form", ["absent", "empty", "number"])
+@pytest.mark.parametrize("form", MALFORMED_PARAMS)
 def test_a_call_without_a_name_has_the_code_of_invalid_params(server, form):
-    reply = require_answer(malformed(server, form))
+    require_malformed(server, form)
+    reply = require_answer(malformed_call(server, form))
     if reply.error is None:
-        skip("the answer is no JSON-RPC error")
+        skip("the answer is not a JSON-RPC error")
     expect_error(reply, -32602)
 
 
@@ -144,16 +166,10 @@ def test_a_server_without_tools_refuses_calls(server):
     expect_error(call_unknown(server))
 
 
-def malformed(server, form):
-    needs_tools(server)
-    if form == "absent" and is_modern(server.revision):
+def require_malformed(server, form):
+    require_capability(server, "tools")
+    if form not in malformed_forms(server):
         skip("every request has params in this revision")
-    return malformed_call(server, form)
-
-
-def needs_tools(server):
-    if not server.declares("tools"):
-        skip("tools are not declared")
 
 
 # Invalid arguments and failing tools
@@ -163,20 +179,22 @@ def needs_tools(server):
 def test_invalid_arguments_are_not_accepted(server, call):
     for wrong in require_some(invalid_calls(server, call), skip="no argument can be made clearly wrong"):
         if succeeded(wrong.reply) is not None:
-            raise Finding(f"a refusal: {wrong.what}", str(wrong.reply), wrong.reply.lines)
+            raise Finding(f"a refusal: {wrong.mistake}", str(wrong.reply), wrong.reply.lines)
         if same_refusal(wrong.reply, call.reply):
-            skip(f"the tool fails alike with valid arguments: {call.reply}")
+            skip(f"the tool refuses valid arguments in the same words: {call.reply}")
 
 
 @pytest.mark.requirement("tools.call.invalid-arguments-channel")
 def test_invalid_arguments_are_refused_in_the_right_way(server, call, revision):
     replies = [wrong.reply for wrong in invalid_calls(server, call)]
-    draft = revision == "2024-10-07"  # where any result is wrong: none tells that the arguments were refused
+    is_draft = revision == "2024-10-07"  # its results don't report refusals, so any result counts
     refused = [
-        each for each in replies if (draft or succeeded(each) is None) and not same_refusal(each, call.reply)
+        reply
+        for reply in replies
+        if (is_draft or succeeded(reply) is None) and not same_refusal(reply, call.reply)
     ]
     for reply in require_some(refused, skip="no arguments were refused for being invalid"):
-        if revision == "2024-10-07":
+        if is_draft:
             expect_error(reply)
         elif revision == "2025-11-25" and not reply.is_tool_error:
             raise Finding("a tool result with isError true", str(reply), reply.lines)
@@ -184,7 +202,9 @@ def test_invalid_arguments_are_refused_in_the_right_way(server, call, revision):
 
 @pytest.mark.requirement("tools.call.execution-error-as-result")
 def test_a_failing_tool_reports_in_its_result(server, session, revision):
-    sample = server.settings.failing_call or skip("--mcp-failing-call names a call that fails in the tool")
+    sample = require(
+        server.settings.failing_call, skip="--mcp-failing-call names a call that fails in the tool"
+    )
     if server.tool(sample.tool) is None:
         skip(f"no tool {sample.tool} is listed")
     params = {"name": sample.tool, "arguments": dict(sample.arguments)}
@@ -205,9 +225,10 @@ def test_a_tool_error_says_something(server):
 
 
 def succeeded(reply):
-    """The result of a call that worked, else None; a 2024-10-07 result has no flag to say otherwise."""
+    """Return the result of a call that worked, else None; a 2024-10-07 result has no flag for failure."""
     return None if reply.is_tool_error or reply.needs_input else reply.value
 
 
-def tool_result(call):
-    return [call.reply.value] if call.reply.value is not None else skip(f"no result: {call.reply}")
+def result_of(call):
+    """Return the result of a call; skip if there is none."""
+    return require(call.reply.value, skip=f"no result: {call.reply}")
