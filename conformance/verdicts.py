@@ -39,8 +39,8 @@ NORMATIVE = ("keyword", "schema")
 class Cause(StrEnum):
     """Why a check was blocked or skipped, where the report needs to know."""
 
-    TIME_IS_UP = "time is up"
-    TOO_COSTLY = "too costly to judge"
+    TIME_IS_UP = "time-is-up"
+    TOO_COSTLY = "too-costly"
 
 
 class Verdict:

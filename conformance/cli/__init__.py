@@ -1,1 +1,1 @@
-"""The command ``mcp-conformance``: one module for each of its actions."""
+"""The command ``mcp-conformance``: one module for each command."""

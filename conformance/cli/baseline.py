@@ -1,24 +1,45 @@
-"""What ``mcp-conformance baseline update`` does at the end of its run."""
+"""The command ``mcp-conformance baseline update``: run the suites, and write the findings to the baseline."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import argparse
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from conformance.cli.arguments import UsageError, expect_no_stray_path, require_command
+from conformance.cli.run import pytest_words, run_suites
 from conformance.plugin.baseline import run_evidence
 from conformance.plugin.collection import SUBJECT
 from conformance.plugin.outcomes import RESULTS
-from conformance.report.baseline import Baseline, Update, to_toml, updated
+from conformance.report.baseline import BadBaseline, Baseline, Update, read, to_toml, updated
+from conformance.report.model import plural
 from conformance.verdicts import Outcome
 
-LOOKED = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
+NAME = "baseline update"
+COMPLETE = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
-class Updating:
-    """A plugin of pytest's, which brings a baseline up to date and writes it to ``path``."""
+def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
+    """Run the suites and write the file; return 0 if it is written, else the exit status of the run."""
+    path = options.file
+    words = require_command(command, NAME, f"{NAME} FILE")
+    expect_no_stray_path(rest, NAME)
+    if not path.parent.is_dir():
+        raise UsageError(f"{NAME}: no such directory: {path.parent}")
+    try:
+        old = read(path, str(path)) if path.exists() else Baseline(str(path))
+    except BadBaseline as error:
+        raise UsageError(f"{NAME}: {error}") from error
+    plugin = BaselineUpdatePlugin(path.absolute(), old)
+    status = run_suites(pytest_words(options, words), rest, plugin)
+    return 0 if plugin.is_written else status
+
+
+class BaselineUpdatePlugin:
+    """A pytest plugin that writes the baseline to ``path`` at the end of the run."""
 
     def __init__(self, path: Path, baseline: Baseline):
         self._path, self._baseline = path, baseline
@@ -27,29 +48,30 @@ class Updating:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write the file, unless the run was broken off."""
+        """Write the file, unless the run ended early."""
         config = session.config
-        if SUBJECT not in config.stash or session.exitstatus not in LOOKED or session.shouldfail:
+        if SUBJECT not in config.stash or session.exitstatus not in COMPLETE or session.shouldfail:
             return
-        if any(one.outcome is Outcome.BLOCKED and one.is_late for one in config.stash[RESULTS]):
+        results = config.stash[RESULTS]
+        if any(one.outcome is Outcome.BLOCKED and one.is_late for one in results):
             return
-        self._update = updated(self._baseline, run_evidence(config.stash[SUBJECT], config.stash[RESULTS]))
+        self._update = updated(self._baseline, run_evidence(config.stash[SUBJECT], results))
         self._path.write_text(to_toml(self._update.baseline), encoding="utf-8")
         self.is_written = True
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Say what has changed."""
+        """Print what changed."""
         terminalreporter.section("baseline")
         for line in self._lines():
             terminalreporter.write_line(line)
 
     def _lines(self) -> Iterator[str]:
         if self._update is None:
-            yield f"{self._baseline.name} is as it was, as the run did not come to its end"
+            yield f"{self._baseline.name} is unchanged, as the run ended early"
             return
         yield from self._update.changes
         entries = self._update.baseline.entries
-        yield f"{self._baseline.name} has {len(entries)} known finding{'' if len(entries) == 1 else 's'}"
+        yield f"{self._baseline.name} has {plural(len(entries), 'expected finding')}"
         if lacking := sum(not entry.reason.strip() for entry in entries):
-            yield f"give {lacking} of them a reason, and a date to expire on if there is one"
+            yield f"{lacking} of them need a reason; a date to expire on is optional"

@@ -5,6 +5,7 @@ It runs as a pytest plugin, so that pytest reads the server's options as for any
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import textwrap
@@ -14,6 +15,8 @@ from dataclasses import replace
 
 import pytest
 
+from conformance.cli.arguments import expect_no_more, require_command
+from conformance.cli.run import pytest_words, run_without_tests
 from conformance.doctor.attempts import START_TIMEOUT_FACTOR, TRIAL_SECONDS, StartAttempt, apply_variant
 from conformance.doctor.causes import diagnose
 from conformance.doctor.diagnosis import Diagnosis
@@ -42,6 +45,13 @@ GOOD, BAD, NOTE = "✓", "✗", "·"
 PLAIN = {GOOD: "ok  ", BAD: "FAIL", NOTE: "-   "}
 """The marks for a terminal without these characters."""
 COLOURS = {GOOD: "\033[32m", BAD: "\033[31m", NOTE: "\033[33m"}
+
+
+def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
+    """Examine a server; return the exit status."""
+    expect_no_more(rest)
+    words = require_command(command, "doctor", "doctor [options]")
+    return run_without_tests(pytest_words(options, words), DoctorPlugin())
 
 
 class DoctorPlugin:

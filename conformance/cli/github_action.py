@@ -1,4 +1,4 @@
-"""What the GitHub Action runs: its inputs, which come in environment variables, as words of the command."""
+"""The program of the GitHub Action: it turns inputs, which are environment variables, into arguments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from pathlib import Path
 
 from conformance.cli.main import USAGE_ERROR, main
-from conformance.cli.run_many import MEANING
+from conformance.cli.run_many import STATUS_WORDS
 
 INPUTS = ("command", "config", "server", "options", "call", "baseline", "strict", "report", "junit")
 PREFIX = "MCP_ACTION_"
@@ -19,25 +19,25 @@ SWITCH = {"true": ["--strict"], "false": [], "": []}
 
 
 class BadInput(Exception):  # noqa: N818
-    """An input of the action is not what it should be; the message says so in one line."""
+    """An error in an input of the action, in one line."""
 
 
 def act(environment: MutableMapping[str, str]) -> int:
-    """Run the command and tell the action's outputs; the exit status is the command's."""
+    """Run the command, write the action's outputs, and return the command's exit status."""
     inputs = {name: environment.pop(f"{PREFIX}{name.upper()}", "").strip() for name in INPUTS}
     try:
         status = main(["run", *_words(inputs)])
     except BadInput as error:
         print(f"mcp-conformance: {error}", file=sys.stderr)  # noqa: T201
         status = USAGE_ERROR
-    if told := environment.get("GITHUB_OUTPUT"):
-        with Path(told).open("a", encoding="utf-8", newline="\n") as file:
+    if output := environment.get("GITHUB_OUTPUT"):
+        with Path(output).open("a", encoding="utf-8", newline="\n") as file:
             file.writelines(_outputs(inputs, status))
     return status
 
 
 def _words(inputs: Mapping[str, str]) -> Iterator[str]:
-    """The words of ``mcp-conformance run``."""
+    """Yield the arguments of ``mcp-conformance run``."""
     yield from (f"--report={path}" for path in _lines(inputs["report"]))
     yield from (f"--junitxml={path}" for path in _lines(inputs["junit"]))
     yield from (f"--call={name}" for name in _lines(inputs["call"]))
@@ -47,7 +47,7 @@ def _words(inputs: Mapping[str, str]) -> Iterator[str]:
     yield from SWITCH[inputs["strict"].lower()]
     options = _split("options", inputs["options"])
     if "--" in options:
-        raise BadInput("options: the server's command stands in `command`, not behind a --")
+        raise BadInput("options: the server's command belongs in `command`, not after a --")
     yield from options
     if inputs["config"]:
         yield f"--config={inputs['config']}"
@@ -61,7 +61,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _split(name: str, text: str) -> list[str]:
-    """A line as a shell splits it, without a shell."""
+    """Split a line as a shell does."""
     try:
         return shlex.split(text, posix=os.name == "posix")
     except ValueError as error:
@@ -69,7 +69,7 @@ def _split(name: str, text: str) -> list[str]:
 
 
 def _command(text: str) -> list[str]:
-    """The server's words, from a JSON array of them or from a line as for a shell."""
+    """Return the server's command, from a JSON array of words or from a line for a shell."""
     if not text.startswith("["):
         return _split("command", text)
     try:
@@ -82,18 +82,18 @@ def _command(text: str) -> list[str]:
 
 
 def _written(path: Path) -> Iterator[Path]:
-    """The file of that name, and those of several servers, which have the servers' names before it."""
+    """Yield the file of that name, and those whose names have a server's name before it."""
     if path.is_file():
         yield path
     yield from sorted(path.parent.glob(f"*-{path.name}"))
 
 
 def _outputs(inputs: Mapping[str, str], status: int) -> Iterator[str]:
-    """The outputs, as GitHub reads them from a file."""
+    """Yield the outputs, as GitHub reads them from a file."""
     named = [Path(path) for path in _lines(inputs["report"]) + _lines(inputs["junit"])]
     written = [path.as_posix() for one in named for path in _written(one)]
     yield f"exit-status={status}\n"
-    yield f"outcome={MEANING.get(status, 'internal error')}\n"
+    yield f"outcome={STATUS_WORDS.get(status, 'internal error')}\n"
     mark = f"end-{uuid.uuid4()}"
     yield "".join(f"{line}\n" for line in [f"reports<<{mark}", *written, mark])
 

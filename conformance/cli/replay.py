@@ -28,7 +28,7 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
 def _replay(options: argparse.Namespace, command: Sequence[str] | None) -> int:
     transcript = Transcript.read(options.file)
     if transcript.is_redacted and not command:
-        raise BadTranscript("its command has no credentials: give the server's command after --")
+        raise BadTranscript("credentials are left out of its command: give the server's command after --")
     settings = Settings(tuple(command or transcript.command), cwd=options.cwd, timeout=options.timeout)
     _print(f"{named(transcript.about, 300)} ({named(transcript.revision)})")
     differences = 0
@@ -36,9 +36,7 @@ def _replay(options: argparse.Namespace, command: Sequence[str] | None) -> int:
         for step in replay(transcript, process, options.timeout):
             differences += step.differs
             _print(*_lines(step))
-    _print(
-        f"{differences} answers differ from the transcript" if differences else "the answers are the same"
-    )
+    _print(f"{differences} answers differ from the transcript" if differences else "the answers are the same")
     return 1 if differences else 0
 
 

@@ -1,4 +1,4 @@
-"""The pytest plugin: its options, and nothing heavier until a server is named."""
+"""The pytest plugin: its options and fixtures; it loads the rest only if the user names a server."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Load the suites' machinery if this run has a server to check."""
+    """Register the rest of the plugin if the user names a server."""
     config.addinivalue_line("markers", "requirement(id, ...): the specification clauses a check tests")
     config.addinivalue_line("markers", "stage(name): run a check of the suites first, late or last")
     if options.server_named(config):
         options.validate(config)
-        from conformance.transport.process_tree import terminable  # noqa: PLC0415  (nothing without a server needs it)
+        from conformance.transport.process_tree import terminable  # noqa: PLC0415  (a run without a server does not need it)
 
         stack = ExitStack()
         stack.enter_context(terminable())
@@ -39,12 +39,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def mcp_conformance_server(pytestconfig: pytest.Config) -> Iterator[McpServer]:
-    """What `mcp_server` is, under a name that no other plugin and no conftest has."""
+    """Return the same as `mcp_server`, under a name that no other plugin and no conftest has."""
     if not options.server_named(pytestconfig):
         pytest.fail(
             "no server is named: --mcp-server, or mcp_server in pytest's configuration", pytrace=False
         )
-    from conformance.testing import serving  # noqa: PLC0415  (loads hypothesis: not before a test asks for it)
+    from conformance.testing import serving  # noqa: PLC0415  (loads hypothesis, which only a test with the fixture needs)
 
     with serving(
         pytestconfig, options.settings(pytestconfig), options.wanted_revisions(pytestconfig)
@@ -56,5 +56,5 @@ if not options.is_taken():
 
     @pytest.fixture(scope="session")
     def mcp_server(mcp_conformance_server: McpServer) -> McpServer:
-        """The server that ``--mcp-server`` names, running, to be called in tests of your own."""
+        """Return the running server of ``--mcp-server``, for your own tests."""
         return mcp_conformance_server

@@ -1,13 +1,14 @@
-"""Pytest glue: which checks there are, for which revisions and tools.
+"""Probe the server, and collect the suites as pytest items, for each revision and tool.
 
-Works only when a server is named.  Rules, each of them measured on pytest 8.4 and 9.2:
+The plugin loads this module only if the user names a server.  Its rules were measured on pytest 8.4 and 9.2:
 
-* Paths on the command line win: the suites join only a run that named none.
-* The suites hang off the session, not off ``config.args``: as an argument, a suites directory in ``./.venv``
-  is dropped, or displaces the user's own tests.
-* They are collected whatever the user's ``python_files``, named ``conformance/suites/...`` wherever they are
-  installed, and their fixtures are seen by no other test.
-* The server is probed once; under xdist the controller tells its workers, which must collect identical items.
+* The suites join only a run without paths on its command line.
+* The suites are children of the session, not arguments in ``config.args``: as an argument, a suites directory
+  in ``./.venv`` is dropped, or replaces the user's own tests.
+* They are collected whatever the user's ``python_files``, their names begin with ``conformance/suites/``
+  wherever they are installed, and no other test sees their fixtures.
+* The server is probed once; under xdist the controller sends the result to the workers, which must all
+  collect the same items.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ WHOLE = pytest.StashKey[bool]()
 
 
 def wants_suites(config: pytest.Config) -> bool:
-    """Whether this run will collect the suites."""
+    """Return whether this run collects the suites."""
     if config.args_source is not config.ArgsSource.ARGS:
         return True
     return any(Path(argument.split("::")[0]).absolute() == SUITES for argument in config.args)
@@ -67,15 +68,15 @@ def wants_suites(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Probe the server, or take what the controller found."""
+    """Probe the server, or take the controller's result."""
     config = session.config
     if not wants_suites(config):
         return
     sandbox = config.stash[SANDBOX] = Sandbox()
     chosen = replace(settings(config), sandbox=sandbox, on_wait=config.stash.get(ON_WAIT, None))
-    told = getattr(config, "workerinput", {}).get("mcp_surfaces")
-    if told is not None:
-        surfaces = tuple(Surface.from_json(text) for text in json.loads(told))
+    found = getattr(config, "workerinput", {}).get("mcp_surfaces")
+    if found is not None:
+        surfaces = tuple(Surface.from_json(text) for text in json.loads(found))
         config.stash[SUBJECT] = Subject(chosen, surfaces)
         config.stash[PROBE_TRACEBACK] = config.workerinput["mcp_probe_traceback"]  # type: ignore[attr-defined]
         return
@@ -83,29 +84,29 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         config.stash[SUBJECT] = probed(config, chosen)
     except (pytest.UsageError, pytest.exit.Exception):
         raise
-    except Exception:  # noqa: BLE001  (it is ours, and told as a check that crashed)
+    except Exception:  # noqa: BLE001  (an error of this tool: `InternalErrorItem` reports it)
         config.stash[SUBJECT] = Subject(chosen, ())
         config.stash[PROBE_TRACEBACK] = format_exc()
 
 
 def probed(config: pytest.Config, chosen: Settings) -> Subject:
-    """The subject in each revision wanted.  Raises `pytest.UsageError` for what the user has to mend."""
+    """Return the server in each revision wanted.  Raises `pytest.UsageError` for an error of the user."""
     try:
         subject = probe_all(chosen, wanted_revisions(config))
     except CannotStart as error:
-        raise pytest.UsageError(f"{error} (mcp-conformance doctor -- COMMAND tells more)") from error
+        raise pytest.UsageError(f"{error} (mcp-conformance doctor -- COMMAND finds out more)") from error
     if all(surface.refused for surface in subject.surfaces):
         asked = ", ".join(surface.revision for surface in subject.surfaces)
         offered = named(subject.surfaces[0].refused)
         raise pytest.UsageError(f"--mcp-revision: the server does not speak {asked}; it offers {offered}")
-    if mistake := subject.error_in_samples():
-        raise pytest.UsageError(f"--mcp-example: {named(mistake, MAX_REASON)}")
+    if error_text := subject.error_in_samples():
+        raise pytest.UsageError(f"--mcp-example: {named(error_text, MAX_REASON)}")
     return subject
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Tell an xdist worker what was probed."""
+    """Send the result of the probe to an xdist worker."""
     if SUBJECT in node.config.stash:
         surfaces = node.config.stash[SUBJECT].surfaces
         node.workerinput["mcp_surfaces"] = json.dumps([surface.to_json() for surface in surfaces])
@@ -126,37 +127,37 @@ class SuiteModule(pytest.Module):
         return module
 
     def funcnamefilter(self, name: str) -> bool:
-        """Every ``test_`` function is a check, whatever the user's ``python_functions``."""
+        """Return whether a function is a check, whatever the user's ``python_functions``."""
         return name.startswith("test_")
 
     def classnamefilter(self, name: str) -> bool:  # noqa: ARG002
-        """Suites have no classes."""
+        """Return False: suites have no classes."""
         return False
 
 
 class ProbeFailureItem(pytest.Item):
-    """What keeps other rules from being exercised, as one red item."""
+    """An item that fails because the probe failed, so that other rules cannot be exercised."""
 
-    def __init__(self, *, trouble: ProbeFailure, revision: str, **kwargs: Any):
+    def __init__(self, *, failure: ProbeFailure, revision: str, **kwargs: Any):
         super().__init__(**kwargs)
-        self.trouble, self.revision = trouble, revision
-        self.add_marker(pytest.mark.requirement(trouble.requirement))
+        self.failure, self.revision = failure, revision
+        self.add_marker(pytest.mark.requirement(failure.requirement))
 
     def runtest(self) -> None:
-        """Say what happened when the server was probed."""
-        raise Blocked(self.trouble.reason, self.trouble.lines, self.trouble.stderr)
+        """Raise what the probe found."""
+        raise Blocked(self.failure.reason, self.failure.lines, self.failure.stderr)
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Where pytest says this item stands."""
+        """Return the place that pytest shows for this item."""
         return self.path, 0, self.name
 
 
-class InternalError(Exception):  # noqa: N818
-    """We made a mistake when the server was probed; the text is the last line of the traceback."""
+class InternalError(Exception):
+    """An error of this tool while it probed the server; the text is the last line of the traceback."""
 
 
 class InternalErrorItem(pytest.Item):
-    """A mistake of ours that keeps all rules from being exercised, as one item that crashes."""
+    """An item for an error of this tool in the probe, so that no rule can be exercised."""
 
     def __init__(self, *, traceback: str, revision: str, **kwargs: Any):
         super().__init__(**kwargs)
@@ -164,15 +165,15 @@ class InternalErrorItem(pytest.Item):
         self.add_marker(pytest.mark.requirement("lifecycle.initialize.responds"))
 
     def runtest(self) -> None:
-        """Say what happened when the server was probed."""
+        """Raise the error."""
         raise InternalError(self.traceback.strip().rpartition("\n")[2])
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:  # noqa: ARG002
-        """The traceback of the mistake, not of this item."""
+        """Return the traceback of the error, not of this item."""
         return self.traceback
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Where pytest says this item stands."""
+        """Return the place that pytest shows for this item."""
         return self.path, 0, self.name
 
 
@@ -180,29 +181,29 @@ class SuiteDirectory(pytest.Directory):
     """The built-in suites."""
 
     def _selected(self) -> Iterator[Path]:
-        """The files of the suites in which a check is selected."""
+        """Return the files of the suites in which a check is selected."""
         patterns = selected(self.config)
         suites = {one.suite for ids, _ in patterns for id in ids for one in checked().get(id, ())}
         return (path for path in self.path.glob("test_*.py") if path.name in suites or not patterns)
 
     def collect(self) -> Iterator[pytest.Collector | pytest.Item]:
-        """The troubles met while probing, then every suite if there is a server to check."""
+        """Yield the failures of the probe, then every suite if a session could be opened."""
         subject = self.config.stash[SUBJECT]
-        if mistake := self.config.stash.get(PROBE_TRACEBACK, ""):
+        if traceback := self.config.stash.get(PROBE_TRACEBACK, ""):
             wanted = wanted_revisions(self.config)
             revision = LATEST_HANDSHAKE if wanted == ("latest",) else wanted[0]
             node, name = "conformance/suites::internal-error", "internal-error"
             yield InternalErrorItem.from_parent(
-                self, name=name, nodeid=node, traceback=mistake, revision=revision
+                self, name=name, nodeid=node, traceback=traceback, revision=revision
             )
         for surface in subject.surfaces:
-            for trouble in surface.failures:
-                name = f"blocked[{surface.revision}-{trouble.name}]"
+            for failure in surface.failures:
+                name = f"blocked[{surface.revision}-{failure.name}]"
                 yield ProbeFailureItem.from_parent(
                     self,
                     name=name,
                     nodeid=f"conformance/suites::{name}",
-                    trouble=trouble,
+                    failure=failure,
                     revision=surface.revision,
                 )
         if subject.live:
@@ -214,7 +215,7 @@ class SuiteDirectory(pytest.Directory):
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Attach the suites to the session of a run that named no paths."""
+    """Attach the suites to the session of a run without paths."""
     report = yield
     config = collector.config
     named_paths = config.args_source is config.ArgsSource.ARGS
@@ -225,29 +226,29 @@ def pytest_make_collect_report(
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Collect the suites' directory by our rules, not by the user's."""
+    """Collect the directory of the suites without the user's rules."""
     if path == SUITES and SUBJECT in parent.config.stash:
         return SuiteDirectory.from_parent(parent, path=path)
     return None
 
 
 def is_ours(item: pytest.Item) -> bool:
-    """Whether the item is a check of the suites."""
+    """Return whether the item is a check of the suites."""
     return item.getparent(SuiteDirectory) is not None
 
 
-# Parametrizing -----------------------------------------------------------------------------------
+# Parameters --------------------------------------------------------------------------------------
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a check once in each revision, and once for each tool if it asks for one."""
+    """Run a check once in each revision, and once for each tool if it has an argument ``tool``."""
     if metafunc.definition.getparent(SuiteModule) is None or "revision" not in metafunc.fixturenames:
         return
     rows = [catalogue.requirement(id) for id in _cited(metafunc.definition)]
     per_tool = "tool" in metafunc.fixturenames
     cases = []
     for surface in metafunc.config.stash[SUBJECT].surfaces:
-        reason = _no_reason_to_run(surface, rows, per_tool=per_tool)
+        reason = _skip_reason(surface, rows, per_tool=per_tool)
         if reason:
             values = (surface.revision, None) if per_tool else (surface.revision,)
             cases.append(pytest.param(*values, id=surface.revision, marks=pytest.mark.skip(reason=reason)))
@@ -261,11 +262,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize(names, cases, indirect=True, scope="function")
 
 
-def _no_reason_to_run(surface: Surface, rows: list[catalogue.Requirement], *, per_tool: bool) -> str:
+def _skip_reason(surface: Surface, rows: list[catalogue.Requirement], *, per_tool: bool) -> str:
     if surface.refused:
         return f"the server does not speak {surface.revision}; it offered {surface.refused}"
     if surface.dead:
-        return f"no conversation in {surface.revision}: see the blocked check"
+        return f"no session could be opened in {surface.revision}: see the blocked check"
     if not any(row.holds_in(surface.revision) for row in rows):
         return f"not a rule of {surface.revision}"
     if per_tool and not surface.tools:
@@ -274,7 +275,7 @@ def _no_reason_to_run(surface: Surface, rows: list[catalogue.Requirement], *, pe
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Give a check the fixtures it asks for; a user's autouse fixtures are for the user's tests."""
+    """Give a check the fixtures it names, without the user's autouse fixtures."""
     if isinstance(item, pytest.Function) and is_ours(item):
         item.fixturenames = list(signature(item.function).parameters)
 
@@ -313,7 +314,7 @@ def _stage(item: pytest.Item) -> int:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Note whether checks of every suite are run, so that slow tools will be needed."""
+    """Note whether checks of every suite run, so that slow tools are worth starting early."""
     run = {item.path.name for item in session.items if is_ours(item)}
     session.config.stash[WHOLE] = run >= {path.name for path in SUITES.glob("test_*.py")}
 
@@ -326,13 +327,13 @@ def _is_selected(item: pytest.Item, patterns: list[tuple[frozenset[str], str]]) 
 
 
 def tool_name(item: pytest.Item) -> str:
-    """The name of the tool an item is about; empty if it is about none."""
+    """Return the name of the tool that an item is about; empty if it is about none."""
     index = _params(item).get("tool")
     return "" if index is None else item.config.stash[SUBJECT].surface(revision_of(item)).tools[index].name
 
 
 def revision_of(item: pytest.Item) -> str:
-    """The revision an item runs in."""
+    """Return the revision of an item."""
     return (
         item.revision
         if isinstance(item, ProbeFailureItem | InternalErrorItem)

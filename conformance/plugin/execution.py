@@ -1,4 +1,4 @@
-"""Pytest glue: the servers of a run, the time it may take, and what a check may raise."""
+"""The servers of a run, the time limit for all checks, and the skips of a check."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from conformance.plugin.collection import (
     BEGUN,
     COMMON,
     LINE_COUNTS,
-    OUTLIVED,
     MAX_REASON,
+    OUTLIVED,
     SANDBOX,
     SERVERS,
     SUBJECT,
@@ -35,7 +35,7 @@ from conformance.verdicts import Blocked, Cause, Skipped
 
 
 def server_for(config: pytest.Config, revision: str) -> Server:
-    """The one `Server` of this run in a revision; `pytest_sessionfinish` ends its processes."""
+    """Return the one `Server` of this run in a revision; `pytest_sessionfinish` ends its processes."""
     servers = config.stash.setdefault(SERVERS, {})
     if revision not in servers:
         subject = config.stash[SUBJECT]

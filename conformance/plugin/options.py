@@ -1,4 +1,4 @@
-"""The options of the plugin, as flags and as ini values, and what they mean."""
+"""The options of the plugin, as flags and as ini values, and the settings made of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SELECTION = re.compile(r"[^,\s\[]+(?:\[[^\]]*\])?")
 TAKEN_BY = ("pytest-mcptest", "mcp-pytest")
-"""Distributions whose pytest plugins have an option ``--mcp-server`` and a fixture ``mcp_server``."""
+"""Distributions whose pytest plugins have an option ``--mcp-server`` and a fixture ``mcp_server`` too."""
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -51,44 +51,62 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 _VALUES = (
-    ("revision", "REVISION", "latest, all, or revisions such as 2025-06-18,2025-11-25", "latest"),
-    ("timeout", "SECONDS", "how long an answer may take", "30"),
-    ("start-timeout", "SECONDS", "how long the answer to initialize may take", "30"),
-    ("cwd", "DIR", "the server's working directory", "a throwaway one"),
-    ("fuzz", "LEVEL", "how much is fuzzed: none, quick or thorough", "quick"),
-    ("seed", "NUMBER", "where the fuzzer's choices start", "0"),
-    ("max-line", "MEGABYTES", "how long a line may be that is read", "16"),
-    ("max-time", "SECONDS", "how long the checks may take, all together", "3600"),
-    ("max-tools", "NUMBER", "how many of the listed tools are tested, the first ones", "250"),
-    ("baseline", "FILE", "a file of known findings, which do not fail (mcp-conformance baseline)", "none"),
-    ("transcripts", "DIR", "where a fuzzed failure's conversation is written", ".mcp-conformance"),
-    ("failing-call", "'NAME JSON'", "a tool call that fails inside the tool", "none"),
-    ("mutating-call", "'NAME JSON'", "a tool call that changes what is listed, or a resource", "none"),
+    (
+        "revision",
+        "REVISION",
+        "the revisions to test: latest, all, or a list such as 2025-06-18,2025-11-25",
+        "latest",
+    ),
+    ("timeout", "SECONDS", "the time limit for an answer", "30"),
+    ("start-timeout", "SECONDS", "the time limit for the answer to initialize", "30"),
+    ("cwd", "DIR", "the server's working directory", "a temporary one"),
+    ("fuzz", "LEVEL", "how much to fuzz: none, quick or thorough", "quick"),
+    ("seed", "NUMBER", "the seed of the fuzzer's choices", "0"),
+    ("max-line", "MEGABYTES", "the longest line that is read", "16"),
+    ("max-time", "SECONDS", "the time limit for all checks together", "3600"),
+    ("max-tools", "NUMBER", "test only the first NUMBER of the listed tools", "250"),
+    ("baseline", "FILE", "a file of expected findings, which do not fail (mcp-conformance baseline)", "none"),
+    (
+        "transcripts",
+        "DIR",
+        "the directory for the conversations of failures that the fuzzer finds",
+        ".mcp-conformance",
+    ),
+    ("failing-call", "'NAME JSON'", "a tool call that returns a tool error", "none"),
+    ("mutating-call", "'NAME JSON'", "a tool call that changes a list or a resource", "none"),
 )
 _LISTS = (
     (
         "env",
         "NAME[=VALUE]",
-        "an environment variable for the server; without a value, the one of that name here",
+        "an environment variable for the server; without =VALUE, this process's variable of that name",
     ),
     (
         "example",
         "'NAME JSON'",
-        "a tool and valid arguments for it, to be tried first; does not release the tool (--mcp-call does)",
+        "valid arguments for a tool, which are tried first; this does not permit calls (--mcp-call does)",
     ),
-    ("call", "WHICH", "tools that may be called: readonly (the default), all, none, or names with * and ?"),
+    (
+        "call",
+        "WHICH",
+        "the tools that may be called: readonly (the default), all, none, or names with * and ?",
+    ),
     ("report", "FILE", "write a report: .json, .html, .md, .sarif, .svg (a badge), or badge.json"),
-    ("select", "ID", "only these requirements or families, e.g. tools.def or content.image.base64[my_tool]"),
+    (
+        "select",
+        "ID",
+        "test only these requirements or families, e.g. tools.def or content.image.base64[my_tool]",
+    ),
 )
 _FLAGS = (
-    ("inherit-home", "let the server see your home and temporary directories instead of throwaway ones"),
-    ("strict", "a SHOULD that is broken fails"),
-    ("pedantic", "judge rules without a keyword (prose, example, json-rpc, derived) as if they had one"),
+    ("inherit-home", "give the server your home and temporary directories instead of empty ones"),
+    ("strict", "a broken SHOULD fails"),
+    ("pedantic", "rules without a keyword (prose, example, json-rpc, derived) fail or warn like the others"),
 )
 
 
-def told(name: str) -> tuple[str, str]:
-    """What stands for an option's value in a help text, and the help, as the command tells them."""
+def option_help(name: str) -> tuple[str, str]:
+    """Return the metavar and the help of an option, in the form that the command has."""
     values = {value: (metavar, f"{help_} (default: {default})") for value, metavar, help_, default in _VALUES}
     lists = {list_: (metavar, help_) for list_, metavar, help_ in _LISTS}
     flags = {flag: ("", help_) for flag, help_ in _FLAGS}
@@ -105,7 +123,7 @@ def _ini(name: str) -> str:
 
 
 def is_taken() -> bool:
-    """Whether a plugin is installed that has taken our shorter names."""
+    """Return whether another plugin is installed that has our shorter names."""
     return any(_is_installed(name) for name in TAKEN_BY)
 
 
@@ -121,18 +139,18 @@ def _is_installed(name: str) -> bool:
 
 
 def server_named(config: pytest.Config) -> bool:
-    """Whether this run has a server to check."""
+    """Return whether the user names a server."""
     return bool(config.getoption("mcp_conformance_server") or config.getini("mcp_server"))
 
 
 def value(config: pytest.Config, name: str) -> Any:
-    """An option's value: the flag if given, else the ini value."""
+    """Return an option's value: the flag if given, else the ini value."""
     flag = config.getoption(_dest(name))
     return flag if flag is not None else config.getini(_ini(name))
 
 
 def given(config: pytest.Config) -> dict[str, Any]:
-    """The options that were given, by name, as a report tells them; of environment variables the names."""
+    """Return the given options by name, for a report; of environment variables only the names."""
     names = [name for name, *_ in (*_VALUES, *_LISTS, *_FLAGS) if name != "report"]
     found = {name: value(config, name) for name in names if value(config, name)}
     if "env" in found:
@@ -141,18 +159,18 @@ def given(config: pytest.Config) -> dict[str, Any]:
 
 
 def reports(config: pytest.Config) -> list[Path]:
-    """The files to write reports to; those of an ini value lie below the root directory."""
+    """Return the files to write reports to; those of an ini value are relative to the root directory."""
     flags = config.getoption(_dest("report"))
     return [Path(text) if flags else config.rootpath / text for text in value(config, "report")]
 
 
 def validate(config: pytest.Config) -> None:
-    """Read every option once.  Raises `pytest.UsageError` with one clear line for the first mistake."""
+    """Read every option once.  Raises `pytest.UsageError` with one line for the first error."""
     chosen = settings(config)
     program = chosen.command[0]
     if shutil.which(program, path=chosen.env.get("PATH")) is None and not _is_program(chosen, program):
         what = f"no such program, or not executable: {program}"
-        raise pytest.UsageError(f"--mcp-server: {what} (mcp-conformance doctor -- COMMAND tells more)")
+        raise pytest.UsageError(f"--mcp-server: {what} (mcp-conformance doctor -- COMMAND finds out more)")
     wanted_revisions(config)
     selected(config)
     baseline(config)
@@ -163,8 +181,8 @@ def _is_program(chosen: Settings, program: str) -> bool:
 
 
 def settings(config: pytest.Config) -> Settings:
-    """How the server is to be run.  Raises `pytest.UsageError`."""
-    from conformance.target.settings import MAX_TOOLS, Settings  # noqa: PLC0415  (loads jsonschema: not before a server is named)
+    """Return the settings of the server under test.  Raises `pytest.UsageError`."""
+    from conformance.target.settings import MAX_TOOLS, Settings  # noqa: PLC0415  (loads jsonschema, which a run without a server does not need)
 
     return Settings(
         command=_command(config),
@@ -261,7 +279,7 @@ def _words(texts: list[str]) -> list[str]:
 
 
 def _callable(words: list[str]) -> tuple[str, ...]:
-    """Names are added to the tools that say they are read-only, unless ``none`` is among them."""
+    """Return the patterns of tools that may be called; without ``none``, read-only tools are among them."""
     return tuple(word for word in words if word != "none") if "none" in words else ("readonly", *words)
 
 
@@ -281,7 +299,7 @@ def _sample_in(text: str, name: str) -> Sample:
 
 
 def wanted_revisions(config: pytest.Config) -> tuple[str, ...]:
-    """The revisions to test in, or ``("latest",)``.  Raises `pytest.UsageError`."""
+    """Return the revisions to test, or ``("latest",)``.  Raises `pytest.UsageError`."""
     words = tuple(_words([value(config, "revision") or "latest"]))
     if words == ("all",):
         return revisions.KNOWN
@@ -295,7 +313,7 @@ def wanted_revisions(config: pytest.Config) -> tuple[str, ...]:
 
 
 def baseline(config: pytest.Config) -> Baseline | None:
-    """The known findings, if a file of them is named.  Raises `pytest.UsageError`."""
+    """Return the baseline, if a file is given.  Raises `pytest.UsageError`."""
     text = value(config, "baseline")
     if not text:
         return None
@@ -308,7 +326,7 @@ def baseline(config: pytest.Config) -> Baseline | None:
 
 
 def selected(config: pytest.Config) -> list[tuple[frozenset[str], str]]:
-    """What ``--mcp-select`` names: sets of requirement ids, each with a tool's name or an empty string.
+    """Return what ``--mcp-select`` names: sets of ids, each with a tool's name or an empty string.
 
     Raises `pytest.UsageError` for an id the catalogue lacks and for one that no check covers.
     """

@@ -1,4 +1,4 @@
-"""What a check raised becomes results: pytest hooks that collect the facts, store the results and show them."""
+"""Pytest hooks that make results of what checks raise, store them, and sum up the run."""
 
 from __future__ import annotations
 
@@ -166,8 +166,8 @@ def _reason(error: BaseException | None) -> str:
 def _store(item: pytest.Item, report: pytest.TestReport, results: list[Result]) -> None:
     """Attach the results, the worst first, for JUnit, xdist and the summary.
 
-    The properties of each result follow one another, those of the worst last: a reader that keeps one value for
-    each name has the worst one's.
+    The properties of each result follow one another, those of the worst last: a reader that keeps one value
+    for each name has the worst one's.
     """
     for one in reversed(results):
         item.user_properties += [(name, str(getattr(one, name))) for name in PROPERTIES]

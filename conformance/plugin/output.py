@@ -1,4 +1,4 @@
-"""Pytest glue: the report of a run, shown, written to files and told to GitHub, however the run ends."""
+"""Write the report of a run to files, to GitHub and to the terminal, even if the run is interrupted."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ RENDERERS: Mapping[str, Callable[[Report], str]] = {
     ".sarif": sarif.render,
     ".svg": badge.svg,
 }
-"""What makes a report, by how the file's name ends; the first that fits."""
+"""The function that makes a report, by the ending of the file's name; the first match counts."""
 BEGUN = pytest.StashKey[tuple[datetime, float]]()
 REPORT = pytest.StashKey[Report]()
-TOLD = pytest.StashKey[list[str]]()
+WRITTEN = pytest.StashKey[list[str]]()
 
 
 def renderer(path: Path) -> Callable[[Report], str]:
-    """What makes the report in a file of that name.  Raises `pytest.UsageError`."""
-    fitting = (render for ending, render in RENDERERS.items() if path.name.lower().endswith(ending))
-    found = next(fitting, None)
+    """Return the function that makes the report in a file of that name.  Raises `pytest.UsageError`."""
+    matching = (render for ending, render in RENDERERS.items() if path.name.lower().endswith(ending))
+    found = next(matching, None)
     if found is None:
-        known = ", ".join(ending for ending in RENDERERS if ending.startswith("."))
-        raise pytest.UsageError(f"--mcp-report: {path.name!r} ends in none of {known}, badge.json")
+        endings = ", ".join(ending for ending in RENDERERS if ending.startswith("."))
+        raise pytest.UsageError(f"--mcp-report: {path.name!r} ends in none of {endings}, badge.json")
     return found
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse a file whose name does not tell what it should be, or that cannot be written."""
+    """Refuse a file whose name gives no format, or that cannot be written."""
     config.stash[BEGUN] = (datetime.now(UTC), time.monotonic())
     for path in reports(config):
         renderer(path)
@@ -64,24 +64,33 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     facts = run_facts(session, started, time.monotonic() - begun)
     report = build_report(config.stash[SUBJECT], results, facts, given(config), notices(config))
     config.stash[REPORT] = report
-    config.stash[TOLD] = [*_written(session, report), *_for_github(session, report)]
+    config.stash[WRITTEN] = [*_write_files(session, report), *_write_for_github(session, report)]
 
 
-def _written(session: pytest.Session, report: Report) -> Iterator[str]:
+def _write_files(session: pytest.Session, report: Report) -> Iterator[str]:
     for path in reports(session.config):
-        yield _told(session, kept(path, renderer(path)(report)))
+        yield _noted(session, write_file(path, renderer(path)(report)))
 
 
-def _told(session: pytest.Session, kept: tuple[str, bool]) -> str:
-    """What became of a file; a run that has no other fault has that of a report not written."""
-    text, is_written = kept
+def _write_for_github(session: pytest.Session, report: Report) -> Iterator[str]:
+    """Yield annotations for GitHub, and append to the summary of its job."""
+    if os.environ.get("GITHUB_ACTIONS") != "true":
+        return
+    yield from github.commands(report)
+    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+        yield _noted(session, write_file(Path(summary), f"{markdown.render(report)}\n", mode="a"))
+
+
+def _noted(session: pytest.Session, written: tuple[str, bool]) -> str:
+    """Return the text about a file; a file that is not written makes a green run a usage error."""
+    text, is_written = written
     if not is_written and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.USAGE_ERROR
     return text
 
 
-def kept(path: Path, text: str, mode: str = "w") -> tuple[str, bool]:
-    """Write to a file: what to say of it, and whether it is written."""
+def write_file(path: Path, text: str, mode: str = "w") -> tuple[str, bool]:
+    """Write to a file; return a text about it, and whether it is written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open(mode, encoding="utf-8", errors="backslashreplace", newline="\n") as file:
@@ -91,24 +100,15 @@ def kept(path: Path, text: str, mode: str = "w") -> tuple[str, bool]:
     return f"report: {path}", True
 
 
-def _for_github(session: pytest.Session, report: Report) -> Iterator[str]:
-    """Annotations for GitHub, and the summary of its job."""
-    if os.environ.get("GITHUB_ACTIONS") != "true":
-        return
-    yield from github.commands(report)
-    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
-        yield _told(session, kept(Path(summary), f"{markdown.render(report)}\n", mode="a"))
-
-
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Close the run with the verdict, and say which reports there are."""
+    """Print the report and the verdict, and the names of the files."""
     report = config.stash.get(REPORT, None)
     if report is not None and (report.results or report.ended):
         terminalreporter.write_sep("=", "MCP conformance")
-        verbose, crashes = config.get_verbosity() > 0, config.option.tbstyle == "no"
-        for row in terminal.lines(report, width=columns(config), verbose=verbose, crashes=crashes):
+        verbose, tracebacks = config.get_verbosity() > 0, config.option.tbstyle == "no"
+        for row in terminal.lines(report, width=columns(config), verbose=verbose, tracebacks=tracebacks):
             for text, style in row:
                 terminalreporter.write(text, **dict.fromkeys(style.split(), True))
             terminalreporter.write_line("")
-    for line in config.stash.get(TOLD, []):
+    for line in config.stash.get(WRITTEN, []):
         terminalreporter.write_line(line)

@@ -1,4 +1,4 @@
-"""The baseline: a TOML file of expected findings, what it excuses in a run, and which entries are out of date.
+"""The baseline: a TOML file of expected findings, what it excuses, and what is out of date in it.
 
 Nothing here runs or prints anything: results come in, sentences and entries go out.
 """
@@ -44,8 +44,9 @@ class BadBaseline(ValueError):  # noqa: N818  (an error of the user, in one line
 class BaselineEntry:
     """An expected finding: a rule that the server breaks, with one ``tool`` or with any.
 
-    Without ``revisions`` it is expected in all of them.  ``checks`` are those that found it; they decide whether
-    it is fixed, unless it is ``flaky`` and comes and goes.  ``line`` is its place in the file, 0 if unknown.
+    Without ``revisions`` it is expected in all of them.  ``checks`` are those that found it; they decide
+    whether it is fixed, unless it is ``flaky`` and comes and goes.  ``line`` is its place in the file, 0 if
+    unknown.
     """
 
     requirement: str
@@ -214,10 +215,10 @@ def _strings(texts: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class EntryState:
-    """The state of an entry after a run: the revisions in which it is ``broken``, and in which it is ``fixed``.
+    """The state of an entry after a run: the revisions where it is ``broken``, and where it is ``fixed``.
 
-    An entry is ``unknown`` if there is no such requirement, ``gone`` if its tool is not listed, and ``over`` if
-    nothing of it is left.
+    An entry is ``unknown`` if there is no such requirement, ``gone`` if its tool is not listed, and ``over``
+    if nothing of it is left.
     """
 
     broken: tuple[str, ...] = ()
@@ -276,7 +277,7 @@ class RunEvidence:
         return is_whole and any(self._has_judged(check, entry.tool, revision) for check in citing or last)
 
     def _has_judged(self, check: str, tool: str, revision: str) -> bool:
-        """Return whether a check passed with this tool; the check of all messages may find other rules broken."""
+        """Return whether a check passed with this tool; that of all messages may find other rules broken."""
         there = self._by_check.get((check, revision), [])
         about = [one for one in there if not tool or not one.tool or tool in names_of(one.tool)]
         if check.startswith(LAST):

@@ -18,7 +18,17 @@ from conformance.client.tool_call import Tool
 from conformance.protocol.jsonrpc import Line
 from conformance.protocol.text import named, shorten
 from conformance.protocol.value import Value
-from conformance.report.model import DEAD, REFUSED, TESTED, Interface, OfferedTool, Report, Result, in_order
+from conformance.report.model import (
+    DEAD,
+    REFUSED,
+    TESTED,
+    Interface,
+    OfferedTool,
+    Report,
+    Result,
+    in_order,
+    plural,
+)
 from conformance.report.redaction import Redaction
 from conformance.report.text import finding_text, internal_error_text, reproduce_command
 from conformance.requirements.catalogue import Requirement
@@ -66,8 +76,8 @@ class Evidence:
 class CheckFacts:
     """The facts about one check: the rule that was judged, and what came of it.
 
-    ``cited`` are all rules that the check cites, ``selector`` is the one that selects the check again (none if it
-    is empty).  An internal error has a ``traceback`` in place of ``evidence``.
+    ``cited`` are all rules that the check cites, ``selector`` is the one that selects the check again (none
+    if it is empty).  An internal error has a ``traceback`` in place of ``evidence``.
     """
 
     node: str
@@ -133,7 +143,7 @@ def _wire(lines: Sequence[Line], most: int, longest: int) -> Iterator[str]:
     if len(shown) > most:
         yield f"... and {len(shown) - most} more lines"
     if dropped := len(lines) - len(shown):
-        yield f"... and {dropped} line{'s' if dropped > 1 else ''} dropped, as the server wrote too much to keep"
+        yield f"... and {plural(dropped, 'line')} dropped, as the server wrote too much to keep"
 
 
 # Runs --------------------------------------------------------------------------------------------
@@ -143,7 +153,8 @@ def _wire(lines: Sequence[Line], most: int, longest: int) -> Iterator[str]:
 class RunFacts:
     """The facts about a run: its start, its duration, and why it ``ended`` early, if it did.
 
-    ``not_run`` counts the checks of each chapter that did not run, ``outdated`` lists what to fix in the baseline.
+    ``not_run`` counts the checks of each chapter that did not run, ``outdated`` lists what to fix in the
+    baseline.
     """
 
     started: datetime
@@ -201,7 +212,7 @@ def tool_version() -> str:
 
 
 def source(settings: Settings) -> str:
-    """Return the file that the command starts, or one that describes the project; empty if neither is found."""
+    """Return the file that the command starts, else one that describes the project; empty without either."""
     words = [word for word in settings.command if not word.startswith("-")]
     modules = [word.replace(".", "/") for before, word in pairwise(settings.command) if before == "-m"]
     places = [place for module in modules for place in (f"{module}/__main__.py", f"{module}.py")]

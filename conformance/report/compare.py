@@ -76,8 +76,8 @@ class ToolChange:
 class Comparison:
     """The changes from one report to the other.
 
-    ``unseen`` rules were broken and are no longer tested.  ``newly_tested`` and ``no_longer_tested`` name rules
-    that were tested in no revision before, or are tested in none now.
+    ``unseen`` rules were broken and are no longer tested.  ``newly_tested`` and ``no_longer_tested`` name
+    rules that were tested in no revision before, or are tested in none now.
     """
 
     broke: tuple[RuleChange, ...] = ()
@@ -152,7 +152,7 @@ def _held(result: Result) -> Iterator[JudgedRule]:
 
 
 def _has_judged(result: Result) -> bool:
-    """Return whether a check judged everything it could; the check of all messages does so whatever it finds."""
+    """Return whether a check judged all it could; the check of all messages does so whatever it finds."""
     return result.outcome is Outcome.PASSED or (is_of_all_messages(result) and result.outcome not in UNTESTED)
 
 
@@ -187,7 +187,7 @@ def _tool_changes(old: Report, new: Report) -> Iterator[ToolChange]:
 
 
 def _pairs(old: Report, new: Report) -> Iterator[tuple[Interface, Interface]]:
-    """Yield the two interfaces in each revision that both runs tested; without one, the newest of each run."""
+    """Yield the two interfaces in each revision that both tested; without one, the newest of each."""
     before, after = _tested(old), _tested(new)
     both = [revision for revision in before if revision in after]
     if both:
@@ -251,7 +251,8 @@ def _schema_changes(tool: str, member: str, old: object, new: object) -> Iterato
 def _notes(old: Report, new: Report) -> Iterator[str]:
     """Yield what makes the reports hard to compare, and changes of options and features."""
     if old.tool_version != new.tool_version:
-        yield f"the reports were made by versions {old.tool_version} and {new.tool_version} of this tool, whose rules differ"
+        versions = f"{old.tool_version} and {new.tool_version}"
+        yield f"the reports were made by versions {versions} of this tool, whose rules differ"
     for place, report in (("first", old), ("second", new)):
         if report.ended:
             yield f"the run of the {place} report ended early: {report.ended}"

@@ -1,4 +1,4 @@
-"""A run as one value: the server, the options, and the result of each check.  Every report is made from it."""
+"""A run as one value: the server, the options, the results.  Every report is made from it."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Result:
 
     ``requirement`` is the rule that was judged, ``requirements`` are all that the check cites.  ``reason`` is
     short; ``expected``, ``got``, the lines on the ``wire`` (each after ``>`` or ``<``) and ``stderr`` are the
-    evidence, cut to what a report keeps.  ``transcripts`` are files with whole conversations, ``reproduce`` is
-    the command that runs the check again, and ``text`` is all of it for a terminal.  ``cause`` is a `Cause`, or
-    empty.  ``deviation`` names the SDK that breaks the rule in every server built on it, and ``baseline`` is the
-    reason why the baseline expects the finding.
+    evidence, cut to what a report keeps.  ``transcripts`` are files with whole conversations, ``reproduce``
+    is the command that runs the check again, and ``text`` is all of it for a terminal.  ``cause`` is a
+    `Cause`, or empty.  ``deviation`` names the SDK that breaks the rule in every server built on it, and
+    ``baseline`` is the reason why the baseline expects the finding.
     """
 
     node: str
@@ -108,9 +108,9 @@ class OfferedTool:
 class Interface:
     """What the server offers in one revision.
 
-    ``state`` is `TESTED`, `REFUSED` (the server ``answered`` with what it speaks instead) or `DEAD`.  ``found``
-    says that the features were found by trying, as the server does not declare them.  ``left_out`` counts the tools
-    listed beyond those that were tested, ``noise`` the lines on stdout that were not JSON.
+    ``state`` is `TESTED`, `REFUSED` (the server ``answered`` with what it speaks instead) or `DEAD`.
+    ``found`` says that the features were found by trying, as the server does not declare them.  ``left_out``
+    counts the tools listed beyond those that were tested, ``noise`` the lines on stdout that were not JSON.
     """
 
     revision: str
@@ -129,10 +129,10 @@ class Interface:
 class Report:
     """A run, without credentials.  ``started`` is in ISO 8601, in UTC.
 
-    ``source`` is the project's file that the command starts, or else one that describes the project.  ``ended``
-    says why a run ended before all checks had run, and ``not_run`` how many of each chapter did not; both are
-    empty for a complete run.  ``results`` are in the order of the specification's chapters.  ``notices`` say what
-    was not tested, or not kept, and why; ``outdated`` lists what to fix in the baseline.
+    ``source`` is the project's file that the command starts, or else one that describes the project.
+    ``ended`` says why a run ended before all checks had run, and ``not_run`` how many of each chapter did
+    not; both are empty for a complete run.  ``results`` are in the order of the specification's chapters.
+    ``notices`` say what was not tested, or not kept, and why; ``outdated`` lists what to fix in the baseline.
     """
 
     tool_version: str
@@ -185,7 +185,7 @@ class Report:
 
     @property
     def status(self) -> str:
-        """``failed``, ``internal-error``, ``unfinished``, ``untested`` or ``passed``: the first that is true."""
+        """The first that is true of failed, internal-error, unfinished, untested and passed."""
         outcomes = {one.outcome for one in self.judged}
         if outcomes & {Outcome.FAILED, Outcome.BLOCKED}:
             return "failed"
@@ -253,7 +253,7 @@ def in_order(results: Iterable[Result]) -> tuple[Result, ...]:
 
 
 def is_of_all_messages(result: Result) -> bool:
-    """Return whether the check judges every message of the run: it repeats others' findings and names no tool."""
+    """Return whether the check judges every message: it repeats findings of others and names no tool."""
     return LAST in result.node
 
 
@@ -267,7 +267,7 @@ def without_repeats(results: Iterable[Result], *outcomes: Outcome) -> list[Resul
 
 
 def grouped(results: Iterable[Result], *outcomes: Outcome) -> Iterator[list[Result]]:
-    """Yield the findings of these outcomes (`without_repeats`), those of one requirement together, worst first."""
+    """Yield the findings of these outcomes, those of one requirement together, the worst first."""
     groups: dict[tuple[int, str], list[Result]] = {}
     for result in without_repeats(results, *outcomes):
         groups.setdefault((-ORDER.index(result.outcome), result.requirement), []).append(result)

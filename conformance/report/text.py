@@ -55,7 +55,7 @@ def internal_error_text(result: Result, traceback: str) -> str:
 
 
 def wrapped(text: str, width: int, first: str, rest: str) -> list[str]:
-    """Wrap a text, without breaking words; ``first`` comes before the first line, ``rest`` before the others."""
+    """Wrap a text between words; ``first`` comes before the first line, ``rest`` before the others."""
     return textwrap.wrap(
         text,
         width,
@@ -73,7 +73,7 @@ def _table(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def reproduce_command(settings: Settings, requirement: str, revision: str, tool: str) -> str:
-    """Return the command that runs one check again; words of the server's command that look secret are hidden."""
+    """Return the command that runs one check again, without secrets in the server's command."""
     select = f"{requirement}[{tool}]" if tool else requirement
     words = ["mcp-conformance", "run", *(["--select", select] if requirement in checked() else [])]
     words += ["--revision", revision]

@@ -10,21 +10,21 @@ from conformance.verdicts import Outcome
 
 LABEL = "MCP conformance"
 COLOURS = {"brightgreen": "#3fa33f", "yellow": "#b58900", "red": "#c8372d", "lightgrey": "#767676"}
-"""What shields.io calls a colour, and ours, on which white can be read."""
+"""The colours by their names at shields.io, dark enough for white text."""
 NARROW, WIDE = set("fijlrt.,:;!|I'() "), set("mwMW@%")
 PADDING = 10
 
 
 def endpoint(report: Report) -> str:
-    """The JSON for a badge of shields.io (``https://img.shields.io/endpoint?url=...``)."""
+    """Return the JSON for a badge of shields.io (``https://img.shields.io/endpoint?url=...``)."""
     message, colour = _verdict(report)
     is_error = report.status == "failed"
-    told = {"schemaVersion": 1, "label": LABEL, "message": message, "color": colour, "isError": is_error}
-    return json.dumps(told, indent=1) + "\n"
+    badge = {"schemaVersion": 1, "label": LABEL, "message": message, "color": colour, "isError": is_error}
+    return json.dumps(badge, indent=1) + "\n"
 
 
 def svg(report: Report) -> str:
-    """The badge itself."""
+    """Return the badge as SVG."""
     message, colour = _verdict(report)
     left, right = (_width(text) + PADDING for text in (LABEL, message))
     title = escape(f"{LABEL}: {message}")
@@ -39,7 +39,7 @@ def svg(report: Report) -> str:
 
 
 def _verdict(report: Report) -> tuple[str, str]:
-    """What the badge says, and its colour."""
+    """Return the text of the badge, and its colour."""
     counts = report.counts
     if report.status == "failed":
         rules = broken_rules(report.results)
@@ -54,7 +54,7 @@ def _verdict(report: Report) -> tuple[str, str]:
 
 
 def _width(text: str) -> int:
-    """About how many pixels a text takes; the browser fits it to them."""
+    """Return about how many pixels a text takes; the browser fits it to them."""
     return round(sum(4.1 if char in NARROW else 10.3 if char in WIDE else 6.9 for char in text))
 
 

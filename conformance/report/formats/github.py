@@ -8,29 +8,29 @@ from conformance.protocol.text import named, shorten
 from conformance.report.model import Report, Result, by_reason, grouped
 from conformance.verdicts import Outcome
 
-MOST = 10
-"""How many errors, and how many warnings, GitHub shows of one step."""
-REASON_SHOWN = 500
-CASES_SHOWN = 3
+MAX_ANNOTATIONS = 10
+"""How many errors, and how many warnings, GitHub shows for one step."""
+MAX_REASON = 500
+MAX_CASES = 3
 
 
 def commands(report: Report) -> Iterator[str]:
-    """A line for each rule that is broken: an error, or a warning."""
+    """Yield a line for each broken rule: an error, or a warning."""
     general = list(_general(report))
     yield from general
-    yield from _commands("error", report, MOST - len(general), Outcome.FAILED, Outcome.BLOCKED)
-    yield from _commands("warning", report, MOST, Outcome.WARNED)
+    yield from _commands("error", report, MAX_ANNOTATIONS - len(general), Outcome.FAILED, Outcome.BLOCKED)
+    yield from _commands("warning", report, MAX_ANNOTATIONS, Outcome.WARNED)
 
 
 def _general(report: Report) -> Iterator[str]:
-    """What makes the run fail, or worth less, whatever the server does."""
+    """Yield an error for a run that ended early, and one for a baseline that is out of date."""
     if report.ended:
-        yield _command("error", report.source, "MCP run not finished", named(report.headline, REASON_SHOWN))
+        yield _command("error", report.source, "MCP run not finished", named(report.headline, MAX_REASON))
     if report.outdated:
-        told = [named(one, REASON_SHOWN) for one in report.outdated[:CASES_SHOWN]]
-        more = len(report.outdated) - len(told)
-        told += [f"and {more} more"] if more else []
-        yield _command("error", report.source, "MCP baseline out of date", "\n".join(told))
+        lines = [named(one, MAX_REASON) for one in report.outdated[:MAX_CASES]]
+        more = len(report.outdated) - len(lines)
+        lines += [f"and {more} more"] if more else []
+        yield _command("error", report.source, "MCP baseline out of date", "\n".join(lines))
 
 
 def _commands(kind: str, report: Report, most: int, *outcomes: Outcome) -> Iterator[str]:
@@ -49,11 +49,11 @@ def _title(first: Result) -> str:
 def _message(group: Sequence[Result]) -> str:
     cases = by_reason(group)
     lines = [group[0].says]
-    for case in cases[:CASES_SHOWN]:
-        names = ", ".join(f"{one.revision} {named(one.tool)}".strip() for one in case[:CASES_SHOWN])
-        more = f" and {len(case) - CASES_SHOWN} more" if len(case) > CASES_SHOWN else ""
-        lines.append(f"{names}{more}: {shorten(case[0].reason, REASON_SHOWN)}")
-    lines += [f"and {len(cases) - CASES_SHOWN} more"] if len(cases) > CASES_SHOWN else []
+    for case in cases[:MAX_CASES]:
+        names = ", ".join(f"{one.revision} {named(one.tool)}".strip() for one in case[:MAX_CASES])
+        more = f" and {len(case) - MAX_CASES} more" if len(case) > MAX_CASES else ""
+        lines.append(f"{names}{more}: {shorten(case[0].reason, MAX_REASON)}")
+    lines += [f"and {len(cases) - MAX_CASES} more"] if len(cases) > MAX_CASES else []
     return "\n".join([*lines, group[0].spec])
 
 

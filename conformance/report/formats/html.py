@@ -1,4 +1,4 @@
-"""A report as one HTML file: it needs no network, and obeys nothing that a server wrote."""
+"""A report as one HTML file: it needs no network, and text of the server has no effect in it."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ from typing import Any
 
 from conformance.protocol.text import shorten
 from conformance.report.model import FINDINGS, Interface, Report, Result, by_reason, grouped
+from conformance.report.text import sdk_note
 from conformance.requirements.catalogue import families
 from conformance.verdicts import ORDER, Outcome
 
 ASSETS = Path(__file__).parents[1] / "assets"
-LONGEST = 10_000
-NAMES_SHOWN, CASES_SHOWN = 40, 10
+MAX_TEXT = 10_000
+MAX_NAMES, MAX_CASES = 40, 10
 LISTED = (*FINDINGS, Outcome.INTERNAL_ERROR)
-STATES = {"tested": "tested", "refused": "not spoken", "dead": "no conversation"}
+STATES = {"tested": "tested", "refused": "not spoken", "dead": "no session"}
 
 
 def render(report: Report) -> str:
-    """The page."""
+    """Return the page."""
     script = _asset("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
@@ -56,8 +57,8 @@ def _asset(name: str) -> str:
     return (ASSETS / name).read_text(encoding="utf-8")
 
 
-def text(words: str, limit: int = LONGEST) -> str:
-    """Words that somebody else chose, as a part of the page; nothing in them is obeyed."""
+def text(words: str, limit: int = MAX_TEXT) -> str:
+    """Escape and shorten a text for the page."""
     return escape(shorten(words, limit))
 
 
@@ -75,14 +76,14 @@ def _tag(outcome: str, words: str) -> str:
 
 def _chips(words: Iterable[str]) -> str:
     known = list(dict.fromkeys(words))
-    shown = [f'<span class="chip">{text(one)}</span>' for one in known[:NAMES_SHOWN]]
-    more = f'<span class="soft">and {len(known) - NAMES_SHOWN} more</span>'
-    return " ".join([*shown, *([more] if len(known) > NAMES_SHOWN else [])])
+    shown = [f'<span class="chip">{text(one)}</span>' for one in known[:MAX_NAMES]]
+    more = f'<span class="soft">and {len(known) - MAX_NAMES} more</span>'
+    return " ".join([*shown, *([more] if len(known) > MAX_NAMES else [])])
 
 
 def _terms(rows: Iterable[tuple[str, str]]) -> str:
-    told = "".join(f"<dt>{name}</dt><dd{_class(name)}>{shown}</dd>" for name, shown in rows if shown)
-    return f"<dl>{told}</dl>" if told else ""
+    items = "".join(f"<dt>{name}</dt><dd{_class(name)}>{shown}</dd>" for name, shown in rows if shown)
+    return f"<dl>{items}</dl>" if items else ""
 
 
 def _class(name: str) -> str:
@@ -132,7 +133,7 @@ def _filters(report: Report) -> Iterator[str]:
 
 
 def _ended(report: Report) -> str:
-    """That the run ended early, and which chapters lack how many checks."""
+    """Return why the run ended early, and how many checks of each chapter did not run."""
     chapters = [f"{families()[name].title} ({number})" for name, number in report.not_run.items()]
     lacking = f". Checks that did not run: {', '.join(map(text, chapters))}" if chapters else ""
     return f"The run ended before all checks had run: {text(report.ended)}{lacking}"
@@ -149,20 +150,20 @@ def _select(name: str, every: str, choices: Mapping[str, str]) -> str:
 def _findings(report: Report) -> Iterator[str]:
     groups = list(grouped(report.judged, *LISTED))
     yield "<h2>Findings</h2>"
-    empty = "Nothing that was tested broke a rule." if report.status == "passed" else "There are none."
+    empty = "No tested rule is broken." if report.status == "passed" else "There are none."
     hidden = " hidden" if groups else ""
-    yield f'<p class="soft none"{hidden}>{"None of them fits the filter." if groups else empty}</p>'
+    yield f'<p class="soft none"{hidden}>{"No finding matches the filter." if groups else empty}</p>'
     for group in groups:
         yield from _finding(group)
 
 
 def anchor(first: Result) -> str:
-    """Where the page tells the findings of an outcome and requirement: what a link has behind ``#``."""
+    """Return the anchor of the findings with one outcome and requirement: the part of a link after ``#``."""
     return text(f"{first.outcome}-{first.requirement}")
 
 
 def _marks(group: Sequence[Result]) -> str:
-    """What the filters look at."""
+    """Return the attributes that the filters read."""
     first, revisions = group[0], " ".join(sorted({one.revision for one in group}))
     return (
         f'data-outcome="{first.outcome}" data-chapter="{text(first.family)}"'
@@ -176,30 +177,29 @@ def _finding(group: Sequence[Result]) -> Iterator[str]:
     yield f"<header>{_tag(first.outcome, first.outcome)}<h3>{text(first.requirement)}</h3>"
     yield f'<span class="soft">{text(first.level)} · {text(first.basis)}</span></header>'
     yield f"<p>{_prose(first.says)} {_link(first.spec, 'Specification')}</p>"
-    for case in cases[:CASES_SHOWN]:
+    for case in cases[:MAX_CASES]:
         yield from _case(case)
-    if len(cases) > CASES_SHOWN:
-        yield f'<p class="soft">and {len(cases) - CASES_SHOWN} more</p>'
+    if len(cases) > MAX_CASES:
+        yield f'<p class="soft">and {len(cases) - MAX_CASES} more</p>'
     yield "</article>"
 
 
 def _prose(words: str) -> str:
-    """A sentence of the catalogue, whose backticks are code."""
+    """Return a sentence of the catalogue; text in backticks becomes code."""
     parts = text(words).split("`")
     return "".join(f"<code>{part}</code>" if number % 2 else part for number, part in enumerate(parts))
 
 
 def _case(case: Sequence[Result]) -> Iterator[str]:
     first = case[0]
-    known = f"every server built on the {first.deviation} does this" if first.deviation else ""
     yield '<div class="case">'
     yield f'<div class="where">{_chips(f"{one.revision} {one.tool}".strip() for one in case)}</div>'
     yield _terms(
         [
             ("expected", text(first.expected)),
             ("got", text(first.got or first.reason)),
-            ("known", text(known)),
-            ("excused", text(first.baseline)),
+            ("SDK", text(sdk_note(first))),
+            ("baseline", text(first.baseline)),
         ]
     )
     if first.wire:
@@ -240,7 +240,7 @@ def _chapter(title: str, results: Sequence[Result], counts: Mapping[Outcome, int
 
 
 def _rule(results: Sequence[Result]) -> Iterator[str]:
-    """A row for each outcome of a rule."""
+    """Yield a row for each outcome of a rule."""
     for outcome in reversed(ORDER):
         same = [one for one in results if one.outcome is outcome]
         if same:
@@ -260,13 +260,13 @@ def _row(outcome: Outcome, same: Sequence[Result]) -> str:
     )
 
 
-# How it was run ----------------------------------------------------------------------------------
+# The run ----------------------------------------------------------------------------------------
 
 
 def _run(report: Report) -> Iterator[str]:
-    yield '<div class="run"><h2>How it was run</h2>\n<section>'
-    known = [
-        f"Not this server's alone: every server built on the {text(sdk)} breaks {_chips(rules)}"
+    yield '<div class="run"><h2>The run</h2>\n<section>'
+    deviations = [
+        f"Not only this server: every server built on the {text(sdk)} breaks {_chips(rules)}"
         for sdk, rules in report.deviations.items()
     ]
     notices = [text(one) for one in report.notices]
@@ -278,7 +278,7 @@ def _run(report: Report) -> Iterator[str]:
             ("not called", _chips(report.not_called)),
             ("notices", _items(notices)),
             ("baseline", _items(text(one) for one in report.outdated)),
-            ("known", _items(known)),
+            ("SDK", _items(deviations)),
         ]
     )
     yield "</section></div>"
@@ -301,6 +301,6 @@ def _interface(one: Interface) -> str:
         answered = f": {text(one.answered)}" if one.answered else ""
         return f"{STATES.get(one.state, text(one.state))}{answered}"
     names = [f"tools ({len(one.tools)})" if name == "tools" else name for name in one.offers]
-    found = " as found; the server does not tell" if one.found else ""
-    noise = f" {one.noise} lines on stdout were no JSON" if one.noise else ""
+    found = " found by trying; the server does not declare it" if one.found else ""
+    noise = f" {one.noise} lines on stdout were not JSON" if one.noise else ""
     return f'{_chips(names) or "offers nothing"}<span class="soft">{found}{noise}</span>'

@@ -17,19 +17,19 @@ TOOL = "pytest-mcp-conformance"
 FACTS = ("node", "requirement", "revision", "outcome", "level", "basis")
 EVIDENCE = (
     *("tool", "requirements", "reason", "expected", "got", "wire", "stderr", "transcripts", "reproduce"),
-    *("deviation", "baseline"),
+    *("deviation", "baseline", "cause"),
 )
-"""The members of a result, those that may be left out behind those that are always there."""
+"""The members of a result: `FACTS` always, `EVIDENCE` unless they are empty."""
 SERVER = {"name": "server", "version": "version", "command": "command", "source": "source"}
 RUN = ("started", "seconds", "ended")
 
 
 class BadReport(ValueError):  # noqa: N818
-    """A text is no report; the message says why."""
+    """A text is not a report; the message says why."""
 
 
 def render(report: Report) -> str:
-    """The report as JSON, in ASCII, with a line for each result."""
+    """Return the report as JSON, in ASCII, with a line for each result."""
     head = json.dumps(_head(report), indent=1)
     results = ",\n".join(f"  {json.dumps(_result(one))}" for one in report.results)
     return f'{head[:-2]},\n "results": [\n{results}\n ]\n}}\n'
@@ -60,7 +60,7 @@ def _interface(one: Interface) -> dict[str, Any]:
 
 
 def _rules(results: Iterable[Result]) -> dict[str, Any]:
-    """What each rule says, and where that is written in each revision."""
+    """Return the text of each rule, and its place in each revision of the specification."""
     rules: dict[str, Any] = {}
     for one in results:
         rule = rules.setdefault(one.requirement, {"says": one.says, "spec": {}})
@@ -69,23 +69,25 @@ def _rules(results: Iterable[Result]) -> dict[str, Any]:
 
 
 def _result(one: Result) -> dict[str, Any]:
-    told = {name: getattr(one, name) for name in EVIDENCE}
+    evidence = {name: getattr(one, name) for name in EVIDENCE}
     if one.requirements == (one.requirement,):
-        del told["requirements"]
-    return {name: getattr(one, name) for name in FACTS} | {name: some for name, some in told.items() if some}
+        del evidence["requirements"]
+    return {name: getattr(one, name) for name in FACTS} | {
+        name: some for name, some in evidence.items() if some
+    }
 
 
 # Reading -----------------------------------------------------------------------------------------
 
 
 def read(text: str) -> Report:
-    """The report that `render` wrote; the results have no text for a terminal.  Raises `BadReport`."""
+    """Return the report that `render` wrote; its results have no text for a terminal.  Raises `BadReport`."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise BadReport(f"not JSON: {error}") from error
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise BadReport(f"no report of format {FORMAT}")
+        raise BadReport(f"it is not a report of format {FORMAT}")
     try:
         return _report(data)
     except (KeyError, TypeError, ValueError, AttributeError) as error:

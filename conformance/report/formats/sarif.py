@@ -23,13 +23,13 @@ LEVELS = {
     Outcome.INFO: "note",
 }
 """SARIF's level for each outcome that says something against the server."""
-LONGEST = 4000
+MAX_TEXT = 4000
 NO_FILE = "mcp-server"
-"""The place of findings about a server that no file of the project is known for."""
+"""The place of findings if no file of the project is known."""
 
 
 def render(report: Report) -> str:
-    """The findings as SARIF."""
+    """Return the findings as SARIF."""
     found = [one for one in report.judged if one.outcome in LEVELS]
     rules = {one.requirement: one for one in found}
     places = {id: place for place, id in enumerate(rules)}
@@ -59,14 +59,14 @@ def _rule(one: Result) -> dict[str, Any]:
 
 def _invocation(report: Report) -> dict[str, Any]:
     done = report.status != "internal-error" and not report.ended
-    told = [f"not finished: {report.ended}"] if report.ended else []
-    told += [f"{number} checks of {name} did not run" for name, number in report.not_run.items()]
-    told += [f"baseline: {text}" for text in report.outdated]
+    lines = [f"not finished: {report.ended}"] if report.ended else []
+    lines += [f"{number} checks of {name} did not run" for name, number in report.not_run.items()]
+    lines += [f"baseline: {text}" for text in report.outdated]
     notes = [
-        {"level": "note", "message": {"text": shorten(text, LONGEST)}} for text in (*told, *report.notices)
+        {"level": "note", "message": {"text": shorten(text, MAX_TEXT)}} for text in (*lines, *report.notices)
     ]
     return {
-        "commandLine": named(shlex.join(["mcp-conformance", "run", "--", *report.command]), LONGEST),
+        "commandLine": named(shlex.join(["mcp-conformance", "run", "--", *report.command]), MAX_TEXT),
         "startTimeUtc": report.started.replace("+00:00", "Z"),
         "executionSuccessful": done,
         "toolExecutionNotifications": notes,
@@ -74,14 +74,14 @@ def _invocation(report: Report) -> dict[str, Any]:
 
 
 def _result(one: Result, report: Report, place: int) -> dict[str, Any]:
-    told = {
+    facts = {
         "revision": one.revision,
         "node": one.node,
         "reproduce": one.reproduce,
         "deviation": one.deviation,
     }
-    known = {"kind": "external", "justification": shorten(one.baseline, LONGEST)}
-    suppressed = {"suppressions": [known]} if one.outcome is Outcome.EXPECTED else {}
+    expected = {"kind": "external", "justification": shorten(one.baseline, MAX_TEXT)}
+    suppressed = {"suppressions": [expected]} if one.outcome is Outcome.EXPECTED else {}
     return suppressed | {
         "ruleId": one.requirement,
         "ruleIndex": place,
@@ -89,7 +89,7 @@ def _result(one: Result, report: Report, place: int) -> dict[str, Any]:
         "message": {"text": _message(one)},
         "locations": [_location(one, report)],
         "partialFingerprints": {"mcpConformance/v1": _fingerprint(one)},
-        "properties": {name: shorten(text, LONGEST) for name, text in told.items() if text},
+        "properties": {name: shorten(text, MAX_TEXT) for name, text in facts.items() if text},
     }
 
 
@@ -98,7 +98,7 @@ def _message(one: Result) -> str:
     expected = f"\nexpected: {one.expected}" if one.expected else ""
     wire = "".join(f"\n{line}" for line in one.wire)
     stderr = f"\nstderr: {one.stderr}" if one.stderr else ""
-    return shorten(f"{one.says}{about}{expected}\ngot: {one.got or one.reason}{wire}{stderr}", LONGEST)
+    return shorten(f"{one.says}{about}{expected}\ngot: {one.got or one.reason}{wire}{stderr}", MAX_TEXT)
 
 
 def _location(one: Result, report: Report) -> dict[str, Any]:
@@ -119,6 +119,6 @@ def _uri(source: str) -> str:
 
 
 def _fingerprint(one: Result) -> str:
-    """What tells a finding from others, in every run."""
+    """Return a text that is the same for a finding in every run."""
     facts = json.dumps([one.requirement, one.revision, one.tool, one.check])
     return hashlib.sha256(facts.encode()).hexdigest()[:32]

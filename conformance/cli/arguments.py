@@ -1,0 +1,188 @@
+"""The arguments of ``mcp-conformance``: the parser, the options of each command, and the user's errors."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from conformance.plugin.options import option_help
+from conformance.protocol import revisions
+
+VALUES = (
+    *("revision", "timeout", "start-timeout", "cwd", "failing-call", "mutating-call"),
+    *("fuzz", "seed", "transcripts", "max-line", "max-time", "max-tools", "baseline"),
+)
+REPEATED = ("env", "call", "select", "example", "report")
+FLAGS = ("inherit-home", "strict", "pedantic")
+RUN_OPTIONS = (*VALUES, *REPEATED, *FLAGS)
+"""The options of ``run`` that the pytest plugin has too, with ``--mcp-`` before them."""
+UPDATE_OPTIONS = tuple(name for name in RUN_OPTIONS if name != "baseline")
+SOAK_OPTIONS = (
+    *("revision", "timeout", "start-timeout", "cwd", "seed", "transcripts", "max-line", "max-tools"),
+    *("env", "call", "example", "report"),
+    *FLAGS,
+)
+DOCTOR_OPTIONS = ("start-timeout", "env", "cwd", "inherit-home")
+RUN_USAGE = "%(prog)s [options] [pytest's options] (-- COMMAND [ARGUMENTS ...] | --config FILE)"
+Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001  (argparse has no public name for it)
+
+
+class UsageError(Exception):
+    """An error of the user, in one line."""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line and have pytest's exit status for them, 4."""
+
+    def error(self, message: str) -> None:  # type: ignore[override]
+        """Raise the message as a `UsageError`."""
+        raise UsageError(message)
+
+
+def parser() -> Parser:
+    """Return the parser of the command; ``action`` is the module of the command and its function."""
+    parser = Parser(prog="mcp-conformance", description="Conformance tests for MCP servers over stdio.")
+    names = "init|run|doctor|baseline|compare|soak|list|explain|replay"
+    commands = parser.add_subparsers(metavar=names, required=True)
+    _add_init(commands)
+    _add_run(commands)
+    _add_doctor(commands)
+    _add_baseline(commands)
+    _add_compare(commands)
+    _add_soak(commands)
+    _add_list(commands)
+    _add_replay(commands)
+    _add_explain(commands)
+    return parser
+
+
+def _add_init(commands: Commands) -> None:
+    init = commands.add_parser(
+        "init",
+        help="write pytest's configuration and a CI workflow for a server's repository",
+        usage="%(prog)s [DIR] [-- COMMAND [ARGUMENTS ...]]",
+    )
+    init.add_argument("folder", nargs="?", type=Path, default=Path(), metavar="DIR")
+    init.set_defaults(action=("init", "main"))
+
+
+def _add_run(commands: Commands) -> None:
+    run = commands.add_parser(
+        "run", help="run the conformance suites against a server", usage=RUN_USAGE, allow_abbrev=False
+    )
+    _add_options(run, RUN_OPTIONS)
+    run.add_argument("--config", type=Path, metavar="FILE", help="a client's mcp.json, which lists servers")
+    run.add_argument(
+        "--server", action="append", default=[], metavar="NAME", help="test this server of the FILE"
+    )
+    run.add_argument("--all", action="store_true", help="test all servers of the FILE, one after the other")
+    run.add_argument("--outcome-file", type=Path, help=argparse.SUPPRESS)
+    run.set_defaults(action=("run", "main"))
+
+
+def _add_doctor(commands: Commands) -> None:
+    doctor = commands.add_parser(
+        "doctor",
+        help="find out why a server does not start",
+        usage="%(prog)s [options] -- COMMAND [ARGUMENTS ...]",
+        allow_abbrev=False,
+    )
+    _add_options(doctor, DOCTOR_OPTIONS)
+    doctor.set_defaults(action=("doctor", "main"))
+
+
+def _add_baseline(commands: Commands) -> None:
+    baseline = commands.add_parser("baseline", help="keep a file of expected findings")
+    update = baseline.add_subparsers(metavar="update", required=True).add_parser(
+        "update",
+        help="run the suites against a server, and write its findings to the file",
+        usage="%(prog)s FILE [options] [pytest's options] -- COMMAND [ARGUMENTS ...]",
+        allow_abbrev=False,
+    )
+    update.add_argument("file", type=Path)
+    _add_options(update, UPDATE_OPTIONS)
+    update.set_defaults(action=("baseline", "main"))
+
+
+def _add_compare(commands: Commands) -> None:
+    compare = commands.add_parser("compare", help="show what changed between two JSON reports")
+    compare.add_argument("old", type=Path)
+    compare.add_argument("new", type=Path)
+    compare.set_defaults(action=("compare", "main"))
+
+
+def _add_soak(commands: Commands) -> None:
+    soak = commands.add_parser(
+        "soak",
+        help="call a server's tools at full speed for a while",
+        usage="%(prog)s --for 30s|10m|1h [options] -- COMMAND [ARGUMENTS ...]",
+        allow_abbrev=False,
+    )
+    soak.add_argument("--for", dest="duration", metavar="DURATION", help="such as 30s, 10m or 1h30m")
+    _add_options(soak, SOAK_OPTIONS)
+    soak.set_defaults(action=("soak", "main"))
+
+
+def _add_list(commands: Commands) -> None:
+    list_ = commands.add_parser("list", help="list the requirements")
+    list_.add_argument("pattern", nargs="?", help="a family or the beginning of an id")
+    list_.add_argument("--level", choices=("MUST", "SHOULD", "MAY"), type=str.upper)
+    list_.add_argument("--revision", choices=revisions.KNOWN)
+    state = list_.add_mutually_exclusive_group()
+    state.add_argument("--checked", action="store_true", help="only those with a check")
+    state.add_argument("--unchecked", action="store_true", help="only those without a check")
+    list_.set_defaults(action=("requirements", "list_requirements"))
+
+
+def _add_replay(commands: Commands) -> None:
+    replay = commands.add_parser(
+        "replay",
+        help="send the transcript of a failure to the server again",
+        usage="%(prog)s FILE [--timeout SECONDS] [--cwd DIR] [-- COMMAND [ARGUMENTS ...]]",
+    )
+    replay.add_argument("file", type=Path)
+    replay.add_argument("--timeout", type=float, default=30.0)
+    replay.add_argument("--cwd", type=Path)
+    replay.set_defaults(action=("replay", "main"))
+
+
+def _add_explain(commands: Commands) -> None:
+    explain = commands.add_parser("explain", help="explain one requirement")
+    explain.add_argument("id")
+    explain.set_defaults(action=("requirements", "explain"))
+
+
+def _add_options(parser: Parser, names: Iterable[str]) -> None:
+    for name in names:
+        metavar, help_ = option_help(name)
+        if name in REPEATED:
+            parser.add_argument(f"--{name}", metavar=metavar, action="append", default=[], help=help_)
+        elif name in FLAGS:
+            parser.add_argument(f"--{name}", action="store_true", help=help_)
+        else:
+            parser.add_argument(f"--{name}", metavar=metavar, help=help_)
+
+
+# What a command may have -------------------------------------------------------------------------
+
+
+def expect_no_more(rest: Sequence[str], command: Sequence[str] | None = None) -> None:
+    """Raise `UsageError` for words that a command does not take."""
+    if rest or command:
+        raise UsageError(f"unrecognised arguments: {' '.join([*rest, *(command or [])])}")
+
+
+def expect_no_stray_path(rest: Sequence[str], name: str) -> None:
+    """Raise `UsageError` for a file's name among pytest's options: it belongs to the server's command."""
+    stray = next((word for word in rest if not word.startswith("-") and Path(word).exists()), None)
+    if stray is not None:
+        raise UsageError(f"{name}: {stray!r} must come after --, as a part of the server's command")
+
+
+def require_command(command: Sequence[str] | None, name: str, usage: str) -> list[str]:
+    """Return the server's command.  Raises `UsageError` if there is none."""
+    if not command:
+        raise UsageError(f"{name}: no server is given: mcp-conformance {usage} -- COMMAND [ARGUMENTS ...]")
+    return list(command)
