@@ -178,8 +178,8 @@ def test_an_error_under_the_id_of_an_old_pulse_does_not_answer_that(revision):
         assert [line.message["error"]["code"] for line in session.received_since(broken)] == [-32700]
 
 
-def test_who_wants_to_know_is_told_how_long_is_waited(monkeypatch):
-    monkeypatch.setattr(session_module, "TICK", 0.05)
+def test_on_wait_is_called_during_a_wait(monkeypatch):
+    monkeypatch.setattr(session_module, "ON_WAIT_SECONDS", 0.05)
     told = []
     deaf = "import sys; sys.stdin.readline(); sys.stdin.read()"
     process = Process([sys.executable, "-c", deaf], on_wait=lambda *seconds: told.append(seconds))

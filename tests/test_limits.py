@@ -131,7 +131,7 @@ def test_a_long_line_is_kept_in_little_memory_and_read_again():
     assert [(type(line), line.raw) for line in lines] == [(CompressedLine, raw) for raw in raws]
     assert [DecompressedMessage(line)["id"] for line in lines] == [0, 1]
     assert [line.message for line in lines] == [decode(raw)[0] for raw in raws]
-    assert all(len(vars(line)["packed"]) < LONG // 100 for line in lines)
+    assert all(len(vars(line)["compressed"]) < LONG // 100 for line in lines)
     assert type(received(b"x" * LONG, 1.0)) is Line
 
 

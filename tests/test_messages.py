@@ -157,7 +157,7 @@ def test_a_batch_is_a_message_in_one_revision_only():
     assert told(batch, revision="2025-06-18") != []
     assert [wrong for wrong, _ in told(batch, CALL, "2025-03-26")] == [
         "result.content: is missing",
-        "result.content: 5 is no array",
+        "result.content: 5 is not of type array",
     ]
 
 

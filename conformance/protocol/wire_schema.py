@@ -175,7 +175,7 @@ REFUSED = {
 def _words(error: ValidationError) -> str:
     value, (wanted, _) = show(error.instance, 80), _of(error)
     if error.validator == "type":
-        return f"{value} is not {' or '.join([wanted] if isinstance(wanted, str) else wanted)}"
+        return f"{value} is not of type {' or '.join([wanted] if isinstance(wanted, str) else wanted)}"
     if error.validator == "const":
         return f"{value} is not {show(wanted)}"
     if error.validator == "enum":
