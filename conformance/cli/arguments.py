@@ -44,7 +44,7 @@ class Parser(argparse.ArgumentParser):
 def parser() -> Parser:
     """Return the parser of the command; ``action`` is the module of the command and its function."""
     parser = Parser(prog="mcp-conformance", description="Conformance tests for MCP servers over stdio.")
-    names = "init|run|doctor|baseline|compare|soak|list|explain|replay"
+    names = "init|run|doctor|baseline|compare|soak|list|explain|replay|new-check"
     commands = parser.add_subparsers(metavar=names, required=True)
     _add_init(commands)
     _add_run(commands)
@@ -55,6 +55,7 @@ def parser() -> Parser:
     _add_list(commands)
     _add_replay(commands)
     _add_explain(commands)
+    _add_new_check(commands)
     return parser
 
 
@@ -152,6 +153,14 @@ def _add_explain(commands: Commands) -> None:
     explain = commands.add_parser("explain", help="explain one requirement")
     explain.add_argument("id")
     explain.set_defaults(action=("requirements", "explain"))
+
+
+def _add_new_check(commands: Commands) -> None:
+    new_check = commands.add_parser(
+        "new-check", help="write a requirement, a check and a mutant to fill in, in a copy of the repository"
+    )
+    new_check.add_argument("id", help="the id of the new requirement")
+    new_check.set_defaults(action=("new_check", "main"))
 
 
 def _add_options(parser: Parser, names: Iterable[str]) -> None:

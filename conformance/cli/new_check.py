@@ -7,9 +7,11 @@ import ast
 import json
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from conformance.cli.arguments import UsageError, expect_no_more
 
 ID = re.compile(r"[a-z]+(-[a-z]+)*(\.[a-z0-9]+(-[a-z0-9]+)*)+")
 ROW = re.compile(r'^\["([^"]+)"\]\n(?:(?!\[").*\n)*', re.MULTILINE)
@@ -53,10 +55,6 @@ from conformance.fixtures.mutants import mutant
 '''
 
 
-class NewCheckError(Exception):
-    """No templates can be written, and why."""
-
-
 @dataclass(frozen=True)
 class Template:
     """A text to write into a file, at an offset of what the file holds now."""
@@ -78,8 +76,9 @@ class Template:
         self.path.write_text(self.old[: self.offset] + self.text + self.old[self.offset :], encoding="utf-8")
 
 
-def main(options: argparse.Namespace) -> int:
-    """Write the templates for ``options.id``, print the places, and return the exit status."""
+def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
+    """Write the templates for ``options.id``, print their places, and return the exit status."""
+    expect_no_more(rest, command)
     root = source_tree(Path.cwd())
     for template in templates(root, options.id):
         template.write()
@@ -89,25 +88,29 @@ def main(options: argparse.Namespace) -> int:
 
 
 def source_tree(folder: Path) -> Path:
-    """Return the copy of the repository that a folder is in; raises `NewCheckError` if there is none."""
+    """Return the copy of the repository that a folder is in; raises `UsageError` if there is none."""
     for root in (folder, *folder.parents):
         if all((root / name).is_dir() for name in FOLDERS):
             return root
-    raise NewCheckError(f"{folder} is not in a copy of the repository, with {', '.join(FOLDERS)}")
+    raise UsageError(f"new-check: {folder} is not in a copy of the repository, with {', '.join(FOLDERS)}")
 
 
 def templates(root: Path, id: str) -> list[Template]:
-    """Return the templates for a new id; raises `NewCheckError` if the id is malformed or taken."""
+    """Return the templates for a new id; raises `UsageError` if the id is malformed or taken."""
     if not ID.fullmatch(id):
-        raise NewCheckError(f"{id!r} is not an id such as family.rule or family.group.rule, in lower case")
+        raise UsageError(
+            f"new-check: {id!r} is not an id such as family.rule or family.group.rule, in lower case"
+        )
     requirements, suites, mutants = (root / name for name in FOLDERS)
     family = id.partition(".")[0]
     families = tomllib.loads((requirements / "families.toml").read_text(encoding="utf-8"))
     if family not in families:
-        raise NewCheckError(f"there is no family {family!r} in conformance/requirements/families.toml")
+        raise UsageError(
+            f"new-check: there is no family {family!r} in conformance/requirements/families.toml"
+        )
     catalogue = requirements / f"{family}.toml"
     if id in tomllib.loads(catalogue.read_text(encoding="utf-8")):
-        raise NewCheckError(f"{id} is there already: mcp-conformance explain {id}")
+        raise UsageError(f"new-check: {id} is there already: mcp-conformance explain {id}")
     stem = family.replace("-", "_")
     suite = closest(sorted(suites.glob("test_*.py")), id, suites / f"test_{stem}.py")
     family_of_mutants = closest(sorted(mutants.glob("[!_]*.py")), id, mutants / f"{stem}.py")
