@@ -79,14 +79,22 @@ def schema_errors(schema: Any, revision: str) -> list[str]:
 
     Raises `Unjudgeable`.
     """
-    _written(schema)
+    return list(_schema_errors(_written(schema), revision))
+
+
+@lru_cache(maxsize=256)
+def _schema_errors(text: str, revision: str) -> tuple[str, ...]:
+    try:
+        schema = json.loads(text)
+    except RecursionError as error:
+        raise TooLarge("it is nested too deeply") from error
     found: list[str] = []
     for dialect in dialects_of(schema, revision):
         errors = _errors(_meta_validator(dialect), schema)
         if not errors:
-            return []
+            return ()
         found = found or errors
-    return found
+    return tuple(found)
 
 
 def instance_errors(instance: Any, schema: Any, revision: str) -> list[str]:
