@@ -16,7 +16,7 @@ from pathlib import Path
 
 from conformance.fixtures.mutants import all_mutants
 
-from conformance.cli import main as cli
+from conformance.cli.arguments import parser as command_parser
 from conformance.plugin import options
 from conformance.protocol import revisions
 from conformance.report.formats.json import SCHEMA
@@ -117,7 +117,7 @@ def ini_value(recorder: Recorder, help: str) -> tuple[str, str]:
 def command_lines() -> Iterator[str]:
     """Yield the help of every command."""
     os.environ["COLUMNS"] = COLUMNS
-    parser = cli._parser()
+    parser = command_parser()
     yield "# Commands"
     yield ""
     yield "The text that each command prints with `--help`. A usage error is one line and exit status 4."

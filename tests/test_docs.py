@@ -1,12 +1,12 @@
-"""What the documentation shows is so: every command in it is run, page by page, and its output compared.
+"""The documentation is true: a test runs every command of every page, and compares the output.
 
 A page is read from top to bottom, in a folder of its own:
 
-- ``literalinclude`` and ``code-block`` with a caption put a file of that name there;
+- ``literalinclude`` and ``code-block`` with a caption write a file of that name;
 - ``diff`` changes the file it names;
-- ``console`` runs what stands behind ``$`` and compares what comes; ``...`` stands for anything. The exit
-  status is 0 unless ``echo $?`` comes next;
-- ``sh`` runs each line, whatever it writes and finds; a mistake in it is found.
+- ``console`` runs the command behind ``$`` and compares its output; ``...`` matches anything. The exit status
+  has to be 0, unless ``echo $?`` comes next;
+- ``sh`` runs each line; the output is not compared, and findings are allowed, but no usage error.
 
 Each page starts with the server of the tutorial, as ``server.py`` and as the module ``my_server``.
 """
@@ -24,7 +24,7 @@ from pathlib import Path
 import pytest
 from support import environment
 
-from conformance.cli.main import _parser
+from conformance.cli.arguments import parser
 from conformance.report import baseline
 from conformance.requirements.checks import checked
 
@@ -32,32 +32,34 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 SERVER = DOCS / "examples" / "server.py"
 MADE = DOCS / "reference" / "made"
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+PAGES = [path for path in sorted(ROOT.glob("*.md")) if path.name != "CHANGELOG.md"]
 PAGES += [path for path in sorted(DOCS.rglob("*.md")) if MADE not in path.parents]
 BLOCK = re.compile(r"^( *)```(?P<kind>\S*) ?(?P<rest>.*)\n(?P<body>(?:.*\n)*?)\1```$", re.MULTILINE)
+FENCED = re.compile(r"^( *)```.*?^\1```$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+MAX_README_LINES = 90
 OPTION = re.compile(r"(?<![\w-])--(?!mcp-)[a-z][a-z-]+")
 ALIKE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 NOT_RUN = {
-    r"^python3 -m venv": "CI does it: these are its first two commands, and those of a contributor",
+    r"^python3 -m venv": "CI does it, as users and contributors do",
     r"^(pytest tests/|tox)": "would run these tests again",
     r"^ruff": "is not installed beside these tests; CI runs it",
     r" -- npx ": "needs npm's registry",
-    r"^SELF_FUZZ=|^python benchmarks/": "takes an hour",
 }
-"""What is left out, and why."""
-MAY_END = (0, 1)
-"""The exit statuses of a command that has no mistake in it: without findings, and with some."""
-LINKED = ("suites", "fixtures", "tests")
-"""Folders of the repository that contributors read."""
+"""Commands that are not run, and why."""
+ALLOWED_STATUSES = (0, 1)
+"""The exit statuses of a command without a usage error: no findings, and findings."""
+SOURCES = ("conformance/requirements", "suites", "fixtures", "docs/generating.py")
+"""The parts of the repository that the commands for contributors read and change."""
 
 
 def blocks(page):
-    """Every fenced block of a page: its kind, what stands behind that, its options, its lines."""
+    """Yield every fenced block of a page: its kind, the rest of that line, its options, its lines."""
     for found in BLOCK.finditer(page.read_text(encoding="utf-8")):
         body = textwrap.dedent(found["body"])
-        told = dict(re.findall(r"^:(\S+):[ ]*(.*)\n", body, re.MULTILINE))
-        yield found["kind"], found["rest"], told, re.sub(r"^:\S+:.*\n", "", body, flags=re.MULTILINE)
+        given = dict(re.findall(r"^:(\S+):[ ]*(.*)\n", body, re.MULTILINE))
+        yield found["kind"], found["rest"], given, re.sub(r"^:\S+:.*\n", "", body, flags=re.MULTILINE)
 
 
 def named(page):
@@ -69,7 +71,7 @@ def is_run(page):
 
 
 class Reader:
-    """Somebody who does what a page says."""
+    """A reader who follows a page."""
 
     def __init__(self, page, folder):
         self.page = page
@@ -79,18 +81,18 @@ class Reader:
         self.env = environment(PATH=path, COLUMNS="100", LC_ALL="C.UTF-8")
 
     def read(self):
-        for kind, rest, told, body in blocks(self.page):
+        for kind, rest, given, body in blocks(self.page):
             if kind in STEPS:
-                STEPS[kind](self, rest, told, body)
+                STEPS[kind](self, rest, given, body)
         assert self.status == 0
 
-    def include(self, rest, told, _):
-        if "caption" in told:
-            shutil.copyfile(self.page.parent / rest, self.folder / told["caption"])
+    def include(self, rest, given, _):
+        if "caption" in given:
+            shutil.copyfile(self.page.parent / rest, self.folder / given["caption"])
 
-    def write(self, _, told, body):
-        if "caption" in told:
-            path = self.folder / told["caption"]
+    def write(self, _, given, body):
+        if "caption" in given:
+            path = self.folder / given["caption"]
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(body, encoding="utf-8")
 
@@ -107,7 +109,7 @@ class Reader:
             text = text.replace(old, new)
         path.write_text(text, encoding="utf-8")
 
-    def talk(self, _, __, body):
+    def check_session(self, _, __, body):
         for part in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
             command, _, expected = part.partition("\n")
             output = self.run(command)
@@ -115,14 +117,14 @@ class Reader:
                 shown = f"$ {command}\n{output}"
                 assert doctest.OutputChecker().check_output(expected, output, ALIKE), shown
 
-    def do(self, _, __, body):
+    def run_lines(self, _, __, body):
         for command in body.replace("\\\n", "").splitlines():
             self.run(command)
-            assert self.status in MAY_END, command
+            assert self.status in ALLOWED_STATUSES, command
             self.status = 0
 
     def run(self, command):
-        """Run a command and return its output; None if it is left out."""
+        """Run a command and return its output; None if it is not to be run."""
         command = command.strip().replace(".venv/bin/", "")
         if not command or any(re.search(pattern, command) for pattern in NOT_RUN):
             return None
@@ -147,40 +149,47 @@ STEPS = {
     "{literalinclude}": Reader.include,
     "{code-block}": Reader.write,
     "diff": Reader.patch,
-    "console": Reader.talk,
-    "sh": Reader.do,
+    "console": Reader.check_session,
+    "sh": Reader.run_lines,
 }
+
+
+def copy(source, target):
+    if source.is_dir():
+        shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+    else:
+        target.parent.mkdir(exist_ok=True)
+        shutil.copyfile(source, target)
 
 
 @pytest.mark.skipif(shutil.which("bash") is None or os.name == "nt", reason="the pages are for a POSIX shell")
 @pytest.mark.parametrize("page", [page for page in PAGES if is_run(page)], ids=named)
-def test_a_page_is_so(page, tmp_path):
+def test_commands_of_a_page_do_what_it_says(page, tmp_path):
     for name in ("server.py", "my_server.py"):
         shutil.copyfile(SERVER, tmp_path / name)
     if page.name == "CONTRIBUTING.md":
-        for name in LINKED:
-            (tmp_path / name).symlink_to(ROOT / name)
-        (tmp_path / "docs").mkdir()
+        for name in SOURCES:
+            copy(ROOT / name, tmp_path / name)
     Reader(page, tmp_path).read()
 
 
 @pytest.mark.parametrize("pattern", NOT_RUN)
-def test_what_is_left_out_is_there(pattern):
+def test_commands_that_are_not_run_exist(pattern):
     bodies = [body for page in PAGES for kind, _, _, body in blocks(page) if kind == "sh"]
     lines = [line.removeprefix(".venv/bin/") for body in bodies for line in body.splitlines()]
     assert any(re.search(pattern, line) for line in lines)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
-def test_an_option_that_is_named_is_there(page):
-    told = page.read_text(encoding="utf-8").replace("\\\n", "")
-    commands = [line.partition(" -- ")[0] for line in told.splitlines() if "mcp-conformance " in line]
+def test_options_of_commands_exist(page):
+    text = page.read_text(encoding="utf-8").replace("\\\n", "")
+    commands = [line.partition(" -- ")[0] for line in text.splitlines() if "mcp-conformance " in line]
     named = {name for command in commands for name in OPTION.findall(command)}
-    assert named <= {*options_of(_parser()), "--junitxml", "--hypothesis-seed"}
+    assert named <= {*options_of(parser()), "--junitxml", "--hypothesis-seed"}
 
 
 def options_of(parser):
-    """All options of a parser and of the commands in it."""
+    """Yield all options of a parser and of its commands."""
     for action in parser._actions:
         yield from action.option_strings
         for command in (action.choices or {}).values() if isinstance(action.choices, dict) else ():
@@ -188,17 +197,43 @@ def options_of(parser):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
-def test_a_configuration_that_is_shown_can_be_read(page, pytestconfig):
+def test_configurations_are_valid(page, pytestconfig):
     for kind, rest, _, body in blocks(page):
         if "toml" in (kind, rest):
-            told = tomllib.loads(body)
-            for name in told.get("tool", {}).get("pytest", {}).get("ini_options", {}):
+            content = tomllib.loads(body)
+            for name in content.get("tool", {}).get("pytest", {}).get("ini_options", {}):
                 pytestconfig.getini(name)
-            for entry in baseline.parse(body, page.name).entries if "known" in told else ():
+            for entry in baseline.parse(body, page.name).entries if "expected" in content else ():
                 cited = {f"{check.suite}::{check.name}" for check in checked()[entry.requirement]}
                 assert set(entry.checks) <= cited
 
 
-def test_the_example_of_the_readme_is_one_that_is_run():
-    (example,) = [body for kind, _, _, body in blocks(ROOT / "README.md") if kind == "python"]
-    assert example in (ROOT / "tests" / "test_own_tests.py").read_text(encoding="utf-8")
+def test_links_between_pages_lead_somewhere():
+    broken = []
+    for page in PAGES:
+        text = FENCED.sub("", page.read_text(encoding="utf-8"))
+        for target in LINK.findall(text):
+            path = page.parent / target.partition("#")[0]
+            if target.startswith(("http:", "https:", "#")) or MADE in path.resolve().parents:
+                continue
+            if not path.exists():
+                broken.append(f"{named(page)}: {target}")
+    assert broken == []
+
+
+def test_the_changelog_has_a_section_for_the_version():
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    sections = re.findall(r"^## (\S+) \(", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sections[0] == version
+    assert len(set(sections)) == len(sections)
+
+
+def test_fragments_of_the_changelog_have_a_name_that_towncrier_reads():
+    kinds = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["towncrier"]["type"]
+    name = re.compile(rf"(\d+|\+[\w-]+)\.({'|'.join(kind['directory'] for kind in kinds)})\.md")
+    files = [path.name for path in (ROOT / "changelog.d").iterdir() if path.name != "README.md"]
+    assert [file for file in files if not name.fullmatch(file)] == []
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= MAX_README_LINES
