@@ -56,8 +56,11 @@ class Listen:
     @property
     def notifications(self) -> list[Value]:
         """The notifications that carry its id, in order."""
+        return list(self._notifications())
+
+    def _notifications(self) -> Iterator[Value]:
         own = id_key(self.id)
-        return [one for one in notifications_in(self._later) if id_key(tag_of(one)) == own]
+        return (one for one in notifications_in(self._later) if id_key(tag_of(one)) == own)
 
     @property
     def _later(self) -> list[Line]:
@@ -66,7 +69,7 @@ class Listen:
     @property
     def acknowledgment(self) -> Value | None:
         """The notification that acknowledges it, None if there is none."""
-        return next((one for one in self.notifications if one.json["method"] == ACKNOWLEDGED), None)
+        return next((one for one in self._notifications() if one.json["method"] == ACKNOWLEDGED), None)
 
     @property
     def agreed(self) -> Mapping[str, Any]:

@@ -233,10 +233,8 @@ def _constant(name: str, oddities: list[str]) -> float:
 
 def kind(message: Any) -> Kind:
     """Return the kind of a message (JSON-RPC 2.0, sections 4 and 5)."""
-    if isinstance(message, list):
-        return Kind.BATCH
     if not isinstance(message, dict):
-        return Kind.OTHER
+        return Kind.BATCH if isinstance(message, list) else Kind.OTHER
     if "method" in message:
         return Kind.REQUEST if "id" in message else Kind.NOTIFICATION
     if "result" in message and message.get("error") is None:
