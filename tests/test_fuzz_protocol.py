@@ -257,7 +257,7 @@ def wire(text):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_death_is_reduced_to_a_request_and_its_cancellation(seed):
-    (text,) = blocked(mutant("a_cancellation_in_time_ends_the_server"), "--seed", str(seed))
+    (text,) = blocked(mutant("a_prompt_cancellation_ends_the_server"), "--seed", str(seed))
     request, cancellation, ping = wire(text)
     assert cancellation["params"]["requestId"] == request["id"]
     assert ping["method"] == "ping"

@@ -33,7 +33,7 @@ def found_in(name, tool, *options, cwd=None):
 
 @pytest.mark.parametrize("seed", range(2))
 def test_an_empty_text_is_found_and_shrunk(seed):
-    texts = blocked("an_empty_text_is_never_answered", "--seed", str(seed))
+    texts = blocked("an_empty_string_is_never_answered", "--seed", str(seed))
     assert any('valid arguments {"text":""}: no answer' in text for text in texts), texts
 
 
@@ -63,7 +63,7 @@ def test_what_failed_before_is_tried_first(tmp_path):
 
 
 def test_a_failure_that_needs_other_calls_before_says_how_many():
-    texts = blocked("call_of_echo_no_twenty_is_the_end")
+    texts = blocked("the_twentieth_call_of_echo_ends_the_server")
     assert all("(on a fresh server, after 19 other requests)" in text for text in texts), texts
     assert texts
 
@@ -71,7 +71,7 @@ def test_a_failure_that_needs_other_calls_before_says_how_many():
 def test_a_failure_that_never_comes_again_is_flaky_and_both_conversations_are_kept(tmp_path):
     server = tmp_path / "server"
     server.mkdir()
-    found = found_in("a_long_text_is_the_end_once", "echo", "--cwd", str(server), cwd=tmp_path)
+    found = found_in("a_long_string_ends_the_server_once", "echo", "--cwd", str(server), cwd=tmp_path)
     (text,) = [case.text for case in found.of("failed", "blocked")]
     assert "it happened once" in text
     assert "flaky" in text
@@ -142,7 +142,7 @@ def test_a_server_that_checks_every_keyword_is_not_accused():
 
 
 def test_a_failure_is_replayed(tmp_path):
-    texts = blocked("deep_arguments_are_the_end", cwd=tmp_path)
+    texts = blocked("deep_arguments_end_the_server", cwd=tmp_path)
     assert texts
     (file, *_) = sorted((tmp_path / ".mcp-conformance").glob("*.jsonl"))
     same = replay_again(file)

@@ -131,7 +131,7 @@ def test_invalid_arguments_that_are_accepted_are_told(soak_of):
 
 
 def test_a_call_that_is_never_answered_costs_its_tool(soak_of):
-    soak = soak_of(mutant("an_empty_text_is_never_answered"))
+    soak = soak_of(mutant("an_empty_string_is_never_answered"))
     (told,) = told_by(soak, 1)
     assert isinstance(told.what, Blocked)
     assert re.search(r'valid arguments \{"\w+":""\}: no answer within 5 s', told.what.reason)
@@ -163,7 +163,7 @@ def test_a_server_that_hangs_is_replaced(soak_of):
 
 
 def test_a_death_that_other_calls_prepare_is_told_with_them(soak_of, tmp_path):
-    (told,) = told_by(soak_of(mutant("call_of_echo_no_twenty_is_the_end")), 1, calls=1000)
+    (told,) = told_by(soak_of(mutant("the_twentieth_call_of_echo_ends_the_server")), 1, calls=1000)
     assert told.tool == "echo"
     before = re.search(r"on a fresh server, after (\d+) other calls, up to 32 under way", told.what.reason)
     assert int(before[1]) >= 19  # on a busy machine they are not reduced all the way
