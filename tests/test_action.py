@@ -1,4 +1,4 @@
-"""The GitHub Action and the pre-commit hook wrap the command, and no input of theirs is ever code."""
+"""The GitHub Action and the pre-commit hook wrap the command, and never run an input as code."""
 
 import json
 import os
@@ -25,22 +25,22 @@ in_bash = pytest.mark.skipif(BASH is None or os.name != "posix", reason="bash")
 
 
 def run_step(step, folder, **variables):
-    """Run a step as a runner does; the process, and what the step told as outputs."""
-    told = folder / "outputs"
+    """Run a step as a runner does; return the process and the outputs of the step."""
+    file = folder / "outputs"
     done = subprocess.run(
         [BASH, "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
         cwd=folder,
-        env=environment(GITHUB_OUTPUT=str(told), **variables),
+        env=environment(GITHUB_OUTPUT=str(file), **variables),
         capture_output=True,
         text=True,
         timeout=100,
         check=False,
     )
-    return done, outputs(told.read_text("utf-8")) if told.exists() else {}
+    return done, outputs(file.read_text("utf-8")) if file.exists() else {}
 
 
 def outputs(text):
-    """What a runner reads from the file of outputs."""
+    """Return what a runner reads from the file of outputs."""
     found, lines = {}, iter(text.splitlines())
     for line in lines:
         name, is_block, mark = line.partition("<<")
@@ -62,19 +62,19 @@ def run_action(folder, **inputs):
 # The action's description
 
 
-def test_no_input_is_part_of_a_shells_text():
+def test_no_input_is_part_of_shell_text():
     for step in STEPS:
         assert "${{" not in step.get("run", "")
 
 
-def test_every_input_is_handed_on():
-    handed = {**STEPS[0]["with"], **RUN["env"], "directory": RUN["working-directory"]}
+def test_every_input_is_passed_on():
+    passed = {**STEPS[0]["with"], **RUN["env"], "directory": RUN["working-directory"]}
     for name in ACTION["inputs"]:
-        assert f"${{{{ inputs.{name} }}}}" in handed.values()
+        assert f"${{{{ inputs.{name} }}}}" in passed.values()
     assert {f"{PREFIX}{name.upper()}" for name in INPUTS} == {name for name in RUN["env"] if PREFIX in name}
 
 
-def test_the_action_is_well_formed():
+def test_action_is_well_formed():
     assert set(ACTION) == {"name", "description", "branding", "inputs", "outputs", "runs"}
     assert ACTION["runs"]["using"] == "composite"
     assert [step["uses"] for step in STEPS if "uses" in step] == ["actions/setup-python@v6"]
@@ -90,29 +90,29 @@ def test_the_action_is_well_formed():
 
 
 @in_bash
-def test_the_action_is_installed_in_a_place_of_its_own(tmp_path):
+def test_action_is_installed_in_its_own_environment(tmp_path):
     calls = tmp_path / "calls"
     recorder = f'#!{BASH}\necho "$@" >> {calls}\nmkdir -p "$3"/bin && cp "$0" "$3"/bin/python || true\n'
     write(tmp_path, {"python": recorder})
     (tmp_path / "python").chmod(0o755)
     place = tmp_path / "a place"
-    done, told = run_step(
+    done, written = run_step(
         INSTALL, tmp_path, PYTHON=str(tmp_path / "python"), SOURCE="$(touch pwned)", PLACE=str(place)
     )
     assert done.returncode == 0, done.stderr
-    assert told == {"program": f"{place}/bin/python"}
+    assert written == {"program": f"{place}/bin/python"}
     install = "-m pip install --quiet --disable-pip-version-check $(touch pwned)"
     assert calls.read_text().splitlines() == [f"-m venv {place}", install]
     assert not (tmp_path / "pwned").exists()
 
 
 @in_bash
-def test_the_action_runs_the_suites_and_tells_its_outputs(tmp_path):
+def test_action_runs_the_suites_and_writes_its_outputs(tmp_path):
     command = json.dumps(mutant("ping_carries_a_payload"))
-    done, told = run_action(tmp_path, command=command, options=QUICK, call="echo\nadd*\n", strict="TRUE")
+    done, written = run_action(tmp_path, command=command, options=QUICK, call="echo\nadd*\n", strict="TRUE")
     assert done.returncode == 1, done.stdout + done.stderr
     reports = ["mcp-conformance/report.html", "mcp-conformance/report.json", "mcp-conformance/junit.xml"]
-    assert told == {"exit-status": "1", "outcome": "failed", "reports": reports}
+    assert written == {"exit-status": "1", "outcome": "failed", "reports": reports}
     report = json.loads((tmp_path / reports[1]).read_text("utf-8"))
     assert report["server"]["command"] == list(mutant("ping_carries_a_payload"))
     assert report["run"]["options"]["call"] == ["echo", "add*"]
@@ -124,45 +124,45 @@ EVIL = '$(touch pwned)`touch pwned`"; touch pwned; "'
 
 @in_bash
 @pytest.mark.parametrize(
-    ("inputs", "said"),
+    ("inputs", "message"),
     [
         ({"command": json.dumps([EVIL])}, f"no such program, or not executable: {EVIL}"),
         (dict.fromkeys(["config", "server", "call", "report", "junit"], EVIL), "No such file"),
     ],
     ids=["command", "others"],
 )
-def test_an_input_is_never_code(inputs, said, tmp_path):
-    done, told = run_action(tmp_path, **inputs)
+def test_input_is_never_code(inputs, message, tmp_path):
+    done, written = run_action(tmp_path, **inputs)
     assert done.returncode == 4
-    assert said in done.stderr
-    assert told == {"exit-status": "4", "outcome": "not run", "reports": []}
+    assert message in done.stderr
+    assert written == {"exit-status": "4", "outcome": "not run", "reports": []}
     assert not (tmp_path / "pwned").exists()
 
 
 @pytest.mark.parametrize(
-    ("inputs", "said"),
+    ("inputs", "message"),
     [
-        ({}, "run: which server?"),
+        ({}, "run: no server is given"),
         ({"command": "x 'y"}, "command: No closing quotation"),
         ({"command": "[1]"}, "command: a JSON array of words is expected"),
         ({"command": "[x"}, "command: not JSON"),
         ({"command": "x", "strict": "yes"}, "strict: true or false is expected, not 'yes'"),
-        ({"command": "x", "options": "-n 2 -- y"}, "options: the server's command stands in `command`"),
+        ({"command": "x", "options": "-n 2 -- y"}, "options: the server's command belongs in `command`"),
         ({"config": "no.json"}, "no.json: No such file"),
         ({"config": "no.json", "command": "x"}, "--config names the server already"),
     ],
 )
-def test_a_wrong_input_is_one_line(inputs, said, tmp_path, monkeypatch, capsys):
+def test_wrong_input_is_one_line(inputs, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    told = {f"{PREFIX}{name.upper()}": text for name, text in inputs.items()}
-    assert act({**told, "GITHUB_OUTPUT": "outputs"}) == 4
+    variables = {f"{PREFIX}{name.upper()}": text for name, text in inputs.items()}
+    assert act({**variables, "GITHUB_OUTPUT": "outputs"}) == 4
     assert outputs(Path("outputs").read_text("utf-8"))["outcome"] == "not run"
     errors = capsys.readouterr().err
-    assert said in errors
+    assert message in errors
     assert len(errors.splitlines()) == 1
 
 
-def test_the_reports_of_several_servers_are_told(tmp_path, monkeypatch):
+def test_reports_of_several_servers_are_outputs(tmp_path, monkeypatch):
     monkeypatch.chdir(
         write(tmp_path, {"out/a-r.json": "", "out/b-r.json": "", "out/r.html": "", "j.xml": ""})
     )
@@ -174,7 +174,7 @@ def test_the_reports_of_several_servers_are_told(tmp_path, monkeypatch):
 # The hook
 
 
-def test_the_hook_runs_the_installed_command():
+def test_hook_runs_the_installed_command():
     (hook,) = yaml.safe_load((PROJECT / ".pre-commit-hooks.yaml").read_text("utf-8"))
     program, *words = hook["entry"].split()
     assert entry_points(group="console_scripts", name=program)

@@ -1,4 +1,4 @@
-"""Users' mistakes get one line and exit 4; dead, hung and lying servers are red, once."""
+"""Errors of the user are one line and exit status 4; a server without a session is blocked once."""
 
 import os
 import signal
@@ -18,16 +18,16 @@ def python(code):
     return (sys.executable, "-c", code)
 
 
-def spoilt(condition, action):
-    """The reference server, doing something else where a condition on (server, request, reply) holds."""
+def faulty(condition, action):
+    """Return the reference server with an action where a condition on (server, request, reply) holds."""
     return python(
         f"""
 from conformance.fixtures.mutants import params
 from conformance.fixtures.reference import SILENCE, main
-def spoil(server, request, reply):
+def fault(server, request, reply):
     if {condition}:
             {action}
-main(spoil)
+main(fault)
 """
     )
 
@@ -37,7 +37,7 @@ def one_line(run):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (("--revision", "2025-13-13"), "--mcp-revision: unknown revision '2025-13-13'"),
         (("--timeout", "soon"), "--mcp-timeout: a number of seconds above 0 is expected, not 'soon'"),
@@ -51,21 +51,21 @@ def one_line(run):
         (("--no-such-option",), "unrecognized arguments: --no-such-option"),
     ],
 )
-def test_a_wrong_option_is_one_clear_line(options, said):
+def test_wrong_option_is_one_clear_line(options, message):
     run = run_suite(REFERENCE, *options)
     assert run.exit == 4
-    assert said in run.output
+    assert message in run.output
     assert "Traceback" not in run.output
 
 
-def test_an_unknown_program_is_one_clear_line():
+def test_unknown_program_is_one_clear_line():
     run = run_suite(("no-such-program-anywhere", "--flag"))
     assert run.exit == 4
-    said = "ERROR: --mcp-server: no such program, or not executable: no-such-program-anywhere"
-    assert one_line(run) == [f"{said} (mcp-conformance doctor -- COMMAND tells more)"]
+    message = "ERROR: --mcp-server: no such program, or not executable: no-such-program-anywhere"
+    assert one_line(run) == [f"{message} (mcp-conformance doctor -- COMMAND finds out more)"]
 
 
-def test_a_revision_the_server_does_not_speak_is_one_clear_line():
+def test_unsupported_revision_is_one_clear_line():
     run = run_suite(OLD, "--revision", "2025-11-25")
     assert run.exit == 4
     assert "the server does not speak 2025-11-25; it offers 2024-11-05" in run.output
@@ -104,7 +104,7 @@ for line in sys.stdin:
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "message"),
     [
         ("import sys; sys.exit('the config file is missing')", "the config file is missing"),
         ("import os; os.abort()", "the server process ended (signal 6)"),
@@ -131,14 +131,14 @@ for line in sys.stdin:
         "wrong-id",
     ],
 )
-def test_a_server_that_never_serves_is_blocked_once(code, said):
+def test_server_without_a_session_is_blocked_once(code, message):
     run = run_suite(python(code), *QUICK)
     assert run.exit == 1
-    assert said in " ".join(run.output.split())
+    assert message in " ".join(run.output.split())
     assert [case.outcome for case in run.cases] == ["blocked"]
 
 
-def test_a_server_that_dies_when_it_is_asked_for_tools_is_red():
+def test_server_that_ends_at_tools_list_is_blocked():
     server = python(
         """
 import json, sys
@@ -163,22 +163,22 @@ for line in sys.stdin:
     assert not [case for case in run.of("passed") if case.requirement.startswith("tools.call")]
 
 
-def test_a_tool_that_hangs_is_blocked_once_and_the_rest_goes_on():
-    run = run_suite(spoilt("params(request).get('name') == 'echo'", "return SILENCE"), *QUICK)
+def test_hanging_tool_is_blocked_once_and_other_checks_run():
+    run = run_suite(faulty("params(request).get('name') == 'echo'", "return SILENCE"), *QUICK)
     assert run.exit == 1
     assert [case.requirement for case in run.of("blocked")] == ["tools.call.listed-is-callable"]
     assert "tools/call of echo was not answered: no answer within 2 s" in run.output
     assert len(run.of("passed")) > 300
 
 
-def test_a_server_that_answers_nothing_after_initialize_is_red():
+def test_server_that_answers_only_initialize_is_blocked():
     run = run_suite(MUTE, *QUICK)
     assert run.exit == 1
     assert 1 <= len(run.of("blocked")) <= 4
     assert "stopped answering" in run.output
 
 
-def test_nothing_tested_is_not_green():
+def test_run_without_a_tested_rule_is_not_green():
     run = run_suite(OLD, "--select", "tools.def", "--revision", "latest")
     assert run.exit == 5
     assert "nothing was tested" in run.output
@@ -196,7 +196,7 @@ def test_ctrl_c_ends_the_server_and_writes_the_report(tmp_path):
             child = subprocess.Popen(['sleep', '600'])
             print(os.getpid(), child.pid, file=open({str(marker)!r}, 'w'), flush=True)
             time.sleep(600)"""
-    command += ["--", *spoilt("params(request).get('name') == 'echo'", hangs)]
+    command += ["--", *faulty("params(request).get('name') == 'echo'", hangs)]
     ours = subprocess.Popen(
         command, env=environment(), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
@@ -218,7 +218,7 @@ def is_alive(pid):
     return state != "Z"
 
 
-def test_an_interrupt_where_there_is_no_line_is_shown_all_the_same():
+def test_interrupt_in_a_frame_without_lines_is_shown():
     def interrupted():
         raise KeyboardInterrupt
 

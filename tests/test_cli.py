@@ -1,4 +1,4 @@
-"""The command: its words go where they belong, ``list`` and ``explain`` say what the catalogue holds."""
+"""The command: its arguments reach pytest and the server; ``list`` and ``explain`` print the catalogue."""
 
 import subprocess
 import sys
@@ -25,7 +25,7 @@ def ids(done):
     return [line.split()[0] for line in done.stdout.splitlines()]
 
 
-def test_list_lists_every_requirement():
+def test_list_prints_every_requirement():
     assert ids(command("list")) == list(catalogue.all_requirements())
 
 
@@ -46,7 +46,7 @@ def test_list_filters(words, holds):
     assert 0 < len(wanted) < len(catalogue.all_requirements())
 
 
-def test_explain_says_rule_reason_check_and_places():
+def test_explain_prints_rule_reason_check_and_places():
     text = command("explain", "tools.structured.conforms").stdout
     row = catalogue.requirement("tools.structured.conforms")
     for revision in row.revisions:
@@ -57,28 +57,29 @@ def test_explain_says_rule_reason_check_and_places():
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("explain", "tools.structured.conform"), "did you mean tools.structured.conforms"),
         (("explain", "tools"), "'tools' is a family"),
         (("list", "toools"), "no requirement or family 'toools'"),
         (("list", "--level", "PERHAPS"), "invalid choice: 'PERHAPS'"),
-        (("run",), "which server?"),
-        (("run", "--"), "which server?"),
+        (("run",), "run: no server is given: mcp-conformance run"),
+        (("run", "--"), "run: no server is given"),
+        (("list", "tools", "more"), "unrecognised arguments: more"),
         (("dance",), "invalid choice: 'dance'"),
         ((), "required"),
     ],
     ids=str,
 )
-def test_a_mistake_is_one_line_and_exit_4(words, said):
+def test_usage_error_is_one_line_and_exit_status_4(words, message):
     done = command(*words)
     assert done.returncode == 4
-    assert said in done.stderr
+    assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert done.stdout == ""
 
 
-def test_the_words_behind_the_dashes_belong_to_the_server(tmp_path):
+def test_words_after_the_dashes_belong_to_the_server(tmp_path):
     """The server gets its own ``--select``, ``-v``, ``--``, blanks and a star, and no shell sees them."""
     words = ["--select", "x", "-v", "--", "two words", "*", "$HOME", "a'b\"c"]
     seen = tmp_path / "argv.json"
@@ -87,21 +88,21 @@ def test_the_words_behind_the_dashes_belong_to_the_server(tmp_path):
     assert seen.read_text() == '["--select", "x", "-v", "--", "two words", "*", "$HOME", "a\'b\\"c"]'
 
 
-def test_environment_and_directory_are_the_servers(tmp_path):
+def test_environment_and_directory_reach_the_server(tmp_path):
     seen = tmp_path / "seen"
     code = f"import os; open({str(seen)!r}, 'w').write(os.getcwd() + ' ' + os.environ['MCP_COLOUR'])"
     run_suite((sys.executable, "-c", code), "--env", "MCP_COLOUR=a=b c", "--cwd", str(tmp_path))
     assert seen.read_text() == f"{tmp_path} a=b c"
 
 
-def test_options_of_pytest_pass_through():
+def test_options_of_pytest_reach_pytest():
     run = run_suite(REFERENCE, "--select", "capabilities", "-v", "-x", "--durations=1", "-p", "no:randomly")
     assert "test_capabilities.py::test_a_server_with_tools_declares_them[2025-11-25] PASSED" in run.output
     assert "slowest 1 durations" in run.output
     assert run.exit == 0
 
 
-def test_workers_find_what_one_process_finds():
+def test_workers_find_the_same_as_one_process():
     alone, shared = (run_suite(REFERENCE, "--select", "tools.def", *more) for more in ((), ("-n", "2")))
     assert sorted(case.check for case in shared.cases) == sorted(case.check for case in alone.cases)
     assert shared.exit == alone.exit == 0

@@ -1,4 +1,4 @@
-"""Between two reports: which rules broke and were mended, and what clients will notice."""
+"""Compare two reports: which rules broke or are fixed, and what clients will notice."""
 
 import pytest
 from support import REFERENCE, forked, quick_mutant
@@ -9,7 +9,7 @@ from conformance.verdicts import Outcome
 
 NOW, BEFORE = "2025-11-25", "2025-06-18"
 TITLE, SHAPE = "tools.def.title-string", "jsonrpc.message-shape"
-LOOK = "test_messages.py::test_a_message_has_the_form_of_its_kind"
+ALL_MESSAGES = "test_messages.py::test_a_message_has_the_form_of_its_kind"
 PASSED, FAILED, SKIPPED = Outcome.PASSED, Outcome.FAILED, Outcome.SKIPPED
 
 
@@ -19,8 +19,8 @@ def result(outcome, tool="add", check="test_a.py::test_a", rule=TITLE, *, cited=
     return Result(node, rule, "MUST", "schema", revision, "", "", outcome, **facts)
 
 
-def look(outcome, rule=SHAPE):
-    return result(outcome, "", LOOK, rule, cited=(SHAPE,))
+def all_messages(outcome, rule=SHAPE):
+    return result(outcome, "", ALL_MESSAGES, rule, cited=(SHAPE,))
 
 
 def report(*results, tools=(), revision=NOW, **more):
@@ -41,7 +41,7 @@ def names(rules):
 
 
 @pytest.mark.parametrize("outcome", [FAILED, Outcome.BLOCKED, Outcome.WARNED, Outcome.EXPECTED])
-def test_what_held_and_is_broken_broke(outcome):
+def test_rule_that_was_kept_and_is_broken_broke(outcome):
     worse = between([result(PASSED)], [result(outcome)])
     assert names(worse.broke) == [(TITLE, "add", "kept", outcome)]
     assert worse.is_worse
@@ -50,48 +50,48 @@ def test_what_held_and_is_broken_broke(outcome):
 
 
 @pytest.mark.parametrize("outcome", [PASSED, SKIPPED, Outcome.INTERNAL_ERROR, Outcome.INFO])
-def test_what_is_not_broken_did_not_break(outcome):
+def test_rule_that_is_not_broken_did_not_break(outcome):
     comparison = between([result(PASSED)], [result(outcome)])
     assert (comparison.broke, comparison.fixed, comparison.is_worse) == ((), (), False)
 
 
-def test_what_is_as_broken_as_before_is_not_told():
+def test_rule_that_was_broken_before_did_not_break():
     assert not between([result(FAILED)], [result(Outcome.EXPECTED)]).is_worse
 
 
-def test_what_was_not_tested_is_told_as_such():
+def test_rule_that_was_not_tested_is_reported_as_such():
     assert names(between([], [result(FAILED)]).broke) == [(TITLE, "add", "not tested", "failed")]
     comparison = between([result(FAILED)], [result(SKIPPED)])
     assert names(comparison.unseen) == [(TITLE, "add", "failed", "not tested")]
     assert (comparison.fixed, comparison.is_worse) == ((), False)
 
 
-def test_a_rule_counts_as_kept_where_its_check_found_nothing():
-    """Also a rule that the check does not cite, and what the look at all messages finds beside others."""
+def test_rule_is_kept_if_its_check_found_nothing():
+    """Also a rule that the check does not cite, and what the check of all messages finds beside others."""
     rule = "jsonrpc.response-every-request"
     assert names(between([result(PASSED)], [result(FAILED, rule=rule)]).broke) == [
         (rule, "add", "kept", "failed")
     ]
-    comparison = between([look(FAILED, rule)], [look(FAILED)])
+    comparison = between([all_messages(FAILED, rule)], [all_messages(FAILED)])
     assert names(comparison.fixed) == [(rule, "", "failed", "kept")]
     assert names(comparison.broke) == [(SHAPE, "", "kept", "failed")]
 
 
-def test_what_the_look_at_all_messages_repeats_is_told_once():
-    assert names(between([result(PASSED)], [result(FAILED), look(FAILED, TITLE)]).broke) == [
+def test_finding_repeated_by_the_check_of_all_messages_is_reported_once():
+    assert names(between([result(PASSED)], [result(FAILED), all_messages(FAILED, TITLE)]).broke) == [
         (TITLE, "add", "kept", "failed")
     ]
 
 
-def test_the_same_in_several_revisions_is_one_change():
+def test_same_change_in_several_revisions_is_one_change():
     old = [result(PASSED, revision=revision) for revision in (BEFORE, NOW)]
     new = [result(FAILED, revision=revision) for revision in (BEFORE, NOW)]
     (one,) = between(old, new).broke
     assert str(one) == f"{TITLE} (add) in 2025-06-18, 2025-11-25: was kept, now failed: wrong"
 
 
-def test_rules_that_are_tested_now_or_no_longer_are_named():
-    comparison = between([result(PASSED)], [result(SKIPPED), look(PASSED)])
+def test_rules_newly_or_no_longer_tested_are_named():
+    comparison = between([result(PASSED)], [result(SKIPPED), all_messages(PASSED)])
     assert (comparison.newly_tested, comparison.no_longer_tested) == ((SHAPE,), (TITLE,))
 
 
@@ -102,21 +102,21 @@ def tool(name="add", **definition):
     return OfferedTool(name, called=True, definition={"name": name, "inputSchema": {}} | definition)
 
 
-def told(old, new, **more):
+def tool_changes(old, new, **more):
     comparison = compared(report(tools=old), report(tools=new, **more))
     return [str(one) for one in comparison.tools], comparison.is_worse
 
 
 def test_tools_come_and_go():
-    assert told([tool("a")], [tool("b")]) == (["a: BREAKING is gone", "b: is new"], True)
-    assert told([tool("a")], [tool("b")], left_out=1) == (["b: is new"], False)
+    assert tool_changes([tool("a")], [tool("b")]) == (["a: BREAKING is gone", "b: is new"], True)
+    assert tool_changes([tool("a")], [tool("b")], left_out=1) == (["b: is new"], False)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "text"),
     [
-        ({"description": "a"}, {"description": "b"}, '`description` is otherwise: "b"'),
-        ({"title": "a"}, {}, "`title` is otherwise: null"),
+        ({"description": "a"}, {"description": "b"}, '`description` changed to "b"'),
+        ({"title": "a"}, {}, "`title` changed to null"),
         ({}, {"annotations": {"readOnlyHint": True}}, "`readOnlyHint` is true, was null"),
         ({}, {"outputSchema": {}}, "outputSchema is new"),
         ({"outputSchema": {}}, {}, "BREAKING outputSchema is gone"),
@@ -138,14 +138,14 @@ def test_tools_come_and_go():
     ],
     ids=str,
 )
-def test_what_clients_know_of_a_tool_is_compared(old, new, text):
-    assert told([tool(**old)], [tool(**new)]) == ([f"add: {text}"], "BREAKING" in text)
-    assert told([tool(**old)], [tool(**old)]) == ([], False)
+def test_definition_of_a_tool_is_compared(old, new, text):
+    assert tool_changes([tool(**old)], [tool(**new)]) == ([f"add: {text}"], "BREAKING" in text)
+    assert tool_changes([tool(**old)], [tool(**old)]) == ([], False)
 
 
-def test_a_definition_that_was_not_kept_is_not_compared():
-    assert told([tool()], [OfferedTool("add", called=True)]) == (
-        ["add: cannot be compared, as its definition is too long"],
+def test_definition_that_was_not_kept_is_not_compared():
+    assert tool_changes([tool()], [OfferedTool("add", called=True)]) == (
+        ["add: is not compared, as its definition is too long"],
         False,
     )
 
@@ -154,16 +154,16 @@ def test_without_a_common_revision_the_newest_ones_are_compared():
     old, new = report(tools=[tool("a")], revision=BEFORE), report(tools=[tool("b")])
     comparison = compared(old, new)
     assert [str(one) for one in comparison.tools] == ["a: BREAKING is gone", "b: is new"]
-    assert comparison.notes == ("2025-06-18 is not tested any more", "2025-11-25 was not tested before")
+    assert comparison.notes == ("2025-06-18 is no longer tested", "2025-11-25 was not tested before")
     dead = report(revisions=(Interface(NOW, state=DEAD),))
     assert compared(old, dead).tools == ()
 
 
-def test_what_makes_reports_hard_to_compare_is_told():
+def test_obstacles_to_the_comparison_are_notes():
     old = report(options={"fuzz": "none", "seed": "1"}, ended="interrupted")
     assert compared(old, report(options={"seed": "1"})).notes == (
         "the run of the first report ended early: interrupted",
-        'the option fuzz is null, was "none"',
+        'option fuzz is null, was "none"',
     )
 
 
@@ -196,30 +196,30 @@ def reports(tmp_path_factory):
         ("good", "good", 0, "0 rules broke, 0 fixed"),
     ],
 )
-def test_the_exit_status_tells_whether_anything_broke(reports, old, new, exit, verdict):
+def test_exit_status_is_1_if_a_rule_broke(reports, old, new, exit, verdict):
     status, output = forked(["compare", f"{old}.json", f"{new}.json"], reports, 60)
     assert (status, output.splitlines()[-1]) == (exit, verdict)
     assert ("\nbroke\n" in output, "\nfixed\n" in output) == ("1 rule broke" in verdict, "1 fixed" in verdict)
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("good.json", "none.json"), "compare: none.json: "),
-        (("bad.json", "good.json"), "compare: bad.json: no report"),
+        (("bad.json", "good.json"), "compare: bad.json: it is not a report"),
         (("good.json", "."), "compare: .: "),
         (("good.json",), "required: new"),
-        (("good.json", "good.json", "more"), "unknown words: more"),
+        (("good.json", "good.json", "more"), "unrecognised arguments: more"),
     ],
     ids=" ".join,
 )
-def test_a_mistake_is_one_line_and_exit_4(reports, words, said):
+def test_usage_error_is_one_line_and_exit_status_4(reports, words, message):
     status, output = forked(["compare", *words], reports, 60)
     assert (status, len(output.splitlines())) == (4, 1)
-    assert said in output
+    assert message in output
 
 
-def test_a_comparison_is_plain_text():
+def test_comparison_is_plain_text():
     """Whatever a server calls its tools."""
     old, new = report(), report(result(FAILED, "a\x1b[2J\nb"), tools=[tool("a\x1b[2J\nb")])
     text = "\n".join(comparison_lines(old, new, compared(old, new)))

@@ -1,4 +1,4 @@
-"""What a run leaves behind: JUnit with the facts a CI server shows, and a finding that explains itself."""
+"""The output of a run: JUnit with the facts that a CI server shows, and findings that explain themselves."""
 
 import json
 import re
@@ -10,10 +10,11 @@ from xml.etree import ElementTree
 
 import pytest
 from support import REFERENCE, environment, mutant, run_suite
-from support.sample_report import result
 
 from conformance.protocol.jsonrpc import Line
-from conformance.report.text import Evidence, with_evidence
+from conformance.report.build import CheckFacts, Evidence, build_result
+from conformance.requirements import catalogue
+from conformance.target.settings import Settings
 from conformance.verdicts import Outcome
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -55,7 +56,7 @@ def plain(case):
             ("--select", "pagination.invalid-cursor-code"),
         ),
         (
-            "informed",
+            "info",
             mutant("unknown_method_has_invalid_params"),
             ("--select", "errors.method-not-found-code"),
         ),
@@ -63,7 +64,7 @@ def plain(case):
         ("blocked", (sys.executable, "-c", "raise SystemExit(3)"), ()),
     ],
 )
-def test_junit_is_as_it_was(name, server, options, tmp_path):
+def test_junit_matches_golden_file(name, server, options, tmp_path):
     """To renew a golden file, delete it and run this test twice."""
     found = json.dumps(junit(server, tmp_path, *options), indent=2) + "\n"
     path = GOLDEN / f"junit-{name}.json"
@@ -81,7 +82,7 @@ def finding():
     return run, failed
 
 
-def test_a_finding_explains_itself():
+def test_finding_explains_itself():
     _, failed = finding()
     text = re.sub(r"\s+", " ", failed.text)
     assert "tools.def.title-string · MUST (schema) · 2025-11-25 · tool" in text
@@ -90,13 +91,13 @@ def test_a_finding_explains_itself():
     assert re.search(r"got tools\[\d+\]\.title = null", text)
     assert '> {"jsonrpc":"2.0","id":' in text
     assert "more ...]" in text
-    assert re.search(r"spec https://\S+/2025-11-25/\S+ again", text)
+    assert re.search(r"spec https://\S+/2025-11-25/\S+ reproduce", text)
 
 
-def test_the_command_of_a_finding_reproduces_it(tmp_path):
+def test_command_of_a_finding_reproduces_it(tmp_path):
     _, failed = finding()
-    again = next(line for line in failed.text.splitlines() if line.strip().startswith("again"))
-    words = shlex.split(again.split(None, 1)[1])
+    command = next(line for line in failed.text.splitlines() if line.strip().startswith("reproduce"))
+    words = shlex.split(command.split(None, 1)[1])
     assert words[0] == "mcp-conformance"
     command = [sys.executable, "-m", "conformance", *words[1:]]
     done = subprocess.run(
@@ -106,7 +107,7 @@ def test_the_command_of_a_finding_reproduces_it(tmp_path):
     assert re.search(r"=== 1 failed, \d+ deselected in", done.stdout)
 
 
-def test_a_broken_should_warns_and_strict_makes_it_fail():
+def test_broken_should_warns_and_strict_makes_it_fail():
     server, select = (
         mutant("forged_cursor_gives_the_first_page"),
         ("--select", "pagination.invalid-cursor-code"),
@@ -117,16 +118,16 @@ def test_a_broken_should_warns_and_strict_makes_it_fail():
     assert "WARNED pagination.invalid-cursor-code" in relaxed.output
 
 
-def test_a_rule_without_a_keyword_informs_and_pedantic_judges_it():
+def test_rule_without_a_keyword_is_a_note_and_pedantic_judges_it():
     server, select = mutant("unknown_method_has_invalid_params"), ("--select", "errors.method-not-found-code")
     relaxed, pedantic = run_suite(server, *select), run_suite(server, *select, "--pedantic")
-    assert [case.outcome for case in relaxed.cases] == ["informed"]
+    assert [case.outcome for case in relaxed.cases] == ["info"]
     assert [case.outcome for case in pedantic.cases] == ["warned"]
-    assert "INFORMED" not in relaxed.output
-    assert "INFORMED errors.method-not-found-code" in run_suite(server, *select, "-v").output
+    assert "INFO " not in relaxed.output
+    assert "INFO errors.method-not-found-code" in run_suite(server, *select, "-v").output
 
 
-def test_all_that_a_check_finds_is_told():
+def test_all_findings_of_a_check_are_reported():
     run = run_suite(REFERENCE, "--select", "ping.empty-result", "-p", "support.multi_finding_plugin", "-v")
     (case,) = [case for case in run.cases if case.suite.endswith("test_ping")]
     assert (run.exit, case.outcome, case.requirement) == (1, "failed", "tools.def.title-string")
@@ -138,12 +139,12 @@ def test_all_that_a_check_finds_is_told():
         "errors.method-not-found-code · SHOULD (json-rpc)",
     ]
     assert case.requirements == tuple(head.split()[0] for head in heads)
-    outcomes = ("FAILED", "BLOCKED", "WARNED", "INFORMED")
+    outcomes = ("FAILED", "BLOCKED", "WARNED", "INFO")
     for requirement, outcome in zip(case.requirements, outcomes, strict=True):
         assert f"{outcome} {requirement}" in run.output
 
 
-def test_what_was_not_called_is_listed_with_what_would_call_it():
+def test_tools_not_called_are_listed_with_the_options_that_release_them():
     output = run_suite(REFERENCE, "--select", "tools.call.is-error-boolean").output
     assert (
         "not called: change, grow (release them by name with --call NAME, or all with --call all)" in output
@@ -152,50 +153,53 @@ def test_what_was_not_called_is_listed_with_what_would_call_it():
     assert "not called" not in output
 
 
-def test_none_calls_nothing():
+def test_call_none_calls_no_tool():
     run = run_suite(REFERENCE, "--select", "tools.call", "--call", "none", "--revision", "2025-11-25")
     called = {case.check for case in run.of("passed")}
     assert not [check for check in called if "test_a_tool_result" in check]
     assert not run.findings
 
 
-def test_a_mistake_of_ours_is_told_as_such():
+def test_internal_error_in_a_check_is_reported_as_one():
     run = run_suite(REFERENCE, "--select", "ping", "-p", "support.crashing_check_plugin")
     assert run.exit == pytest.ExitCode.INTERNAL_ERROR
-    assert {case.outcome for case in run.cases if case.suite.endswith("test_ping")} <= {"crashed", "skipped"}
-    text = run.of("crashed")[0].text
+    assert {case.outcome for case in run.cases if case.suite.endswith("test_ping")} <= {
+        "internal-error",
+        "skipped",
+    }
+    text = run.of("internal-error")[0].text
     assert "KeyError" in text
-    assert "a mistake in pytest-mcp-conformance, not in the server. Please report it" in text
-    assert "verdict: not tested in full, through a mistake in this tool: please report it" in run.output
+    assert "This is a bug in pytest-mcp-conformance, not in the server. Please report it" in text
+    assert "verdict: not tested in full: an internal error in this tool, please report it" in run.output
 
 
-def test_a_mistake_of_ours_while_the_server_is_looked_at_is_told_as_such(tmp_path):
+def test_internal_error_in_the_probe_is_reported_as_one(tmp_path):
     run = run_suite(
         REFERENCE, "-p", "support.crashing_probe_plugin", "--report", str(tmp_path / "r.json"), "-n", "1"
     )
     assert run.exit == pytest.ExitCode.INTERNAL_ERROR
     (case,) = run.cases
-    assert (case.outcome, case.requirement) == ("crashed", "lifecycle.initialize.responds")
-    assert "a mistake in pytest-mcp-conformance, not in the server. Please report it" in run.output
+    assert (case.outcome, case.requirement) == ("internal-error", "lifecycle.initialize.responds")
+    assert "This is a bug in pytest-mcp-conformance, not in the server. Please report it" in run.output
     assert run.output.count("KeyError: 'a member that the server left out'") == 1
     assert "INTERNALERROR" not in run.output
-    assert "verdict: not tested in full, through a mistake in this tool: please report it" in run.output
-    assert json.loads((tmp_path / "r.json").read_text())["verdict"]["status"] == "crashed"
+    assert "verdict: not tested in full: an internal error in this tool, please report it" in run.output
+    assert json.loads((tmp_path / "r.json").read_text())["verdict"]["status"] == "internal-error"
 
 
 HOSTILE = "::stop-commands::x\n  ::add-mask::e ::set-output name=a::b\n##[add-mask]e\na ##[debug]b"
-"""What GitHub's runner would obey, at the beginning of a line or anywhere, and after whatever is blank."""
+"""Commands for GitHub's runner, at the beginning of a line, after a blank, or anywhere."""
 
 
 @pytest.mark.parametrize("more", [(), ("-v", "--tb=long")], ids=["short", "long"])
-def test_github_obeys_nothing_that_a_server_wrote(more, tmp_path):
-    """It says so on stderr, so long that lines are broken."""
+def test_github_runs_no_command_of_a_server(more, tmp_path):
+    """The server writes commands to stderr, so long that lines are broken."""
     code = f"import sys; sys.exit({HOSTILE!r} + ' word' * 30 + ' ::error ::x' * 30)"
-    told = environment(GITHUB_ACTIONS="true", COLUMNS="60")
+    variables = environment(GITHUB_ACTIONS="true", COLUMNS="60")
     words = ["run", *more, "--", sys.executable, "-c", code]
     command = [sys.executable, "-m", "conformance", *words]
     done = subprocess.run(
-        command, cwd=tmp_path, env=told, capture_output=True, text=True, check=False, timeout=120
+        command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False, timeout=120
     )
     lines = (done.stdout + done.stderr).splitlines()
     obeyed = [line for line in lines if line.strip().startswith("::") or "##[" in line]
@@ -204,19 +208,22 @@ def test_github_obeys_nothing_that_a_server_wrote(more, tmp_path):
     assert "\\u003a:add-mask::e" in done.stdout
 
 
-def test_lines_that_were_not_kept_are_counted():
+def test_dropped_lines_are_counted():
     gone = Line(sent=False, raw=b"")
     sent, came = Line(sent=True, raw=b"1"), Line.received(b"2")
-    evidence = Evidence(lines=(sent, gone, gone, came))
-    shown = with_evidence(result("ping.responds", Outcome.FAILED), evidence, "", Path()).wire
-    assert shown == ("> 1", "< 2", "... and 2 lines let go, as the server wrote too much to keep")
+    row = catalogue.requirement("ping.responds")
+    facts = CheckFacts(
+        "node", row, "2025-11-25", Outcome.FAILED, evidence=Evidence(lines=(sent, gone, gone, came))
+    )
+    shown = build_result(facts, Settings(("server",))).wire
+    assert shown == ("> 1", "< 2", "... and 2 lines dropped, as the server wrote too much to keep")
 
 
-def test_what_the_server_breaks_counts_beside_a_mistake_of_ours():
+def test_findings_count_beside_an_internal_error():
     run = run_suite(
         mutant("a_tool_has_a_null_title"), "--select", "ping,tools.def", "-p", "support.crashing_check_plugin"
     )
     assert run.exit == pytest.ExitCode.TESTS_FAILED
-    assert run.of("crashed")
+    assert run.of("internal-error")
     assert run.of("failed")
     assert "verdict: does not conform: 1 rule broken" in run.output

@@ -1,4 +1,4 @@
-"""The reports of a run: what each says is as it was, and nothing that a server wrote is obeyed in them."""
+"""The reports of a run: each matches its golden file, and a server's text has no effect in any of them."""
 
 import base64
 import hashlib
@@ -24,10 +24,10 @@ from conformance.report.formats import json as json_format
 from conformance.report.formats import markdown as markdown_format
 from conformance.report.formats.json import BadReport
 from conformance.transport.credentials import credentials, redacted, without
-from conformance.verdicts import Outcome
+from conformance.verdicts import Cause, Outcome
 
 GOLDEN = Path(__file__).parent / "golden"
-ASSETS = Path(html.__file__).with_name("assets")
+ASSETS = html.ASSETS
 SCHEMA = json.loads(json_format.SCHEMA.read_text())
 GOOD = replace(
     REPORT, results=tuple(one for one in RESULTS if one.outcome in ("passed", "skipped")), ended=""
@@ -35,7 +35,7 @@ GOOD = replace(
 
 
 def page(report=REPORT):
-    """The page without its style and its script."""
+    """Return the page without its style and its script."""
     text = html.render(report)
     for name in ("report.css", "report.js"):
         text = text.replace((ASSETS / name).read_text(), "")
@@ -55,7 +55,7 @@ RENDERED = {
 
 
 @pytest.mark.parametrize("name", RENDERED)
-def test_a_report_is_as_it_was(name):
+def test_report_matches_golden_file(name):
     """To renew a golden file, delete it and run this test twice."""
     path, text = GOLDEN / name, RENDERED[name]()
     if not path.exists():
@@ -65,17 +65,21 @@ def test_a_report_is_as_it_was(name):
 
 
 @pytest.mark.parametrize("name", [name for name in RENDERED if name != "report.json"])
-def test_nothing_is_shown_that_a_terminal_or_a_reader_would_obey(name):
-    """JSON for machines has escapes for it."""
+def test_report_has_no_control_characters(name):
+    """JSON has escapes for them."""
     text = RENDERED[name]()
     assert not [char for char in text if not (char.isprintable() or char == "\n")]
 
 
-def test_the_worst_finding_makes_the_status():
+def test_worst_finding_decides_the_status():
     outcomes = [one.outcome for one in RESULTS]
     assert REPORT.status == "failed"
     assert set(REPORT.counts) == set(Outcome) == set(outcomes)
-    for gone, then in (("failed blocked", "crashed"), ("crashed", "passed"), ("passed", "passed")):
+    for gone, then in (
+        ("failed blocked", "internal-error"),
+        ("internal-error", "passed"),
+        ("passed", "passed"),
+    ):
         outcomes = [one for one in outcomes if one.value not in gone.split()]
         assert with_results(*(one for one in RESULTS if one.outcome in outcomes)).status == then
     assert with_results(*(one for one in RESULTS if one.outcome is Outcome.SKIPPED)).status == "untested"
@@ -88,7 +92,7 @@ def with_results(*results, **more):
 
 LATE = "the checks took 5 s, which is all they may take (--mcp-max-time)"
 PASSED = result("ping.empty-result", Outcome.PASSED)
-BLOCKED_LATE = result("ping.responds", Outcome.BLOCKED, "test_late", reason=LATE)
+BLOCKED_LATE = result("ping.responds", Outcome.BLOCKED, "test_late", reason=LATE, cause=Cause.TIME_IS_UP)
 
 
 @pytest.mark.parametrize(
@@ -115,15 +119,20 @@ BLOCKED_LATE = result("ping.responds", Outcome.BLOCKED, "test_late", reason=LATE
             f"not finished: {LATE}, 1 of 2 checks did not run (1 blocked, 1 passed)",
         ),
         (
-            with_results(PASSED, outdated=("known.toml:3: x is mended",)),
+            with_results(PASSED, outdated=("expected.toml:3: x is fixed",)),
             "failed",
-            "no rule found broken, but the baseline is out of date (1 passed)",
+            "the baseline is out of date; otherwise passed (1 passed)",
         ),
-        (with_results(PASSED), "passed", "no rule found broken (1 passed)"),
+        (with_results(PASSED), "passed", "passed (1 passed)"),
+        (
+            with_results(PASSED, *(one for one in RESULTS if one.outcome in ("info", "warned", "expected"))),
+            "passed",
+            "passed, with 1 expected finding, 1 warning and 1 note (1 warned, 1 expected, 1 info, 1 passed)",
+        ),
     ],
-    ids=["interrupted", "at once", "first failure", "time is up", "baseline", "all done"],
+    ids=["interrupted", "at once", "first failure", "time is up", "baseline", "all done", "with remarks"],
 )
-def test_a_run_that_is_not_finished_or_not_green_looks_like_it_everywhere(report, status, verdict):
+def test_every_report_shows_the_same_verdict(report, status, verdict):
     assert (report.status, report.verdict) == (status, verdict)
     data = json.loads(json_format.render(report))
     assert (data["verdict"]["status"], data["verdict"]["text"]) == (status, verdict)
@@ -136,15 +145,16 @@ def test_a_run_that_is_not_finished_or_not_green_looks_like_it_everywhere(report
     (invocation,) = run["invocations"]
     assert invocation["executionSuccessful"] == (not report.ended)
     badge = json.loads(badge_format.endpoint(report))
-    assert (badge["color"] == "brightgreen") == (status == "passed")
+    is_green = status == "passed" and Outcome.WARNED not in report.counts
+    assert (badge["color"] == "brightgreen") == is_green
     errors = [line for line in github.commands(report) if line.startswith("::error ")]
     assert bool(errors) == (status != "passed")
     shown = terminal.render(report)
     assert shown.splitlines()[-1] == f"verdict: {verdict}"
     assert LATE not in shown.rpartition("verdict: ")[0]
-    for told in report.outdated:
+    for outdated in report.outdated:
         texts = (markdown, html, shown, "\n".join(errors), json.dumps(invocation))
-        assert all(told in text.replace("%3A", ":") for text in texts)
+        assert all(outdated in text.replace("%3A", ":") for text in texts)
     for name, number in report.not_run.items():
         assert f"{name} ({number})" in shown
         assert f"({number})" in markdown
@@ -154,7 +164,7 @@ def test_a_run_that_is_not_finished_or_not_green_looks_like_it_everywhere(report
 # JSON --------------------------------------------------------------------------------------------
 
 
-def test_what_is_written_is_read_again():
+def test_json_survives_writing_and_reading():
     assert json_format.read(json_format.render(REPORT)) == REPORT
     assert json_format.read(json_format.render(GOOD)) == GOOD
 
@@ -162,13 +172,13 @@ def test_what_is_written_is_read_again():
 @pytest.mark.parametrize(
     "report", [REPORT, GOOD, replace(GOOD, ended="x"), replace(GOOD, results=(), revisions=())]
 )
-def test_the_json_is_as_its_schema_says(report):
+def test_json_conforms_to_its_schema(report):
     checker = jsonschema.Draft202012Validator(SCHEMA)
     checker.check_schema(SCHEMA)
     assert not list(checker.iter_errors(json.loads(json_format.render(report))))
 
 
-def test_the_schema_names_all_that_is_written():
+def test_schema_names_all_members():
     described = SCHEMA["$defs"]["result"]["properties"]
     assert set(described) == {*json_format.FACTS, *json_format.EVIDENCE}
     assert set(SCHEMA["$defs"]["outcome"]["enum"]) == set(Outcome)
@@ -176,20 +186,20 @@ def test_the_schema_names_all_that_is_written():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "not JSON"),
         ("[" * 100_000, "not JSON"),
-        ("[]", "no report of format 1"),
-        ('{"format": 2}', "no report of format 1"),
+        ("[]", "it is not a report of format 1"),
+        ('{"format": 2}', "it is not a report of format 1"),
         ('{"format": 1}', "missing or of the wrong type: 'server'"),
         (json_format.render(GOOD).replace('"passed", "level"', '"perhaps", "level"'), "perhaps"),
         (json_format.render(GOOD).replace('"results": [', '"results": [3,'), "wrong type"),
     ],
     ids=range(7),
 )
-def test_what_is_no_report_is_told_as_such(text, said):
-    with pytest.raises(BadReport, match=re.escape(said)):
+def test_text_that_is_not_a_report_is_refused(text, message):
+    with pytest.raises(BadReport, match=re.escape(message)):
         json_format.read(text)
 
 
@@ -218,7 +228,7 @@ class Page(HTMLParser):
         self.texts.append(data)
 
 
-def test_a_page_holds_no_tag_that_a_server_wrote():
+def test_page_has_no_tag_of_the_server():
     page = Page(html.render(REPORT))
     assert page.open == []
     assert page.tags["script"] == page.tags["style"] == 1
@@ -229,7 +239,7 @@ def test_a_page_holds_no_tag_that_a_server_wrote():
     assert shorten(EVIL) in "".join(page.texts)
 
 
-def test_a_page_runs_its_own_script_and_loads_nothing():
+def test_page_runs_its_own_script_and_loads_nothing():
     text = html.render(REPORT)
     script = re.search(r"<script>(.*)</script>", text, re.DOTALL)[1]
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -237,14 +247,14 @@ def test_a_page_runs_its_own_script_and_loads_nothing():
     assert not re.search(r"@import|url\(|fetch\(|XMLHttp|innerHTML|eval\(", text)
 
 
-def test_a_link_leads_to_the_web_only():
+def test_link_has_an_https_target():
     hostile = replace(failed("add"), spec="javascript:alert(1)")
     assert "href" not in html.render(replace(GOOD, results=(hostile,)))
 
 
-def test_a_page_of_a_clean_run_says_so():
+def test_page_of_a_clean_run_says_so():
     text = page(GOOD)
-    assert "Nothing that was tested broke a rule." in text
+    assert "No tested rule is broken." in text
     assert "<article" not in text
 
 
@@ -255,7 +265,7 @@ def test_markdown_fits_into_a_comment():
     many = [replace(failed("add"), requirement=f"tools.r{number}") for number in range(900)]
     text = markdown_format.render(replace(REPORT, results=tuple(many), not_called=(EVIL,) * 500))
     assert 50_000 < len(text) < 65_536
-    left = int(re.search(r"… and (\d+) more rules, which have no room here", text)[1])
+    left = int(re.search(r"… and (\d+) more rules, for which there is no room here", text)[1])
     assert left == 900 - len(re.findall("^### ", text, re.MULTILINE))
     assert text.count("<details>") == text.count("</details>")
 
@@ -342,11 +352,11 @@ ESSENTIALS = {
         },
     },
 }
-"""What readers of SARIF ask for; all of its own schema was tried by hand."""
+"""The members that readers of SARIF need; its whole schema was tried by hand."""
 
 
 @pytest.mark.parametrize("report", [REPORT, GOOD, replace(REPORT, source="")])
-def test_sarif_has_what_its_readers_ask_for(report):
+def test_sarif_has_what_its_readers_need(report):
     log = json.loads(sarif.render(report))
     assert not list(jsonschema.Draft202012Validator(ESSENTIALS).iter_errors(log))
     (run,) = log["runs"]
@@ -355,12 +365,12 @@ def test_sarif_has_what_its_readers_ask_for(report):
     assert len(run["results"]) == len(report.findings)
 
 
-def test_findings_are_told_apart_and_known_again():
+def test_fingerprints_distinguish_findings_and_are_stable():
     def prints(report):
         (run,) = json.loads(sarif.render(report))["runs"]
         return [one["partialFingerprints"]["mcpConformance/v1"] for one in run["results"]]
 
-    later = [replace(one, reason="another", got="another", again="another") for one in REPORT.results]
+    later = [replace(one, reason="another", got="another", reproduce="another") for one in REPORT.results]
     assert len(set(prints(REPORT))) == len(REPORT.findings)
     assert prints(replace(REPORT, results=tuple(later), seconds=1.0)) == prints(REPORT)
 
@@ -368,10 +378,10 @@ def test_findings_are_told_apart_and_known_again():
 # GitHub ------------------------------------------------------------------------------------------
 
 
-def test_annotations_are_a_line_each_and_no_more_than_github_shows():
+def test_annotations_are_one_line_each_and_as_many_as_github_shows():
     many = [replace(failed("add"), requirement=f"tools.r{number}") for number in range(30)]
     lines = list(github.commands(replace(REPORT, results=tuple(many))))
-    assert len(lines) == github.MOST
+    assert len(lines) == github.MAX_ANNOTATIONS
     assert all(line.startswith("::error file=src/server one.py,title=") for line in lines)
     assert not [line for line in lines if "\n" in line or line.count("::") < 2]
     assert "title=MCP run not finished::" in lines[0]
@@ -387,20 +397,20 @@ def test_annotations_are_a_line_each_and_no_more_than_github_shows():
         ("failed failed passed", "", "1 rule broken", "red"),
         ("blocked passed", "", "blocked", "red"),
         ("warned passed", "", "passed, 1 warning", "yellow"),
-        ("informed passed passed", "", "2 checks passed", "brightgreen"),
-        ("known passed", "", "1 check passed", "brightgreen"),
+        ("info passed passed", "", "2 checks passed", "brightgreen"),
+        ("expected passed", "", "1 check passed", "brightgreen"),
         ("passed", "interrupted", "not finished", "lightgrey"),
         ("skipped", "", "not tested", "lightgrey"),
-        ("crashed passed", "", "not tested", "lightgrey"),
+        ("internal-error passed", "", "not tested", "lightgrey"),
     ],
 )
-def test_a_badge_says_the_verdict(outcomes, ended, message, colour):
+def test_badge_shows_the_verdict(outcomes, ended, message, colour):
     results = tuple(result("ping.responds", Outcome(one)) for one in outcomes.split())
     report = replace(GOOD, results=results, ended=ended)
-    told = json.loads(badge_format.endpoint(report))
-    assert (told["message"], told["color"]) == (message, colour)
-    badge = ElementTree.fromstring(badge_format.svg(report))
-    assert badge.get("aria-label") == f"MCP conformance: {message}"
+    badge = json.loads(badge_format.endpoint(report))
+    assert (badge["message"], badge["color"]) == (message, colour)
+    image = ElementTree.fromstring(badge_format.svg(report))
+    assert image.get("aria-label") == f"MCP conformance: {message}"
 
 
 # Credentials -------------------------------------------------------------------------------------
@@ -419,18 +429,18 @@ def test_a_badge_says_the_verdict(outcomes, ended, message, colour):
         ("python -m auth_server --port 3", "python -m auth_server --port 3"),
     ],
 )
-def test_a_command_is_shown_without_credentials(words, shown):
+def test_command_is_shown_without_credentials(words, shown):
     assert " ".join(redacted(words.split())) == shown
 
 
-def test_a_credential_is_left_out_of_other_texts():
+def test_credential_is_left_out_of_other_texts():
     hidden = credentials(["s", "--token", "abcdefgh"], {"API_KEY": "abcdefghij", "PATH": "/bin:/usr/bin"})
     assert hidden == ("abcdefghij", "abcdefgh")
     assert without("abcdefghij, abcdefgh, /bin:/usr/bin", hidden) == "***, ***, /bin:/usr/bin"
 
 
-def test_a_dead_server_has_a_report_and_its_credentials_are_in_none(tmp_path):
-    """The server says one on stderr."""
+def test_report_of_a_dead_server_has_no_credentials(tmp_path):
+    """The server writes one to stderr."""
     code = "import os, sys; sys.exit('my key is ' + os.environ['MY_API_KEY'])"
     files = [tmp_path / name for name in ("a.json", "a.html", "a.md", "a.sarif")]
     reports = [word for file in files for word in ("--report", str(file))]
@@ -454,7 +464,7 @@ def reported(path):
 
 
 @pytest.mark.parametrize("more", [(), ("-n", "2")], ids=["alone", "workers"])
-def test_a_run_writes_what_it_found(more, tmp_path):
+def test_run_writes_its_reports(more, tmp_path):
     names = ("r.json", "sub/r.html", "r.md", "r.sarif", "r.sarif.json", "r.svg", "badge.json")
     files = [tmp_path / name for name in names]
     run = run_suite(BROKEN, *SELECTED, *more, *(f"--report={file}" for file in files))
@@ -471,7 +481,7 @@ def test_a_run_writes_what_it_found(more, tmp_path):
     assert (finding.requirement, finding.tool) == ("tools.def.title-string", "nothing")
     assert finding.expected == "a string, or no title"
     assert finding.wire[0].startswith('> {"jsonrpc":"2.0"')
-    assert finding.again in run.of("failed")[0].text
+    assert finding.reproduce in run.of("failed")[0].text
     tools = {tool.name: tool for tool in report.revisions[0].tools}
     assert tools["nothing"].definition["title"] is None
     assert report.not_called == ("change", "grow")
@@ -488,7 +498,7 @@ def test_a_run_writes_what_it_found(more, tmp_path):
     [(("-x",), "stopped after 1 failure"), (("-p", "support.interrupting_plugin"), "interrupted")],
     ids=["first failure", "Ctrl-C"],
 )
-def test_a_run_that_is_cut_short_writes_its_report(options, ended, tmp_path):
+def test_run_that_ends_early_writes_its_report(options, ended, tmp_path):
     run = run_suite(BROKEN, *SELECTED, *options, "--report", str(tmp_path / "r.json"))
     report = reported(tmp_path / "r.json")
     assert report.ended == ended
@@ -499,29 +509,29 @@ def test_a_run_that_is_cut_short_writes_its_report(options, ended, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "exit", "said"),
+    ("name", "exit", "message"),
     [
         ("r.txt", 4, "--mcp-report: 'r.txt' ends in none of .sarif.json, .json, .html, .md"),
         (".", 4, "--mcp-report: "),
         ("r.json/x.md", 4, "report: not written"),
     ],
 )
-def test_a_report_that_cannot_be_written_is_the_users_mistake(name, exit, said, tmp_path):
+def test_report_that_cannot_be_written_is_a_usage_error(name, exit, message, tmp_path):
     (tmp_path / "r.json").touch()
     run = run_suite(REFERENCE, "--select", "ping", "--report", str(tmp_path / name))
     assert run.exit == exit
-    assert said in run.output
+    assert message in run.output
 
 
-def test_on_github_findings_are_annotated_and_the_job_has_a_summary(tmp_path):
+def test_findings_are_annotated_on_github_and_the_job_has_a_summary(tmp_path):
     summary = tmp_path / "summary"
     summary.write_text("before\n")
-    told = environment(GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY=str(summary))
+    variables = environment(GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY=str(summary))
     words = ["run", *SELECTED, "--revision", "2025-11-25", "--", *BROKEN]
     done = subprocess.run(
         [sys.executable, "-m", "conformance", *words],
         cwd=tmp_path,
-        env=told,
+        env=variables,
         capture_output=True,
         text=True,
         check=False,

@@ -1,13 +1,13 @@
-"""A pytest plugin that puts a mistake of ours into the checks of ping."""
+"""A pytest plugin that puts an error into the checks of ping."""
 
 
 def pytest_collection_modifyitems(items):
-    """Spoil the checks of ping."""
+    """Replace the checks of ping."""
     for item in items:
         if item.path.name == "test_ping.py":
             item.obj = crash
 
 
 def crash(**fixtures):
-    """What a check with a mistake in it does."""
+    """Raise an error as a check with a bug does."""
     return {}["a member that the server left out"]

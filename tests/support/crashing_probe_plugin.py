@@ -1,13 +1,13 @@
-"""A pytest plugin that puts a mistake of ours into the first look at the server."""
+"""A pytest plugin that puts an error into the probe of the server."""
 
 from conformance.plugin import collection
 
 
 def pytest_configure():
-    """Spoil it."""
+    """Replace the probe."""
     collection.probe_all = crash
 
 
 def crash(*_):
-    """What a look with a mistake in it does."""
+    """Raise an error as a probe with a bug does."""
     return {}["a member that the server left out"]

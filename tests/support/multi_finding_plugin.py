@@ -1,17 +1,17 @@
-"""A pytest plugin by which the checks of ping find several things at once."""
+"""A pytest plugin that gives each check of ping several findings."""
 
 from conformance.verdicts import Blocked, Finding
 
 
 def pytest_collection_modifyitems(items):
-    """Have the checks of ping tell something else."""
+    """Replace the checks of ping."""
     for item in items:
         if item.path.name == "test_ping.py":
-            item.obj = tell
+            item.obj = raise_several
 
 
-def tell(**fixtures):
-    """What a check tells that finds a SHOULD broken, then a MUST, then what only informs."""
+def raise_several(**fixtures):
+    """Raise a broken SHOULD, with a broken MUST, a note and a blocked rule."""
     raise Finding("a page", "none", requirement="pagination.invalid-cursor-code").with_others(
         [
             Finding("a title", "null", requirement="tools.def.title-string"),

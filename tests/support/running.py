@@ -33,14 +33,14 @@ CI = ("CI", "GITHUB_ACTIONS", "GITLAB_CI", "__TOX_ENVIRONMENT_VARIABLE_ORIGINAL_
 
 NAMES = ("requirement", "finding")
 """The properties that a case has once for each thing that was found."""
-FINDINGS = ("failed", "blocked", "warned", "informed")
+FINDINGS = ("failed", "blocked", "warned", "info")
 
 
 @dataclass(frozen=True)
 class Case:
-    """One check of a run, as JUnit tells it.
+    """One check of a run, as JUnit has it.
 
-    What it found worst comes first in ``text``, and in the ``requirements`` of all that it found.
+    Its worst finding comes first in ``text``, and in ``requirements``.
     """
 
     suite: str
@@ -188,8 +188,8 @@ def compiled() -> tempfile.TemporaryDirectory:
 def read_junit(report: Path):
     for case in ElementTree.parse(report).iter("testcase"):
         properties = [(prop.get("name"), prop.get("value")) for prop in case.iter("property")]
-        told = dict(properties)
-        if "outcome" in told:
-            facts = [told[name] for name in ("outcome", "requirement", "level", "basis", "revision", "spec")]
-            ids, texts = ([text for known, text in properties[::-1] if known == name] for name in NAMES)
+        known = dict(properties)
+        if "outcome" in known:
+            facts = [known[name] for name in ("outcome", "requirement", "level", "basis", "revision", "spec")]
+            ids, texts = ([text for key, text in properties[::-1] if key == name] for name in NAMES)
             yield Case(case.get("classname"), case.get("name"), *facts, tuple(ids), "\n\n".join(texts))

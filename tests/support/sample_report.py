@@ -1,4 +1,4 @@
-"""A report made by hand, of a server that tries to be obeyed by whatever shows it."""
+"""A report of a server whose texts try to be markup or commands for whatever shows them."""
 
 from conformance.report.model import REFUSED, Interface, OfferedTool, Report, Result, in_order
 from conformance.requirements import catalogue
@@ -37,7 +37,7 @@ def failed(tool):
         wire=('> {"jsonrpc":"2.0","id":3,"method":"tools/list"}', f"< {EVIL}   (not JSON)"),
         stderr=EVIL,
         transcripts=(".mcp-conformance/2025-11-25-add.jsonl",),
-        again=f"mcp-conformance run --select 'tools.def.title-string[{tool}]' -- python server.py",
+        reproduce=f"mcp-conformance run --select 'tools.def.title-string[{tool}]' -- python server.py",
     )
 
 
@@ -51,7 +51,7 @@ RESULTS = (
         reason="expected error -32602, got a result",
         expected="error -32602",
         got="a result",
-        known="Python SDK 1.x",
+        deviation="Python SDK 1.x",
         requirements=("pagination.invalid-cursor-code", "errors.invalid-params-code"),
     ),
     result(
@@ -65,7 +65,7 @@ RESULTS = (
     result("ping.empty-result", Outcome.PASSED),
     result("stdio.newline-delimited", Outcome.PASSED),
     result("tools.list-changed.sent", Outcome.SKIPPED, reason="the server declares no tools.listChanged"),
-    result("stdio.newline-delimited", Outcome.INTERNAL_ERROR, "test_y", reason="a mistake in this tool"),
+    result("stdio.newline-delimited", Outcome.INTERNAL_ERROR, "test_y", reason="KeyError"),
 )
 
 REPORT = Report(
@@ -94,7 +94,7 @@ REPORT = Report(
         Interface("2026-07-28", REFUSED, "no modern revision"),
     ),
     options={"revision": "all", "strict": True, "call": ["add", "<u>x</u>"]},
-    ended="stopping after 1 failures",
+    ended="stopped after 1 failure",
     results=in_order(RESULTS),
     not_called=(EVIL,),
     notices=("not tested: 3 of 5 tools in 2025-11-25",),

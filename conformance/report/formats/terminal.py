@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from conformance.protocol.text import named, shorten
 from conformance.report.model import Report, Result, by_reason, grouped, plural, rules_with
@@ -86,17 +86,22 @@ def plain(text: str) -> Row:
 
 def _table(report: Report, width: int) -> Iterator[Row]:
     """Yield the number of each outcome in each chapter that is not skipped altogether."""
-    shown = [outcome for outcome in reversed(ORDER) if outcome not in RARE or outcome in report.counts]
-    cell = next((one for one in CELL_WIDTHS if NAME_WIDTH + one * len(shown) <= width), CELL_WIDTHS[-1])
     if not report.results:
         return
-    yield ((f"{'':<{NAME_WIDTH}}" + "".join(f"{outcome.value:>{cell}}" for outcome in shown), "bold"),)
+    shown = [outcome for outcome in reversed(ORDER) if outcome not in RARE or outcome in report.counts]
+    cell = next((one for one in CELL_WIDTHS if NAME_WIDTH + one * len(shown) <= width), CELL_WIDTHS[-1])
+    widths = {outcome: max(cell, len(outcome) + 1) for outcome in shown}
+    heads = (f"{outcome.value:>{width}}" for outcome, width in widths.items())
+    yield ((f"{'':<{NAME_WIDTH}}{''.join(heads)}", "bold"),)
     for family, counts in report.chapters.items():
         if set(counts) != {Outcome.SKIPPED}:
-            cells = ((f"{counts.get(one) or '':>{cell}}", COLOURS.get(one, "")) for one in shown)
-            yield ((f"{family:<{NAME_WIDTH}}", ""), *cells)
-    cells = ((f"{report.counts.get(one) or '':>{cell}}", _weighty(COLOURS.get(one, ""))) for one in shown)
-    yield ((f"{'all':<{NAME_WIDTH}}", "bold"), *cells)
+            yield ((f"{family:<{NAME_WIDTH}}", ""), *_cells(counts, widths))
+    totals = ((text, _weighty(colour)) for text, colour in _cells(report.counts, widths))
+    yield ((f"{'all':<{NAME_WIDTH}}", "bold"), *totals)
+
+
+def _cells(counts: Mapping[Outcome, int], widths: Mapping[Outcome, int]) -> Row:
+    return tuple((f"{counts.get(one) or '':>{width}}", COLOURS.get(one, "")) for one, width in widths.items())
 
 
 def _skipped(report: Report, width: int) -> Iterator[Row]:
@@ -131,7 +136,7 @@ def _finding(group: Sequence[Result], width: int, *, verbose: bool) -> Iterator[
         yield plain(f"  SDK: {sdk_note(first)}")
     if first.reproduce:
         yield plain(f"  reproduce: {first.reproduce}")
-    yield plain(f"  more:  mcp-conformance explain {first.requirement}")
+    yield plain(f"  more: mcp-conformance explain {first.requirement}")
 
 
 def _evidence(one: Result, *, verbose: bool) -> Iterator[str]:
@@ -181,4 +186,4 @@ def _expected(results: Iterable[Result]) -> Iterator[str]:
 
 def _hint(report: Report) -> str:
     notes = rules_with(report.judged, Outcome.INFO)
-    return f"notes: {plural(notes, 'broken rule')} without a keyword (-v lists them)" if notes else ""
+    return f"{plural(notes, 'note')}: broken rules without a keyword (-v lists them)" if notes else ""

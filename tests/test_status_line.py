@@ -1,4 +1,4 @@
-"""The line that says what a run does just now: on a terminal only, and without a trace at the end."""
+"""The status line of a run: it is shown on a terminal only, and removed at the end."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from io import StringIO
 import pytest
 from support import environment, quick_mutant
 
-from conformance.plugin.status_line import Ticker, duration, fitted, said, width
+from conformance.plugin.status_line import StatusLine, activity_of, duration, fitted, width
 from conformance.verdicts import Outcome
 
 
@@ -27,63 +27,65 @@ def clock():
 
 
 @pytest.fixture
-def ticker(clock, monkeypatch):
+def line(clock, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
-    return Ticker(StringIO(), clock)
+    return StatusLine(StringIO(), clock)
 
 
-def screen(ticker):
-    """What a terminal shows, and what it has been sent in all."""
-    text = ticker._out.getvalue()
+def screen(status_line):
+    """Return what a terminal shows, and all that was written to it."""
+    text = status_line._out.getvalue()
     line = ""
     for part in text.split("\r"):
         line = part + line[len(part) :]
     return line.rstrip(), text
 
 
-def test_it_says_what_is_done_and_what_is_waited_for(ticker, clock):
-    ticker.show()
-    assert screen(ticker)[0] == "0 s: starting the server"
-    ticker.total, ticker.done, ticker.found = (
+def test_line_shows_the_check_and_the_wait(line, clock):
+    line.show()
+    assert screen(line)[0] == "0 s: starting the server"
+    line.total, line.done, line.found = (
         200,
         12,
         {Outcome.FAILED: 2, Outcome.WARNED: 0, Outcome.BLOCKED: 1},
     )
-    ticker.what = said(
+    line.activity = activity_of(
         "conformance/suites/test_fuzz_tools.py::test_valid_arguments_are_accepted[2025-11-25-add]"
     )
     clock.now = 75.0
-    ticker.wait(1.0, 30.0)
+    line.wait(1.0, 30.0)
     assert (
-        screen(ticker)[0]
+        screen(line)[0]
         == "12 of 200, 1 min 15 s, 2 failed, 1 blocked: fuzzing add: valid arguments are accepted"
     )
     clock.now = 86.0
-    ticker.wait(12.0, 30.0)
-    assert screen(ticker)[0].endswith("fuzzing add: v... (waiting for an answer, 12 of 30 s)")
-    assert width(screen(ticker)[0]) <= 97
+    line.wait(12.0, 30.0)
+    assert screen(line)[0].endswith("fuzzing add: v... (waiting for an answer, 12 of 30 s)")
+    assert width(screen(line)[0]) <= 97
 
 
-def test_it_is_not_written_more_often_than_it_can_be_read(ticker, clock):
+def test_line_is_written_ten_times_a_second_at_most(line, clock):
     for number in range(1000):
         clock.now = number / 1000
-        ticker.show()
-    assert screen(ticker)[1].count("starting") <= 11
+        line.show()
+    assert screen(line)[1].count("starting") <= 11
 
 
-def test_it_is_erased(ticker):
-    ticker.show()
-    ticker.clear()
-    assert screen(ticker)[0] == ""
-    before = screen(ticker)[1]
-    ticker.clear()
-    assert screen(ticker)[1] == before
+def test_line_is_erased(line):
+    line.show()
+    line.clear()
+    assert screen(line)[0] == ""
+    before = screen(line)[1]
+    line.clear()
+    assert screen(line)[1] == before
 
 
-@pytest.mark.parametrize("most", range(0, 60, 7))
-@pytest.mark.parametrize("what", ["a check", "a very long name of a check that is cut", "日本語のツール" * 9])
-def test_it_fits_into_the_terminal(what, most):
-    assert width(fitted("1 of 2, 3 s", what, "waiting for an answer, 4 of 30 s", most)) <= most
+@pytest.mark.parametrize("limit", range(0, 60, 7))
+@pytest.mark.parametrize(
+    "activity", ["a check", "a very long name of a check that is cut", "日本語のツール" * 9]
+)
+def test_line_fits_into_the_terminal(activity, limit):
+    assert width(fitted("1 of 2, 3 s", activity, "waiting for an answer, 4 of 30 s", limit)) <= limit
 
 
 @pytest.mark.parametrize(
@@ -96,11 +98,11 @@ def test_it_fits_into_the_terminal(what, most):
         ("conformance/suites/test_fuzz_tools.py::test_a[2025-11-25-\x1b[31m]", "fuzzing \\u001b[31m: a"),
     ],
 )
-def test_a_check_is_said_in_words(node, words):
-    assert said(node) == words
+def test_activity_is_the_name_of_the_check_in_words(node, words):
+    assert activity_of(node) == words
 
 
-def test_seconds_are_said_in_words():
+def test_duration_is_in_words():
     assert [duration(seconds) for seconds in (0.4, 59.9, 60, 3601)] == [
         "0 s",
         "59 s",
@@ -116,12 +118,12 @@ SELECTED = ("--select", "tools.def.title-string,ping", "--revision", "2025-11-25
 
 
 def on_a_terminal(folder, *options, **variables):
-    """What a terminal is sent by a run."""
+    """Return what a run writes to a terminal."""
     pty = pytest.importorskip("pty")
     ours, theirs = pty.openpty()
     words = [sys.executable, "-m", "conformance", "run", *SELECTED, *options, "--", *SERVER]
-    told = environment(TERM="xterm", COLUMNS="90", **variables)
-    process = subprocess.Popen(words, cwd=folder, env=told, stdin=theirs, stdout=theirs, stderr=theirs)
+    variables = environment(TERM="xterm", COLUMNS="90", **variables)
+    process = subprocess.Popen(words, cwd=folder, env=variables, stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
     sent = b""
     with suppress(OSError):  # Linux's way to say that the other end is closed
@@ -132,7 +134,7 @@ def on_a_terminal(folder, *options, **variables):
     return sent.decode().replace("\r\n", "\n")
 
 
-def test_a_terminal_shows_it_in_place_of_dots(tmp_path):
+def test_terminal_shows_the_line_in_place_of_dots(tmp_path):
     sent = on_a_terminal(tmp_path, NO_COLOR="1")
     assert re.search(r"\r\d+ of \d+, \d+ s(, 1 failed)?: [a-z ]+: [a-z ]+", sent)
     assert "\x1b[" not in sent
@@ -145,7 +147,7 @@ def test_a_terminal_shows_it_in_place_of_dots(tmp_path):
 
 
 @pytest.mark.parametrize(("options", "variables"), [(("-v",), {}), ((), {"CI": "true"})], ids=["-v", "CI"])
-def test_it_is_not_shown_where_it_would_disturb(options, variables, tmp_path):
+def test_line_is_not_shown_where_it_would_disturb(options, variables, tmp_path):
     sent = on_a_terminal(tmp_path, *options, **variables)
     assert not re.search(r"\r\d+ of \d+", sent)
     assert re.search(r"test_\w+\.py(::test_\w+\[[^]]*\] PASSED| [.Fs])", re.sub(r"\x1b\[\d*m", "", sent))
