@@ -1,4 +1,4 @@
-"""What must not stand in a report: the credentials that a command and its environment hold."""
+"""The credentials in a command and its environment, which no report may contain."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from conformance.transport.sandbox import SECRET
 
 HIDDEN = "***"
-SHORTEST = 6
-"""How long a credential is, at the least, to be looked for in other texts."""
+MIN_LENGTH = 6
+"""Shorter credentials are not searched for in other texts."""
 NAMED = re.compile(r"(-*[\w.-]*)(=|:\s*)(.+)", re.DOTALL)
 """``--api-key=X``, ``TOKEN=X``, or ``Authorization: X``."""
 USER_INFO = re.compile(r"(?<=://)[^/\s@]+(?=@)")
 BARE = re.compile(
     r"\b(?:sk|gh[opusr]|github_pat|xox[abps]|glpat|npm|hf)[-_][\w-]{16,}|\bAKIA[0-9A-Z]{16}\b|\beyJ[\w-]{16,}[\w.-]*"
 )
-"""What is a credential by its looks."""
+"""Words that look like credentials."""
 
 
 def redacted(words: Sequence[str]) -> tuple[str, ...]:
@@ -29,7 +29,7 @@ def credentials(words: Sequence[str], environment: Mapping[str, str]) -> tuple[s
     found = {one for _, hidden in _split(words) for one in hidden}
     pairs = (f"{name}={content}" for name, content in environment.items())
     found |= {one for pair in pairs for one in _hidden(pair, "")[1]}
-    return tuple(sorted((one for one in found if len(one) >= SHORTEST), key=len, reverse=True))
+    return tuple(sorted((one for one in found if len(one) >= MIN_LENGTH), key=len, reverse=True))
 
 
 def without(text: str, hidden: Iterable[str]) -> str:
@@ -44,7 +44,7 @@ def _is_secret(name: str) -> bool:
 
 
 def _split(words: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """Each word as it may be shown, and what is hidden of it."""
+    """Yield each word as it may be shown, and the credentials in it."""
     before = ""
     for word in words:
         yield _hidden(word, before)

@@ -1,4 +1,4 @@
-"""One child process on three pipes, read and written by threads of which nobody else needs to know."""
+"""One child process on three pipes, read and written by private threads."""
 
 from __future__ import annotations
 
@@ -27,19 +27,18 @@ from conformance.transport.process_tree import POSIX, Tree
 
 MAX_QUEUED = 4_000_000
 STDERR = 1
-"""Which of the threads reads stderr."""
-STDERR_KEPT = 64 * 1024
+"""The index of the thread that reads stderr."""
+MAX_STDERR_BYTES = 64 * 1024
 CHUNK = 64 * 1024
-AT_ONCE = 512
-"""The bytes that a pipe takes whole wherever it takes any: POSIX's least PIPE_BUF."""
+ATOMIC_WRITE_BYTES = 512
+"""The bytes that a writable pipe always takes at once: the least PIPE_BUF of POSIX."""
 
 
 class Process:
-    """A running child, its stdout as lines, its stderr drained, its stdin never blocking us.
+    """A running child process: stdout as lines, stderr kept, writes to stdin that never block.
 
-    `stop` ends everything it started too (`conformance.tree`).
-
-    Raises `CannotStart` when there is nothing to run.
+    `stop` also ends every process that it started (`process_tree`).  Raises `CannotStart` if the command
+    cannot be started.
     """
 
     def __init__(  # noqa: PLR0913
@@ -73,17 +72,17 @@ class Process:
         for thread in self._threads:
             thread.start()
 
-    # What a conversation needs
+    # The transport
 
     def write(self, data: bytes) -> None:
-        """Hand bytes to the child's stdin, in order; what it does not take at once goes in the background."""
+        """Write bytes to stdin, in order; a thread writes those that the pipe does not take at once."""
         if not self._written_at_once(data):
             self._writes.put(data)
 
     def _written_at_once(self, data: bytes) -> bool:
         pipe = self._child.stdin
         assert pipe is not None
-        if len(data) > AT_ONCE or not self._writes.is_awaited or not _has_room(pipe.fileno()):
+        if len(data) > ATOMIC_WRITE_BYTES or not self._writes.is_awaited or not _has_room(pipe.fileno()):
             return False
         try:
             os.write(pipe.fileno(), data)
@@ -92,16 +91,16 @@ class Process:
         return True
 
     def read(self, timeout: float) -> tuple[float, bytes | Overlong | End] | None:
-        """The next line of stdout with the second it came, `EOF` at the end, None if nothing came in time."""
+        """Return the next line of stdout with its `age`, `EOF` at the end, None if nothing comes in time."""
         return self._lines.get(timeout)
 
     def close_stdin(self) -> None:
-        """Close the child's stdin once what was handed to `write` is out."""
+        """Close stdin after everything handed to `write` is written."""
         self._writes.put(EOF)
 
     @property
     def unended(self) -> bytes:
-        """What the child has written since its last line end."""
+        """The bytes of stdout since the last line end."""
         return self._splitter.unended
 
     @property
@@ -115,7 +114,7 @@ class Process:
         return self._tree.exit_code
 
     def wait(self, timeout: float) -> int | None:
-        """Wait for the child to exit and its last words to arrive; its exit status, None if it still runs."""
+        """Wait for the exit and the end of stderr; return the exit status, None if the child runs on."""
         status = self._tree.wait(timeout)
         if status is not None:
             self._threads[STDERR].join(timeout)
@@ -123,7 +122,7 @@ class Process:
 
     @property
     def stderr(self) -> str:
-        """The last `STDERR_KEPT` bytes of what the child wrote to stderr."""
+        """The last `MAX_STDERR_BYTES` bytes of what the child wrote to stderr."""
         return b"".join(self._stderr).decode("utf-8", "backslashreplace")
 
     # The end
@@ -153,7 +152,7 @@ class Process:
             if self.wait(grace) is None:
                 self._tree.terminate()
                 self.wait(grace)
-            elif grace and self._threads[STDERR].is_alive():  # somebody else holds the pipe
+            elif grace and self._threads[STDERR].is_alive():  # another process holds the pipe
                 self._tree.note_outlived()
         finally:
             self._tree.kill()
@@ -184,7 +183,7 @@ class Process:
     def _keep_stderr(self, chunk: bytes) -> None:
         self._stderr.append(chunk)
         self._stderr_bytes += len(chunk)
-        while self._stderr_bytes - len(self._stderr[0]) >= STDERR_KEPT:
+        while self._stderr_bytes - len(self._stderr[0]) >= MAX_STDERR_BYTES:
             self._stderr_bytes -= len(self._stderr.popleft())
 
     def _drain(self, pipe: IO[bytes] | None, take: Callable[[bytes], None]) -> None:
@@ -212,7 +211,7 @@ class Process:
 
 
 class Splitter:
-    """Cuts a stream into lines at 0x0A and nowhere else."""
+    """Splits a stream into lines at 0x0A and nowhere else."""
 
     def __init__(self, take: Callable[[bytes | Overlong], None], limit: int = MAX_LINE):
         self._take, self._limit = take, limit
@@ -221,7 +220,7 @@ class Splitter:
         self._cut = False
 
     def feed(self, chunk: bytes) -> None:
-        """Take a chunk as it came from the pipe."""
+        """Split a chunk from the pipe."""
         first, *rest = chunk.split(b"\n")
         self._hold(first)
         for part in rest:
@@ -229,17 +228,17 @@ class Splitter:
             self._hold(part)
 
     def finish(self) -> None:
-        """The stream has ended: what is left is a last line without its line end."""
+        """Emit the last line, which has no line end, when the stream ends."""
         if self.unended:
             self._take(self.unended)
 
     @property
     def unended(self) -> bytes:
-        """The line whose end has not come, or never came."""
+        """The line that has no line end yet."""
         return b"".join(self._parts)
 
     def forget(self) -> None:
-        """Let go of what was held."""
+        """Discard the buffered bytes."""
         self._parts, self._held = [], 0
 
     def _hold(self, part: bytes) -> None:
@@ -257,7 +256,7 @@ class Splitter:
 
 
 class _Queue:
-    """A queue bounded by bytes, so that a flooding child waits for us instead of filling our memory."""
+    """A queue with a limit in bytes, so that a flooding child waits instead of filling our memory."""
 
     def __init__(self) -> None:
         self._items: deque[tuple[float, int, bytes | Overlong | End]] = deque()
@@ -268,7 +267,7 @@ class _Queue:
 
     @property
     def is_awaited(self) -> bool:
-        """Whether somebody waits for the next item, and there is none."""
+        """Whether a thread waits for the next item, and there is none."""
         return self._awaited and not self._items and not self._closed
 
     def put(self, *items: bytes | Overlong | End, at: float = 0.0) -> None:
@@ -294,7 +293,7 @@ class _Queue:
             return at, item
 
     def discard(self) -> None:
-        """Take nothing more; what waits to be put or got goes on at once."""
+        """Take no more items, and release the threads that wait."""
         with self._changed:
             self._closed = True
             if not any(item is EOF for _, _, item in self._items):
@@ -303,7 +302,7 @@ class _Queue:
 
 
 class _Wake:
-    """Calls off a thread that waits for a pipe (POSIX; elsewhere killing the child closes the pipes)."""
+    """Interrupts threads that wait for a pipe (POSIX; on Windows killing the child closes the pipes)."""
 
     def __init__(self) -> None:
         self._read, self._write = os.pipe() if POSIX else (-1, -1)
@@ -318,11 +317,11 @@ class _Wake:
             os.close(self._write)
 
     def wait_readable(self, fd: int) -> bool:
-        """Whether ``fd`` can be read without blocking; False when called off."""
+        """Return whether ``fd`` can be read without blocking; False if interrupted."""
         return self._wait(fd, writing=False)
 
     def wait_writable(self, fd: int) -> bool:
-        """Whether ``fd`` takes some bytes without blocking; False when called off."""
+        """Return whether ``fd`` takes bytes without blocking; False if interrupted."""
         return self._wait(fd, writing=True)
 
     def _wait(self, fd: int, *, writing: bool) -> bool:
@@ -354,7 +353,7 @@ def _size(item: bytes | Overlong | End) -> int:
 
 
 def _has_room(fd: int) -> bool:
-    """Whether a pipe takes `AT_ONCE` bytes without blocking; False where pipes cannot be polled."""
+    """Return whether a pipe takes `ATOMIC_WRITE_BYTES` without blocking; False if it cannot be polled."""
     if sys.platform == "win32":
         return False
     import select  # noqa: PLC0415  (absent where pipes cannot be polled)

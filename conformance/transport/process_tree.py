@@ -1,9 +1,9 @@
-"""A child and everything it starts, which end together, also when we are ended first.
+"""A child process and every process that it starts: they end together, even if this process is killed.
 
-POSIX: the child leads a session, so that its group can be signalled; a `watcher` ends the groups when we are
-gone, however we went.  Linux: what has left its group is found by a mark in its environment, at the end of
-the run; elsewhere, or if it has cleared its environment, it is not found.  Windows: a job object, which no
-process leaves and which ends with us.
+POSIX: the child leads a session, so that its group can be signalled; the `watchdog` kills the groups if this
+process is killed.  Linux: a process that has left its group is found at the end of the run by a mark in its
+environment, unless it has cleared that; on other systems it is not found.  Windows: a job object, which no
+process leaves and which ends with this process.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from conformance.transport import watchdog
 
 TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 LISTEN = "0A"
-"""The state of a socket that waits for connections."""
+"""The state of a listening socket."""
 
 
 def listening(pids: Iterable[int]) -> tuple[int, ...]:
-    """The ports on which these processes listen."""
+    """Return the ports on which these processes listen."""
     sockets = {socket for pid in pids for socket in _sockets(pid)}
     return tuple(sorted({port for socket, port in _listening() if socket in sockets}))
 
 
 def _sockets(pid: int) -> Iterator[str]:
-    """The numbers of a process's sockets."""
+    """Yield the numbers of a process's sockets."""
     with suppress(OSError):
         for file in Path(f"/proc/{pid}/fd").iterdir():
             with suppress(OSError):
@@ -42,7 +42,7 @@ def _sockets(pid: int) -> Iterator[str]:
 
 
 def _listening() -> Iterator[tuple[str, int]]:
-    """The number and the port of each socket that waits for connections."""
+    """Yield the number and the port of each listening socket."""
     for table in TABLES:
         with suppress(OSError):
             for row in Path(table).read_text(encoding="ascii").splitlines()[1:]:
@@ -52,17 +52,17 @@ def _listening() -> Iterator[tuple[str, int]]:
 
 
 POSIX = os.name == "posix"
-PATIENCE = 30.0
-"""Seconds for the system to end what is killed; it cannot always, as when that waits for a device."""
+KILL_SECONDS = 30.0
+"""How long the system may take to end a killed process; one that waits for a device may never end."""
 MARK = "MCP_CONFORMANCE_RUN"
-"""The environment variable that everything a server starts inherits."""
+"""The environment variable that every process of a server inherits."""
 
 
 class Tree:
-    """A running child with three pipes, and what it starts.
+    """A running child with three pipes, and the processes that it starts.
 
-    It is reaped when the tree is ended and not before, so that its id stays that of its group (but on macOS
-    as soon as it exits, for want of ``waitid``).
+    The child is reaped when the tree is ended, so that its id remains that of its group until then (on macOS,
+    which has no ``waitid``, as soon as it exits).
     """
 
     def __init__(self, command: Sequence[str], env: Mapping[str, str] | None, cwd: Path | None):
@@ -91,12 +91,12 @@ class Tree:
         return self._exit
 
     def wait(self, timeout: float) -> int | None:
-        """Wait for the child to exit; its exit status, None if it still runs."""
+        """Wait for the child to exit; return its exit status, None if it still runs."""
         self._ended.wait(timeout)
         return self._exit
 
     def note_outlived(self) -> None:
-        """Count something that the child has started and that has outlived it."""
+        """Count a process that the child has started and that has outlived it."""
         _RUN.outlived += 1
 
     def terminate(self) -> None:
@@ -107,13 +107,13 @@ class Tree:
             self._signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End the child and its group, and wait until the child is gone, unless the system cannot end it."""
+        """Kill the child and its group, and wait until the child has ended, if the system can end it."""
         if sys.platform == "win32":
             self._job.end()
             self.child.kill()
         else:
             self._signal(signal.SIGKILL)
-        self._waiter.join(PATIENCE)
+        self._waiter.join(KILL_SECONDS)
         if self._exit is None:
             self.note_outlived()
         else:
@@ -131,12 +131,12 @@ class Tree:
 
 
 def _exit_of(child: subprocess.Popen[bytes]) -> int:
-    """Wait for a child's end; its exit status.  Where that can be, it is left to be reaped."""
+    """Wait for a child's exit and return its status; reap it only if the system gives no choice."""
     if sys.platform == "win32" or sys.platform == "darwin":
         return child.wait()
     try:
         how = os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-    except ChildProcessError:  # somebody in this process reaps all children
+    except ChildProcessError:  # other code in this process reaps all children
         return child.wait()
     assert how is not None
     return how.si_status if how.si_code == os.CLD_EXITED else -how.si_status
@@ -150,7 +150,7 @@ if sys.platform == "win32":
 
 
 class _Job:
-    """On Windows a job object with a child and all it starts, which ends with its handle, so with us too."""
+    """On Windows, a job object with a child and its processes, which end with this process."""
 
     def __init__(self, child: subprocess.Popen[bytes]):
         self._handle = 0
@@ -158,7 +158,7 @@ class _Job:
             self._handle = _new_job(int(child._handle))  # type: ignore[attr-defined]  # noqa: SLF001
 
     def end(self) -> None:
-        """End everything in it."""
+        """End every process in it."""
         if sys.platform == "win32":
             handle, self._handle = self._handle, 0
             if handle:
@@ -214,7 +214,7 @@ if sys.platform == "win32":
         return kernel
 
     def _new_job(process: int) -> int:
-        """The handle of a job with a process in it; 0 if the system refuses it."""
+        """Return the handle of a new job with a process in it; 0 if the system refuses it."""
         kernel = _kernel()
         job = kernel.CreateJobObjectW(None, None)
         if not job:
@@ -232,7 +232,7 @@ if sys.platform == "win32":
 
 
 class _Run:
-    """What outlives a tree: the mark of all that is started, and the watcher, started with the first tree."""
+    """The run: the mark of its processes, and the watchdog, which starts with the first tree."""
 
     def __init__(self) -> None:
         self._begin_anew()
@@ -246,33 +246,33 @@ class _Run:
         self._trees = 0
 
     def begin(self) -> None:
-        """Start the watcher if there is none."""
+        """Start the watchdog if there is none."""
         if not POSIX or not sys.executable:
             return
         with self._lock:
             if self._pid == 0:
-                self._pid, self._pipe = _watcher(f"{MARK}={self.mark}")
-                self._tell(*self._folders)
+                self._pid, self._pipe = _start_watchdog(f"{MARK}={self.mark}")
+                self._send(*self._folders)
 
     def note(self, sign: str, pid: int) -> None:
-        """Tell the watcher that a group was started (``+``) or ended (``-``)."""
+        """Report to the watchdog that a group was started (``+``) or ended (``-``)."""
         with self._lock:
             self._trees += 1 if sign == "+" else -1
-            self._tell(f"{sign}{pid}")
+            self._send(f"{sign}{pid}")
 
     def scratch(self, folder: str) -> None:
-        """Have the watcher delete a folder if nobody does it before."""
+        """Have the watchdog delete a folder if this process cannot."""
         with self._lock:
             self._folders.append(f"/{os.fsencode(folder).hex()}")
-            self._tell(self._folders[-1])
+            self._send(self._folders[-1])
 
-    def _tell(self, *words: str) -> None:
+    def _send(self, *words: str) -> None:
         if self._pipe >= 0:
             with suppress(OSError):
                 os.write(self._pipe, "".join(f"{word}\n" for word in words).encode())
 
     def end(self) -> None:
-        """End what has left its group, and the watcher; nothing if there are trees yet."""
+        """Kill the processes that left their group, and the watchdog; do nothing while there are trees."""
         with self._lock:
             if not self._pid or self._trees:
                 return
@@ -283,14 +283,14 @@ class _Run:
             self._pid, self._pipe = 0, -1
 
     def forked(self) -> None:
-        """Begin anew in a child of this process: the watcher is its parent's."""
+        """Begin anew in a fork of this process, whose watchdog is its parent's."""
         if self._pipe >= 0:
             os.close(self._pipe)
         self._begin_anew()
 
 
-def _watcher(mark: str) -> tuple[int, int]:
-    """Start a watcher: its id, and the pipe that ends when we do.  Both are 0 and -1 if it cannot start."""
+def _start_watchdog(mark: str) -> tuple[int, int]:
+    """Start a watchdog; return its id and its pipe, which closes with this process; 0 and -1 if it fails."""
     if sys.platform == "win32":
         return 0, -1
     theirs, ours = os.pipe()
@@ -314,26 +314,26 @@ if hasattr(os, "register_at_fork"):
 
 
 def scratch(folder: str) -> None:
-    """Have a throwaway folder deleted when this process is ended before it could do that."""
+    """Have a throwaway folder deleted even if this process is killed."""
     _RUN.scratch(folder)
 
 
 def ports() -> tuple[int, ...]:
-    """The ports on which the servers of this run listen, where the system tells."""
+    """Return the ports on which the servers of this run listen; empty on systems without /proc."""
     return listening(watchdog.marked(f"{MARK}={_RUN.mark}".encode()))
 
 
 def end_run() -> int:
-    """End whatever the servers have left behind, when all trees have been ended; how much that was so far."""
+    """End the processes that the servers left behind; return how many there were so far in this run."""
     _RUN.end()
     return _RUN.outlived
 
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Let SIGTERM interrupt this block as Ctrl-C does, so that it is left in good order."""
-    mine = threading.current_thread() is threading.main_thread()
-    if not mine or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+    """Let SIGTERM interrupt this block as Ctrl-C does, so that it cleans up."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
         return
     signal.signal(signal.SIGTERM, _interrupt)

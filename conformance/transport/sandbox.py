@@ -1,4 +1,4 @@
-"""Where the subject runs, so that nothing it does touches the user's files or knows the user's secrets."""
+"""The sandbox of a server: throwaway directories, and an environment without the user's secrets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from conformance.transport.process_tree import scratch
 SECRET = re.compile(
     r"TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|PRIVATE_?KEY|ACCESS_?KEY|AUTH|COOKIE", re.IGNORECASE
 )
-"""What the name of an environment variable that holds a credential looks like."""
+"""The names of environment variables that hold credentials."""
 
 HOMES = ("HOME", "USERPROFILE")
 TEMPORARY = ("TMPDIR", "TEMP", "TMP")
@@ -29,9 +29,9 @@ XDG = {
 
 
 class Sandbox:
-    """A throwaway folder with a working directory, a home and a place for temporary files.
+    """A throwaway folder with a working directory, a home and a directory for temporary files.
 
-    It keeps honest servers off the user's files; it is no jail for hostile ones.
+    It keeps honest servers away from the user's files; it does not confine hostile ones.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Sandbox:
             folder.mkdir()
 
     def variables(self) -> dict[str, str]:
-        """Environment variables that lead into the folder."""
+        """Return the environment variables that name its directories; create them."""
         places = dict.fromkeys(HOMES, self.home) | dict.fromkeys(TEMPORARY, self.temporary)
         places |= {name: self.home / folder for name, folder in XDG.items()}
         for place in places.values():
@@ -51,19 +51,19 @@ class Sandbox:
         return {name: str(place) for name, place in places.items()}
 
     def remove(self) -> None:
-        """Delete the folder; what cannot be deleted is left."""
+        """Delete the folder, as far as that is possible."""
         self._folder.cleanup()
 
 
 def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment without the variables whose names look like those of credentials."""
+    """Return the environment without variables whose names look like credentials."""
     return {name: content for name, content in environment.items() if not SECRET.search(name)}
 
 
 def rooted(command: Sequence[str], here: Path) -> tuple[str, ...]:
-    """The command with words that are paths from ``here`` made absolute, to be run from elsewhere.
+    """Return the command with its relative paths from ``here`` made absolute.
 
-    A bare program name stays what the search path makes of it, and so does a module behind ``-m``.
+    A bare program name is left to the search path, and a module after ``-m`` to Python.
     """
     program, *words = command
     is_path = Path(program).name != program and _exists(here / program)
@@ -77,7 +77,7 @@ def _rooted(word: str, before: str, here: Path) -> str:
 
 
 def _exists(path: Path) -> bool:
-    """Whether there is such a file; a word too long or too odd to be a path names none."""
+    """Return whether there is such a file; false for a word that cannot be a path."""
     try:
         return path.exists()
     except (OSError, ValueError):
@@ -85,7 +85,7 @@ def _exists(path: Path) -> bool:
 
 
 def importable(command: Sequence[str], here: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """What keeps ``python -m module`` working from elsewhere when the module lies in ``here``."""
+    """Return the variables with which ``python -m module`` finds a module in ``here`` from elsewhere."""
     is_module = "-m" in command and Path(command[0]).name.startswith("python")
     if not is_module or environment.get("PYTHONSAFEPATH"):
         return {}

@@ -1,9 +1,9 @@
-"""Ends what a run of ours has started when the run is ended before it could do that itself.
+"""A program that cleans up after a run that was killed before it could do so itself.
 
-It is run as a program of its own (`conformance.tree`), and imports next to nothing to start fast.  Its stdin
-has a line ``+ID`` for each process group that was started, ``-ID`` for each that was ended, and ``/NAME``, in
-hexadecimal digits, for each throwaway folder; its one word is the mark of the run (`sweep`).  When
-stdin ends, so has the run: what is left of the processes is killed, and the folders are deleted.
+`process_tree` starts it; it imports almost nothing, to start fast.  Its argument is the mark of the run
+(`sweep`).  Its stdin has a line ``+ID`` for each process group that was started, ``-ID`` for each that was
+ended, and ``/NAME``, in hexadecimal digits, for each throwaway folder.  When stdin ends, the run has ended:
+the watchdog kills the processes that are left and deletes the folders.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from __future__ import annotations
 import os
 import sys
 
-ROUNDS = 60
-"""How often processes are looked for, at the most."""
-QUIET_AFTER, SURE_AFTER = 2, 10
-"""How often in a row none may be found for there to be none; more often if there was one.
+MAX_ROUNDS = 60
+"""How often the watchdog searches for processes."""
+EMPTY_ROUNDS, EMPTY_ROUNDS_AFTER_A_KILL = 2, 10
+"""How many searches in a row must find nothing.
 
-A process that puts another in its place and exits while it is looked for is in none of the two places.
+One does not prove it: a process that starts another and exits during a search can hide both.
 """
 KILL = 9
 
 
 def marked(mark: bytes) -> list[int]:
-    """The processes that have inherited this ``NAME=VALUE``; none where there is no /proc."""
+    """Return the processes that have inherited this ``NAME=VALUE``; none if there is no /proc."""
     try:
         pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
     except OSError:
@@ -39,7 +39,7 @@ def _environment(pid: int) -> list[bytes]:
 
 
 def _killed(id: int) -> bool:
-    """Whether a process could be killed; a group is named by its id below zero."""
+    """Kill a process, or a group by its negative id; return whether that was possible."""
     try:
         os.kill(id, KILL)
     except OSError:
@@ -48,23 +48,23 @@ def _killed(id: int) -> bool:
 
 
 def sweep(mark: str) -> int:
-    """Kill what has inherited this ``NAME=VALUE`` until nothing has; how many processes there were.
+    """Kill every process that has inherited this ``NAME=VALUE``; return how many there were.
 
-    Where there is no /proc, as on macOS, none are found.
+    Without /proc, as on macOS, it finds none.
     """
     found: set[int] = set()
-    quiet = 0
-    for _ in range(ROUNDS):
+    empty = 0
+    for _ in range(MAX_ROUNDS):
         killed = [pid for pid in marked(mark.encode()) if _killed(pid)]
         found.update(killed)
-        quiet = 0 if killed else quiet + 1
-        if quiet == (SURE_AFTER if found else QUIET_AFTER):
+        empty = 0 if killed else empty + 1
+        if empty == (EMPTY_ROUNDS_AFTER_A_KILL if found else EMPTY_ROUNDS):
             break
     return len(found)
 
 
 def main(mark: str) -> None:
-    """Wait for the end of the run and end what it left."""
+    """Wait for the end of the run, then clean up."""
     groups: set[str] = set()
     folders: list[str] = []
     if sys.platform != "win32":
@@ -82,7 +82,7 @@ def main(mark: str) -> None:
         _killed(-int(group))
     sweep(mark)
     if folders:
-        from shutil import rmtree  # noqa: PLC0415  (slow, and most often not needed)
+        from shutil import rmtree  # noqa: PLC0415  (slow, and rarely needed)
 
         for folder in folders:
             rmtree(folder, ignore_errors=True)
