@@ -27,6 +27,14 @@ from conformance.requirements.checks import checked
 DOCS = Path(__file__).parent
 MADE = DOCS / "reference" / "made"
 REQUIREMENTS = DOCS / "requirements.md"
+INCLUDED = {
+    "ARCHITECTURE.md": DOCS / "architecture.md",
+    "CONTRIBUTING.md": DOCS / "how-to" / "contribute.md",
+    "RESULTS.md": DOCS / "explanation" / "measurements.md",
+    "requirements.md": MADE / "requirements" / "index.md",
+}
+"""The page for each file of the repository that a page includes or replaces."""
+LINK = re.compile(r"\[(?P<text>[^\]\n]+(?:\n[^\]\n]+)?)\]\((?P<target>[^)\s]+)\)")
 COLUMNS = "92"
 SPECIAL = re.compile(r"([\\*_{}\[\]<>#|~$&])")
 
@@ -34,7 +42,25 @@ SPECIAL = re.compile(r"([\\*_{}\[\]<>#|~$&])")
 def setup(app):
     """Write the pages before Sphinx looks for them."""
     app.connect("config-inited", lambda *_: write_pages())
+    app.connect("include-read", adapt_links)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def adapt_links(app, path: Path, _: str, content: list[str]) -> None:  # noqa: ARG001
+    """Make the links of an included file of the repository lead to pages, and drop those to other files."""
+    folder = (DOCS / path).resolve().parent
+
+    def adapted(link: re.Match[str]) -> str:
+        target, hash_, anchor = link["target"].partition("#")
+        if not target or ":" in target:
+            return link[0]
+        file = (folder / target).resolve()
+        page = INCLUDED.get(file.name, file)
+        if not page.is_relative_to(DOCS):
+            return link["text"]
+        return f"[{link['text']}](/{page.relative_to(DOCS).as_posix()}{hash_}{anchor})"
+
+    content[0] = LINK.sub(adapted, content[0])
 
 
 def write_pages(folder: Path = MADE) -> None:
