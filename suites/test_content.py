@@ -1,4 +1,4 @@
-"""Content blocks, resource contents, annotations, icons (spec: server/tools, prompts, resources)."""
+"""Content blocks, resource contents, annotations and icons (spec: server/tools, prompts, resources)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,19 @@ from datetime import datetime
 
 import pytest
 
-from conformance.expect import expect, expect_each, require_some
+from conformance.expect import (
+    expect,
+    expect_each,
+    is_array_of_strings,
+    is_number,
+    is_object,
+    is_string,
+    require_some,
+)
 from conformance.protocol.value import members
 from conformance.scenarios.content import (
     all_icons,
-    annotated,
+    annotatable,
     blocks,
     prompt_blocks,
     read_contents,
@@ -25,37 +33,8 @@ MEDIA_TYPE = re.compile(
     r"[A-Za-z0-9][\w!#$&^.+-]{0,126}/[A-Za-z0-9][\w!#$&^.+-]{0,126}(\s*;.*)?", re.ASCII | re.DOTALL
 )
 YEAR_MONTH_OR_DAY_NUMBER = re.compile(r"\d{4}(-\d{2})?|\d{4}-?\d{3}(T.*)?", re.ASCII)
-NOT_TEXT = re.compile(r"(image/(?!svg)|audio/|video/|application/(octet-stream|pdf|zip|gzip)).*")
-
-
-def is_string(value):
-    return isinstance(value, str)
-
-
-def is_object(value):
-    return isinstance(value, dict)
-
-
-def is_base64(value):
-    """Any alphabet and padding in use is let pass; what decodes under none of them is not base64."""
-    if not isinstance(value, str):
-        return True
-    text = re.sub(r"\s", "", value).rstrip("=").replace("-", "+").replace("_", "/")
-    try:
-        base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
-    except (binascii.Error, ValueError):
-        return False
-    return True
-
-
-def is_media_type(value):
-    return not isinstance(value, str) or MEDIA_TYPE.fullmatch(value) is not None
-
-
-def is_uri(value):
-    return not isinstance(value, str) or (
-        re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", value) is not None and " " not in value
-    )
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+BINARY_TYPE = re.compile(r"(image/(?!svg)|audio/|video/|application/(octet-stream|pdf|zip|gzip)).*")
 
 
 # Blocks
@@ -75,11 +54,8 @@ def test_an_image_block_has_data_and_a_type(server):
 
 @pytest.mark.requirement("content.image.base64")
 def test_an_image_is_base64(server):
-    expect_each(
-        require_some(members(blocks(server, "image"), "data"), skip="no image block came"),
-        is_base64,
-        "base64",
-    )
+    found = require_some(members(blocks(server, "image"), "data"), skip="no image block came")
+    expect_each(found, is_base64, "base64")
 
 
 @pytest.mark.requirement("content.image.mime-valid")
@@ -96,11 +72,8 @@ def test_an_audio_block_has_data_and_a_type(server):
 
 @pytest.mark.requirement("content.audio.base64")
 def test_audio_is_base64(server):
-    expect_each(
-        require_some(members(blocks(server, "audio"), "data"), skip="no audio block came"),
-        is_base64,
-        "base64",
-    )
+    found = require_some(members(blocks(server, "audio"), "data"), skip="no audio block came")
+    expect_each(found, is_base64, "base64")
 
 
 @pytest.mark.requirement("content.audio.mime-valid")
@@ -112,11 +85,7 @@ def test_audio_in_a_prompt_has_a_media_type(server):
 @pytest.mark.requirement("content.resource-link.fields")
 def test_a_resource_link_has_a_uri_and_a_name(server):
     links = require_some(blocks(server, "resource_link"), skip="no resource link came")
-    expect_each(
-        links,
-        lambda link: is_string(link.get("uri")) and is_string(link.get("name")),
-        "strings in uri and name",
-    )
+    expect_each(links, has_uri_and_name, "strings in uri and name")
 
 
 @pytest.mark.requirement("content.embedded.fields")
@@ -128,15 +97,15 @@ def test_an_embedded_resource_has_a_uri_and_text_or_blob(server):
 @pytest.mark.requirement("content.embedded.uri-valid")
 def test_an_embedded_resource_in_a_prompt_has_a_uri(server):
     uris = members(prompt_blocks(server, "resource"), "resource", "uri")
-    expect_each(require_some(uris, skip="no prompt embeds a resource"), is_uri, "a URI with a scheme")
+    require_some(uris, skip="no prompt embeds a resource")
+    expect_each(uris, has_scheme, "a URI with a scheme")
 
 
 @pytest.mark.requirement("content.embedded.mime-present")
-def test_an_embedded_resource_in_a_prompt_says_its_type(server):
+def test_an_embedded_resource_in_a_prompt_has_a_mime_type(server):
     found = members(prompt_blocks(server, "resource"), "resource")
-    expect_each(
-        require_some(found, skip="no prompt embeds a resource"), has_any("mimeType"), "a member mimeType"
-    )
+    require_some(found, skip="no prompt embeds a resource")
+    expect_each(found, has_any("mimeType"), "a member mimeType")
 
 
 @pytest.mark.requirement("content.embedded.text-or-blob")
@@ -153,7 +122,12 @@ def test_a_server_that_embeds_resources_declares_them(server):
 
 
 def has_any(*names):
+    """Return a predicate: whether an object has one of these members."""
     return lambda json: isinstance(json, dict) and any(name in json for name in names)
+
+
+def has_uri_and_name(link):
+    return is_string(link.get("uri")) and is_string(link.get("name"))
 
 
 def has_data(block):
@@ -172,30 +146,21 @@ def embeds(block):
 
 @pytest.mark.requirement("content.resource.blob-base64")
 def test_a_blob_is_base64(server):
-    expect_each(
-        require_some(members(read_contents(server), "blob"), skip="no resource has a blob"),
-        is_base64,
-        "base64",
-    )
+    found = require_some(members(read_contents(server), "blob"), skip="no resource has a blob")
+    expect_each(found, is_base64, "base64")
 
 
 @pytest.mark.requirement("content.resource.text-only-if-text")
-def test_text_is_text(server):
-    found = [
-        each
-        for each in read_contents(server)
-        if isinstance(each.json, dict) and is_string(each.json.get("text"))
-    ]
-    expect_each(
-        require_some(found, skip="no resource has text"),
-        reads_as_text,
-        "text without NUL and of a textual type",
-    )
+def test_the_text_of_a_resource_is_text(server):
+    contents = [each for each in read_contents(server) if each.is_a(dict)]
+    found = [each for each in contents if is_string(each.json.get("text"))]
+    require_some(found, skip="no resource has text")
+    expect_each(found, reads_as_text, "text without NUL and of a textual type")
 
 
 def reads_as_text(content):
     broken = "\0" in content["text"] or content["text"].count("\ufffd") > 3
-    return not broken and NOT_TEXT.fullmatch(str(content.get("mimeType", ""))) is None
+    return not broken and BINARY_TYPE.fullmatch(str(content.get("mimeType", ""))) is None
 
 
 # Annotations and _meta
@@ -203,40 +168,37 @@ def reads_as_text(content):
 
 @pytest.mark.requirement("content.annotations.audience")
 def test_an_audience_is_made_of_roles(server):
-    found = require_some(
-        members(annotated(server), "annotations", "audience"), skip="nothing is annotated with an audience"
-    )
+    found = members(annotatable(server), "annotations", "audience")
+    require_some(found, skip="nothing is annotated with an audience")
     expect_each(found, is_audience, 'an array of "user" and "assistant"')
 
 
 @pytest.mark.requirement("content.annotations.priority")
 def test_a_priority_is_from_0_to_1(server):
-    found = require_some(
-        members(annotated(server), "annotations", "priority"), skip="nothing is annotated with a priority"
-    )
+    found = members(annotatable(server), "annotations", "priority")
+    require_some(found, skip="nothing is annotated with a priority")
     expect_each(found, is_priority, "a number from 0 to 1")
 
 
 @pytest.mark.requirement("content.annotations.last-modified-string")
 def test_last_modified_is_a_string(server):
-    found = require_some(
-        members(annotated(server), "annotations", "lastModified"), skip="nothing says when it was modified"
-    )
+    found = members(annotatable(server), "annotations", "lastModified")
+    require_some(found, skip="nothing says when it was modified")
     expect_each(found, is_string, "a string")
 
 
 @pytest.mark.requirement("content.annotations.last-modified-iso8601")
 def test_last_modified_is_a_time(server):
-    found = require_some(
-        members(annotated(server), "annotations", "lastModified"), skip="nothing says when it was modified"
-    )
+    found = members(annotatable(server), "annotations", "lastModified")
+    require_some(found, skip="nothing says when it was modified")
     expect_each(found, is_iso_8601, "an ISO 8601 time")
 
 
 @pytest.mark.requirement("content.meta-object")
 def test_meta_of_content_is_an_object(server):
-    found = [*annotated(server), *read_contents(server)]
-    expect_each(require_some(members(found, "_meta"), skip="nothing has _meta"), is_object, "an object")
+    found = members([*annotatable(server), *read_contents(server)], "_meta")
+    require_some(found, skip="nothing has _meta")
+    expect_each(found, is_object, "an object")
 
 
 def is_audience(value):
@@ -244,7 +206,7 @@ def is_audience(value):
 
 
 def is_priority(value):
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+    return is_number(value) and 0 <= value <= 1
 
 
 def is_iso_8601(value):
@@ -263,7 +225,7 @@ def is_iso_8601(value):
 @pytest.mark.requirement("content.icons-array", "icons.shape")
 def test_icons_are_an_array(server):
     found = require_some(members(with_icons(server), "icons"), skip="nothing but tools has icons")
-    expect_each(found, lambda icons: isinstance(icons, list), "an array")
+    expect_each(found, is_array, "an array")
     expect_each([icon for icons in found for icon in icons.each()], is_object, "an object")
 
 
@@ -271,20 +233,16 @@ def test_icons_are_an_array(server):
 def test_an_icon_has_a_source(server):
     icons = require_some(all_icons(server), skip="nothing has icons")
     expect_each(icons, lambda icon: is_string(icon.get("src")), "a string in src")
-    expect_each(members(icons, "src"), is_uri, "a URI with a scheme")
+    expect_each(members(icons, "src"), has_scheme, "a URI with a scheme")
 
 
 @pytest.mark.requirement("content.icon.src-scheme", "icons.src-scheme")
 def test_an_icon_comes_over_https_or_data(server):
-    sources = [
-        source for source in members(all_icons(server), "src") if source.is_a(str) and is_uri(source.json)
-    ]
+    sources = [source for source in members(all_icons(server), "src") if source.is_a(str)]
+    uris = [source for source in sources if has_scheme(source.json)]
+    require_some(uris, skip="nothing has icons")
     known = ("https", "http", "data")
-    expect_each(
-        require_some(sources, skip="nothing has icons"),
-        lambda src: src.partition(":")[0].lower() in known,
-        "http(s) or data",
-    )
+    expect_each(uris, lambda src: src.partition(":")[0].lower() in known, "http(s) or data")
 
 
 @pytest.mark.requirement("content.icon.optional-members", "icons.shape")
@@ -298,9 +256,33 @@ def test_an_icon_has_typed_members(server):
 @pytest.mark.requirement("content.icon.size-format")
 def test_a_size_is_width_by_height_or_any(server):
     sizes = [size for array in members(all_icons(server), "sizes") for size in array.each() if size.is_a(str)]
-    found = require_some(sizes, skip="no icon has sizes")
-    expect_each(found, lambda size: re.fullmatch(r"\d+x\d+|any", size) is not None, "such as 48x48, or any")
+    require_some(sizes, skip="no icon has sizes")
+    expect_each(sizes, lambda size: re.fullmatch(r"\d+x\d+|any", size) is not None, "such as 48x48, or any")
 
 
-def is_array_of_strings(value):
-    return isinstance(value, list) and all(map(is_string, value))
+def is_array(value):
+    return isinstance(value, list)
+
+
+# Formats
+
+
+def is_base64(value):
+    """Return whether a string decodes in any base64 alphabet and padding in use; True for any other value."""
+    if not isinstance(value, str):
+        return True
+    text = re.sub(r"\s", "", value).rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return True
+
+
+def is_media_type(value):
+    return not isinstance(value, str) or MEDIA_TYPE.fullmatch(value) is not None
+
+
+def has_scheme(value):
+    """Return whether a string begins with a URI scheme and has no space; True for any other value."""
+    return not isinstance(value, str) or (SCHEME.match(value) is not None and " " not in value)

@@ -5,72 +5,69 @@ from __future__ import annotations
 import pytest
 
 from conformance.client.refusals import NO_SUCH_NAME, refused_as_unknown, same_refusal
-from conformance.expect import expect_each, expect_error, expect_result, require_answer, require_some, skip
+from conformance.expect import (
+    expect_each,
+    expect_error,
+    expect_result,
+    is_object,
+    is_string,
+    require_answer,
+    require_capability,
+    require_some,
+    skip,
+)
 from conformance.protocol.revisions import CONTENT_TYPES
 from conformance.protocol.value import members
 from conformance.scenarios.request_metadata import needs_client
+from conformance.target.scenario import scenario
 from conformance.verdicts import Finding
 
-MOST_UNKNOWN = 10
+MAX_ARGUMENT_SETS = 10
 JSON_RPC_CODES = (-32700, -32600, -32601, -32602, -32603)
 
 
-def needs_prompts(server):
-    if not server.declares("prompts"):
-        skip("prompts are not declared")
-
-
-def is_object(value):
-    return isinstance(value, dict)
-
-
-def is_string(value):
-    return isinstance(value, str)
-
-
-# What a prompt brings
+# The result
 
 
 @pytest.mark.requirement("prompts.get.result-shape")
-def test_a_prompt_brings_an_array_of_messages(server):
-    results = require_some(
-        [reply.value for reply in server.prompts() if reply.value is not None],
-        skip="no prompt could be fetched",
-    )
+def test_a_prompt_has_an_array_of_messages(server):
+    results = require_some(results_of(server), skip="no prompt could be fetched")
     expect_each(results, is_object, "an object")
     expect_each(results, lambda result: isinstance(result.get("messages"), list), "an array in messages")
-    expect_each(
-        [each for array in members(results, "messages") for each in array.each()], is_object, "an object"
-    )
+    messages = [message for array in members(results, "messages") for message in array.each()]
+    expect_each(messages, is_object, "an object")
     expect_each(members(results, "description"), is_string, "a string, or no description")
 
 
 @pytest.mark.requirement("prompts.get.message-role")
 def test_a_message_is_from_the_user_or_the_assistant(server):
+    messages = require_some(messages_of(server), skip="no prompt brought a message")
     roles = ("user", "assistant")
-    expect_each(
-        messages(server), lambda message: message.get("role") in roles, f"a role: {' or '.join(roles)}"
-    )
+    expect_each(messages, lambda message: message.get("role") in roles, f"a role: {' or '.join(roles)}")
 
 
 @pytest.mark.requirement("prompts.get.message-content-single")
 def test_a_message_has_one_content_block(server):
-    expect_each(messages(server), lambda message: is_object(message.get("content")), "an object in content")
+    messages = require_some(messages_of(server), skip="no prompt brought a message")
+    expect_each(messages, lambda message: is_object(message.get("content")), "an object in content")
 
 
 @pytest.mark.requirement("prompts.get.message-content-type")
 def test_the_content_of_a_message_is_of_a_known_type(server, revision):
+    messages = require_some(messages_of(server), skip="no prompt brought a message")
+    blocks = [block for block in members(messages, "content") if block.is_a(dict)]
     known = CONTENT_TYPES[revision]
-    blocks = [block for block in members(messages(server), "content") if block.is_a(dict)]
-    wanted = f"a type of {', '.join(sorted(known))}"
-    expect_each(blocks, lambda block: is_string(block.get("type")) and block["type"] in known, wanted)
+    expected = f"a type of {', '.join(sorted(known))}"
+    expect_each(blocks, lambda block: is_string(block.get("type")) and block["type"] in known, expected)
 
 
-def messages(server):
-    results = [reply.value for reply in server.prompts() if reply.value is not None]
-    arrays = [array for array in members(results, "messages") if array.is_a(list)]
-    found = [message for array in arrays for message in array.each() if message.is_a(dict)]
-    return require_some(found, skip="no prompt brought a message")
+def results_of(server):
+    return [reply.value for reply in server.prompts() if reply.value is not None]
+
+
+def messages_of(server):
+    arrays = [array for array in members(results_of(server), "messages") if array.is_a(list)]
+    return [message for array in arrays for message in array.each() if message.is_a(dict)]
 
 
 # Names
@@ -78,29 +75,28 @@ def messages(server):
 
 @pytest.mark.requirement("prompts.get.listed-is-gettable")
 def test_a_listed_prompt_is_known(server):
-    prompts = require_some(asked(server), skip="no prompt is listed that could be asked for")
-    unknown = require_answer(ask_for_an_unknown_prompt(server))
-    for name, prompt, reply in prompts:
+    fetches = require_some(listed_fetches(server), skip="no prompt is listed that could be asked for")
+    unknown = require_answer(get_unknown_prompt(server))
+    for name, prompt, reply in fetches:
         nothing_to_refuse = not argument_names(prompt) and reply.code == -32602
         if refused_as_unknown(reply, name, unknown) or (nothing_to_refuse and same_refusal(reply, unknown)):
-            raise Finding("messages", f"what an unknown prompt gets: {reply}", reply.lines)
+            raise Finding("messages", f"the answer for an unknown prompt: {reply}", reply.lines)
 
 
 @pytest.mark.requirement("prompts.get.unknown-name-code")
 def test_an_unknown_prompt_is_refused(server):
-    needs_prompts(server)
-    expect_error(ask_for_an_unknown_prompt(server), -32602)
+    require_capability(server, "prompts")
+    expect_error(get_unknown_prompt(server), -32602)
 
 
 @pytest.mark.requirement("prompts.get.unknown-name-code")
 def test_an_unknown_prompt_is_refused_whatever_its_arguments(server, session):
-    needs_prompts(server)
-    fitting = [dict.fromkeys(argument_names(prompt), "example") for _, prompt in fetched(server)]
-    if ask_for_an_unknown_prompt(server).error is None:
+    require_capability(server, "prompts")
+    valid = [dict.fromkeys(argument_names(prompt), "example") for _, prompt in gettable_prompts(server)]
+    if get_unknown_prompt(server).error is None:
         skip("an unknown prompt is not refused without arguments either")
-    for arguments in require_some([one for one in fitting if one], skip="no prompt has arguments")[
-        :MOST_UNKNOWN
-    ]:
+    sets = require_some([arguments for arguments in valid if arguments], skip="no prompt has arguments")
+    for arguments in sets[:MAX_ARGUMENT_SETS]:
         reply = require_answer(session.request("prompts/get", {"name": NO_SUCH_NAME, "arguments": arguments}))
         if reply.error is None:
             raise Finding("an error, as without arguments", str(reply), reply.lines)
@@ -109,13 +105,13 @@ def test_an_unknown_prompt_is_refused_whatever_its_arguments(server, session):
 @pytest.mark.requirement("prompts.get.name-required")
 @pytest.mark.parametrize("params", [{}, {"name": 5}], ids=["empty", "number"])
 def test_a_request_that_names_no_prompt_is_refused(server, session, params):
-    needs_prompts(server)
+    require_capability(server, "prompts")
     expect_error(session.request("prompts/get", params))
 
 
-def ask_for_an_unknown_prompt(server):
-    params = {"name": NO_SUCH_NAME, "arguments": {}}
-    return server.once("unknown prompt", lambda: server.session.request("prompts/get", params))
+@scenario
+def get_unknown_prompt(server):
+    return server.session.request("prompts/get", {"name": NO_SUCH_NAME, "arguments": {}})
 
 
 # Arguments
@@ -123,12 +119,12 @@ def ask_for_an_unknown_prompt(server):
 
 @pytest.mark.requirement("prompts.get.missing-argument-code")
 def test_a_missing_argument_is_refused(server, session):
-    found = [
-        (name, missing, {each: "example" for each in argument_names(prompt) if each != missing})
-        for name, prompt in fetched(server)
+    requests = [
+        (name, {each: "example" for each in argument_names(prompt) if each != missing})
+        for name, prompt in gettable_prompts(server)
         for missing in argument_names(prompt, required=True)
     ]
-    for name, _, arguments in require_some(found, skip="no prompt that can be fetched requires an argument"):
+    for name, arguments in require_some(requests, skip="no prompt that can be fetched requires an argument"):
         reply = session.request("prompts/get", {"name": name, "arguments": arguments})
         if not needs_client(reply):
             expect_error(reply, -32602)
@@ -136,12 +132,12 @@ def test_a_missing_argument_is_refused(server, session):
 
 @pytest.mark.requirement("prompts.get.arguments-validated")
 def test_an_argument_that_is_an_object_is_refused(server, session):
-    found = [
+    requests = [
         (name, {each: {"a": 1} if each == wrong else "example" for each in argument_names(prompt)})
-        for name, prompt in fetched(server)
+        for name, prompt in gettable_prompts(server)
         for wrong in argument_names(prompt)
     ]
-    for name, arguments in require_some(found, skip="no prompt that can be fetched has arguments"):
+    for name, arguments in require_some(requests, skip="no prompt that can be fetched has arguments"):
         reply = session.request("prompts/get", {"name": name, "arguments": arguments})
         if not needs_client(reply):
             expect_error(reply)
@@ -149,18 +145,18 @@ def test_an_argument_that_is_an_object_is_refused(server, session):
 
 @pytest.mark.requirement("prompts.get.arguments-optional")
 def test_the_arguments_of_a_prompt_may_be_left_out(server, session):
-    names = [name for name, prompt in fetched(server) if not argument_names(prompt, required=True)]
-    bare = {
-        name: require_answer(session.request("prompts/get", {"name": name, "arguments": {}}))
+    names = [name for name, prompt in gettable_prompts(server) if not argument_names(prompt, required=True)]
+    replies = [
+        (name, require_answer(session.request("prompts/get", {"name": name, "arguments": {}})))
         for name in names
-    }
-    found = [name for name, reply in bare.items() if reply.value is not None]
+    ]
+    found = [name for name, reply in replies if reply.value is not None]
     for name in require_some(found, skip="no prompt can be fetched without arguments"):
         expect_result(session.request("prompts/get", {"name": name}))
 
 
 def argument_names(prompt, *, required=False):
-    """The names of the arguments of a prompt, or of those that it requires."""
+    """Return the names of a prompt's arguments, or of those that it requires."""
     arguments = prompt.get("arguments")
     found = [each for each in arguments.each() if each.is_a(dict)] if arguments is not None else []
     wanted = [each for each in found if not required or each.json.get("required") is True]
@@ -171,31 +167,28 @@ def argument_names(prompt, *, required=False):
 
 
 @pytest.mark.requirement("prompts.get.internal-error-code")
-def test_a_prompt_that_fails_has_a_code_that_means_something(server):
-    failed = [reply for _, _, reply in asked(server) if reply.error is not None]
+def test_a_prompt_that_fails_has_a_meaningful_code(server):
+    failed = [reply for _, _, reply in listed_fetches(server) if reply.error is not None]
     for reply in require_some(failed, skip="no listed prompt fails"):
         if is_meaningless(reply.code):
             raise Finding("error -32603, or -32602 if an argument is to blame", str(reply), reply.lines)
 
 
 def is_meaningless(code):
+    """Return whether a code is 0, or in JSON-RPC's reserved range without a meaning there."""
     if not isinstance(code, int | float):
         return False
     return code == 0 or (-32768 <= code <= -32100 and code not in JSON_RPC_CODES)
 
 
-def asked(server):
-    """Each listed prompt that was asked for: its name, its definition, and what became of it."""
-    prompts = {
-        name.json: prompt
-        for prompt in server.listed("prompts/list")
-        for name in members([prompt], "name")
-        if name.is_a(str)
-    }
+def listed_fetches(server):
+    """Return the name, definition and reply of each listed prompt that was fetched."""
+    names = [(prompt.get("name"), prompt) for prompt in server.listed("prompts/list")]
+    prompts = {name.json: prompt for name, prompt in names if name is not None and name.is_a(str)}
     replies = {reply.request.message["params"]["name"]: reply for reply in server.prompts()}
     return [(name, prompt, replies[name]) for name, prompt in prompts.items() if name in replies]
 
 
-def fetched(server):
-    """The listed prompts that can be fetched with a string for each argument: name and definition."""
-    return [(name, prompt) for name, prompt, reply in asked(server) if reply.value is not None]
+def gettable_prompts(server):
+    """Return the name and definition of the prompts that gave a result, with a string for each argument."""
+    return [(name, prompt) for name, prompt, reply in listed_fetches(server) if reply.value is not None]

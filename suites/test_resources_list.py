@@ -1,62 +1,37 @@
-"""Listing resources, and what a listed resource looks like (spec: server/resources, "Listing Resources")."""
+"""Listing resources, and the members of a resource (spec: server/resources, "Listing Resources")."""
 
 from __future__ import annotations
 
 import pytest
 
-from conformance.client.session import NO_PARAMS
-from conformance.expect import expect, expect_each, expect_result, require_answer, require_some, skip
+from conformance.expect import (
+    expect_each,
+    expect_result,
+    is_number,
+    is_string,
+    require_answer,
+    require_some,
+    skip,
+)
 from conformance.protocol.uri import is_uri, scheme
 from conformance.protocol.value import members
 from conformance.scenarios.list_stability import (
+    expect_list_shape,
+    expect_list_without_arguments,
     expect_same_after_reads,
     expect_same_in_every_process,
     repeated_identifiers,
+    require_listing,
 )
 from conformance.verdicts import Finding
 
-REGISTERED = (
-    *(
-        "https",
-        "http",
-        "file",
-        "git",
-        "ftp",
-        "sftp",
-        "ssh",
-        "ws",
-        "wss",
-        "data",
-        "urn",
-        "tag",
-        "mailto",
-        "tel",
-    ),
-    *(
-        "about",
-        "blob",
-        "cid",
-        "mid",
-        "dav",
-        "imap",
-        "ldap",
-        "nfs",
-        "smb",
-        "svn",
-        "rsync",
-        "jar",
-        "view-source",
-    ),
-)
-"""Schemes that are no server's own: those of the specification, and the common ones of IANA's registry."""
-
-
-def is_string(value):
-    return isinstance(value, str)
-
-
-def is_number(value):
-    return isinstance(value, int | float) and not isinstance(value, bool)
+LIST = "resources/list"
+REGISTERED_SCHEMES = {
+    *("https", "http", "file", "git", "ftp", "sftp", "ssh", "ws", "wss", "data", "urn", "tag", "mailto"),
+    *("tel", "about", "blob", "cid", "mid", "dav", "imap", "ldap", "nfs", "smb", "svn", "rsync", "jar"),
+    "view-source",
+}
+"""Schemes that are not a server's own: those of the specification, and common ones of IANA's registry."""
 
 
 # The list
@@ -64,45 +39,31 @@ def is_number(value):
 
 @pytest.mark.requirement("resources.list.answered")
 def test_declared_resources_are_listed(server, session):
-    if require_answer(listing(server).replies[0]).value is None:
-        expect_result(session.request("resources/list", {}))
+    if require_answer(require_listing(server, LIST).replies[0]).value is None:
+        expect_result(session.request(LIST, {}))
 
 
 @pytest.mark.requirement("resources.list.result-shape")
 def test_a_page_has_an_array_of_resources(server):
-    pages = [reply.value for reply in listing(server).replies if reply.value is not None]
-    for page in require_some(pages, skip="resources/list gave no result"):
-        resources = page.get("resources")
-        expect(resources or page, resources is not None and resources.is_a(list), "an array in resources")
-        expect_each(resources.each(), lambda each: isinstance(each, dict), "an object")
+    expect_list_shape(server, LIST)
 
 
 @pytest.mark.requirement("resources.list.params-optional")
 @pytest.mark.parametrize("form", ["absent", "empty", "meta"])
 def test_the_list_of_resources_needs_no_params(server, session, form):
-    if listing(server).replies[0].fault is not None:
-        skip("resources/list is not answered")
-    forms = {"absent": NO_PARAMS, "empty": {}, "meta": {"_meta": {}}}
-    replies = {name: session.request("resources/list", params) for name, params in forms.items()}
-    if all(reply.value is None for reply in replies.values()):
-        skip("resources/list gives no result in any form")
-    expect_result(replies[form])
+    if require_listing(server, LIST).replies[0].fault is not None:
+        skip(f"{LIST} is not answered")
+    expect_list_without_arguments(server, session, LIST, form, "absent", "empty", "meta")
 
 
 @pytest.mark.requirement("resources.list.same-per-connection", "stateless.list-invariant")
 def test_every_process_lists_the_same_resources(server):
-    expect_same_in_every_process(server, "resources/list")
+    expect_same_in_every_process(server, LIST)
 
 
 @pytest.mark.requirement("resources.list.no-side-effect-variation", "stateless.list-invariant")
 def test_requests_that_only_read_leave_the_resources_as_they_are(server):
-    expect_same_after_reads(server, "resources/list")
-
-
-def listing(server):
-    if not server.declares("resources"):
-        skip("resources are not declared")
-    return server.listing("resources/list")
+    expect_same_after_reads(server, LIST)
 
 
 # A resource
@@ -110,51 +71,54 @@ def listing(server):
 
 @pytest.mark.requirement("resources.def.uri-string")
 def test_a_resource_has_a_uri(server):
-    expect_each(listed(server), lambda resource: is_string(resource.get("uri")), "a string in uri")
+    resources = require_some(resources_of(server), skip="no resource is listed")
+    expect_each(resources, lambda resource: is_string(resource.get("uri")), "a string in uri")
 
 
 @pytest.mark.requirement("resources.def.uri-syntax")
-def test_the_uri_of_a_resource_is_one(server):
-    expect_each(uris(server), is_uri, "a URI by RFC 3986")
+def test_the_uri_of_a_resource_is_valid(server):
+    expect_each(require_uris(server), is_uri, "a URI by RFC 3986")
 
 
 @pytest.mark.requirement("resources.scheme.custom-rfc3986")
-def test_a_uri_of_a_scheme_of_its_own_is_well_formed(server):
-    own = [uri for uri in uris(server) if is_own(scheme(uri.json))]
-    require_some(own, skip="no listed resource has a scheme of the server's own")
-    expect_each(own, is_uri, "a URI by RFC 3986, since its scheme is the server's own")
+def test_a_uri_with_a_custom_scheme_is_valid(server):
+    custom = [uri for uri in require_uris(server) if is_custom(scheme(uri.json))]
+    require_some(custom, skip="no listed resource has a scheme of the server's own")
+    expect_each(custom, is_uri, "a URI by RFC 3986, since its scheme is the server's own")
 
 
 @pytest.mark.requirement("resources.def.uri-unique")
 def test_no_two_resources_share_a_uri(server, session):
-    uris(server)
-    for uri, namesakes in repeated_identifiers(server, session, "resources/list"):
+    require_uris(server)
+    for uri, namesakes in repeated_identifiers(server, session, LIST):
         raise Finding("each URI once", f"{len(namesakes)} resources with {uri!r}", namesakes[1].lines)
 
 
 @pytest.mark.requirement("resources.def.name-string")
 def test_a_resource_has_a_name(server):
-    expect_each(listed(server), lambda resource: is_string(resource.get("name")), "a string in name")
+    resources = require_some(resources_of(server), skip="no resource is listed")
+    expect_each(resources, lambda resource: is_string(resource.get("name")), "a string in name")
 
 
 @pytest.mark.requirement("resources.def.optional-members")
 def test_a_resource_describes_itself_in_strings_and_its_size_in_a_number(server, revision):
-    for member in (
-        ("description", "mimeType", "title") if revision >= "2025-06-18" else ("description", "mimeType")
-    ):
-        expect_each(members(listed(server), member), is_string, f"a string, or no {member}")
-    expect_each(members(listed(server), "size"), is_number, "a number, or no size")
+    resources = require_some(resources_of(server), skip="no resource is listed")
+    described = ("description", "mimeType", "title")
+    for member in described if revision >= "2025-06-18" else described[:2]:
+        expect_each(members(resources, member), is_string, f"a string, or no {member}")
+    expect_each(members(resources, "size"), is_number, "a number, or no size")
 
 
-def listed(server):
-    found = [resource for resource in server.listed("resources/list") if resource.is_a(dict)]
-    return require_some(found, skip="no resource is listed")
+def resources_of(server):
+    return [resource for resource in server.listed(LIST) if resource.is_a(dict)]
 
 
-def uris(server):
-    found = [uri for uri in members(listed(server), "uri") if uri.is_a(str)]
-    return require_some(found, skip="no listed resource has a URI")
+def require_uris(server):
+    """Return the URIs of the listed resources; skip the check if there are none."""
+    resources = require_some(resources_of(server), skip="no resource is listed")
+    uris = [uri for uri in members(resources, "uri") if uri.is_a(str)]
+    return require_some(uris, skip="no listed resource has a URI")
 
 
-def is_own(name):
-    return len(name) > 1 and name not in REGISTERED
+def is_custom(scheme):
+    return len(scheme) > 1 and scheme not in REGISTERED_SCHEMES

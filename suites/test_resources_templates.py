@@ -1,20 +1,30 @@
-"""Listing resource templates, and what they stand for (spec: server/resources, "Resource Templates")."""
+"""Listing resource templates, and reading their expansions (spec: server/resources, "Resource Templates")."""
 
 from __future__ import annotations
 
 import pytest
 
-from conformance.client.session import NO_PARAMS
-from conformance.expect import expect, expect_each, expect_result, require_answer, require_some, skip
+from conformance.expect import (
+    expect,
+    expect_each,
+    expect_result,
+    is_string,
+    require_answer,
+    require_some,
+    skip,
+)
 from conformance.protocol.uri import is_template
 from conformance.protocol.value import members
 from conformance.scenarios.invalid_requests import is_not_found
+from conformance.scenarios.list_stability import (
+    expect_list_shape,
+    expect_list_without_arguments,
+    require_listing,
+)
 from conformance.scenarios.resource_templates import expansions
 from conformance.verdicts import Finding
 
-
-def is_string(value):
-    return isinstance(value, str)
+LIST = "resources/templates/list"
 
 
 # The list
@@ -22,35 +32,21 @@ def is_string(value):
 
 @pytest.mark.requirement("resources.templates.list-answered")
 def test_templates_are_listed(server, session):
-    if require_answer(listing(server).replies[0]).value is None:
-        expect_result(session.request("resources/templates/list", {}))
+    if require_answer(require_listing(server, LIST).replies[0]).value is None:
+        expect_result(session.request(LIST, {}))
 
 
 @pytest.mark.requirement("resources.templates.result-shape")
 def test_a_page_has_an_array_of_templates(server):
-    pages = [reply.value for reply in listing(server).replies if reply.value is not None]
-    for page in require_some(pages, skip="resources/templates/list gave no result"):
-        found = page.get("resourceTemplates")
-        expect(found or page, found is not None and found.is_a(list), "an array in resourceTemplates")
-        expect_each(found.each(), is_named_template, "an object with strings in uriTemplate and name")
+    expect_list_shape(server, LIST, is_named_template, "an object with strings in uriTemplate and name")
 
 
 @pytest.mark.requirement("resources.templates.params-optional")
 @pytest.mark.parametrize("form", ["absent", "empty"])
 def test_the_list_of_templates_needs_no_params(server, session, form):
-    if listing(server).replies[0].fault is not None:
-        skip("resources/templates/list is not answered")
-    forms = {"absent": NO_PARAMS, "empty": {}}
-    replies = {name: session.request("resources/templates/list", params) for name, params in forms.items()}
-    if all(reply.value is None for reply in replies.values()):
-        skip("resources/templates/list gives no result in either form")
-    expect_result(replies[form])
-
-
-def listing(server):
-    if not server.declares("resources"):
-        skip("resources are not declared")
-    return server.listing("resources/templates/list")
+    if require_listing(server, LIST).replies[0].fault is not None:
+        skip(f"{LIST} is not answered")
+    expect_list_without_arguments(server, session, LIST, form, "absent", "empty")
 
 
 def is_named_template(value):
@@ -61,61 +57,58 @@ def is_named_template(value):
 
 
 @pytest.mark.requirement("resources.templates.uri-template-syntax")
-def test_the_pattern_of_a_template_is_one(server):
-    patterns = [one for one in members(listed(server), "uriTemplate") if one.is_a(str)]
+def test_a_uri_template_has_valid_syntax(server):
+    templates = require_some(templates_of(server), skip="no resource template is listed")
+    patterns = [one for one in members(templates, "uriTemplate") if one.is_a(str)]
     expect_each(patterns, is_template, "a URI template by RFC 6570")
 
 
 @pytest.mark.requirement("resources.templates.optional-members")
 def test_a_template_describes_itself_in_strings(server, revision):
-    for member in (
-        ("description", "mimeType", "title") if revision >= "2025-06-18" else ("description", "mimeType")
-    ):
-        expect_each(members(listed(server), member), is_string, f"a string, or no {member}")
+    templates = require_some(templates_of(server), skip="no resource template is listed")
+    described = ("description", "mimeType", "title")
+    for member in described if revision >= "2025-06-18" else described[:2]:
+        expect_each(members(templates, member), is_string, f"a string, or no {member}")
 
 
-def listed(server):
-    found = [template for template in server.listed("resources/templates/list") if template.is_a(dict)]
-    return require_some(found, skip="no resource template is listed")
+def templates_of(server):
+    return [template for template in server.listed(LIST) if template.is_a(dict)]
 
 
-# What it stands for
+# Expansions
 
 
 @pytest.mark.requirement("resources.templates.expansion-readable")
-def test_what_a_template_stands_for_can_be_read(server):
+def test_an_expanded_template_can_be_read(server):
     found = require_some(expansions(server), skip="no value is known for a variable of a template")
-    lost = [each for each in found if each.sure and is_not_found(server, each.reply)]
+    lost = [each for each in found if each.exists and is_not_found(server, each.reply)]
     judged = [each for each in found if each in lost or each.reply.value is not None]
-    for each in require_some(
-        judged, skip="no expansion of a template was read, and none that is sure to exist was lost"
-    ):
+    nothing = "no expansion of a template was read, and none that is sure to exist was lost"
+    for each in require_some(judged, skip=nothing):
         siblings = [other for other in judged if other.template == each.template]
         if all(other in lost for other in siblings):
-            raise Finding(
-                f"{each.uri} to be read, a value the server completes", str(each.reply), each.reply.lines
-            )
+            expected = f"{each.uri} to be read, a value the server completes"
+            raise Finding(expected, str(each.reply), each.reply.lines)
 
 
 @pytest.mark.requirement("resources.templates.mime-uniform")
-def test_a_template_of_one_type_stands_for_nothing_of_another(server):
+def test_the_resources_of_a_template_have_its_mime_type(server):
     typed = [each for each in expansions(server) if is_string(each.template.json.get("mimeType"))]
-    pairs = [(each, mime) for each in typed for mime in types_of(each.reply)]
-    for each, mime in require_some(
-        pairs, skip="no resource of a template with a mimeType was read and says its type"
-    ):
+    pairs = [(each, mime) for each in typed for mime in mime_types_of(each.reply)]
+    require_some(pairs, skip="no resource of a template with a mimeType was read and says its type")
+    for each, mime in pairs:
         expected = each.template.json["mimeType"]
-        expect(
-            mime, essence(mime.json) == essence(expected), f"{expected} for {each.uri}, as its template says"
-        )
+        holds = essence(mime.json) == essence(expected)
+        expect(mime, holds, f"{expected} for {each.uri}, as its template says")
 
 
-def types_of(reply):
-    """The type of what was read, if it is a single content."""
+def mime_types_of(reply):
+    """Return the type of a single content, in a list; an empty list for several."""
     array = reply.value.get("contents") if reply.value is not None else None
     contents = list(array.each()) if array is not None and array.is_a(list) else []
     return [mime for mime in members(contents, "mimeType") if mime.is_a(str) and len(contents) == 1]
 
 
 def essence(media_type):
+    """Return a media type without parameters, in lower case."""
     return media_type.partition(";")[0].strip().lower()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.expect import expect_each, expect_none, require_some
+from conformance.expect import expect_each, expect_none, is_object, is_string, require_some
 from conformance.protocol.jsonrpc import Kind
 from conformance.protocol.revisions import SERVER_INFO
 from conformance.protocol.value import members
@@ -14,8 +14,9 @@ from conformance.scenarios.multi_round_trip import declared_capabilities
 from conformance.scenarios.request_metadata import modern_results
 from conformance.scenarios.subscriptions import subscriptions
 from conformance.scenarios.traffic import exercise_everything
+from conformance.target.scenario import scenario
 
-OF_A_METHOD = {
+COMPLETE_MEMBERS = {
     "server/discover": ("supportedVersions", "capabilities"),
     "tools/list": ("tools",),
     "tools/call": ("content", "structuredContent", "isError"),
@@ -27,113 +28,108 @@ OF_A_METHOD = {
     "completion/complete": ("completion",),
 }
 """The members that only a complete result of each method has."""
+INPUT_REQUIRED_MEMBERS = ("inputRequests", "requestState")
 
 
 @pytest.mark.requirement("result.meta-object")
-def test_meta_of_a_result_is_an_object(traffic):
-    results = require_some(members(traffic(Kind.RESULT), "result"), skip="no request gave a result")
-    expect_each(members(results, "_meta"), lambda meta: isinstance(meta, dict), "an object")
+def test_meta_of_a_result_is_an_object(messages):
+    results = require_some(members(messages(Kind.RESULT), "result"), skip="no request gave a result")
+    expect_each(members(results, "_meta"), is_object, "an object")
 
 
-# What kind of result it is
+# The type
 
 
 @pytest.mark.requirement("result.result-type-present", "result.type-complete")
-def test_a_result_says_what_kind_it_is(server):
-    expect_each(results(server), lambda result: "resultType" in result, "a member resultType")
+def test_a_result_has_a_result_type(server):
+    replies = require_some(replies_with_objects(server), skip="no request gave a result")
+    results = [reply.value for reply in replies]
+    expect_each(results, lambda result: "resultType" in result, "a member resultType")
 
 
 @pytest.mark.requirement("result.result-type-string", "result.type-complete")
-def test_the_kind_of_a_result_is_a_string(server):
-    expect_each(types(server), lambda kind: isinstance(kind, str), "a string in resultType")
+def test_a_result_type_is_a_string(server):
+    replies = require_some(replies_with_objects(server), skip="no request gave a result")
+    types = members([reply.value for reply in replies], "resultType")
+    require_some(types, skip="no result says what kind it is")
+    expect_each(types, is_string, "a string in resultType")
 
 
 @pytest.mark.requirement("result.result-type-known", "result.type-complete")
-def test_the_kind_of_a_result_is_a_known_one(server):
-    plain = [reply for reply in replies(server) if not extensions_of(reply)]
-    found = [kind for kind in members([reply.value for reply in plain], "resultType") if kind.is_a(str)]
-    expect_each(
-        require_some(found, skip="no result says what kind it is"), is_core, "complete or input_required"
-    )
+def test_a_result_type_is_a_known_one(server):
+    replies = require_some(replies_with_objects(server), skip="no request gave a result")
+    results = [reply.value for reply in replies if not declares_extensions(reply)]
+    types = [type for type in members(results, "resultType") if type.is_a(str)]
+    require_some(types, skip="no result says what kind it is")
+    expect_each(types, lambda kind: kind in ("complete", "input_required"), "complete or input_required")
 
 
 @pytest.mark.requirement("result.complete-for-final", "result.type-complete")
-def test_only_what_asks_for_something_requires_input(server):
-    asking = require_some(
-        [reply for reply in replies(server) if reply.needs_input], skip="no result requires input"
-    )
-    final = [reply.value for reply in asking if not asks(reply) or is_final(reply)]
-    expect_none(final, "complete, as it asks for nothing")
+def test_only_a_result_that_asks_for_something_is_input_required(server):
+    replies = require_some(replies_with_objects(server), skip="no request gave a result")
+    asking = [reply for reply in replies if reply.needs_input]
+    require_some(asking, skip="no result requires input")
+    complete = [reply.value for reply in asking if is_complete(reply)]
+    expect_none(complete, "complete, as it asks for nothing")
 
 
-def is_core(kind):
-    return kind in ("complete", "input_required")
-
-
-def asks(reply):
-    return "inputRequests" in reply.result or "requestState" in reply.result
-
-
-def is_final(reply):
-    """Whether it has what a complete result of its method has."""
-    return any(name in reply.result for name in OF_A_METHOD.get(reply.method, ()))
-
-
-def extensions_of(reply):
-    """The extensions that a request declares, which may have results of a kind of their own."""
+def declares_extensions(reply):
+    """Return whether a request declares extensions, which may have result types of their own."""
     declared = declared_capabilities(reply)
-    return declared.get("extensions") if isinstance(declared, dict) else None
+    return isinstance(declared, dict) and bool(declared.get("extensions"))
 
 
-# Who made it
+def is_complete(reply):
+    """Return whether a result asks for nothing, or has what a complete result of its method has."""
+    asks = any(name in reply.result for name in INPUT_REQUIRED_MEMBERS)
+    return not asks or any(name in reply.result for name in COMPLETE_MEMBERS.get(reply.method, ()))
+
+
+# The server
 
 
 @pytest.mark.requirement("result.server-info")
-def test_a_result_says_who_made_it(server):
-    expect_each(results(server), names_server, f"{SERVER_INFO} in _meta")
+def test_a_result_names_its_server(server):
+    replies = require_some(replies_with_objects(server), skip="no request gave a result")
+    expect_each([reply.value for reply in replies], has_server_info, f"{SERVER_INFO} in _meta")
 
 
 @pytest.mark.requirement("result.server-info-shape")
-def test_who_made_a_result_has_a_name_and_a_version(server):
-    infos = require_some(members(results(server), "_meta", SERVER_INFO), skip="no result says who made it")
+def test_the_server_of_a_result_has_a_name_and_a_version(server):
+    replies = require_some(replies_with_objects(server), skip="no request gave a result")
+    infos = members([reply.value for reply in replies], "_meta", SERVER_INFO)
+    require_some(infos, skip="no result says who made it")
     expect_each(infos, is_implementation, "an object with strings in name and version")
     for name in ("title", "description", "websiteUrl"):
-        expect_each(members(infos, name), lambda value: isinstance(value, str), f"a string, or no {name}")
+        expect_each(members(infos, name), is_string, f"a string, or no {name}")
     icons = members(infos, "icons")
     expect_each(icons, lambda value: isinstance(value, list), "an array, or no icons")
 
 
-def names_server(result):
+def has_server_info(result):
     meta = result.get("_meta")
     return isinstance(meta, dict) and SERVER_INFO in meta
 
 
 def is_implementation(info):
-    return isinstance(info, dict) and all(isinstance(info.get(name), str) for name in ("name", "version"))
+    return isinstance(info, dict) and all(is_string(info.get(name)) for name in ("name", "version"))
 
 
-# Every result
+# All results
 
 
-def replies(server):
-    """Every result so far that is an object."""
+def replies_with_objects(server):
+    """Exercise everything, and return the replies so far whose result is an object."""
     exercise_everything(server)
     run_with_client(server, FULL_CLIENT)
     subscriptions(server)
-    server.once("a completion", lambda: completed(server))
-    found = [reply for reply in modern_results(server) if reply.value.is_a(dict)]
-    return require_some(found, skip="no request gave a result")
+    complete_something(server)
+    return [reply for reply in modern_results(server) if reply.value.is_a(dict)]
 
 
-def completed(server):
-    """What an argument is completed to, if the server completes."""
+@scenario
+def complete_something(server):
+    """Complete an argument, if the server completes."""
     params = completion_request(server) if server.declares("completions") else None
-    return server.session.request("completion/complete", params) if params else None
-
-
-def results(server):
-    return [reply.value for reply in replies(server)]
-
-
-def types(server):
-    return require_some(members(results(server), "resultType"), skip="no result says what kind it is")
+    if params is not None:
+        server.session.request("completion/complete", params)

@@ -1,4 +1,4 @@
-"""Ways out of what is served: URIs that climb from the folder of a file to one that nobody serves."""
+"""Path traversal: URIs that lead from the folder of a served file to a file outside."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from secrets import token_hex
 from urllib.parse import urlsplit
 
 STEPS = ("../", "%2e%2e/", "..%2f", "%2e%2e%2f", "%252e%252e%252f", "..\\", "....//")
-"""A step out of a folder, in the ways in which it is hidden from who looks for it."""
+"""A step to the parent folder, plain and in encodings that hide it from a filter."""
 
 
 @dataclass(frozen=True)
-class Climb:
-    """A file that nobody serves and the ``secret`` in it, its ``direct`` URI, and those that climb to it."""
+class Traversal:
+    """A file outside of all that is served, with a ``secret`` in it.
+
+    ``direct`` is the file's own URI, ``uris`` those that lead to it from a served folder.
+    """
 
     secret: str
     direct: str
@@ -24,17 +27,17 @@ class Climb:
 
 
 @contextmanager
-def climbing(files: Sequence[str]) -> Iterator[Climb]:
-    """A new file, and the URIs that climb to it from the folder of the first of some files."""
-    with tempfile.TemporaryDirectory(prefix="mcp-conformance-climb-", ignore_cleanup_errors=True) as folder:
+def path_traversal(served: str) -> Iterator[Traversal]:
+    """Create a secret file, and URIs that lead to it from the folder of the served file's URI."""
+    with tempfile.TemporaryDirectory(prefix="mcp-conformance-outside-", ignore_cleanup_errors=True) as folder:
         file = Path(folder, "secret.txt").resolve()
         secret = token_hex(16)
         file.write_text(secret)
-        yield Climb(secret, file.as_uri(), list(_climbs(files[0], urlsplit(file.as_uri()).path)))
+        yield Traversal(secret, file.as_uri(), list(_uris(served, urlsplit(file.as_uri()).path)))
 
 
-def _climbs(served: str, path: str) -> Iterator[str]:
-    """URIs that go from the folder of a served file to the root, and from there to a path."""
+def _uris(served: str, path: str) -> Iterator[str]:
+    """Yield URIs that go from the folder of a served file to the root, and from there to a path."""
     base = served.rpartition("/")[0]
     depth = len([name for name in urlsplit(base).path.split("/") if name])
     for step in STEPS:

@@ -1,4 +1,4 @@
-"""Resource templates: the URIs they stand for, and what became of reading those."""
+"""Resource templates: URIs that they expand to, and the replies to reading those."""
 
 from __future__ import annotations
 
@@ -7,51 +7,51 @@ from dataclasses import dataclass
 from conformance.client.reply import Reply
 from conformance.protocol.uri import expand, is_template, matches, variables
 from conformance.protocol.value import Value, members
-from conformance.scenarios.completion import MOST_VALUES, completed
+from conformance.scenarios.completion import MAX_VALUES, completed_values
 from conformance.target.server import MAX_READS, Server, exercised
 
-MOST_TEMPLATES = 5
+MAX_TEMPLATES = 5
 
 
 @dataclass(frozen=True)
 class Expansion:
-    """A URI that a template stands for, and what became of reading it.
+    """A URI that a template expands to, and the reply to reading it.
 
-    ``sure``: the server itself completed the only variable of the template to this URI, so it is there.
+    ``exists``: the server itself completed the template's only variable to this URI.
     """
 
     template: Value
     uri: str
-    sure: bool
+    exists: bool
     reply: Reply
 
 
 def expansions(server: Server) -> list[Expansion]:
-    """Some URIs that the listed templates stand for, read once: completed by the server, or listed."""
+    """Read some URIs of each listed template, once: with values that the server completes, or listed."""
     found = [item for item in server.listed("resources/templates/list") if _is_expandable(item)]
-    pairs = [
-        (template, uri, sure)
-        for template in found[:MOST_TEMPLATES]
-        for uri, sure in _uris_of(server, template.json["uriTemplate"])
+    rows = [
+        (template, uri, exists)
+        for template in found[:MAX_TEMPLATES]
+        for uri, exists in _uris_of(server, template.json["uriTemplate"])
     ]
-    return exercised(lambda pair: Expansion(*pair, server.read(pair[1])), pairs)
+    return exercised(lambda row: Expansion(*row, server.read(row[1])), rows)
 
 
 def _uris_of(server: Server, template: str) -> list[tuple[str, bool]]:
-    known = {name: completed(server, template, name) for name in variables(template)}
+    known = {name: completed_values(server, template, name) for name in variables(template)}
     rows = [
         {name: values[at % len(values)] for name, values in known.items()}
         for at in range(max(map(len, known.values())))
         if all(known.values())
     ]
-    made = {expand(template, row): len(known) == 1 for row in rows}
+    expanded = {expand(template, row): len(known) == 1 for row in rows}
     listed = [uri.json for uri in members(server.listed("resources/list"), "uri") if uri.is_a(str)]
-    fitting = [uri for uri in listed[:MAX_READS] if matches(template, uri)]
-    return [*made.items(), *((uri, False) for uri in fitting[:MOST_VALUES] if uri not in made)]
+    matching = [uri for uri in listed[:MAX_READS] if matches(template, uri)]
+    return [*expanded.items(), *((uri, False) for uri in matching[:MAX_VALUES] if uri not in expanded)]
 
 
 def is_templated(server: Server, uri: str) -> bool:
-    """Whether a listed template could stand for a URI."""
+    """Return whether a listed template could expand to a URI."""
     patterns = members(server.listed("resources/templates/list"), "uriTemplate")
     return any(pattern.is_a(str) and matches(pattern.json, uri) for pattern in patterns)
 
