@@ -1,11 +1,11 @@
-"""Whether the suite says the same of a server each time.
+"""Run the suite several times on one server, and compare the verdicts.
 
     python benchmarks/determinism.py -- python -m conformance.fixtures.reference
     python benchmarks/determinism.py --runs 10 --option=--call --option=all -- npx -y SERVER
 
-The suite is run ten times, then on one worker and on four of pytest-xdist, every second run beside two
-processes that are always busy, each run with a hash seed of its own.  The verdict of every check, by its
-name, has to be the same in all of them; those that are not are shown, and the exit status is 1.
+The suite runs ten times in one process, then on one worker and on four of pytest-xdist; every second run has
+two busy processes beside it, and each run a hash seed of its own.  Checks whose verdicts differ are printed,
+and the exit status is 1.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ BUSY = "while True: pass"
 
 
 def verdicts(report: Path) -> Verdicts:
-    """What a report says of each check: its outcome, and the rule it is about."""
+    """Return the outcome and the requirement of each check in a JUnit report."""
     found: Verdicts = {}
     for case in ElementTree.parse(report).iter("testcase"):
-        told = {prop.get("name", ""): prop.get("value", "") for prop in case.iter("property")}
+        facts = {prop.get("name", ""): prop.get("value", "") for prop in case.iter("property")}
         name = f"{case.get('classname')}::{case.get('name')}"
         again = f"{name} a second time" if name in found else name
-        found[again] = f"{told.get('outcome', 'no outcome')} {told.get('requirement', '')}"
+        found[again] = f"{facts.get('outcome', 'no outcome')} {facts.get('requirement', '')}"
     return found
 
 
 def run(server: Sequence[str], options: Sequence[str], hash_seed: int) -> tuple[int, Verdicts]:
-    """Run the suite once: its exit status, and its verdicts."""
+    """Run the suite once, and return its exit status and its verdicts."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "junit.xml")
         words = ["run", *options, f"--junitxml={report}", "--", *server]
@@ -58,7 +58,7 @@ def run(server: Sequence[str], options: Sequence[str], hash_seed: int) -> tuple[
 
 @contextmanager
 def busy(count: int) -> Iterator[None]:
-    """Keep so many processes busy."""
+    """Run this number of busy processes meanwhile."""
     loads = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(count)]
     try:
         yield
@@ -69,18 +69,18 @@ def busy(count: int) -> Iterator[None]:
 
 
 def differences(runs: Sequence[tuple[str, Verdicts]]) -> Iterator[str]:
-    """The checks of which not every run says the same, and what which runs say."""
+    """Yield the checks whose verdicts differ, each with its verdicts and their runs."""
     for name in sorted({name for _, found in runs for name in found}):
-        said: dict[str, list[str]] = {}
+        verdicts_of: dict[str, list[str]] = {}
         for label, found in runs:
-            said.setdefault(found.get(name, "was not run"), []).append(label)
-        if len(said) > 1:
+            verdicts_of.setdefault(found.get(name, "was not run"), []).append(label)
+        if len(verdicts_of) > 1:
             yield name
-            yield from (f"    {what}: {', '.join(labels)}" for what, labels in said.items())
+            yield from (f"    {verdict}: {', '.join(labels)}" for verdict, labels in verdicts_of.items())
 
 
 def compared(server: Sequence[str], options: Sequence[str], plans: Sequence[tuple[str, int]]) -> list[str]:
-    """Run each plan (its ``-n``, if any, and how many busy processes), and tell what differs."""
+    """Run each plan (the value of ``-n``, and the number of busy processes), and return the differences."""
     runs, exits = [], Counter[int]()
     for number, (workers, loads) in enumerate(plans, 1):
         label = f"run {number}{f' -n {workers}' if workers else ''}{f' beside {loads} busy' if loads else ''}"
@@ -89,15 +89,15 @@ def compared(server: Sequence[str], options: Sequence[str], plans: Sequence[tupl
             exit, found = run(server, [*options, *(["-n", workers] if workers else [])], number)
         exits[exit] += 1
         counts = Counter(verdict.partition(" ")[0] for verdict in found.values())
-        told = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
-        print(f"{label}: exit {exit}, {told}; {time.monotonic() - start:.0f} s", flush=True)
+        summary = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
+        print(f"{label}: exit {exit}, {summary}; {time.monotonic() - start:.0f} s", flush=True)
         runs.append((label, found))
     found = list(differences(runs))
     return found if len(exits) == 1 else [f"exit status: {dict(exits)}", *found]
 
 
 def main() -> int:
-    """Compare the runs of one server."""
+    """Compare the runs of one server, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--workers", default="1,4", help="further runs, with -n")
@@ -109,7 +109,7 @@ def main() -> int:
     plain = [("", chosen.busy if number % 2 else 0) for number in range(chosen.runs)]
     spread = [(one, loads) for one in workers for loads in (0, chosen.busy)]
     found = compared(chosen.server, chosen.option, [*plain, *spread])
-    print("\n".join(found) or "all runs say the same")
+    print("\n".join(found) or "all runs agree")
     return 1 if found else 0
 
 

@@ -1,11 +1,11 @@
-"""How many calls a second the fuzzer and the soak make, beside a bare client that makes the same calls.
+"""Measure the calls per second of the fuzzer and of the soak, and of a bare client that makes the same calls.
 
     python benchmarks/fuzz.py                               # installs the Python SDK in a folder of its own
     python benchmarks/fuzz.py --sdk-python .venv-sdk/bin/python
 
-The bare client writes lines that are ready and parses each answer, and does nothing else: one call at a time
-beside the fuzzer, and as many under way at once as the soak has beside the soak.  The ways take turns, so
-that what else the machine does touches all of them; the median of the rounds is shown, and the extremes.
+The bare client only writes prepared lines and parses the answers: one call at a time, as the fuzzer does, and
+as many in flight as the soak has.  The ways take turns, so that other load of the machine affects all of
+them; the median of the rounds is printed, with the extremes.
 """
 
 from __future__ import annotations
@@ -38,13 +38,18 @@ REFERENCE = (sys.executable, "-m", "conformance.fixtures.reference")
 SDK = Path(__file__).with_name("sdk_server.py")
 FUZZED = ("add", "weather", "echo", "search", "area")
 EXAMPLES = 1000
-"""How many arguments Hypothesis makes for each tool in a round."""
+"""The number of arguments that Hypothesis makes for each tool in a round."""
 MAX_LINES = 20_000
-WAYS = ("bare client, one at a time", "fuzzer, under Hypothesis", f"bare client, {CALLS_IN_FLIGHT} under way", "soak")
+WAYS = (
+    "bare client, one at a time",
+    "fuzzer, under Hypothesis",
+    f"bare client, {CALLS_IN_FLIGHT} in flight",
+    "soak",
+)
 
 
 class Bare:
-    """A client that does as little as one can."""
+    """A client that only writes lines and parses answers."""
 
     def __init__(self, settings: Settings, opening: Sequence[bytes]):
         self._child = subprocess.Popen(
@@ -57,15 +62,15 @@ class Bare:
         self._answer()
         self._send(opening[1])
 
-    def rate(self, lines: Sequence[bytes], under_way: int) -> float:
-        """How many calls it makes a second."""
+    def rate(self, lines: Sequence[bytes], in_flight: int) -> float:
+        """Return its calls per second."""
         start = time.perf_counter()
-        for line in lines[:under_way]:
+        for line in lines[:in_flight]:
             self._send(line)
-        for line in lines[under_way:]:
+        for line in lines[in_flight:]:
             self._answer()
             self._send(line)
-        for _ in lines[:under_way]:
+        for _ in lines[:in_flight]:
             self._answer()
         return len(lines) / (time.perf_counter() - start)
 
@@ -87,7 +92,7 @@ class Bare:
 
 
 def fuzzed(server: Server) -> tuple[float, list[bytes]]:
-    """Fuzz some tools with valid arguments: how many calls a second were made, and those calls."""
+    """Fuzz some tools with valid arguments, and return the calls per second and the calls."""
     calls = [server.call(tool) for tool in server.tools if tool.name in FUZZED]
     session = server.fuzzing_session
     before, start = len(session.lines), time.perf_counter()
@@ -102,19 +107,19 @@ def fuzzed(server: Server) -> tuple[float, list[bytes]]:
 
 
 def soaked(server: Server, seconds: float) -> tuple[float, list[bytes]]:
-    """Soak a server: how many calls a second were made once all tools were known, and those calls."""
+    """Soak a server, and return the calls per second once all tools were called, and the calls."""
     soak = Soak(server)
     begun, before = 0.0, 0
-    for told in soak.run(time.monotonic() + seconds):
-        if told is not None:
-            print(f"found, and the time for it is counted: {told.what}")
+    for finding in soak.run(time.monotonic() + seconds):
+        if finding is not None:
+            print(f"a finding, whose time is counted: {finding.what}")
         if not begun and soak.calls > len(soak.loads) + CALLS_IN_FLIGHT:
             begun, before = time.monotonic(), soak.calls
     made = soak.calls - before
     rate = made / (time.monotonic() - begun)
     numbers = range(min(made, MAX_LINES))
-    shots = [soak.loads[number % len(soak.loads)].call(soak.seed, number) for number in numbers]
-    return rate, [line_of(call.number, call.load.name, json.loads(call.case.text)) for call in shots]
+    calls = [soak.loads[number % len(soak.loads)].call(soak.seed, number) for number in numbers]
+    return rate, [line_of(call.number, call.load.name, json.loads(call.case.text)) for call in calls]
 
 
 def line_of(id: int, tool: str, arguments: object) -> bytes:
@@ -123,7 +128,7 @@ def line_of(id: int, tool: str, arguments: object) -> bytes:
 
 
 def round_of(settings: Settings, surface: Surface, seconds: float) -> list[float]:
-    """The calls a second of each way."""
+    """Return the calls per second of each way."""
     opening = [surface.opening[0].raw, surface.opening_lines[-1].raw]
     server = Server(settings, surface)
     bare = Bare(settings, opening)
@@ -149,7 +154,7 @@ def report(name: str, command: Sequence[str], rounds: int, seconds: float) -> No
 
 
 def spread(values: Sequence[float], format: str) -> str:
-    """The median, and the least and the greatest."""
+    """Return the median, the least and the greatest value as text."""
     if not values:
         return ""
     shown = [f"{value:{format}}" for value in (median(values), min(values), max(values))]
@@ -157,7 +162,7 @@ def spread(values: Sequence[float], format: str) -> str:
 
 
 def python_with_sdk() -> str:
-    """A Python that has the SDK; the first time, it is installed."""
+    """Return a Python that has the SDK; install it the first time."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = cache / "mcp-conformance" / "python-sdk"
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
@@ -172,9 +177,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--sdk-python", help="a Python with mcp 2.x; without it, one is made")
+    parser.add_argument("--sdk-python", help="a Python with mcp 2.x (default: install one)")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=5.0, help="how long a soak is, in each round")
+    parser.add_argument("--seconds", type=float, default=5.0, help="the length of a soak in each round")
     options = parser.parse_args()
     python = options.sdk_python or python_with_sdk()
     print(f"{'server':12} {'way':28} {'calls a second':>28}   {'of the bare client':>18}")

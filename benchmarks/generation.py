@@ -1,10 +1,10 @@
-"""How good and how fast the generators of arguments are, beside hypothesis-jsonschema and schemathesis.
+"""Compare the generators of arguments with hypothesis-jsonschema and schemathesis: quality and speed.
 
-    pip download --no-deps --no-binary jsonschema jsonschema==4.26.0   # its sdist carries the test suite
+    pip download --no-deps --no-binary jsonschema jsonschema==4.26.0   # its sdist contains the test suite
     python benchmarks/generation.py --suite jsonschema-4.26.0.tar.gz --tools tools.jsonl
 
-``--tools`` is a file of JSON lines with an ``inputSchema`` each.  Times are CPU time on this machine.  An
-engine that is not installed is left out.
+``--tools`` is a file of JSON lines with an ``inputSchema`` each.  Times are CPU times.  Engines that are not
+installed are left out.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ from conformance.json_schema.validation import DIALECTS
 REVISION = "2025-11-25"
 DRAFTS = {"draft2020-12": "2020-12", "draft7": "draft-07"}
 DRAWS = 30
-PATIENCE = 10.0
-"""Seconds of CPU after which an engine is taken to hang on a schema."""
+MAX_CPU_SECONDS = 10.0
+"""The CPU time after which an engine counts as hanging on a schema."""
 
 Engine = Callable[[Any, str], st.SearchStrategy[Any]]
 
@@ -86,7 +86,7 @@ def engines() -> dict[str, Engine]:
 
 
 def drawn(strategy: st.SearchStrategy[Any]) -> list[tuple[float, Any]]:
-    """The values Hypothesis draws, each with the CPU seconds since the one before."""
+    """Return the values that Hypothesis draws, each with the CPU seconds since the previous one."""
     found: list[tuple[float, Any]] = []
     start = last = time.process_time()
 
@@ -104,7 +104,7 @@ def drawn(strategy: st.SearchStrategy[Any]) -> list[tuple[float, Any]]:
         now = time.process_time()
         found.append((now - last, value))
         last = now
-        if now - start > PATIENCE:
+        if now - start > MAX_CPU_SECONDS:
             raise TooSlow
 
     collect()
@@ -112,7 +112,7 @@ def drawn(strategy: st.SearchStrategy[Any]) -> list[tuple[float, Any]]:
 
 
 def suite(path: str, draft: str) -> Iterator[dict[str, Any]]:
-    """The required groups of the JSON Schema Test Suite in jsonschema's source distribution."""
+    """Yield the required groups of the JSON Schema Test Suite from jsonschema's source distribution."""
     with tarfile.open(path) as archive:
         for member in archive.getmembers():
             parts = PurePosixPath(member.name).parts
@@ -139,7 +139,7 @@ def needs_a_remote_document(group: dict[str, Any], draft: str) -> bool:
 
 
 def outcome(make: Engine, group: dict[str, Any], draft: str, times: list[float]) -> str:
-    """What came of drawing from one schema of the test suite."""
+    """The result of drawing from one schema of the test suite."""
     schema = group["schema"]
     if isinstance(schema, dict):
         schema = {"$schema": DIALECTS[DRAFTS[draft]], **schema}
@@ -175,7 +175,7 @@ def report_suite(path: str) -> None:
 
 
 def spread(times: list[float]) -> str:
-    """Median, 99th percentile and greatest, in milliseconds."""
+    """Return median, 99th percentile and maximum in milliseconds, as text."""
     if not times:
         return "-"
     ordered = sorted(1000 * seconds for seconds in times)
@@ -235,10 +235,10 @@ Location = tuple[Any, ...]
 
 
 class Locations:
-    """The assertions of a schema, local references followed, as jsonschema spells their paths in errors.
+    """The assertions of a schema by their paths in jsonschema's errors; local references are followed.
 
-    ``void`` are those that no value can violate: the name of a member that is no string, a bound at which
-    numbers cease to be safe, and the inside of a branch of anyOf beside one that any object meets.
+    ``void`` are those that no value can violate: the name of a member that is not a string, a bound at which
+    numbers stop being safe, and the inside of a branch of anyOf beside one that any object meets.
     """
 
     def __init__(self, schema: Any) -> None:
@@ -293,7 +293,7 @@ def subschemas(keyword: str, content: Any) -> Iterator[tuple[Location, Any]]:
 
 
 def has_open_branch(branches: list[Any], taken: int) -> bool:
-    """Whether another branch than the one taken allows any object."""
+    """Return whether another branch than the one taken allows any object."""
     others = [branch for index, branch in enumerate(branches) if index != taken]
     return {"type": "object", "additionalProperties": True} in others
 
@@ -303,7 +303,7 @@ def judge(schema: Any) -> Any:
 
 
 def violated(schema: Any, value: Any) -> set[Location]:
-    """The locations of every error, those inside the branches of anyOf and oneOf included."""
+    """Yield the locations of all errors, also inside the branches of anyOf and oneOf."""
     found: set[Location] = set()
     todo = list(judge(schema).iter_errors(value))
     for error in todo:

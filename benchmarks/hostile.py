@@ -1,8 +1,8 @@
-"""What a run with each hostile server takes: ``python benchmarks/hostile.py [--short] [NAME ...]``.
+"""Measure a run with each hostile server: ``python benchmarks/hostile.py [--short] [NAME ...]``.
 
-Each server is run with our default options, or with ``--short`` with those of the tests.  Prints a table in
-Markdown: the server, the seconds it may take with the tests' short timeouts, what the run took of time and
-memory, what was left behind, and what the run said was wrong.
+The runs have default options, or with ``--short`` those of the tests.  Prints a table in Markdown: the
+server, the seconds that a run with the tests' options may take, its time and memory, what it left behind, and
+the findings.
 """
 
 import sys
@@ -17,7 +17,7 @@ sys.path[:0] = [
 from support.resource_usage import emptied, measured, rows  # noqa: E402
 from test_hostile import OPTIONS  # noqa: E402
 
-PATIENCE = 3600
+MAX_SECONDS = 3600
 
 
 def main(words):
@@ -29,7 +29,9 @@ def main(words):
         if not names or row.name in names or str(row) in names:
             with tempfile.TemporaryDirectory() as folder:
                 given = row.options if options else ()
-                run = measured([*options, *given, "--", *row.command], emptied(Path(folder, "run")), PATIENCE)
+                run = measured(
+                    [*options, *given, "--", *row.command], emptied(Path(folder, "run")), MAX_SECONDS
+                )
             print(line(row, run, is_short=bool(options)), flush=True)
             if "-v" in words:
                 print(run.output)
@@ -38,10 +40,10 @@ def main(words):
 def line(row, run, *, is_short):
     red = run.of("failed", "blocked")
     bound = f"{row.bound:g}" if is_short else ""
-    told = "<br>".join(dict.fromkeys(f"{case.requirement}" for case in red)) or f"exit {run.exit}"
+    findings = "<br>".join(dict.fromkeys(f"{case.requirement}" for case in red)) or f"exit {run.exit}"
     facts = (str(row), bound, f"{run.seconds:.0f}", f"{run.cpu:.1f}", f"{run.peak_mb:.0f}")
     counts = (len(run.left), len(red), len(run.of("passed")))
-    return "| " + " | ".join(map(str, (*facts, *counts, told))) + " |"
+    return "| " + " | ".join(map(str, (*facts, *counts, findings))) + " |"
 
 
 if __name__ == "__main__":

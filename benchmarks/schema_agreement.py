@@ -1,17 +1,17 @@
-"""How far our schemas of messages agree with the official ones: generated messages, judged by both.
+"""Compare our wire schemas with the official ones on generated messages.
 
     git clone https://github.com/modelcontextprotocol/modelcontextprotocol spec   # or with --bare
     python benchmarks/schema_agreement.py spec
     python benchmarks/schema_agreement.py spec --revision 2026-07-28 --messages 6000 --seed 1
 
-For each revision as many valid messages are made from its official schema.json, of every kind and in both
-directions, and one copy of each in which one member, at any depth, is left out, replaced or added.  Both must
-pass the valid ones, and refuse the same ones of the others, but for the differences below, each with its
-reason; they are counted.  The exit status is 1 if there is any other difference.
+For each revision, valid messages of every kind and both directions are generated from its official
+schema.json, and a copy of each in which one member, at any depth, is left out, replaced or added.  Both
+schemas must accept the valid messages, and reject the same copies.  The differences below are expected, each
+with its reason, and are counted.  The exit status is 1 if there is any other difference.
 
 The official definition of a message is chosen as ours is: by its kind and method, a result by the request
-that it answers, and since 2026-07-28 by its resultType.  A result of a type that only an extension can know
-is held against the general definition of a result.
+that it answers, and since 2026-07-28 by its resultType.  A result of a type that only an extension defines is
+validated against the general definition of a result.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from conformance.protocol.text import shorten
 from conformance.protocol.wire_schema import CLIENT, SERVER, SchemaError, message_errors
 
 REVISIONS = own.revisions()[1:]
-"""Those with an official schema, which the oldest draft lacks."""
+"""The revisions with an official schema; the oldest draft has none."""
 
-# --- the known differences ------------------------------------------------------------------------
+# --- the expected differences ------------------------------------------------------------------------
 
 STRICTER = {
     r"(result|error): .* has no place here": (
@@ -52,7 +52,7 @@ STRICTER = {
     r"message: .* has no place here": (
         "a request of the server in 2026-07-28, which has none: their requests do not say whose they are"
     ),
-    r"params\._meta: .* is no object": (
+    r"params\._meta: .* is not (an object|of type object)": (
         "_meta of a request for a task, or of the notification that an elicitation is complete: their params "
         "do not have the _meta that all params may have"
     ),
@@ -69,18 +69,18 @@ STRICTER = {
         "their generator cannot express"
     ),
 }
-"""What we find wrong and the official schemas do not, and why they are the weaker ones."""
+"""Errors that only our schemas report, and the reason why the official ones do not."""
 
 FRACTION = "a fraction: schema.ts has a number where the generator of schema.json wrote integer"
 NULL = "null in a JSON value: schema.ts allows it, and the generator of schema.json lost it"
 UNREADABLE = "an error without an id, or with null, which JSON-RPC 2.0 demands where none could be read"
 
 JSON_VALUE = ["string", "integer", "boolean"]
-"""What the generator made of the plain JSON values of schema.ts."""
+"""The types that the generator of schema.json wrote for the plain JSON values of schema.ts."""
 
 
 def why_stricter(ours: list[SchemaError]) -> str | None:
-    """Why we find wrong what the official schema does not; None if one of ours has no reason."""
+    """Return why only our schema rejects a message; None if one of our errors has no reason."""
     reasons = [
         next((reason for form, reason in STRICTER.items() if re.fullmatch(form, str(wrong))), None)
         for wrong in ours
@@ -89,7 +89,7 @@ def why_stricter(ours: list[SchemaError]) -> str | None:
 
 
 def why_weaker(theirs: list[ValidationError], message: Any) -> str | None:
-    """Why we do not find wrong what the official schema does; None if there is no reason."""
+    """Return why only the official schema rejects a message; None if there is no reason."""
     if kind(message) is Kind.ERROR and message.get("id") is None:
         return UNREADABLE
     typed = [error for error in leaves(theirs) if error.validator == "type"]
@@ -99,12 +99,12 @@ def why_weaker(theirs: list[ValidationError], message: Any) -> str | None:
 
 
 def of(error: ValidationError) -> Any:
-    """The value of the keyword that is violated."""
+    """Return the value of the violated keyword."""
     return error.validator_value
 
 
 def leaves(errors: Iterable[ValidationError]) -> Iterator[ValidationError]:
-    """The errors, and those of each branch that failed."""
+    """Yield the errors, and those of each branch that failed."""
     for error in errors:
         yield error
         yield from leaves(error.context or [])
@@ -116,7 +116,7 @@ SPECIAL_ERRORS = {
     "2025-11-25": {-32042: "URLElicitationRequiredError"},
     "2026-07-28": {-32021: "MissingRequiredClientCapabilityError", -32022: "UnsupportedProtocolVersionError"},
 }
-"""Errors with a definition of their own, by their code."""
+"""The definitions of errors that have one, by code."""
 
 TASKS = ((SERVER, "tools/call"), (CLIENT, "sampling/createMessage"))
 QUESTIONS = ("tools/call", "prompts/get", "resources/read")
@@ -134,7 +134,7 @@ class Official:
         self._validators: dict[str, Any] = {}
 
     def errors(self, name: str, value: Any) -> list[ValidationError]:
-        """What a definition says against a value."""
+        """Return the errors of a value under a definition."""
         if name not in self._validators:
             schema = {"$schema": self._schema["$schema"], self._key: self.definitions}
             schema["$ref"] = f"#/{self._key}/{name}"
@@ -143,7 +143,7 @@ class Official:
 
     @cached_property
     def typed(self) -> dict[tuple[str, Kind, str], str]:
-        """Which definition describes a message, by sender, kind and method (that which a result answers)."""
+        """Return the definition of a message by sender, kind and method (of the request, for a result)."""
         found: dict[tuple[str, Kind, str], str] = {}
         for sender, other in ((CLIENT, SERVER), (SERVER, CLIENT)):
             for what in (Kind.REQUEST, Kind.NOTIFICATION):
@@ -161,20 +161,20 @@ class Official:
         return found
 
     def _members(self, union: str) -> list[str]:
-        """The definitions that a union names; itself, if it is none."""
+        """Return the definitions in a union, or the definition itself if it is not a union."""
         if union not in self.definitions:
             return []
         parts = self.definitions[union].get("anyOf")
         return [part["$ref"].rpartition("/")[2] for part in parts] if parts else [union]
 
     def envelope(self, what: Kind) -> str:
-        """The definition of a kind of message."""
+        """Return the definition of a kind of message."""
         title = what.value.title()
         names = [f"JSONRPC{title}", f"JSONRPC{title}Response", "JSONRPCResponse"]
         return next(name for name in names if name in self.definitions)
 
     def message_errors(self, sender: str, message: Any, asked: str) -> list[ValidationError]:
-        """What the official schema says against a message."""
+        """Return the errors of a message under the official schema."""
         what = Kind.NOTIFICATION if is_announced(message) else kind(message)
         if what in (Kind.OTHER, Kind.BATCH):
             return self.errors("JSONRPCMessage", message)
@@ -187,7 +187,7 @@ class Official:
         return errors + self.errors(special, message) if special else errors
 
     def _form(self, message: Any, asked: str) -> str:
-        """Which result this is, by the type that it says it has."""
+        """Return the definition of a result by its resultType."""
         result, (method, _, _) = message["result"], asked.partition(" as a ")
         if not is_modern(self.revision) or not isinstance(result, dict):
             return asked
@@ -199,7 +199,7 @@ class Official:
 
 
 def read(spec: Path, path: str) -> str:
-    """A file of a checkout, or of the newest commit in a bare repository."""
+    """Return a file of a checkout, or of the newest commit in a bare repository."""
     if (spec / path).exists():
         return (spec / path).read_text(encoding="utf-8")
     shown = ["git", "-C", str(spec), "show", f"HEAD:{path}"]
@@ -219,7 +219,7 @@ def code(message: Any) -> Any:
 # --- messages made from them ----------------------------------------------------------------------
 
 RESULT_TYPES = {"complete", "input_required"}
-"""Words that only the pages know; in older revisions they are like any other."""
+"""Values that only the pages define; in older revisions they are like any other."""
 
 ANYTHING = [None, True, 0, -1, 1.5, "", "text", "2.0", [], [1], ["a"], {}, {"a": 1}, [{}], {"a": {}}]
 
@@ -233,7 +233,7 @@ PLAIN = {
 
 
 class Maker:
-    """Makes values by the keywords that the official schemas use; the same seed makes the same values."""
+    """A generator of values for the keywords that the official schemas use; the seed decides the values."""
 
     def __init__(self, official: Official, seed: int) -> None:
         self.official = official
@@ -242,7 +242,7 @@ class Maker:
         self.words = sorted(words(official.definitions) | RESULT_TYPES)
 
     def value(self, schema: Any, depth: int = 0) -> Any:
-        """A value that is valid under a schema."""
+        """Return a value that is valid under a schema."""
         pick = self.random
         if "$ref" in schema:
             return self.value(self.official.definitions[schema["$ref"].rpartition("/")[2]], depth)
@@ -278,7 +278,7 @@ class Maker:
         return made
 
     def message(self) -> tuple[str, Any, str]:
-        """A valid message: who sends it, what it is, and the method that it answers if it is a result."""
+        """Return a valid message with its sender, and the method that it answers if it is a result."""
         official = self.official
         speakers = (SERVER,) if is_modern(official.revision) else (CLIENT, SERVER)
         sender, what, method = self.random.choice(
@@ -298,7 +298,7 @@ class Maker:
         return sender, made, method if what is Kind.RESULT else ""
 
     def result(self, name: str | None) -> Any:
-        """A result that says what it is, as the pages have it and schema.json does not."""
+        """Return a result with the resultType that the pages demand and schema.json does not."""
         made = self.value({"$ref": name})
         if name == "InputRequiredResult":
             made["resultType"] = "input_required"
@@ -309,7 +309,7 @@ class Maker:
         return made
 
     def mutated(self, message: Any) -> Any:
-        """The message with one member, at any depth, left out, replaced or added."""
+        """Return the message with one member, at any depth, left out, replaced or added."""
         message = json.loads(json.dumps(message))
         pick = self.random
         place = pick.choice(list(containers(message)))
@@ -330,7 +330,7 @@ class Maker:
 
 
 def containers(value: Any) -> Iterator[Any]:
-    """Every object and array in a value, those further out more often."""
+    """Yield every object and array in a value, the outer ones more often."""
     yield value
     yield value
     for part in value.values() if isinstance(value, dict) else value:
@@ -361,7 +361,7 @@ def parts(schema: Any) -> Iterator[Any]:
 
 @dataclass
 class Tally:
-    """What came of the messages of one revision."""
+    """The counts for the messages of one revision."""
 
     messages: int
     refused: int = 0
@@ -372,13 +372,13 @@ class Tally:
 
     @property
     def is_sound(self) -> bool:
-        """Whether nothing is unexplained, and enough was refused to say so."""
+        """Whether nothing is unexplained, and enough messages were rejected."""
         return not self.unexplained and self.refused > self.messages / 4
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A message, and what both schemas find wrong with it."""
+    """A message with its errors under both schemas."""
 
     message: Any
     asked: str
@@ -415,7 +415,7 @@ def compared(official: Official, messages: int, seed: int) -> Tally:
 
 
 def count(tally: Tally, one: Judged) -> None:
-    """Note how the verdicts on a mutated message differ, if they do."""
+    """Count a mutated message by how the verdicts on it differ, if they do."""
     tally.refused += bool(one.ours and one.theirs)
     if bool(one.ours) == bool(one.theirs):
         return
@@ -454,8 +454,13 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("spec", type=Path, help="a checkout of the specification, or a bare repository of it")
-    parser.add_argument("--revision", action="append", choices=REVISIONS, help="all unless given")
-    parser.add_argument("--messages", type=int, default=2000, help="how many of each (default: 2000)")
+    parser.add_argument("--revision", action="append", choices=REVISIONS, help="default: all")
+    parser.add_argument(
+        "--messages",
+        type=int,
+        default=2000,
+        help="how many of each (default: 2000)",
+    )
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     chosen = options.revision or REVISIONS

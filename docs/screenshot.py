@@ -1,4 +1,4 @@
-"""Make `docs/images/terminal.svg`, the picture in the README: what a terminal shows when a run is over.
+"""Write `docs/images/terminal.svg`, the picture in the README: a terminal after a run.
 
 It needs tmux, the package `rich`, and `mcp-conformance` on the PATH: `python docs/screenshot.py`.
 """
@@ -19,24 +19,24 @@ PICTURE = DOCS / "images" / "terminal.svg"
 COLUMNS, LINES = 112, 52
 COMMAND = "mcp-conformance run --fuzz none -- python server.py"
 PROMPT = "$ "
-PATIENCE = 120
+MAX_SECONDS = 120
 
 
 def main() -> None:
-    """Run the command in a terminal of its own, and draw what stands on its screen in the end."""
+    """Run the command in a terminal of its own, and draw its screen."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(DOCS / "examples" / "server.py", folder)
         PICTURE.write_text(drawn(screen(folder)), encoding="utf-8")
 
 
 def screen(folder: str) -> str:
-    """The screen, colours and all, once the prompt is back."""
+    """Return the screen with its colours, once the prompt is back."""
     name = f"mcp-conformance-{Path(folder).name}"
     shell = f"cd {folder} && PS1='{PROMPT}' exec bash --norc --noprofile -i"
     tmux("new-session", "-d", "-s", name, "-x", str(COLUMNS), "-y", str(LINES), shell)
     try:
         tmux("send-keys", "-t", name, f"clear; {COMMAND}", "Enter")
-        give_up = time.monotonic() + PATIENCE
+        give_up = time.monotonic() + MAX_SECONDS
         while time.monotonic() < give_up:
             time.sleep(0.5)
             text = tmux("capture-pane", "-e", "-p", "-t", name)
@@ -48,18 +48,18 @@ def screen(folder: str) -> str:
 
 
 def tmux(*words: str) -> str:
-    """Have tmux do something, and return what it prints."""
+    """Run a tmux command, and return its output."""
     done = subprocess.run(["tmux", "-L", "screenshot", *words], check=True, capture_output=True, text=True)
     return done.stdout
 
 
 def plain(text: str) -> str:
-    """The text without its colours."""
+    """Return the text without its colours."""
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
 def drawn(text: str) -> str:
-    """An SVG of a terminal, in the reader's own monospaced font."""
+    """Return an SVG of a terminal, in the reader's own monospaced font."""
     lines = text.rstrip().splitlines()[:-1]
     console = Console(width=COLUMNS, record=True, file=io.StringIO(), force_terminal=True)
     console.print(Text.from_ansi("\n".join(lines)))
