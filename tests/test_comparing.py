@@ -127,14 +127,14 @@ def test_tools_come_and_go():
         (
             {"inputSchema": {"enum": [1]}},
             {"inputSchema": {}},
-            "inputSchema: the value may be other values too",
+            "inputSchema: the value may also be other values",
         ),
         (
             *({"outputSchema": {"required": ["a"]}}, {"outputSchema": {}}),
-            "BREAKING outputSchema: a is not required any more",
+            "BREAKING outputSchema: a is no longer required",
         ),
         ({"outputSchema": {}}, {"outputSchema": {"required": ["a"]}}, "outputSchema: a is required now"),
-        ({"inputSchema": 1}, {"inputSchema": []}, "inputSchema: the value is described otherwise"),
+        ({"inputSchema": 1}, {"inputSchema": []}, "inputSchema: the value is described differently"),
     ],
     ids=str,
 )

@@ -11,7 +11,7 @@ from conformance import generation
 from conformance.generation import NoExample
 from conformance.json_schema import validation as dialects
 from conformance.json_schema.validation import (
-    LONGEST_SCHEMA,
+    MAX_SCHEMA_LENGTH,
     TOO_COSTLY,
     TooLarge,
     Unjudgeable,
@@ -98,9 +98,9 @@ def test_a_large_value_is_judged():
 
 def test_a_schema_that_is_too_long_is_not_read():
     with pytest.raises(TooLarge, match="characters"):
-        instance_errors({}, {"description": "x" * LONGEST_SCHEMA}, REVISION)
+        instance_errors({}, {"description": "x" * MAX_SCHEMA_LENGTH}, REVISION)
     with pytest.raises(NoExample, match=TOO_COSTLY):
-        generation.example({"description": "x" * LONGEST_SCHEMA}, REVISION)
+        generation.example({"description": "x" * MAX_SCHEMA_LENGTH}, REVISION)
 
 
 @pytest.mark.parametrize(

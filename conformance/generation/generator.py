@@ -15,7 +15,8 @@ from conformance.generation.references import Document
 from conformance.generation.regex_strings import in_python
 from conformance.generation.validator import SchemaValidator
 from conformance.generation.walker import Walk
-from conformance.json_schema.validation import LONGEST_SCHEMA, STEPS, TOO_COSTLY, without_dialect
+from conformance.json_schema.bounded import MAX_STEPS
+from conformance.json_schema.validation import MAX_SCHEMA_LENGTH, TOO_COSTLY, without_dialect
 
 EXAMPLE_WALKS = 200
 """The most walks with other choices, tried if the plainest choices lead to no valid value."""
@@ -34,7 +35,7 @@ class Generator:
 
     def walk(self, source: Source, attempts: int) -> Any:
         """Make a valid value; raises `Rejected` if ``attempts`` walks made none."""
-        self.validator.refill(2 * STEPS + attempts * STEPS // 10)
+        self.validator.refill(2 * MAX_STEPS + attempts * MAX_STEPS // 10)
         failure = Rejected("no value was found that is valid under its whole schema")
         for _ in range(attempts):
             try:
@@ -64,7 +65,7 @@ def generator_of(schema: Any, revision: str, *, objects: bool) -> Generator:
     """Return the generator of a schema, made once for equal schemas; raises `NoExample`."""
     try:
         text = json.dumps(_without_infinite_default(schema), allow_nan=False)
-        if len(text) > LONGEST_SCHEMA:
+        if len(text) > MAX_SCHEMA_LENGTH:
             raise NoExample(f"the schema is {TOO_COSTLY}: it has {len(text)} characters", is_too_costly=True)
         return _generator(text, revision, objects=objects)
     except RecursionError as error:

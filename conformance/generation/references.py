@@ -110,7 +110,7 @@ class PartValidator:
         validator = self._validators[part]
         if validator is None:
             return True
-        with self._schema.judging():
+        with self._schema.validating():
             return validator.is_valid(value)
 
     def is_able(self, part: Part) -> bool:

@@ -15,12 +15,12 @@ from conformance.json_schema import regex
 from conformance.json_schema.regex import (
     ASSERTIONS,
     CHARACTERS,
-    LONGEST_PATTERN,
+    MAX_PATTERN_LENGTH,
     REPEATS,
     Pattern,
     TooCostly,
-    test_of,
-    written,
+    place_test,
+    to_pattern,
 )
 from conformance.json_schema.validation import TOO_COSTLY
 from conformance.protocol.text import shorten
@@ -67,7 +67,7 @@ def _content(name: str, content: Any) -> Any:
 @lru_cache(maxsize=2048)
 def translated(pattern: str) -> str:
     """Translate a pattern to Python, unchanged where Python reads it as it is; raises `NoExample`."""
-    if len(pattern) > LONGEST_PATTERN:
+    if len(pattern) > MAX_PATTERN_LENGTH:
         raise NoExample(f"a pattern of {len(pattern)} characters is {TOO_COSTLY}", is_too_costly=True)
     python = PROPERTY.sub(lambda found: _replacement(found, pattern), pattern)
     compiled(python)
@@ -126,7 +126,7 @@ def text_of(tree: Any, flags: int = 0) -> st.SearchStrategy[str]:
 
 def _part(code: Any, value: Any, flags: int) -> st.SearchStrategy[str]:
     if code in CHARACTERS:
-        return st.sampled_from(_characters(written(code, value), flags))
+        return st.sampled_from(_characters(to_pattern(code, value), flags))
     if code in REPEATS:
         least, most, body = value
         most = min(most, least + MAX_FURTHER_REPEATS)
@@ -143,7 +143,7 @@ def _part(code: Any, value: Any, flags: int) -> st.SearchStrategy[str]:
 
 @lru_cache(maxsize=1024)
 def _characters(words: str, flags: int) -> list[str]:
-    test = test_of(words, flags)
+    test = place_test(words, flags)
     found = [one for one in PRINTABLE if test(one, 0)] or [one for one in OTHERS if test(one, 0)]
     if not found:
         raise NoExample(f"no character was found for {words}")

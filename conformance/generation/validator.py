@@ -10,14 +10,13 @@ from jsonschema.exceptions import ValidationError
 
 from conformance.generation.errors import NoExample
 from conformance.generation.keywords import DRAFTS, is_known, names_in
+from conformance.json_schema.bounded import MAX_STEPS, Budget
 from conformance.json_schema.regex import TooCostly
 from conformance.json_schema.validation import (
-    STEPS,
-    Purse,
     Unjudgeable,
     dialects_of,
-    judging,
     schema_errors,
+    validating,
     validator_of,
 )
 
@@ -32,26 +31,26 @@ class SchemaValidator:
     def __init__(self, schema: Any, revision: str) -> None:
         dialects = _readable(schema, revision)
         self.dialect = dialects[0]
-        self._left = STEPS
-        self._costly = ""
+        self._left = MAX_STEPS
+        self._too_costly = ""
         try:
             self.validators = [validator_of(schema, dialect) for dialect in _distinct(schema, dialects)]
         except Unjudgeable as error:
             raise NoExample(str(error), is_too_costly=error.is_too_costly) from error
 
     def is_valid(self, value: Any) -> bool:
-        """Whether ``value`` is valid in every dialect."""
-        with self.judging():
+        """Return whether ``value`` is valid in every dialect."""
+        with self.validating():
             return all(validator.is_valid(value) for validator in self.validators)
 
     def is_invalid(self, value: Any) -> bool:
-        """Whether ``value`` is invalid in every dialect."""
-        with self.judging():
+        """Return whether ``value`` is invalid in every dialect."""
+        with self.validating():
             return not any(validator.is_valid(value) for validator in self.validators)
 
     def errors(self, value: Any) -> list[ValidationError]:
         """Return the errors of ``value`` in the newest dialect."""
-        with self.judging():
+        with self.validating():
             return list(self.validators[0].iter_errors(value))
 
     def refill(self, steps: int) -> None:
@@ -59,20 +58,20 @@ class SchemaValidator:
         self._left = steps
 
     @contextmanager
-    def judging(self) -> Iterator[None]:
-        """Validate one value within the steps left; raises `NoExample`, and again once they are used up."""
-        if self._costly:
-            raise NoExample(self._costly, is_too_costly=True)
-        purse = Purse(min(self._left, STEPS))
-        self._left -= purse.left
+    def validating(self) -> Iterator[None]:
+        """Validate one value within the steps left; raise `NoExample`, and always once they are used up."""
+        if self._too_costly:
+            raise NoExample(self._too_costly, is_too_costly=True)
+        budget = Budget(min(self._left, MAX_STEPS))
+        self._left -= budget.left
         try:
-            with judging(purse):
+            with validating(budget):
                 yield
         except Unjudgeable as error:
-            self._costly = str(error) if isinstance(error.__cause__, TooCostly) else ""
+            self._too_costly = str(error) if isinstance(error.__cause__, TooCostly) else ""
             raise NoExample(str(error), is_too_costly=error.is_too_costly) from error
         finally:
-            self._left += purse.left
+            self._left += budget.left
 
 
 def _readable(schema: Any, revision: str) -> list[str]:

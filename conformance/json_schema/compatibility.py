@@ -1,6 +1,6 @@
-"""What has changed between two JSON Schemas: what allows less than before, and what allows more.
+"""Compare two JSON Schemas: find changes that allow fewer values, and changes that allow more.
 
-Only what can be told for sure is said to narrow or to widen; all else that differs is `OTHERWISE`.
+A change narrows or widens only if that is certain; the effect of other changes is `UNCLEAR`.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ Schema: TypeAlias = Any
 
 
 class Effect(StrEnum):
-    """What a change does to the values that are allowed; one that ``replaces`` narrows and widens."""
+    """The effect of a change on the set of allowed values; one that ``replaces`` narrows and widens."""
 
     NARROWS = "narrows"
     WIDENS = "widens"
     REPLACES = "replaces"
-    OTHERWISE = "otherwise"
+    UNCLEAR = "unclear"
     NONE = "none"
 
 
 @dataclass(frozen=True)
-class Change:
-    """One change: where in the value, what it is, and its effect."""
+class SchemaChange:
+    """A change: the place in the value, a description, and the effect."""
 
     place: str
     text: str
@@ -40,46 +40,46 @@ class Change:
 ANY = ("array", "boolean", "integer", "null", "number", "object", "string")
 WORDS = ("title", "description", "default", "examples", "deprecated")
 ASIDE = {*WORDS, "$schema", "$id", "$comment", "$defs", "definitions", "$anchor", "readOnly", "writeOnly"}
-"""Keywords that forbid nothing."""
+"""Keywords that forbid no value."""
 LOWEST = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties", "minContains")
 HIGHEST = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties", "maxContains")
 ALONE = ("pattern", "multipleOf", "not", "propertyNames", "contains", "uniqueItems", "dependentRequired")
-"""Keywords that allow less when they come and more when they go; a change of them may do anything."""
+"""Keywords that narrow if they are added and widen if they are removed; the effect of a change is unclear."""
 READ = {
     *("type", "enum", "const", "required", "properties", "additionalProperties", "items", "anyOf", "oneOf"),
     *("$ref", *LOWEST, *HIGHEST, *ALONE),
 }
-DEEPEST = 40
-OTHERWISE = "is described otherwise"
+MAX_DEPTH = 40
+DIFFERS = "is described differently"
 
 
-def changes(old: Schema, new: Schema) -> list[Change]:
-    """What has changed from one schema to the other."""
+def changes(old: Schema, new: Schema) -> list[SchemaChange]:
+    """Return the changes from one schema to the other."""
     return list(dict.fromkeys(_Comparison(old, new).between(old, new, "", 0)))
 
 
 @dataclass(frozen=True)
 class _Comparison:
-    """A comparison of two whole schemas: their references are looked up, each pair of them once."""
+    """A comparison of two complete schemas, in which each pair of references is followed once."""
 
     old: Schema
     new: Schema
     followed: set[tuple[str, str]] = field(default_factory=set)
 
-    def between(self, old: Schema, new: Schema, place: str, depth: int) -> Iterator[Change]:
-        """The changes at a place, so many steps down."""
+    def between(self, old: Schema, new: Schema, place: str, depth: int) -> Iterator[SchemaChange]:
+        """Yield the changes at a place."""
         pair = (_reference(old), _reference(new))
         if pair in self.followed:
             return
         if all(pair):
             self.followed.add(pair)
         before, after = _object(_resolved(old, self.old)), _object(_resolved(new, self.new))
-        if before is None or after is None or "$ref" in before or "$ref" in after or depth > DEEPEST:
+        if before is None or after is None or "$ref" in before or "$ref" in after or depth > MAX_DEPTH:
             if old != new:
-                yield Change(place, OTHERWISE, Effect.OTHERWISE)
+                yield SchemaChange(place, DIFFERS, Effect.UNCLEAR)
             return
         if any(before.get(word) != after.get(word) for word in WORDS):
-            yield Change(place, "is described in other words", Effect.NONE)
+            yield SchemaChange(place, "has other annotations", Effect.NONE)
         if _is_choice(before) or _is_choice(after):
             yield from self._choices(before, after, place, depth + 1)
             return
@@ -88,116 +88,122 @@ class _Comparison:
         yield from self._members(before, after, place, depth + 1)
         yield from self._rest(before, after, place, depth + 1)
 
-    def _choices(self, old: dict[str, Any], new: dict[str, Any], place: str, depth: int) -> Iterator[Change]:
-        """The changes where one of several schemas has to hold, which may be one alone."""
+    def _choices(
+        self, old: dict[str, Any], new: dict[str, Any], place: str, depth: int
+    ) -> Iterator[SchemaChange]:
+        """Yield the changes of alternatives; a schema without ``anyOf`` is the only alternative."""
         before, after = _choices(old), _choices(new)
         if before is None or after is None:
             if _without(old, ASIDE) != _without(new, ASIDE):
-                yield Change(place, OTHERWISE, Effect.OTHERWISE)
+                yield SchemaChange(place, DIFFERS, Effect.UNCLEAR)
             return
-        there, there_now = ({_form(one): one for one in choices} for choices in (before, after))
-        for form in there.keys() & there_now.keys():
-            yield from self.between(there[form], there_now[form], place, depth)
-        gone = [one for form, one in there.items() if form not in there_now]
-        come = [one for form, one in there_now.items() if form not in there]
-        if len(gone) == len(come) == 1:
-            yield from self.between(gone[0], come[0], place, depth)
-        elif gone and come:
-            yield Change(place, OTHERWISE, Effect.OTHERWISE)
-        elif gone:
-            yield Change(place, f"may be no {_named(gone)} any more", Effect.NARROWS)
-        elif come:
-            yield Change(place, f"may be {_named(come)} too", Effect.WIDENS)
+        by_form, by_form_now = ({_form(one): one for one in choices} for choices in (before, after))
+        for form in by_form.keys() & by_form_now.keys():
+            yield from self.between(by_form[form], by_form_now[form], place, depth)
+        removed = [one for form, one in by_form.items() if form not in by_form_now]
+        added = [one for form, one in by_form_now.items() if form not in by_form]
+        if len(removed) == len(added) == 1:
+            yield from self.between(removed[0], added[0], place, depth)
+        elif removed and added:
+            yield SchemaChange(place, DIFFERS, Effect.UNCLEAR)
+        elif removed:
+            yield SchemaChange(place, f"may no longer be {_named(removed)}", Effect.NARROWS)
+        elif added:
+            yield SchemaChange(place, f"may also be {_named(added)}", Effect.WIDENS)
 
-    def _members(self, old: dict[str, Any], new: dict[str, Any], place: str, depth: int) -> Iterator[Change]:
-        """The changes of an object's members."""
+    def _members(
+        self, old: dict[str, Any], new: dict[str, Any], place: str, depth: int
+    ) -> Iterator[SchemaChange]:
+        """Yield the changes of an object's members."""
         before, after = _mapping(old, "properties"), _mapping(new, "properties")
         for name in [name for name in before if name in after]:
             yield from self.between(before[name], after[name], _below(place, name), depth)
         for name in [name for name in before if name not in after]:
             effect = Effect.NARROWS if _is_closed(new) else Effect.NONE
-            yield Change(_below(place, name), "is gone", effect)
+            yield SchemaChange(_below(place, name), "is gone", effect)
         for name in [name for name in after if name not in before]:
             effect = Effect.WIDENS if _is_closed(old) else Effect.NONE
-            yield Change(_below(place, name), "is new", effect)
+            yield SchemaChange(_below(place, name), "is new", effect)
         needed, needed_now = _names(old, "required"), _names(new, "required")
         for name in sorted(needed_now - needed):
-            yield Change(_below(place, name), "is required now", Effect.NARROWS)
+            yield SchemaChange(_below(place, name), "is required now", Effect.NARROWS)
         for name in sorted(needed - needed_now):
-            yield Change(_below(place, name), "is not required any more", Effect.WIDENS)
+            yield SchemaChange(_below(place, name), "is no longer required", Effect.WIDENS)
 
-    def _rest(self, old: dict[str, Any], new: dict[str, Any], place: str, depth: int) -> Iterator[Change]:
-        """The changes of an array's items, and of an object's members without a name."""
+    def _rest(
+        self, old: dict[str, Any], new: dict[str, Any], place: str, depth: int
+    ) -> Iterator[SchemaChange]:
+        """Yield the changes of an array's items, and of an object's additional members."""
         for keyword, what in (("items", f"{place}[]"), ("additionalProperties", f"{place}.*".lstrip("."))):
             before, after = old.get(keyword, True), new.get(keyword, True)
             if before is after and isinstance(before, bool):
                 continue
             if keyword == "additionalProperties" and after is False:
-                yield Change(place, "may have no other members any more", Effect.NARROWS)
+                yield SchemaChange(place, "may no longer have other members", Effect.NARROWS)
             elif keyword == "additionalProperties" and before is False:
-                yield Change(place, "may have other members", Effect.WIDENS)
+                yield SchemaChange(place, "may have other members", Effect.WIDENS)
             else:
                 yield from self.between(before, after, what, depth)
 
 
-def _types(old: dict[str, Any], new: dict[str, Any], place: str) -> Iterator[Change]:
+def _types(old: dict[str, Any], new: dict[str, Any], place: str) -> Iterator[SchemaChange]:
     before, after = _allowed(old), _allowed(new)
     if before != after:
         effect = Effect.WIDENS if before < after else Effect.NARROWS if after < before else Effect.REPLACES
-        yield Change(place, f"is {_typed(new)} now, not {_typed(old)}", effect)
+        yield SchemaChange(place, f"is {_typed(new)} now, not {_typed(old)}", effect)
 
 
-def _values(old: dict[str, Any], new: dict[str, Any], place: str) -> Iterator[Change]:
-    """The changes of ``enum`` and ``const``."""
+def _values(old: dict[str, Any], new: dict[str, Any], place: str) -> Iterator[SchemaChange]:
+    """Yield the changes of ``enum`` and ``const``."""
     before, after = _listed(old), _listed(new)
     if before is None or after is None:
         if after is not None:
-            yield Change(place, f"may only be {_or(after)}", Effect.NARROWS)
+            yield SchemaChange(place, f"may only be {_or(after)}", Effect.NARROWS)
         elif before is not None:
-            yield Change(place, "may be other values too", Effect.WIDENS)
+            yield SchemaChange(place, "may also be other values", Effect.WIDENS)
         return
-    if gone := before - after:
-        yield Change(place, f"may not be {_or(gone)} any more", Effect.NARROWS)
-    if come := after - before:
-        yield Change(place, f"may be {_or(come)} too", Effect.WIDENS)
+    if removed := before - after:
+        yield SchemaChange(place, f"may no longer be {_or(removed)}", Effect.NARROWS)
+    if added := after - before:
+        yield SchemaChange(place, f"may also be {_or(added)}", Effect.WIDENS)
 
 
-def _bounds(old: dict[str, Any], new: dict[str, Any], place: str) -> Iterator[Change]:
+def _bounds(old: dict[str, Any], new: dict[str, Any], place: str) -> Iterator[SchemaChange]:
     for keyword in (*LOWEST, *HIGHEST):
         before, after = old.get(keyword), new.get(keyword)
         if before == after:
             continue
         if not (_is_bound(before) and _is_bound(after)):
-            yield Change(place, f"has another `{keyword}`", Effect.OTHERWISE)
+            yield SchemaChange(place, f"has another `{keyword}`", Effect.UNCLEAR)
         elif after is None:
-            yield Change(place, f"has no `{keyword}` {before} any more", Effect.WIDENS)
+            yield SchemaChange(place, f"no longer has the `{keyword}` {before}", Effect.WIDENS)
         elif before is None:
-            yield Change(place, f"has a `{keyword}` now, {after}", Effect.NARROWS)
+            yield SchemaChange(place, f"has a `{keyword}` now, {after}", Effect.NARROWS)
         else:
             narrows = (after > before) == (keyword in LOWEST)
             effect = Effect.NARROWS if narrows else Effect.WIDENS
-            yield Change(place, f"has the `{keyword}` {after}, not {before}", effect)
+            yield SchemaChange(place, f"has the `{keyword}` {after}, not {before}", effect)
 
 
-def _others(old: dict[str, Any], new: dict[str, Any], place: str) -> Iterator[Change]:
-    """The changes of keywords that are not looked into."""
+def _others(old: dict[str, Any], new: dict[str, Any], place: str) -> Iterator[SchemaChange]:
+    """Yield the changes of keywords whose contents are not compared."""
     for keyword in sorted(old.keys() | new.keys()):
         before, after = old.get(keyword), new.get(keyword)
         if before == after or keyword in ASIDE or keyword in READ - set(ALONE):
             continue
         if keyword not in ALONE or (keyword in old and keyword in new):
-            yield Change(place, f"has another `{keyword}`", Effect.OTHERWISE)
+            yield SchemaChange(place, f"has another `{keyword}`", Effect.UNCLEAR)
         elif keyword in new:
-            yield Change(place, f"has a `{keyword}` now", Effect.NARROWS)
+            yield SchemaChange(place, f"has a `{keyword}` now", Effect.NARROWS)
         else:
-            yield Change(place, f"has no `{keyword}` any more", Effect.WIDENS)
+            yield SchemaChange(place, f"no longer has a `{keyword}`", Effect.WIDENS)
 
 
 # Reading a schema --------------------------------------------------------------------------------
 
 
 def _object(schema: Schema) -> dict[str, Any] | None:
-    """A schema as an object; None if it is none."""
+    """Return a schema as an object; None if it is neither an object nor a boolean."""
     if isinstance(schema, bool):
         return {} if schema else {"not": {}}
     return schema if isinstance(schema, dict) else None
@@ -209,8 +215,8 @@ def _reference(schema: Schema) -> str:
 
 
 def _resolved(schema: Schema, root: Schema) -> Schema:
-    """The schema that a reference into the same document leads to, with what stands beside the reference."""
-    for _ in range(DEEPEST):
+    """Return the schema that a local reference leads to, with the keywords beside the reference."""
+    for _ in range(MAX_DEPTH):
         pointer = _reference(schema)
         if pointer != "#" and not pointer.startswith("#/"):
             return schema
@@ -233,45 +239,45 @@ def _is_choice(schema: Mapping[str, Any]) -> bool:
 
 
 def _choices(schema: Mapping[str, Any]) -> list[Schema] | None:
-    """The schemas of which one has to hold; None if more has to hold besides."""
+    """Return the alternatives of a schema; None if it has other keywords too."""
     if not _is_choice(schema):
         return [dict(schema)]
-    said = _without(schema, ASIDE)
-    choices = next(iter(said.values()))
-    return choices if len(said) == 1 and isinstance(choices, list) else None
+    keywords = _without(schema, ASIDE)
+    choices = next(iter(keywords.values()))
+    return choices if len(keywords) == 1 and isinstance(choices, list) else None
 
 
 def _allowed(schema: Mapping[str, Any]) -> frozenset[str]:
-    """The types of JSON that are allowed; each number may be an integer."""
-    names = _told_types(schema) or frozenset(ANY)
+    """Return the allowed JSON types; `number` includes `integer`."""
+    names = _named_types(schema) or frozenset(ANY)
     return names | {"integer"} if "number" in names else names
 
 
-def _told_types(schema: Mapping[str, Any]) -> frozenset[str]:
-    told = schema.get("type")
-    return frozenset({told}) if isinstance(told, str) else _names(schema, "type")
+def _named_types(schema: Mapping[str, Any]) -> frozenset[str]:
+    found = schema.get("type")
+    return frozenset({found}) if isinstance(found, str) else _names(schema, "type")
 
 
 def _typed(schema: Mapping[str, Any]) -> str:
-    return _or(_told_types(schema)) or "of any type"
+    return _or(_named_types(schema)) or "of any type"
 
 
 def _listed(schema: Mapping[str, Any]) -> frozenset[str] | None:
-    """The values that are allowed, as JSON; None if they are not listed."""
+    """Return the listed values as JSON text; None if they are not listed."""
     if "const" in schema:
         return frozenset({_json(schema["const"])})
-    told = schema.get("enum")
-    return frozenset(map(_json, told)) if isinstance(told, list) else None
+    values = schema.get("enum")
+    return frozenset(map(_json, values)) if isinstance(values, list) else None
 
 
 def _names(schema: Mapping[str, Any], keyword: str) -> frozenset[str]:
-    told = schema.get(keyword)
-    return frozenset(one for one in told if isinstance(one, str)) if isinstance(told, list) else frozenset()
+    found = schema.get(keyword)
+    return frozenset(one for one in found if isinstance(one, str)) if isinstance(found, list) else frozenset()
 
 
 def _mapping(schema: Mapping[str, Any], keyword: str) -> dict[str, Any]:
-    told = schema.get(keyword)
-    return told if isinstance(told, dict) else {}
+    found = schema.get(keyword)
+    return found if isinstance(found, dict) else {}
 
 
 def _is_closed(schema: Mapping[str, Any]) -> bool:
@@ -283,7 +289,7 @@ def _is_bound(value: Any) -> bool:
 
 
 def _form(schema: Schema) -> str:
-    """A schema as text that is the same for equal ones, without words that forbid nothing."""
+    """Return a schema as text, without annotations; equal schemas have the same text."""
     return _json(_without(schema, set(WORDS)) if isinstance(schema, dict) else schema)
 
 
@@ -300,6 +306,6 @@ def _or(names: frozenset[str]) -> str:
 
 
 def _named(schemas: list[Schema]) -> str:
-    """What schemas are about, in a word each."""
+    """Return the types of schemas, for a sentence."""
     types = [one.get("type") if isinstance(one, dict) else None for one in schemas]
-    return " or ".join(str(one) if isinstance(one, str) else "value of another form" for one in types)
+    return " or ".join(str(one) if isinstance(one, str) else "a value of another form" for one in types)

@@ -1,8 +1,8 @@
-"""Whether a text matches a regular expression, told in bounded time: patterns come from servers.
+"""Match regular expressions of servers in bounded time.
 
-Python's own matcher backtracks, and ``^(a+)+$`` takes it longer than anyone lives.  It is used where the
-number of its steps is known to be small; all else is matched by following every way through the pattern at
-once, which takes no more steps than the text has characters times the pattern has states.
+Python's matcher backtracks, and takes practically for ever on ``^(a+)+$``.  It is used where the number of
+its steps is known to be small; all else is matched by an automaton that follows every path through the
+pattern at once: its steps are at most the characters of the text times the states of the pattern.
 """
 
 from __future__ import annotations
@@ -16,51 +16,50 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-CHEAP = 1_000_000
-"""How many steps Python's matcher may take."""
-STEPS = 300_000
-"""How many steps of ours one text may take."""
-STEPS_TO_READ = 20
-"""How many steps it takes, about, to read one character of a pattern."""
-OURS_PER_PYTHONS = 20
-"""How many steps Python's matcher takes while ours takes one."""
-MOST_STATES = 5_000
-MOST_MOVES = 20_000
-LONGEST_PATTERN = 20_000
-ENDLESS = 10**30
+MAX_PYTHON_STEPS = 1_000_000
+MAX_MATCH_STEPS = 300_000
+"""The most steps of the automaton for one text."""
+PARSE_STEPS_PER_CHARACTER = 20
+"""The steps that parsing one character of a pattern takes, roughly."""
+PYTHON_STEPS_PER_STEP = 20
+"""The steps of Python's matcher in the time of one step of the automaton."""
+MAX_STATES = 5_000
+MAX_MOVES = 20_000
+MAX_PATTERN_LENGTH = 20_000
+UNBOUNDED_WAYS = 10**30
 
-Test = Callable[[str, int], object]
-"""Whether something holds at a place in a text."""
+PlaceTest = Callable[[str, int], object]
+"""Returns something true if a condition holds at an index of a text."""
 
 
 class TooCostly(Exception):  # noqa: N818
-    """Whether a text matches cannot be told in reasonable time; the text says why."""
+    """A match that can't be decided in reasonable time; the text says why."""
 
 
 class Effort:
-    """How many steps all matching has taken so far."""
+    """The number of steps that all matching has taken so far."""
 
     steps = 0
 
 
 def search(pattern: str, text: str, flags: int = 0) -> bool:
-    """Whether ``pattern`` matches somewhere in ``text``; raises `TooCostly`, and `re.error` as `re` does."""
+    """Return whether ``pattern`` matches somewhere in ``text``; raise `TooCostly`, and `re.error` as `re`."""
     return compiled(pattern, flags).search(text)
 
 
 @lru_cache(maxsize=2048)
 def compiled(pattern: str, flags: int = 0) -> Pattern:
-    """The pattern, made once; raises `TooCostly`, `re.error`, `OverflowError` or `RecursionError`."""
+    """Return the pattern; raise `TooCostly`, `re.error`, `OverflowError` or `RecursionError`."""
     return Pattern(pattern, flags)
 
 
 class Pattern:
-    """A pattern in Python's words.  ``python`` is what `re` makes of it, ``tree`` what it consists of."""
+    """A pattern in Python's syntax.  ``python`` is compiled by `re`; ``tree`` is `re`'s parse tree."""
 
     def __init__(self, pattern: str, flags: int = 0):
-        if len(pattern) > LONGEST_PATTERN:
+        if len(pattern) > MAX_PATTERN_LENGTH:
             raise TooCostly(f"a pattern of {len(pattern)} characters")
-        Effort.steps += STEPS_TO_READ * (100 + len(pattern))
+        Effort.steps += PARSE_STEPS_PER_CHARACTER * (100 + len(pattern))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self.python = re.compile(pattern, flags)
@@ -69,19 +68,19 @@ class Pattern:
 
     @property
     def shortest(self) -> int:
-        """How many characters a text that matches has at the least."""
+        """The least number of characters of a text that matches."""
         return int(self.tree.getwidth()[0])
 
     def cost(self, length: int) -> int:
-        """How many ways there are, at most, for Python's matcher to go through a text of this length."""
+        """Return the most ways in which Python's matcher may go through a text of this length."""
         starts = 1 if _is_anchored(self.tree) else length + 1
         return starts * _ways(self.tree, length)
 
     def search(self, text: str) -> bool:
-        """Whether the pattern matches somewhere in the text; raises `TooCostly`."""
+        """Return whether the pattern matches somewhere in the text; raise `TooCostly`."""
         cost = self.cost(len(text))
-        if cost <= max(CHEAP, 4 * len(text)):
-            Effort.steps += cost // OURS_PER_PYTHONS
+        if cost <= max(MAX_PYTHON_STEPS, 4 * len(text)):
+            Effort.steps += cost // PYTHON_STEPS_PER_STEP
             return self.python.search(text) is not None
         if self._automaton is None:
             self._automaton = Automaton(self.tree, self.python.flags)
@@ -93,14 +92,14 @@ def _is_anchored(tree: Any) -> bool:
 
 
 def _ways(tree: Iterable[tuple[Any, Any]], length: int) -> int:
-    """How many ways lead through a pattern: the product of its choices, endless where one is repeated."""
+    """Return the number of ways through a pattern: the product of its choices, unbounded if one repeats."""
     ways = 1
     for code, value in tree:
         if code in REPEATS:
             least, most, body = value
             inside = _ways(body, length)
             if inside > 1 and most > 1:
-                return ENDLESS
+                return UNBOUNDED_WAYS
             ways *= (min(most, least + length) - least + 1) * inside
         elif code in GROUPS or code in ASSERTIONS:
             ways *= _ways(_body(value), length)
@@ -108,7 +107,7 @@ def _ways(tree: Iterable[tuple[Any, Any]], length: int) -> int:
             ways *= sum(_ways(one, length) for one in value[1])
         elif code is op.GROUPREF_EXISTS:
             ways *= sum(_ways(one, length) for one in value[1:] if one)
-        ways = min(ways, ENDLESS)
+        ways = min(ways, UNBOUNDED_WAYS)
     return ways
 
 
@@ -119,7 +118,7 @@ CHARACTERS = (op.LITERAL, op.NOT_LITERAL, op.IN, op.ANY, op.CATEGORY)
 
 
 def _body(value: Any) -> Any:
-    """What a group or an assertion holds."""
+    """Return the pattern inside a group or an assertion."""
     return value[-1] if isinstance(value, tuple) else value
 
 
@@ -143,8 +142,8 @@ PLACES = {
 }
 
 
-def written(code: Any, value: Any) -> str:
-    """A part of a pattern that stands for one character, in words that stand alone."""
+def to_pattern(code: Any, value: Any) -> str:
+    """Return a pattern for just this part of a parse tree, which matches one character."""
     if code is op.ANY:
         return "."
     members = {op.LITERAL: [(op.LITERAL, value)], op.NOT_LITERAL: [(op.NEGATE, None), (op.LITERAL, value)]}
@@ -161,42 +160,42 @@ def _member(code: Any, value: Any) -> str:
 
 
 @lru_cache(maxsize=4096)
-def test_of(words: str, flags: int) -> Test:
-    """Whether a character, or a place between two, is what a pattern for just that says."""
-    return re.compile(words, flags).match
+def place_test(pattern: str, flags: int) -> PlaceTest:
+    """Return a test of whether a pattern for one character, or for a boundary, matches at an index."""
+    return re.compile(pattern, flags).match
 
 
-# Every way at once -------------------------------------------------------------------------------
+# Automaton ---------------------------------------------------------------------------------------
 
 
 @dataclass
 class State:
-    """A place in a pattern: where it leads ``on`` to, and what has to hold there.
+    """A state of an automaton; ``on`` are the states after it.
 
     A state with ``takes`` reads one character; others lead on at once, if ``holds`` allows it.
     """
 
     on: tuple[int, ...] = ()
-    takes: Test | None = None
+    takes: PlaceTest | None = None
     holds: Callable[[str, int], bool] | None = None
 
 
 class Automaton:
-    """All states of a pattern, in which a text is followed through every way at once.
+    """The states of a pattern; a text is followed along every path at once.
 
-    Raises `TooCostly` for a pattern that has too many states, or that refers back to what it has matched.
+    Raises `TooCostly` for a pattern that has too many states, or a back-reference.
     """
 
     def __init__(self, tree: Any, flags: int, spent: list[int] | None = None):
         self._spent = [0] if spent is None else spent
         self._states = [State()]  # the first one is the end
-        self._places: list[Test] = []
+        self._places: list[PlaceTest] = []
         self._is_plain = True
         self._start = self._made(tree, flags, 0)
         self._forget()
 
     def _forget(self) -> None:
-        """Begin anew with the sets of states that were met, and where characters led from them."""
+        """Forget all sets of states, and the moves between them."""
         self._known: dict[frozenset[int], int] = {}
         self._sets: list[frozenset[int]] = []
         self._moves: dict[tuple[int, tuple[bool, ...], str], int | None] = {}
@@ -204,8 +203,8 @@ class Automaton:
     # Building, from the end to the beginning
 
     def _add(self, state: State) -> int:
-        if len(self._states) >= MOST_STATES:
-            raise TooCostly(f"a pattern that stands for more than {MOST_STATES} states")
+        if len(self._states) >= MAX_STATES:
+            raise TooCostly(f"a pattern that has more than {MAX_STATES} states")
         self._states.append(state)
         return len(self._states) - 1
 
@@ -216,7 +215,7 @@ class Automaton:
 
     def _one(self, code: Any, value: Any, flags: int, on: int) -> int:
         if code in CHARACTERS:
-            return self._add(State((on,), takes=test_of(written(code, value), flags)))
+            return self._add(State((on,), takes=place_test(to_pattern(code, value), flags)))
         if code in REPEATS:
             least, most, body = value
             return self._repeated(least, most, body, flags, on)
@@ -226,7 +225,7 @@ class Automaton:
             _, added, removed, body = value
             return self._made(body, (flags | added) & ~removed, on)
         if code is op.AT:
-            self._places.append(test_of(PLACES[value], flags))
+            self._places.append(place_test(PLACES[value], flags))
             return self._add(State((on,), holds=_place(self._places[-1])))
         if code in ASSERTIONS:
             self._is_plain = False
@@ -262,11 +261,11 @@ class Automaton:
     # Following
 
     def search(self, text: str) -> bool:
-        """Whether the pattern matches somewhere in the text; raises `TooCostly`."""
+        """Return whether the pattern matches somewhere in the text; raise `TooCostly`."""
         self._spent[0] = 0
         if not self._is_plain:
             return self._follow(text, 0, len(text), anywhere=True, whole=False)
-        if len(self._moves) > MOST_MOVES:
+        if len(self._moves) > MAX_MOVES:
             self._forget()
         here = self._number(frozenset())
         for at in range(len(text) + 1):
@@ -282,7 +281,7 @@ class Automaton:
         return False
 
     def _moved(self, here: int, text: str, at: int) -> int | None:
-        """The number of the states behind the next character; None if the end is reached before it."""
+        """Return the set of states after the next character, by number; None if the end comes first."""
         reached = self._reached({*self._sets[here], self._start}, text, at)
         return None if 0 in reached else self._number(frozenset(self._after(reached, text, at)))
 
@@ -293,7 +292,7 @@ class Automaton:
         return self._known[states]
 
     def matches(self, text: str, start: int, end: int, *, whole: bool) -> bool:
-        """Whether it matches from ``start``, and if ``whole`` just to ``end``; raises `TooCostly`."""
+        """Return whether it matches from ``start``, and if ``whole`` up to ``end``; raise `TooCostly`."""
         return self._follow(text, start, end, anywhere=False, whole=whole)
 
     def _follow(self, text: str, start: int, end: int, *, anywhere: bool, whole: bool) -> bool:
@@ -310,7 +309,7 @@ class Automaton:
         return False
 
     def _reached(self, states: set[int], text: str, at: int) -> set[int]:
-        """These states and all that they lead to before the next character."""
+        """Return these states and all that follow before the next character."""
         waiting, reached = [*states], set(states)
         while waiting:
             state = self._states[waiting.pop()]
@@ -321,7 +320,7 @@ class Automaton:
         return reached
 
     def _after(self, reached: set[int], text: str, at: int) -> set[int]:
-        """The states behind the next character."""
+        """Return the states after the next character."""
         found: set[int] = set()
         for number in reached:
             state = self._states[number]
@@ -332,9 +331,9 @@ class Automaton:
     def _spend(self, steps: int) -> None:
         self._spent[0] += steps
         Effort.steps += steps
-        if self._spent[0] > STEPS:
-            raise TooCostly(f"a pattern that takes more than {STEPS} steps for one text")
+        if self._spent[0] > MAX_MATCH_STEPS:
+            raise TooCostly(f"a pattern that takes more than {MAX_MATCH_STEPS} steps for one text")
 
 
-def _place(test: Test) -> Callable[[str, int], bool]:
+def _place(test: PlaceTest) -> Callable[[str, int], bool]:
     return lambda text, at: test(text, at) is not None
