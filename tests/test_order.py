@@ -1,0 +1,45 @@
+"""The order of the checks changes no verdict."""
+
+import random
+from collections import Counter
+
+import pytest
+from conformance.fixtures.mutants import all_mutants
+
+from conformance.target.probe import probe_all
+from support.checks_in_memory import Bench, checks_of, settings_in_memory
+from support.in_memory import spoilt
+
+LAST = "test_messages"
+"""The suite that judges the messages of all others; it is always the last one."""
+MODERN, HANDSHAKE = "2026-07-28", "2025-11-25"
+MUTANTS = {one.name: one for one in all_mutants()}
+
+
+def verdicts(spoil, revision, arrange):
+    """Return the verdicts of all checks on a server, run in the order that ``arrange`` makes."""
+    subject = probe_all(settings_in_memory(spoilt(spoil)), (revision,))
+    bench = Bench(subject, subject.live[0].revision, is_whole=True)
+    checks = arrange([check for check in checks_of(revision) if check.suite != LAST])
+    found = [
+        (check.suite, check.name, verdict.row.id, str(verdict.outcome))
+        for check in [*checks, *(check for check in checks_of(revision) if check.suite == LAST)]
+        for case in check.cases
+        for tool in (bench.server.tools if check.is_per_tool else (None,))
+        for verdict in bench.run(check, case, tool)
+    ]
+    bench.server.close()
+    return Counter(found)
+
+
+def shuffled(checks):
+    return random.Random(7).sample(checks, len(checks))
+
+
+@pytest.mark.parametrize("revision", [HANDSHAKE, MODERN])
+@pytest.mark.parametrize("mutant", ["broken_json_ends_the_server", "text_is_a_number"])
+def test_checks_in_another_order_give_the_same_verdicts(mutant, revision):
+    spoil = MUTANTS[mutant].spoil
+    usual = verdicts(spoil, revision, lambda checks: checks)
+    assert usual
+    assert verdicts(spoil, revision, shuffled) == usual
