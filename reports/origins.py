@@ -26,7 +26,7 @@ def package(server):
 def sdk(folder, report):
     """Return the SDK with its version; without one if only its behaviour shows it; empty if nothing does."""
     found = from_npm(folder) or from_pip(folder) or from_programs(folder)
-    return found or ", ".join(f"{name}, bundled" for name in report.known)
+    return found or ", ".join(f"{name}, bundled" for name in report.deviations)
 
 
 def from_npm(folder):

@@ -84,9 +84,9 @@ def test_a_failure_that_never_comes_again_is_flaky_and_both_conversations_are_ke
 
 
 def test_an_error_in_the_wrong_channel_is_told_once():
-    (informed,) = found_in("too_many_days_are_an_internal_error", "weather").findings
-    assert informed.requirement == "tools.call.invalid-arguments-channel"
-    assert '"days":6' in informed.text
+    (note,) = found_in("too_many_days_are_an_internal_error", "weather").findings
+    assert note.requirement == "tools.call.invalid-arguments-channel"
+    assert '"days":6' in note.text
 
 
 PLACES = {
