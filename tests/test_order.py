@@ -5,10 +5,10 @@ from collections import Counter
 
 import pytest
 from conformance.fixtures.mutants import all_mutants
-
-from conformance.target.probe import probe_all
 from support.checks_in_memory import Bench, checks_of, settings_in_memory
 from support.in_memory import spoilt
+
+from conformance.target.probe import probe_all
 
 LAST = "test_messages"
 """The suite that judges the messages of all others; it is always the last one."""
