@@ -116,7 +116,7 @@ def test_a_changed_list_of_prompts_is_announced(server):
 
 
 @pytest.mark.requirement("prompts.list-changed.negotiated", "prompts.capabilities-respected")
-def test_changes_of_the_prompts_are_announced_only_if_declared(server, messages):
+def test_only_a_declared_change_of_the_prompts_is_announced(server, messages):
     announced = [each for each in messages(Kind.NOTIFICATION) if each.json["method"] == LIST_CHANGED]
     require_some(announced, skip="no change of the list of prompts was announced")
     server.require_discovery()

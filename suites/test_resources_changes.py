@@ -53,7 +53,7 @@ def test_a_changed_list_of_resources_is_announced(server):
 
 
 @pytest.mark.requirement("resources.list-changed.negotiated")
-def test_changes_of_the_resources_are_announced_only_if_declared(server):
+def test_only_a_declared_change_of_the_resources_is_announced(server):
     announced = resource_notifications(server, LIST_CHANGED)
     require_some(announced, skip="no change of the list of resources was announced")
     server.require_discovery()
