@@ -1,4 +1,4 @@
-"""What a check may ask for.  Every check runs once in each revision under test."""
+"""The fixtures of the checks.  Every check runs once in each revision under test."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from conformance.client.session import Session
 from conformance.client.tool_call import Call, Tool
-from conformance.expect import skip
+from conformance.expect import require
 from conformance.plugin.execution import server_for
 from conformance.protocol.value import Value
 from conformance.scenarios.traffic import exercise_everything
@@ -18,62 +18,71 @@ from conformance.verdicts import Skipped
 
 @pytest.fixture
 def revision(request: pytest.FixtureRequest) -> str:
-    """The revision the check runs in."""
+    """Return the revision the check runs in."""
     return str(request.param)
 
 
 @pytest.fixture
 def server(pytestconfig: pytest.Config, revision: str) -> Server:
-    """The subject in this revision: its surface, its sessions, and all answers seen so far."""
+    """Return the server in this revision: its surface, its sessions, and all answers so far."""
     return server_for(pytestconfig, revision)
 
 
 @pytest.fixture
 def session(server: Server) -> Session:
-    """The shared conversation, for checks that leave no trace."""
+    """Return the shared session, for checks that do not change the state of the server."""
     return server.session
 
 
 @pytest.fixture
 def fresh_session(server: Server) -> Iterator[Session]:
-    """A conversation with a process of its own, for checks that may disturb it."""
+    """Yield a session with a new process, for checks that may change its state."""
     with server.fresh() as session:
         yield session
 
 
 @pytest.fixture
 def malformed_session(server: Server) -> Session:
-    """A conversation for checks that send broken lines, shared by them as long as the server survives."""
+    """Return the session for malformed lines; checks share it as long as the server survives."""
     return server.malformed_session
 
 
 @pytest.fixture
 def tool(request: pytest.FixtureRequest, server: Server) -> Tool:
-    """Each tool the server lists, one test apiece."""
+    """Return a listed tool; the check runs once for each."""
     return server.tools[request.param]
 
 
 @pytest.fixture
 def call(server: Server, tool: Tool) -> Call:
-    """The tool, called once with valid arguments if the user lets it run."""
+    """Return the call of the tool with valid arguments; skip the check if it may not be called."""
     return server.call(tool)
 
 
 @pytest.fixture
 def callable_tool(server: Server) -> Tool:
-    """The first tool that may be called and for which arguments are known."""
-    for tool in server.tools:
-        try:
-            server.call(tool)
-        except Skipped:
-            continue
-        return tool
-    skip("no tool may be called: --mcp-call names those that may")
-    return None
+    """Return the first tool that may be called and has known arguments; skip the check if there is none."""
+    found = next((tool for tool in server.tools if _is_callable(server, tool)), None)
+    return require(found, skip="no tool may be called: --mcp-call names those that may")
+
+
+def _is_callable(server: Server, tool: Tool) -> bool:
+    try:
+        server.call(tool)
+    except Skipped:
+        return False
+    return True
+
+
+@pytest.fixture
+def messages(server: Server) -> Callable[..., list[Value]]:
+    """Exercise everything, and return the function of all messages: ``messages(Kind.ERROR)``."""
+    exercise_everything(server)
+    return server.received
 
 
 @pytest.fixture
 def traffic(server: Server) -> Callable[..., list[Value]]:
-    """``traffic(Kind.ERROR)``: every message of that kind that any conversation brought."""
+    """Stand for `messages` where a suite still has the old name."""
     exercise_everything(server)
     return server.received

@@ -1,14 +1,14 @@
-"""Capability declaration: what a server offers, it announces (spec: server/*, "Capabilities")."""
+"""Capabilities: a server declares the features that it serves (spec: server/*, "Capabilities")."""
 
 from __future__ import annotations
 
 import pytest
 
-from conformance.expect import expect_each, require_some, skip
+from conformance.expect import expect_each, is_boolean, is_object, require, require_some, skip
 from conformance.protocol.jsonrpc import Kind
 from conformance.protocol.value import members
 from conformance.scenarios.completion import completion_request
-from conformance.scenarios.log_messages import chatty_requests
+from conformance.scenarios.log_messages import MESSAGE, logging_requests
 from conformance.verdicts import Finding
 
 
@@ -32,7 +32,9 @@ def test_a_server_with_prompts_declares_them(server):
 def test_a_server_with_resources_declares_them(server):
     server.require_discovery()
     if server.offers.get("resources") is None:
-        served = server.undeclared_items("resources/list") + server.undeclared_items("resources/templates/list")
+        served = server.undeclared_items("resources/list") + server.undeclared_items(
+            "resources/templates/list"
+        )
         require_some(served, skip="the server has no resources")
         raise Finding("a resources capability", f"none, although it lists {served[0]}", served[0].lines)
 
@@ -41,21 +43,19 @@ def test_a_server_with_resources_declares_them(server):
 def test_a_server_that_completes_declares_it(server, session):
     server.require_discovery()
     if server.offers.get("completions") is None:
-        asked = completion_request(server) or skip("nothing is listed that could be completed")
-        reply = session.request("completion/complete", asked)
+        params = require(completion_request(server), skip="no listed prompt or template can be completed")
+        reply = session.request("completion/complete", params)
         if reply.value is None:
             skip("the server does not complete")
         raise Finding("a completions capability", f"none, although it completes: {reply}", reply.lines)
 
 
 @pytest.mark.requirement("capabilities.logging.declared")
-def test_a_server_that_logs_to_the_client_declares_it(server, traffic):
+def test_a_server_that_logs_to_the_client_declares_it(server, messages):
     server.require_discovery()
     if server.offers.get("logging") is None:
-        chatty_requests(server)
-        logged = [
-            each for each in traffic(Kind.NOTIFICATION) if each.json["method"] == "notifications/message"
-        ]
+        logging_requests(server)
+        logged = [each for each in messages(Kind.NOTIFICATION) if each.json["method"] == MESSAGE]
         require_some(logged, skip="the server sent no log messages")
         raise Finding("a logging capability", f"none, although it sent {logged[0]}", logged[0].lines)
 
@@ -64,8 +64,8 @@ def test_a_server_that_logs_to_the_client_declares_it(server, traffic):
 def test_the_tools_capability_is_an_object_with_a_boolean_flag(server):
     server.require_discovery()
     declared = require_some(members([server.offers], "tools"), skip="tools are not declared")
-    expect_each(declared, lambda value: isinstance(value, dict), "an object")
-    expect_each(members(declared, "listChanged"), lambda value: isinstance(value, bool), "true or false")
+    expect_each(declared, is_object, "an object")
+    expect_each(members(declared, "listChanged"), is_boolean, "true or false")
 
 
 @pytest.mark.requirement("capabilities.feature-objects.shape", "lifecycle.initialize.capabilities-shape")
@@ -75,7 +75,7 @@ def test_the_other_capabilities_are_objects_with_boolean_flags(server, revision)
     names += ["completions"] if revision >= "2025-03-26" else []
     names += ["tasks"] if revision == "2025-11-25" else []
     declared = [value for name in names for value in members([server.offers], name)]
-    require_some(declared, skip="none of them is declared")
-    expect_each(declared, lambda value: isinstance(value, dict), "an object")
+    require_some(declared, skip="none of these capabilities is declared")
+    expect_each(declared, is_object, "an object")
     flags = [*members(declared, "listChanged"), *members(declared, "subscribe")]
-    expect_each(flags, lambda value: isinstance(value, bool), "true or false")
+    expect_each(flags, is_boolean, "true or false")

@@ -1,24 +1,24 @@
-"""Announcements that a list has changed (spec: server/tools, "List Changed Notification")."""
+"""Notifications of changed lists (spec: server/tools, "List Changed Notification")."""
 
 from __future__ import annotations
 
 import pytest
 
 from conformance.client.refusals import NO_SUCH_URI
-from conformance.client.subscriptions import FLAGS, NEWS, UPDATED
-from conformance.expect import expect, expect_each, expect_none, require_some, skip
+from conformance.client.subscriptions import FILTER_MEMBERS, FLAGS, UPDATED
+from conformance.expect import expect, expect_each, expect_none, is_object, require, require_some, skip
 from conformance.protocol.jsonrpc import Kind
 from conformance.protocol.value import members
-from conformance.scenarios.list_changes import GRACE, unheard_change
+from conformance.scenarios.list_changes import NOTIFICATION_SECONDS, unsubscribed_change
 from conformance.scenarios.subscriptions import (
-    EVERY,
-    asked_for,
-    declared,
-    evoke_news,
-    expect_tagged,
-    is_list_change_told,
-    listening,
-    unasked,
+    SubscriptionCase,
+    declared_members,
+    expect_subscription_ids,
+    list_change_notified,
+    requested_notifications,
+    subscriptions,
+    trigger_notifications,
+    unrequested_notifications,
 )
 from conformance.verdicts import Finding
 
@@ -29,90 +29,94 @@ CHANGED = "notifications/tools/list_changed"
 
 
 @pytest.mark.requirement("tools.list-changed.sent")
-def test_a_changed_list_is_announced(server):
-    call, is_told = is_list_change_told(server, "tools")
-    if not is_told:
-        raise Finding(CHANGED, f"nothing in {GRACE:g} s or more, although the list changed", call.lines)
+def test_a_changed_list_of_tools_is_announced(server):
+    call, is_notified = list_change_notified(server, "tools")
+    if not is_notified:
+        got = f"nothing in {NOTIFICATION_SECONDS:g} s or more, although the list changed"
+        raise Finding(CHANGED, got, call.lines)
 
 
 @pytest.mark.requirement("tools.list-changed.negotiated", "capabilities.tools.list-changed-declared")
-def test_only_a_declared_change_is_announced(server, traffic):
-    announced = [each for each in traffic(Kind.NOTIFICATION) if each.json["method"] == CHANGED]
+def test_only_a_declared_change_of_the_tools_is_announced(server, messages):
+    announced = [each for each in messages(Kind.NOTIFICATION) if each.json["method"] == CHANGED]
     require_some(announced, skip="no change of the list of tools was announced")
     server.require_discovery()
     if not server.declares("tools", "listChanged"):
-        raise Finding(
-            "tools.listChanged declared as true",
-            f"{server.offers}, and yet {announced[0]}",
-            announced[0].lines,
-        )
+        got = f"{server.offers}, and yet {announced[0]}"
+        raise Finding("tools.listChanged declared as true", got, announced[0].lines)
 
 
 @pytest.mark.requirement("tools.list-changed.shape")
-def test_the_announcement_is_a_notification(server, traffic):
-    evoke_news(server)
+def test_the_announcement_of_changed_tools_is_a_notification(server, messages):
+    trigger_notifications(server)
     named = (CHANGED, CHANGED.removeprefix("notifications/"))
-    announced = [each for each in traffic(Kind.NOTIFICATION, Kind.REQUEST) if each.json["method"] in named]
+    announced = [each for each in messages(Kind.NOTIFICATION, Kind.REQUEST) if each.json["method"] in named]
     require_some(announced, skip="no change of the list of tools was announced")
     expect_each(members(announced, "method"), lambda method: method == CHANGED, f"the method {CHANGED}")
     expect_each(announced, lambda message: "id" not in message, "no id")
-    expect_each(members(announced, "params"), lambda params: isinstance(params, dict), "an object")
+    expect_each(members(announced, "params"), is_object, "an object")
 
 
-# Who listens
+# Subscriptions
 
 
 @pytest.mark.requirement("list-changed.ack-matches-capabilities")
-def test_what_is_declared_is_agreed_to(server):
+def test_the_acknowledged_filter_matches_the_capabilities(server):
     server.require_discovery()
-    listen = listening(server).acknowledged.get(EVERY) or skip("no listen request was acknowledged")
+    acknowledged = subscriptions(server).acknowledged
+    listen = require(acknowledged.get(SubscriptionCase.ALL), skip="no listen request was acknowledged")
     for member, path in FLAGS.items():
-        agreed, is_declared = listen.agreed.get(member), member in declared(server)
-        what = "agreed to" if is_declared else "left out"
-        expected = f"{member} {what}, by what is declared as {'.'.join(path)}"
-        is_free = member == NEWS[UPDATED] and is_declared and NO_SUCH_URI in listen.filter[member]
-        expect(listen.acknowledgment, is_free or (agreed not in (None, False, [])) == is_declared, expected)
+        agreed, is_declared = listen.agreed.get(member), member in declared_members(server)
+        action = "acknowledged" if is_declared else "left out"
+        expected = f"{member} {action}, as {'.'.join(path)} is {'' if is_declared else 'not '}declared"
+        is_unknown_uri = member == FILTER_MEMBERS[UPDATED] and NO_SUCH_URI in listen.filter[member]
+        is_right = (agreed not in (None, False, [])) == is_declared
+        expect(listen.acknowledgment, is_right or (is_declared and is_unknown_uri), expected)
 
 
 @pytest.mark.requirement("tools.list-changed.only-if-subscribed")
-def test_changed_tools_are_told_only_to_who_listens(server):
-    expect_told_only_to_listeners(server, "tools")
+def test_changed_tools_are_announced_only_to_subscribers(server):
+    expect_only_subscribers_notified(server, "tools")
 
 
 @pytest.mark.requirement("prompts.list-changed.only-if-subscribed")
-def test_changed_prompts_are_told_only_to_who_listens(server):
-    expect_told_only_to_listeners(server, "prompts")
+def test_changed_prompts_are_announced_only_to_subscribers(server):
+    expect_only_subscribers_notified(server, "prompts")
 
 
 @pytest.mark.requirement("resources.list-changed.only-if-subscribed")
-def test_changed_resources_are_told_only_to_who_listens(server):
-    expect_told_only_to_listeners(server, "resources")
+def test_changed_resources_are_announced_only_to_subscribers(server):
+    expect_only_subscribers_notified(server, "resources")
 
 
 @pytest.mark.requirement("tools.list-changed.subscription-id")
-def test_news_of_tools_name_their_subscription(server):
-    expect_subscription_ids(server, "tools")
+def test_the_announcement_of_changed_tools_has_a_subscription_id(server):
+    require_some(requested_changes(server, "tools"), skip="no change of tools was announced")
+    expect_subscription_ids(requested_changes(server, "tools"))
 
 
 @pytest.mark.requirement("prompts.list-changed.subscription-id")
-def test_news_of_prompts_name_their_subscription(server):
-    expect_subscription_ids(server, "prompts")
+def test_the_announcement_of_changed_prompts_has_a_subscription_id(server):
+    require_some(requested_changes(server, "prompts"), skip="no change of prompts was announced")
+    expect_subscription_ids(requested_changes(server, "prompts"))
 
 
 @pytest.mark.requirement("resources.list-changed.subscription-id")
-def test_news_of_resources_name_their_subscription(server):
-    expect_subscription_ids(server, "resources")
+def test_the_announcement_of_changed_resources_has_a_subscription_id(server):
+    require_some(requested_changes(server, "resources"), skip="no change of resources was announced")
+    expect_subscription_ids(requested_changes(server, "resources"))
 
 
-def expect_told_only_to_listeners(server, feature):
+def expect_only_subscribers_notified(server, feature):
+    """Expect no unrequested notification; skip the check if no list changed without a subscription."""
     method = f"notifications/{feature}/list_changed"
-    expected = f"nothing for who did not ask for {NEWS[method]}"
-    expect_none(unasked(server, method), expected)
-    change = unheard_change(server)
+    expected = f"nothing unless a filter has {FILTER_MEMBERS[method]}"
+    expect_none(unrequested_notifications(server, method), expected)
+    change = unsubscribed_change(server)
     if feature not in change.features:
         skip(f"calling {change.tool} did not change the list of {feature}: {change.call}")
 
 
-def expect_subscription_ids(server, feature):
-    told = asked_for(server, f"notifications/{feature}/list_changed")
-    expect_tagged(require_some(told, skip=f"no change of {feature} was told"))
+def requested_changes(server, feature):
+    """Return the notifications of a changed list that a subscription requested."""
+    return requested_notifications(server, f"notifications/{feature}/list_changed")

@@ -1,4 +1,4 @@
-"""Each message by the schema of its revision, whatever the conversation was about (spec: schema)."""
+"""Every message of every session, judged by the schema of its revision (spec: schema)."""
 
 from __future__ import annotations
 
@@ -6,25 +6,19 @@ import pytest
 
 from conformance.expect import skip
 from conformance.json_schema.validation import TOO_COSTLY
-from conformance.protocol.jsonrpc import TOO_DEEP, TOO_LONG, TOO_MANY
-from conformance.protocol.wire_schema import SERVER, conversation_errors
-from conformance.requirements import catalogue
-from conformance.verdicts import Cause, Finding
+from conformance.scenarios.messages import judging_limits, schema_findings
+from conformance.scenarios.traffic import exercise_everything
+from conformance.verdicts import Cause
 
 pytestmark = pytest.mark.stage("last")
 
 
 @pytest.mark.requirement("jsonrpc.message-shape", "tools.list.result-shape")
-def test_a_message_has_the_form_of_its_kind(server, traffic, revision):
-    found = {}
-    for session in server.sessions:
-        for lines, wrong in conversation_errors(session.lines, session.revision, SERVER):
-            if catalogue.requirement(wrong.rule).holds_in(revision):
-                finding = Finding(f"a message as {revision} has it", str(wrong), lines, wrong.rule)
-                found.setdefault(wrong.rule, finding)
-    if found:
-        first, *others = found.values()
-        raise first.with_others(others)
-    told = {oddity for session in server.sessions for line in session.lines for oddity in line.oddities}
-    if shortened := sorted(one for one in told if one.endswith((TOO_DEEP, TOO_LONG, TOO_MANY))):
-        skip(f"a message is {TOO_COSTLY} as a whole: {' and '.join(shortened)}", cause=Cause.TOO_COSTLY)
+def test_a_message_has_the_form_of_its_kind(server):
+    exercise_everything(server)
+    findings = schema_findings(server)
+    if findings:
+        raise findings[0].with_others(findings[1:])
+    limits = judging_limits(server)
+    if limits:
+        skip(f"a message is {TOO_COSTLY} as a whole: {' and '.join(limits)}", cause=Cause.TOO_COSTLY)

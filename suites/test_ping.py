@@ -1,20 +1,22 @@
-"""Pings, ours and the server's (spec: basic/utilities/ping)."""
+"""Pings of the client and of the server (spec: basic/utilities/ping)."""
 
 from __future__ import annotations
 
 import pytest
 
 from conformance.client.handlers import WAITING
-from conformance.expect import expect, expect_result, require_some, skip
+from conformance.expect import expect, expect_result, is_object, require, skip
 from conformance.protocol.jsonrpc import Kind, id_key, kind
 from conformance.protocol.methods import FEATURES
 from conformance.scenarios.client_features import FULL_CLIENT, all_capabilities, run_with_client
+from conformance.scenarios.traffic import exercise_everything
+from conformance.target.scenario import scenario
 from conformance.verdicts import Finding
 
-PROMPT = 3.0
-GRACE = 2.0
-MINUTE = 60.0
-MOST_IN_A_MINUTE = 60
+PONG_SECONDS = 3.0
+MORE_PINGS_SECONDS = 2.0
+MINUTE_SECONDS = 60.0
+MAX_PINGS_A_MINUTE = 60
 
 
 @pytest.mark.requirement("ping.responds")
@@ -24,51 +26,57 @@ def test_a_ping_is_answered_with_a_result(server):
 
 @pytest.mark.requirement("ping.empty-result")
 def test_a_ping_is_answered_with_an_empty_result(server):
-    result = ping(server).value or skip("a ping is not answered with a result")
-    expect(result, isinstance(result.json, dict) and set(result.json) <= {"_meta"}, "{}")
+    result = require(ping(server).value, skip="a ping is not answered with a result")
+    expect(result, is_object(result.json) and set(result.json) <= {"_meta"}, "{}")
 
 
 @pytest.mark.requirement("ping.prompt")
 def test_a_ping_is_answered_while_a_tool_runs(server):
     slow = [call for call in server.calls() if call.pong is not None and call.pong.fault is None]
+    waiting = pong_while_waiting(server)
+    if not slow and waiting is None:
+        skip("no tool that may be called takes a second, or sends a request to the client")
+    limit = server.session.scaled_timeout(PONG_SECONDS)
     for call in slow:
-        if call.pong.seconds > server.session.scaled_timeout(PROMPT) and call.pong.line.at >= call.reply.line.at:
-            got = f"one after {call.pong.seconds:.1f} s, when {call.tool.name} had come to its end"
-            raise Finding("an answer before the tool is done", got, (*call.pong.lines, *call.reply.lines))
-    pong = pong_while_waiting(server)
-    if pong is not None and pong.fault is not None:
-        raise Finding("an answer while a tool waits for the client", str(pong), pong.lines)
-    if pong is None:
-        require_some(slow, skip="no tool that may be called takes a second, or asks the client for something")
+        if call.pong.seconds > limit and call.pong.line.at >= call.reply.line.at:
+            got = f"one after {call.pong.seconds:.1f} s, when {call.tool.name} had ended"
+            raise Finding("an answer before the tool ends", got, (*call.pong.lines, *call.reply.lines))
+    if waiting is not None and waiting.fault is not None:
+        raise Finding("an answer while a tool waits for the client", str(waiting), waiting.lines)
 
 
 @pytest.mark.requirement("ping.not-excessive")
-def test_pings_are_not_sent_in_excess(server, traffic):
+def test_pings_are_not_sent_in_excess(server):
+    exercise_everything(server)
     if any(idle_pings(server.session)):
-        server.session.wait_for(lambda: excessive(server.session), GRACE)
+        server.session.wait_for(lambda: excessive(server.session), MORE_PINGS_SECONDS)
     for session in server.sessions:
         for pings in excessive(session):
-            got = f"{len(pings)} while it was asked nothing"
-            raise Finding(f"at most {MOST_IN_A_MINUTE} pings a minute", got, pings[:2])
+            got = f"{len(pings)} while no request was open"
+            raise Finding(f"at most {MAX_PINGS_A_MINUTE} pings a minute", got, pings[:2])
 
 
+@scenario
 def ping(server):
-    return server.once("ping", lambda: server.session.request("ping", id="conformance ping"))
+    """Send a ping in the shared session, with an id that is a text."""
+    return server.session.request("ping", id="conformance ping")
 
 
 def pong_while_waiting(server):
-    """The answer to a ping while a tool waits for the client; None if no tool asks it for something."""
+    """Return the reply to a ping while a tool waits for the client; None if no tool sends it a request."""
     for call in run_with_client(server, FULL_CLIENT).calls:
         if call.asked:
             with server.fresh(all_capabilities(server.revision), WAITING) as session:
                 session.send("tools/call", {"name": call.tool.name, "arguments": call.arguments})
-                if session.wait_for(lambda session=session: session.server_requests(*FEATURES), session.timeout):
+                if session.wait_for(
+                    lambda session=session: session.server_requests(*FEATURES), session.timeout
+                ):
                     return session.drain()
     return None
 
 
 def idle_pings(session):
-    """The pings of the server while no request was open: a list for each stretch between messages of ours."""
+    """Return the server's pings while no request was open, in a list for each gap between client messages."""
     waiting, stretches = set(), [[]]
     for line in sorted(session.lines, key=lambda line: line.at):
         for message in line.parts():
@@ -85,10 +93,11 @@ def idle_pings(session):
 
 
 def excessive(session):
-    """The stretches with too many pings in a minute."""
+    """Return the lists with too many pings in a minute."""
     return [pings for pings in idle_pings(session) if is_excessive(pings)]
 
 
 def is_excessive(pings):
-    pairs = zip(pings, pings[MOST_IN_A_MINUTE:], strict=False)
-    return any(last.at - first.at < MINUTE for first, last in pairs)
+    """Return whether a minute has too many of the pings."""
+    pairs = zip(pings, pings[MAX_PINGS_A_MINUTE:], strict=False)
+    return any(last.at - first.at < MINUTE_SECONDS for first, last in pairs)

@@ -1,4 +1,4 @@
-"""What the revision no longer has (spec: changelog of 2026-07-28)."""
+"""Features that the revision removed (spec: changelog of 2026-07-28)."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ import json
 import pytest
 
 from conformance.client.refusals import NO_SUCH_NAME, NO_SUCH_URI
-from conformance.expect import expect_error, require_answer, require_some, skip
+from conformance.expect import expect_error, expect_none, require_answer, require_some, skip
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import Kind, kind
 from conformance.protocol.value import members
 from conformance.scenarios.client_features import FULL_CLIENT, run_with_client
-from conformance.scenarios.request_metadata import plain_method, settled, shaken
+from conformance.scenarios.request_metadata import handshake_result, modern_session, simple_method
+from conformance.scenarios.traffic import exercise_everything
 from conformance.verdicts import Finding
 
 UNKNOWN_METHOD = -32601
-DEAF = ("notifications/initialized", "notifications/roots/list_changed")
+REMOVED_NOTIFICATIONS = ("notifications/initialized", "notifications/roots/list_changed")
 COMPLETE = "notifications/elicitation/complete"
 
 
@@ -24,50 +25,52 @@ COMPLETE = "notifications/elicitation/complete"
 
 
 @pytest.mark.requirement("removed.initialize")
-def test_a_handshake_is_answered_at_all(server):
-    hello, _ = shaken(server, revisions.LATEST_HANDSHAKE)
-    if hello.fault is not None:
-        raise Finding("an error, or a result if the server shakes hands too", str(hello), hello.lines)
+def test_a_handshake_is_answered(server):
+    opening, _ = handshake_result(server, revisions.LATEST_HANDSHAKE)
+    if opening.fault is not None:
+        expected = "an error, or a result if the server accepts a handshake too"
+        raise Finding(expected, str(opening), opening.lines)
 
 
 @pytest.mark.requirement("removed.initialize-names-versions")
-def test_who_wants_to_shake_hands_is_told_the_versions(server, revision):
-    hello, _ = shaken(server, revisions.LATEST_HANDSHAKE)
+def test_a_rejected_handshake_names_the_versions(server, revision):
+    opening, _ = handshake_result(server, revisions.LATEST_HANDSHAKE)
     listed = json.dumps(server.surface.result.json.get("supportedVersions"))
-    if hello.error is None or any(one in listed for one in revisions.HANDSHAKE):
-        skip("the server shakes hands too")
-    if revision not in json.dumps(hello.error):
-        raise Finding(f"the name of a version that is supported, such as {revision}", str(hello), hello.lines)
+    if opening.error is None or any(one in listed for one in revisions.HANDSHAKE):
+        skip("the server accepts a handshake too")
+    if revision not in json.dumps(opening.error):
+        expected = f"the name of a version that is supported, such as {revision}"
+        raise Finding(expected, str(opening), opening.lines)
 
 
 # Methods
 
 
 @pytest.mark.requirement("removed.ping")
-def test_there_is_no_ping(server):
+def test_ping_is_an_unknown_method(server):
     expect_unknown(server, "ping", {})
 
 
 @pytest.mark.requirement("removed.logging-set-level")
-def test_there_is_no_log_level_to_be_set(server):
+def test_setting_a_log_level_is_an_unknown_method(server):
     expect_unknown(server, "logging/setLevel", {"level": "info"})
 
 
 @pytest.mark.requirement("removed.resource-subscribe")
 @pytest.mark.parametrize("method", ["resources/subscribe", "resources/unsubscribe"])
-def test_there_is_no_subscription_to_one_resource(server, method):
+def test_subscribing_to_one_resource_is_an_unknown_method(server, method):
     uris = [uri.json for uri in members(server.listed("resources/list"), "uri") if uri.is_a(str)]
     expect_unknown(server, method, {"uri": next(iter(uris), NO_SUCH_URI)})
 
 
 @pytest.mark.requirement("removed.core-tasks")
 @pytest.mark.parametrize("method", ["tasks/list", "tasks/result"])
-def test_there_are_no_tasks(server, method):
+def test_core_tasks_are_unknown_methods(server, method):
     expect_unknown(server, method, {"taskId": NO_SUCH_NAME} if method == "tasks/result" else {})
 
 
 @pytest.mark.requirement("removed.core-tasks")
-def test_a_call_cannot_become_a_task_by_its_params(server, callable_tool):
+def test_a_call_with_the_member_task_is_not_a_task(server, callable_tool):
     call = server.call(callable_tool)
     params = {"name": callable_tool.name, "arguments": call.arguments, "task": {"ttl": 60_000}}
     reply = server.call_again(call, params)
@@ -79,11 +82,11 @@ def test_a_call_cannot_become_a_task_by_its_params(server, callable_tool):
 
 
 @pytest.mark.requirement("removed.notifications-silent")
-@pytest.mark.parametrize("method", DEAF)
-def test_a_notification_that_is_gone_has_no_effect(server, method):
-    session = settled(server)
+@pytest.mark.parametrize("method", REMOVED_NOTIFICATIONS)
+def test_a_removed_notification_has_no_effect(server, method):
+    session = modern_session(server)
     sent = session.notify(method)
-    after = require_answer(session.request(plain_method(server)))
+    after = require_answer(session.request(simple_method(server)))
     session.drain()
     answers = [line for line in session.received_since(sent) if line is not after.line and is_answer(line)]
     if answers or after.value is None:
@@ -92,24 +95,29 @@ def test_a_notification_that_is_gone_has_no_effect(server, method):
 
 
 @pytest.mark.requirement("removed.elicitation-complete")
-def test_it_is_not_told_when_a_page_is_done_with(server, traffic):
-    pages = [asked for asked in run_with_client(server, FULL_CLIENT).server_requests("elicitation/create") if is_page(asked)]
-    told = [each for each in server.received(Kind.NOTIFICATION) if each.json["method"] == COMPLETE]
-    if told:
-        raise Finding(f"no {COMPLETE}", str(told[0]), told[0].lines)
-    for asked in require_some(pages, skip="the server sends nobody to a page"):
-        if asked.get("params", "elicitationId") is not None:
-            raise Finding("no elicitationId", str(asked), asked.lines)
+def test_a_completed_url_elicitation_is_not_notified(server):
+    exercise_everything(server)
+    elicitations = run_with_client(server, FULL_CLIENT).server_requests("elicitation/create")
+    sent = [each for each in server.received(Kind.NOTIFICATION) if each.json["method"] == COMPLETE]
+    if sent:
+        raise Finding(f"no {COMPLETE}", str(sent[0]), sent[0].lines)
+    pages = [one for one in elicitations if is_by_url(one)]
+    require_some(pages, skip="the server requested no URL elicitation")
+    ids = [one for one in pages if one.get("params", "elicitationId") is not None]
+    expect_none(ids, "no elicitationId")
 
 
 def expect_unknown(server, method, params):
-    expect_error(settled(server).request(method, params), UNKNOWN_METHOD)
+    """Expect that a method is unknown to a server that has just served a modern request."""
+    expect_error(modern_session(server).request(method, params), UNKNOWN_METHOD)
 
 
 def is_answer(line):
+    """Return whether a line has a result or an error."""
     return any(kind(message) in (Kind.RESULT, Kind.ERROR) for message in line.parts())
 
 
-def is_page(asked):
-    mode = asked.get("params", "mode")
+def is_by_url(elicitation):
+    """Return whether an elicitation is one by URL."""
+    mode = elicitation.get("params", "mode")
     return mode is not None and mode.json == "url"

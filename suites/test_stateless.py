@@ -1,6 +1,6 @@
-"""Each request stands for itself, whatever came before it (spec: basic, "Statelessness").
+"""Each request is served by itself, whatever came before it (spec: basic, "Statelessness").
 
-Most is seen in one process whose first message is a list request, and in the conversation all checks share.
+Most checks use one process whose first message is a list request, and the shared session.
 """
 
 from __future__ import annotations
@@ -14,48 +14,54 @@ from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import ABSENT
 from conformance.protocol.methods import FEATURES, LISTS
 from conformance.scenarios.client_features import FULL_CLIENT, all_capabilities, answers_for, run_with_client
-from conformance.scenarios.multi_round_trip import abandoned_process, is_refused, require_responses, still_accepted
-from conformance.scenarios.request_metadata import first_talk, said_of
+from conformance.scenarios.multi_round_trip import (
+    abandoned_process,
+    is_refused,
+    require_responses,
+    still_accepted,
+)
+from conformance.scenarios.request_metadata import first_exchange, meta_value
+from conformance.target.scenario import scenario
 from conformance.verdicts import Finding
 
-STRANGERS = (
+OTHER_CLIENTS = (
     {"name": "ExampleHost", "version": "9.9.9", "title": "Example"},
     {"name": "conformance-other", "version": "0"},
 )
 
 
-# What came before
+# Earlier requests
 
 
 @pytest.mark.requirement("stateless.no-prior-context", "stateless.discover-not-required")
 def test_the_first_request_may_be_any(server):
     if not server.served_lists():
         skip("the server offers no list")
-    _, reply = first_talk(server)
+    _, reply = first_exchange(server)
     if require_answer(reply).value is None:
         raise Finding("a result, as after server/discover", str(reply), reply.lines)
 
 
 @pytest.mark.requirement("stateless.no-prior-context", "stateless.capabilities-not-inferred")
 def test_capabilities_are_those_of_the_request(server):
-    expect_own_capabilities(server, capability_talk(server)[:3])
+    expect_own_capabilities(server, calls_with_capabilities(server)[:3])
 
 
 @pytest.mark.requirement("stateless.capabilities-not-inferred")
-def test_capabilities_are_not_those_of_a_request_under_way(server):
-    expect_own_capabilities(server, capability_talk(server)[3:])
+def test_capabilities_are_not_those_of_a_concurrent_request(server):
+    expect_own_capabilities(server, calls_with_capabilities(server)[3:])
 
 
-# Who asks
+# The identity of the client
 
 
 @pytest.mark.requirement("stateless.interleaved-clients")
 def test_several_clients_may_take_turns(server):
-    session, methods = first_talk(server)[0], require_some(server.served_lists(), skip="the server offers no list")
-    pairs = [(method, who) for method in methods for who in (*STRANGERS, session.client_info)]
-    sent = [
-        (method, session.send(method, meta_of(who, f"turn-{at}"))) for at, (method, who) in enumerate(pairs)
-    ]
+    methods = require_some(server.served_lists(), skip="the server offers no list")
+    session, _ = first_exchange(server)
+    clients = (*OTHER_CLIENTS, session.client_info)
+    turns = enumerate((method, client) for method in methods for client in clients)
+    sent = [(method, session.send(method, meta_of(client, f"turn-{at}"))) for at, (method, client) in turns]
     for method, request in sent:
         reply = session.await_reply(request)
         result, member = expect_result(reply), LISTS[method][1]
@@ -64,29 +70,31 @@ def test_several_clients_may_take_turns(server):
 
 
 @pytest.mark.requirement("stateless.identity-neutral")
-def test_who_asks_changes_nothing(server):
+def test_client_info_changes_nothing(server):
     methods = require_some(server.served_lists(), skip="the server offers no list")
-    session = first_talk(server)[0]
+    session, _ = first_exchange(server)
     usual = session.client_info
     for method in methods:
-        before, *others, after = [listed_for(session, method, who) for who in (usual, *STRANGERS, usual)]
-        for who, other in zip(STRANGERS, others, strict=True):
+        before, *others, after = [
+            listed_for(session, method, client) for client in (usual, *OTHER_CLIENTS, usual)
+        ]
+        for client, other in zip(OTHER_CLIENTS, others, strict=True):
             if names(before) == names(after) != names(other):
-                got = f"{', '.join(different(before, other))} only for one of them"
+                got = f"{', '.join(sorted(names(before) ^ names(other)))} only for one of them"
                 lines = (*before.replies[0].lines, *other.replies[0].lines)
-                raise Finding(f"the same {method} for {usual['name']} and {who['name']}", got, lines)
+                raise Finding(f"the same {method} for {usual['name']} and {client['name']}", got, lines)
 
 
-# Which process is asked
+# Another process
 
 
 @pytest.mark.requirement("stateless.no-connection-affinity")
-def test_a_page_may_be_asked_of_another_process(server):
-    for walk in require_some(server.paged_listings(), skip="no list has a second page"):
-        cursor = {"cursor": next(cursor.json for cursor in walk.cursors if cursor.is_a(str))}
+def test_a_page_may_be_requested_from_another_process(server):
+    for listing in require_some(server.paged_listings(), skip="no list has a second page"):
+        cursor = {"cursor": next(cursor.json for cursor in listing.cursors if cursor.is_a(str))}
         with server.fresh() as session:
-            reply = require_answer(session.request(walk.method, cursor))
-        if reply.value is None and server.session.request(walk.method, cursor).value is not None:
+            reply = require_answer(session.request(listing.method, cursor))
+        if reply.value is None and server.session.request(listing.method, cursor).value is not None:
             raise Finding("the next page, as from the first process", str(reply), reply.lines, advisory=True)
 
 
@@ -101,68 +109,63 @@ def test_a_request_may_be_retried_in_another_process(server):
                 raise Finding("what the first process answers", str(reply), reply.lines, advisory=True)
 
 
-def capability_talk(server):
-    """The replies to a call that asks for something: three one by one, and three made at once."""
-    return server.once("talk of capabilities", lambda: hold_capability_talk(server))
-
-
-def hold_capability_talk(server):
-    params = list(params_of(server, asking(server)))
+@scenario
+def calls_with_capabilities(server):
+    """Make a call that requires input three times one by one, and three times at once; return the replies."""
+    params = list(params_of(server, require_asking_call(server)))
     with server.fresh() as session:
         replies = [session.request("tools/call", one) for one in params]
         sent = [session.send("tools/call", one) for one in params]
         return replies + [session.await_reply(one) for one in sent]
 
 
-def asking(server):
-    """A call of an able client that was answered by asking for something, of which others were not asked."""
-    asked = [call for call in run_with_client(server, FULL_CLIENT).calls if input_requests(call.rounds[0])]
-    wanting = {call.tool.name: call for call in server.calls_wanting_input()}
-    found = [call for call in asked if call.tool.name in wanting and not wanting[call.tool.name].asked]
-    return require_some(found, skip="no tool asks the client for something")[0]
+def require_asking_call(server):
+    """Return a call that requires input of a client with every capability, but not of one with none."""
+    calls = [call for call in run_with_client(server, FULL_CLIENT).calls if input_requests(call.rounds[0])]
+    plain = {call.tool.name: call for call in server.calls_wanting_input()}
+    found = [call for call in calls if call.tool.name in plain and not plain[call.tool.name].asked]
+    return require_some(found, skip="no tool sends a request to the client")[0]
 
 
 def params_of(server, call):
-    """The params of the call for an able client, for one that is not, and for an able one."""
-    able = all_capabilities(server.revision)
-    for declared in (able, {}, able):
+    """Yield the params of a call with every capability, with none, and with every capability again."""
+    full = all_capabilities(server.revision)
+    for declared in (full, {}, full):
         meta = {revisions.CLIENT_CAPABILITIES: declared}
         yield {"name": call.tool.name, "arguments": call.arguments, "_meta": meta}
 
 
 def expect_own_capabilities(server, replies):
-    """Raise a `Finding` unless what is asked for with each reply is what its request declares."""
+    """Expect that the input requests of each reply are within the capabilities of its request."""
     for reply in map(require_answer, replies):
-        declared = said_of(reply.request.message, revisions.CLIENT_CAPABILITIES)
+        declared = meta_value(reply.request.message, revisions.CLIENT_CAPABILITIES)
         asked = [str(one.get("method")) for one in input_requests(reply).values() if isinstance(one, dict)]
         if any(FEATURES.get(method, "") not in declared for method in asked):
-            expected = "nothing asked for that another request declared, and this one does not"
+            expected = "no input request for a capability that only another request declared"
             raise Finding(expected, str(reply), reply.lines)
-        if declared and not asked and asks_again(server, reply):
-            expected = "the same as when no request came before that declared less"
+        if declared and not asked and requires_input_first(server, reply):
+            expected = "the same as when no request with fewer capabilities came before"
             raise Finding(expected, str(reply), reply.lines)
 
 
-def asks_again(server, reply):
-    """Whether a process that heard of nobody less able asks for something when the same call is made."""
+def requires_input_first(server, reply):
+    """Return whether the same call, as the first one of a new process, requires input."""
     with server.fresh(all_capabilities(server.revision)) as session:
-        return bool(
-            input_requests(require_answer(session.request("tools/call", reply.request.message["params"])))
-        )
+        again = require_answer(session.request("tools/call", reply.request.message["params"]))
+        return bool(input_requests(again))
 
 
-def meta_of(who, token):
-    return {"_meta": {revisions.CLIENT_INFO: who, "progressToken": token}}
+def meta_of(client, token):
+    """Return params with the `_meta` of another client."""
+    return {"_meta": {revisions.CLIENT_INFO: client, "progressToken": token}}
 
 
-def listed_for(session, method, who):
-    session.client_info = who
+def listed_for(session, method, client):
+    """Fetch a list as another client."""
+    session.client_info = client
     return fetch_list(session, method, LISTS[method][1])
 
 
-def names(walk):
-    return set(walk.identifiers())
-
-
-def different(one, other):
-    return sorted(names(one) ^ names(other))
+def names(listing):
+    """Return the identifiers of a list."""
+    return set(listing.identifiers())

@@ -6,41 +6,43 @@ import json
 
 import pytest
 
-from conformance.expect import skip
+from conformance.expect import expect_none, skip
 from conformance.json_schema.validation import TOO_COSTLY
 from conformance.protocol.jsonrpc import BYTE_ORDER_MARK, NOT_UTF_8, Kind, glued, kind, torn
 from conformance.protocol.text import shorten
 from conformance.scenarios.client_features import FULL_CLIENT, run_with_client
 from conformance.scenarios.request_metadata import modern_messages
 from conformance.scenarios.traffic import exercise_everything
+from conformance.target.scenario import scenario
 from conformance.verdicts import Cause, Finding
 
-GRACE = 2.0
-EXIT = 10.0
+ANSWER_SECONDS = 2.0
+EXIT_SECONDS = 10.0
 PADDING = "x" * 300_000
 ACCENTS, SEPARATOR, TWO_LINES = "conformance é漢😀", "conformance \u2028\u0085 end", "conformance two\nlines"
 
 
-# What the server writes
+# Output
 
 
 @pytest.mark.requirement("stdio.stdout-purity")
-def test_nothing_but_messages_is_on_stdout(server, traffic):
-    ended(server)
+def test_stdout_has_only_messages(server):
+    close_stdin(server)
     noise = [line for session in server.sessions for line in noise_in(session)]
     printed = [line for line in noise if line.raw.strip()]
     if noise:
         first = (printed or noise)[0]
         got = f"{len(noise)} other lines, first {shorten(first.text, 200)!r}"
         raise Finding("JSON-RPC messages only", got, (printed or noise)[:3], advisory=not printed)
-    for session in server.sessions:
-        if session.inbox.unread:
-            skip(f"{session.inbox.unread} is {TOO_COSTLY}, so it was not read (--mcp-max-line)", cause=Cause.TOO_COSTLY)
+    unread = [session.inbox.unread for session in server.sessions if session.inbox.unread]
+    if unread:
+        reason = f"{unread[0]} is {TOO_COSTLY}, so it was not read (--mcp-max-line)"
+        skip(reason, cause=Cause.TOO_COSTLY)
 
 
 @pytest.mark.requirement("stdio.newline-delimited")
-def test_each_message_has_a_line_end(server, traffic):
-    ended(server)
+def test_each_message_has_a_line_end(server):
+    close_stdin(server)
     for session in server.sessions:
         several = [line for line in session.received_lines if line.fault and glued(line)]
         if several:
@@ -51,7 +53,8 @@ def test_each_message_has_a_line_end(server, traffic):
 
 
 @pytest.mark.requirement("stdio.no-embedded-newline")
-def test_a_message_is_on_one_line(server, traffic):
+def test_a_message_is_on_one_line(server):
+    exercise_everything(server)
     ping_with(server, TWO_LINES)
     for session in server.sessions:
         for pieces in torn(session.received_lines):
@@ -59,7 +62,8 @@ def test_a_message_is_on_one_line(server, traffic):
 
 
 @pytest.mark.requirement("stdio.utf8-output")
-def test_what_is_written_is_utf_8(server, traffic):
+def test_the_output_is_utf_8(server):
+    exercise_everything(server)
     ping_with(server, ACCENTS)
     for line in [line for session in server.sessions for line in session.received_lines]:
         if line.raw.startswith(BYTE_ORDER_MARK) or is_undecodable(line):
@@ -67,19 +71,18 @@ def test_what_is_written_is_utf_8(server, traffic):
 
 
 @pytest.mark.requirement("stdio.no-server-requests")
-def test_the_server_writes_no_requests(server, traffic):
+def test_the_server_writes_no_requests(server):
+    exercise_everything(server)
     run_with_client(server, FULL_CLIENT)
-    asked = modern_messages(server, Kind.REQUEST)
-    if asked:
-        raise Finding("no request of the server's", str(asked[0]), asked[0].lines)
+    expect_none(modern_messages(server, Kind.REQUEST), "no server-to-client request")
 
 
-# What the server reads
+# Input
 
 
 @pytest.mark.requirement("stdio.utf8-input")
 @pytest.mark.parametrize("text", [ACCENTS, SEPARATOR], ids=["accents", "separator"])
-def test_what_is_read_is_utf_8(server, text):
+def test_the_input_is_read_as_utf_8(server, text):
     sent, came = ping_with(server, text)
     if text not in ids_of(came) and not any(map(is_undecodable, came)):
         got = f"{shorten(came[0].text)}" if came else "none"
@@ -97,7 +100,7 @@ def test_a_message_that_takes_many_reads_is_one_message(server):
 
 
 def expect_pongs(session, *params):
-    """Send pings with these params in one write; raise a `Finding` unless each is answered."""
+    """Send pings with these params in one write; expect an answer to each."""
     count = len(session.lines)
     pings = [
         session.request_of(session.liveness_method, one, id=f"conformance {count}-{number}")
@@ -105,7 +108,11 @@ def expect_pongs(session, *params):
     ]
     lines = session.send_together(*pings)
     drain(session)
-    lost = [line for line in lines if session.await_reply(line, session.scaled_timeout(GRACE)).fault is not None]
+    lost = [
+        line
+        for line in lines
+        if session.await_reply(line, session.scaled_timeout(ANSWER_SECONDS)).fault is not None
+    ]
     if lost:
         got = f"none to {len(lost)} of {len(lines)}, {len(lost[0].raw)} bytes long"
         raise Finding("an answer to each ping", got, lines)
@@ -115,54 +122,54 @@ def expect_pongs(session, *params):
 
 
 @pytest.mark.requirement("stdio.exit-on-stdin-close")
-def test_the_server_exits_when_its_input_ends(server):
-    session, status = ended(server)
+def test_the_server_exits_when_stdin_is_closed(server):
+    session, status = close_stdin(server)
     if status is None:
-        got = f"a server that lives on for {EXIT:g} s or more"
-        raise Finding("an exit when its input ends", got, session.received_lines[-1:])
+        got = f"a server that keeps running for {EXIT_SECONDS:g} s or more"
+        raise Finding("an exit when its stdin is closed", got, session.received_lines[-1:])
 
 
-def ended(server):
-    """The conversation in which tools were called, read to its end with stdin closed, and the exit status."""
-
-    def end():
-        exercise_everything(server)
-        session = server.shared("calls")
-        return session, session.finish(session.scaled_timeout(EXIT))
-
-    return server.once("ended", end)
+@scenario
+def close_stdin(server):
+    """Close stdin in the session of the tool calls and read to the end; return it and the exit status."""
+    exercise_everything(server)
+    session = server.shared("calls")
+    return session, session.finish(session.scaled_timeout(EXIT_SECONDS))
 
 
+@scenario
 def ping_with(server, text):
-    """The ping that has this id, unescaped, and what came back."""
-
-    def ping():
-        session = server.malformed_session
-        message = session.request_of(session.liveness_method, id=text)
-        sent = session.send_raw(json.dumps(message, ensure_ascii=False).encode(), message)
-        drain(session)
-        session.await_reply(sent, session.scaled_timeout(GRACE))
-        return sent, session.received_since(sent)
-
-    return server.once(f"ping with {text!r}", ping)
+    """Send a ping with this id, unescaped; return its line, and the lines that came after it."""
+    session = server.malformed_session
+    message = session.request_of(session.liveness_method, id=text)
+    sent = session.send_raw(json.dumps(message, ensure_ascii=False).encode(), message)
+    drain(session)
+    session.await_reply(sent, session.scaled_timeout(ANSWER_SECONDS))
+    return sent, session.received_since(sent)
 
 
 def drain(session):
-    """Answers may overtake one another, but hardly two pings in a row."""
+    """Wait for the answers to two pings: another answer may overtake one, but hardly both."""
     session.drain()
     session.drain()
 
 
 def ids_of(lines):
+    """Return the ids of the answers on these lines."""
     answers = [part for line in lines for part in line.parts() if kind(part) in (Kind.RESULT, Kind.ERROR)]
     return [answer.get("id") for answer in answers]
 
 
 def noise_in(session):
-    """The lines that are no messages, not even broken ones that other checks tell of."""
+    """Return the lines that are not messages, without broken ones that other checks judge."""
     pieces = [line for run in torn(session.received_lines) for line in run]
-    return [line for line in session.non_json_lines() if not glued(line) and not any(line is one for one in pieces)]
+    return [
+        line
+        for line in session.non_json_lines()
+        if not glued(line) and not any(line is one for one in pieces)
+    ]
 
 
 def is_undecodable(line):
+    """Return whether a line is not UTF-8."""
     return line.fault.startswith(NOT_UTF_8)

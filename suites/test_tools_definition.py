@@ -1,4 +1,4 @@
-"""What a listed tool looks like (spec: server/tools, "Tool")."""
+"""The definition of a listed tool (spec: server/tools, "Tool")."""
 
 from __future__ import annotations
 
@@ -6,9 +6,19 @@ import re
 
 import pytest
 
-from conformance.expect import expect, expect_each, expect_none, require_some, skip
+from conformance.expect import (
+    expect,
+    expect_each,
+    expect_none,
+    is_boolean,
+    is_number,
+    is_object,
+    is_string,
+    require_some,
+    skip,
+)
 from conformance.json_schema.subschemas import subschemas
-from conformance.json_schema.validation import Unjudgeable, schema_errors
+from conformance.json_schema.validation import schema_errors
 from conformance.protocol.value import members
 from conformance.verdicts import Finding
 
@@ -24,19 +34,13 @@ PARAMETERLESS = {
     "title",
     "description",
 }
+TASK_SUPPORT = ("forbidden", "optional", "required")
 HEADER = "x-mcp-header"
+NAME = re.compile(r"[A-Za-z0-9_.-]*")
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-SAFE = 2**53 - 1
-"""The greatest integer that a number of JavaScript holds without loss, like all that are smaller."""
+MAX_SAFE_INTEGER = 2**53 - 1
+"""JavaScript numbers hold all integers up to this one exactly."""
 NO_PARAMETERS = {*PARAMETERLESS, "maxProperties", "minProperties", "propertyNames", "not", "default"}
-
-
-def is_string(value):
-    return isinstance(value, str)
-
-
-def is_object(value):
-    return isinstance(value, dict)
 
 
 @pytest.mark.requirement("tools.def.name-string")
@@ -47,14 +51,14 @@ def test_a_tool_has_a_name(tool):
 
 @pytest.mark.requirement("tools.def.name-length")
 def test_a_name_has_1_to_128_characters(tool):
-    for name in strings(tool.definition, "name"):
-        expect(name, 1 <= len(name.json) <= 128, "1 to 128 characters")
+    names = strings([tool.definition], "name")
+    expect_each(names, lambda name: 1 <= len(name) <= 128, "1 to 128 characters")
 
 
 @pytest.mark.requirement("tools.def.name-charset", "tools.def.name-no-separators")
 def test_a_name_is_made_of_plain_characters(tool):
-    for name in strings(tool.definition, "name"):
-        expect(name, re.fullmatch(r"[A-Za-z0-9_.-]*", name.json) is not None, "only A-Z a-z 0-9 _ . -")
+    names = strings([tool.definition], "name")
+    expect_each(names, lambda name: NAME.fullmatch(name) is not None, "only A-Z a-z 0-9 _ . -")
 
 
 @pytest.mark.requirement("tools.def.title-string")
@@ -74,7 +78,7 @@ def test_a_tool_has_an_input_schema(tool):
 
 @pytest.mark.requirement("tools.def.input-schema-not-null")
 def test_an_input_schema_is_not_null(tool):
-    expect_each(members([tool.definition], "inputSchema"), lambda schema: schema is not None, "no null")
+    expect_each(members([tool.definition], "inputSchema"), lambda schema: schema is not None, "not null")
 
 
 @pytest.mark.requirement("tools.def.input-schema-object-type")
@@ -86,17 +90,17 @@ def test_an_input_schema_is_for_an_object(tool):
 
 @pytest.mark.requirement("tools.def.input-schema-valid", "jsonschema.emitted-valid")
 def test_an_input_schema_is_a_valid_schema(tool, revision):
-    judge_schema(members([tool.definition], "inputSchema"), revision)
+    expect_valid_schemas(require_schema(tool, "inputSchema"), revision)
 
 
 @pytest.mark.requirement("tools.def.input-schema-properties")
 def test_the_properties_of_an_input_schema_are_objects(tool):
-    judge_properties(members([tool.definition], "inputSchema", "properties"))
+    expect_properties(members([tool.definition], "inputSchema", "properties"))
 
 
 @pytest.mark.requirement("tools.def.input-schema-required")
 def test_required_in_an_input_schema_is_an_array_of_strings(tool):
-    judge_required(members([tool.definition], "inputSchema", "required"))
+    expect_required(members([tool.definition], "inputSchema", "required"))
 
 
 @pytest.mark.requirement("tools.def.schema-keyword-string")
@@ -115,13 +119,9 @@ def test_a_schema_without_parameters_has_the_usual_form(tool):
 
 
 def takes_parameters(schema):
-    closed = schema.get("additionalProperties", True) is not False
-    odd = set(schema) - NO_PARAMETERS
-    return (
-        bool(schema.get("properties"))
-        or bool(odd)
-        or (closed and isinstance(schema.get("additionalProperties"), dict))
-    )
+    """Return whether an object schema may have parameters."""
+    is_unusual = bool(set(schema) - NO_PARAMETERS)
+    return bool(schema.get("properties")) or is_unusual or is_object(schema.get("additionalProperties"))
 
 
 @pytest.mark.requirement("tools.def.output-schema-object-type")
@@ -138,13 +138,13 @@ def test_an_output_schema_is_an_object(tool):
 
 @pytest.mark.requirement("tools.def.output-schema-valid", "jsonschema.emitted-valid")
 def test_an_output_schema_is_a_valid_schema(tool, revision):
-    judge_schema(members([tool.definition], "outputSchema"), revision)
+    expect_valid_schemas(require_schema(tool, "outputSchema"), revision)
 
 
 @pytest.mark.requirement("tools.def.output-schema-properties")
 def test_the_properties_of_an_output_schema_are_objects(tool):
-    judge_properties(members([tool.definition], "outputSchema", "properties"))
-    judge_required(members([tool.definition], "outputSchema", "required"))
+    expect_properties(members([tool.definition], "outputSchema", "properties"))
+    expect_required(members([tool.definition], "outputSchema", "required"))
 
 
 @pytest.mark.requirement("tools.def.annotations-shape")
@@ -153,7 +153,7 @@ def test_the_annotations_of_a_tool_are_hints(tool):
     expect_each(annotations, is_object, "an object")
     expect_each(members(annotations, "title"), is_string, "a string")
     for hint in HINTS:
-        expect_each(members(annotations, hint), lambda value: isinstance(value, bool), "true or false")
+        expect_each(members(annotations, hint), is_boolean, "true or false")
 
 
 @pytest.mark.requirement("tools.def.icons-shape")
@@ -164,15 +164,11 @@ def test_the_icons_of_a_tool_are_an_array(tool):
 
 
 @pytest.mark.requirement("tools.def.execution-shape")
-def test_the_execution_of_a_tool_says_how_it_takes_tasks(tool):
+def test_the_execution_of_a_tool_states_its_task_support(tool):
     execution = members([tool.definition], "execution")
     expect_each(execution, is_object, "an object")
-    support = members(execution, "taskSupport")
-    expect_each(
-        support,
-        lambda value: value in ("forbidden", "optional", "required"),
-        "forbidden, optional or required",
-    )
+    expected = "forbidden, optional or required"
+    expect_each(members(execution, "taskSupport"), lambda value: value in TASK_SUPPORT, expected)
 
 
 @pytest.mark.requirement("tools.def.meta-object")
@@ -183,111 +179,108 @@ def test_meta_of_a_tool_is_an_object(tool):
 @pytest.mark.requirement("jsonschema.recommended-dialect", "jsonschema.prefer-2020-12")
 def test_a_schema_is_in_the_recommended_dialect(tool):
     for name in ("inputSchema", "outputSchema"):
-        for dialect in strings(tool.definition, name, "$schema"):
-            expect(dialect, "draft/2020-12/" in dialect.json, "2020-12")
+        dialects = strings([tool.definition], name, "$schema")
+        expect_each(dialects, lambda dialect: "draft/2020-12/" in dialect, "2020-12")
 
 
-# Parameters that become headers
+# Parameters with a header
 
 
 @pytest.mark.requirement("tools.def.x-mcp-header-nonempty")
 def test_the_header_of_a_parameter_has_a_name(server):
-    expect_each(headers(server), lambda name: name != "", "a name that is not empty")
+    expect_each(require_headers(server), lambda name: name != "", "a name that is not empty")
 
 
 @pytest.mark.requirement("tools.def.x-mcp-header-token")
 def test_the_header_of_a_parameter_is_a_token(server):
-    named = [name for name in headers(server) if name.json != ""]
+    named = [name for name in require_headers(server) if name.json != ""]
     expect_each(named, lambda name: is_string(name) and TOKEN.fullmatch(name), "the name of a header field")
 
 
 @pytest.mark.requirement("tools.def.x-mcp-header-unique")
 def test_no_two_parameters_of_a_tool_have_the_same_header(server):
-    headers(server)
+    require_headers(server)
     for tool in server.tools:
-        named = [name for name in members(annotated(tool), HEADER) if name.is_a(str)]
+        named = strings(schemas_with_header(tool), HEADER)
         names = [name.json.lower() for name in named]
         again = [name for at, name in enumerate(named) if name.json.lower() in names[:at]]
         expect_none(again, f"a name that no other parameter of {tool.name} has")
 
 
 @pytest.mark.requirement("tools.def.x-mcp-header-primitive")
-def test_only_a_plain_parameter_has_a_header(server):
-    headers(server)
-    types = [type for tool in server.tools for type in members(annotated(tool), "type") if type.is_a(str)]
+def test_only_a_primitive_parameter_has_a_header(server):
+    require_headers(server)
+    types = [type for tool in server.tools for type in strings(schemas_with_header(tool), "type")]
     expect_each(types, lambda name: name in ("integer", "string", "boolean"), "integer, string or boolean")
 
 
 @pytest.mark.requirement("tools.def.x-mcp-header-integer-range")
-def test_a_number_with_a_header_is_one_that_all_can_read(server):
-    schemas = [schema for tool in server.tools for schema in annotated(tool)]
-    whole = [schema for schema in schemas if schema.json.get("type") == "integer"]
-    for schema in require_some(whole, skip="no integer has a header"):
-        listed = [
-            *members([schema], "const"),
-            *(one for list in members([schema], "enum") for one in list.each()),
-        ]
-        expect_each(listed, lambda number: not is_number(number) or abs(number) <= SAFE, "at most 2^53 - 1")
-        expect_each(
-            members([schema], "minimum"),
-            lambda least: not is_number(least) or least <= SAFE,
-            "at most 2^53 - 1",
-        )
-        expect_each(
-            members([schema], "maximum"),
-            lambda most: not is_number(most) or most >= -SAFE,
-            "at least 1 - 2^53",
-        )
+def test_an_integer_with_a_header_is_a_safe_integer(server):
+    schemas = [schema for tool in server.tools for schema in schemas_with_header(tool)]
+    integers = [schema for schema in schemas if schema.json.get("type") == "integer"]
+    require_some(integers, skip="no integer has a header")
+    listed = [one for array in members(integers, "enum") for one in array.each()]
+    exact = [one for one in [*members(integers, "const"), *listed] if is_number(one.json)]
+    least = [one for one in members(integers, "minimum") if is_number(one.json)]
+    most = [one for one in members(integers, "maximum") if is_number(one.json)]
+    expect_each(exact, lambda number: abs(number) <= MAX_SAFE_INTEGER, "at most 2^53 - 1")
+    expect_each(least, lambda number: number <= MAX_SAFE_INTEGER, "at most 2^53 - 1")
+    expect_each(most, lambda number: number >= -MAX_SAFE_INTEGER, "at least 1 - 2^53")
 
 
 @pytest.mark.requirement("tools.def.x-mcp-header-reachable")
-def test_properties_alone_lead_to_a_parameter_with_a_header(server):
-    headers(server)
+def test_a_parameter_with_a_header_is_reached_through_properties(server):
+    require_headers(server)
     for tool in server.tools:
-        inner = [part for schema in members([tool.definition], "inputSchema") for part in subschemas(schema)]
-        astray = [
-            part.value.get(HEADER) for part in inner if HEADER in part.value.json and not part.is_parameter
-        ]
+        schemas = members([tool.definition], "inputSchema")
+        parts = [part for schema in schemas for part in subschemas(schema) if not part.is_parameter]
+        astray = members([part.value for part in parts], HEADER)
         expect_none(astray, f"no {HEADER} but on what properties alone lead to")
 
 
-def annotated(tool):
-    """The schemas in the input schema of a tool that have a header."""
-    inner = [part for schema in members([tool.definition], "inputSchema") for part in subschemas(schema)]
-    return [part.value for part in inner if HEADER in part.value.json]
+def schemas_with_header(tool):
+    """Return the schemas in the input schema of a tool that have a header."""
+    parts = [part for schema in members([tool.definition], "inputSchema") for part in subschemas(schema)]
+    return [part.value for part in parts if HEADER in part.value.json]
 
 
-def headers(server):
-    """Every header that a parameter of a tool has."""
-    found = [name for tool in server.tools for name in members(annotated(tool), HEADER)]
+def require_headers(server):
+    """Return every header that a parameter of a tool has; skip if there are none."""
+    found = [name for tool in server.tools for name in members(schemas_with_header(tool), HEADER)]
     return require_some(found, skip=f"no parameter has {HEADER}")
 
 
-def is_number(value):
-    return isinstance(value, int | float) and not isinstance(value, bool)
+# Words of these checks
 
 
-def strings(value, *names):
-    return [member for member in members([value], *names) if member.is_a(str)]
+def strings(values, *names):
+    """Return the member at the path ``names`` of each value in which it is a string."""
+    return [member for member in members(values, *names) if member.is_a(str)]
 
 
-def judge_schema(schemas, revision):
+def require_schema(tool, name):
+    """Return the schema of a tool under this name, if any; skip if it is neither an object nor a boolean."""
+    schemas = members([tool.definition], name)
+    if not all(isinstance(schema.json, dict | bool) for schema in schemas):
+        skip("the schema is not an object")
+    return schemas
+
+
+def expect_valid_schemas(schemas, revision):
+    """Expect that each schema is valid.  Raises `Unjudgeable`, which skips the check."""
     for schema in schemas:
-        if not isinstance(schema.json, dict | bool):
-            skip("the schema is no object")
-        try:
-            errors = schema_errors(schema.json, revision)
-        except Unjudgeable as reason:
-            skip(str(reason))
+        errors = schema_errors(schema.json, revision)
         if errors:
             raise Finding("a valid JSON Schema", f"{schema}: {'; '.join(errors)}", schema.lines)
 
 
-def judge_properties(properties):
+def expect_properties(properties):
+    """Expect that `properties` is an object of objects."""
     expect_each(properties, is_object, "an object")
     expect_each([each for value in properties for each in value.each()], is_object, "an object")
 
 
-def judge_required(required):
+def expect_required(required):
+    """Expect that `required` is an array of strings."""
     expect_each(required, lambda value: isinstance(value, list), "an array")
     expect_each([each for value in required for each in value.each()], is_string, "a string")

@@ -1,45 +1,46 @@
 """The version that each request names (spec: basic/versioning, "Protocol Version Negotiation").
 
-All is seen in one process, whose first message names a version that does not exist.
+The checks use one process, whose first message names an unknown version.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from conformance.expect import expect, expect_each, expect_error, require_answer, require_some, skip
+from conformance.expect import expect, expect_each, expect_error, require_answer, require_some
 from conformance.protocol import revisions
 from conformance.protocol.value import Value, members
-from conformance.scenarios.request_metadata import is_later, plain_method, said_of, versions
+from conformance.scenarios.request_metadata import is_later, meta_value, simple_method, versions
+from conformance.target.scenario import scenario
 from conformance.verdicts import Finding
 
 UNKNOWN = "1900-01-01"
 
 
 @pytest.mark.requirement("version.unsupported-error")
-def test_a_version_that_is_none_is_refused_at_once(server):
+def test_an_unknown_version_is_rejected_at_once(server):
     first = 1 if server.surface.found_features else 2
-    for reply in talk(server)[:first]:
+    for reply in replies_by_version(server)[:first]:
         expect_error(reply, revisions.UNSUPPORTED_VERSION)
 
 
 @pytest.mark.requirement("version.unsupported-error", "version.per-request")
-def test_a_version_that_is_none_is_refused_after_good_ones(server):
-    later = [reply for reply in talk(server)[2:] if names_unknown(reply)]
-    for reply in require_some(later, skip="the server does not get so far"):
+def test_an_unknown_version_is_rejected_after_good_ones(server):
+    later = [reply for reply in replies_by_version(server)[2:] if names_unknown(reply)]
+    for reply in require_some(later, skip="the server did not answer an earlier request"):
         expect_error(reply, revisions.UNSUPPORTED_VERSION)
 
 
 @pytest.mark.requirement("version.per-request")
-def test_a_version_that_is_refused_leaves_other_requests_alone(server):
-    for reply in [reply for reply in talk(server) if not names_unknown(reply)]:
+def test_a_rejected_version_leaves_other_requests_alone(server):
+    for reply in [reply for reply in replies_by_version(server) if not names_unknown(reply)]:
         if require_answer(reply).value is None:
             raise Finding("a result, as the version of this request is right", str(reply), reply.lines)
 
 
 @pytest.mark.requirement("version.unsupported-supported-list")
-def test_the_refusal_lists_the_versions_there_are(server, session):
-    errors = refusals(server)
+def test_the_error_lists_the_supported_versions(server, session):
+    errors = require_rejections(server)
     expect_each(errors, lists_versions, "a list of strings in data.supported, not empty")
     listed = {version for error in errors for version in error.json["data"]["supported"]}
     for version in filter(is_later, sorted(listed)):
@@ -49,52 +50,51 @@ def test_the_refusal_lists_the_versions_there_are(server, session):
 
 
 @pytest.mark.requirement("version.unsupported-requested")
-def test_the_refusal_repeats_the_version(server):
-    for error in refusals(server):
+def test_the_error_repeats_the_version(server):
+    for error in require_rejections(server):
         requested = error.get("data", "requested")
         expect(error, requested is not None and requested.json == UNKNOWN, f"{UNKNOWN!r} in data.requested")
 
 
 @pytest.mark.requirement("version.list-consistent")
-def test_the_versions_are_the_same_in_a_refusal_as_in_discovery(server):
-    told = versions(server.surface.result.get("supportedVersions"))
-    for listed in require_some(
-        members(refusals(server), "data", "supported"), skip="the refusals list no versions"
-    ):
-        if told and versions(listed):
-            expect(listed, versions(listed) == told, f"those of server/discover: {', '.join(sorted(told))}")
+def test_the_error_lists_the_versions_of_discovery(server):
+    discovered = versions(server.surface.result.get("supportedVersions"))
+    lists = members(require_rejections(server), "data", "supported")
+    expected = f"those of server/discover: {', '.join(sorted(discovered))}"
+    for listed in require_some(lists, skip="the errors list no versions"):
+        if discovered and versions(listed):
+            expect(listed, versions(listed) == discovered, expected)
 
 
-def talk(server):
-    """The replies to good requests and to those that name an unknown version, up to one without answer."""
-    return server.once("talk of versions", lambda: list(held(server)))
-
-
-def held(server):
-    plain, unknown = plain_method(server), {"_meta": {revisions.PROTOCOL_VERSION: UNKNOWN}}
+@scenario
+def replies_by_version(server):
+    """Send good requests, and some of an unknown version; return the replies up to an unanswered one."""
+    plain, unknown = simple_method(server), {"_meta": {revisions.PROTOCOL_VERSION: UNKNOWN}}
     methods = [plain] if server.surface.found_features else ["server/discover", plain]
     bad, good = [(method, unknown) for method in methods], [(method, {}) for method in methods]
-    timeout = server.settings.start_timeout
+    replies, timeout = [], server.settings.start_timeout
     with server.launch() as session:
         for method, params in [*bad, *good, *bad, good[-1], bad[-1], good[0]]:
-            reply = session.request(method, params, timeout=timeout)
-            yield reply
-            if reply.fault is not None:
-                return
+            replies.append(session.request(method, params, timeout=timeout))
+            if replies[-1].fault is not None:
+                break
             timeout = session.timeout
+    return replies
 
 
 def names_unknown(reply):
-    return said_of(reply.request.message, revisions.PROTOCOL_VERSION) == UNKNOWN
+    """Return whether the request of a reply names the unknown version."""
+    return meta_value(reply.request.message, revisions.PROTOCOL_VERSION) == UNKNOWN
 
 
 def lists_versions(error):
+    """Return whether an error lists versions, and nothing else."""
     listed = Value(error).get("data", "supported")
     return listed is not None and bool(versions(listed)) and versions(listed) == set(listed.json)
 
 
-def refusals(server):
-    """The errors that refuse the unknown version as they should."""
-    refused = [require_answer(reply) for reply in talk(server) if names_unknown(reply)]
-    errors = [reply.error_value for reply in refused if reply.code == revisions.UNSUPPORTED_VERSION]
-    return errors or skip("the unknown version is not refused with -32022")
+def require_rejections(server):
+    """Return the errors that reject the unknown version with the right code; skip if there are none."""
+    replies = [require_answer(reply) for reply in replies_by_version(server) if names_unknown(reply)]
+    errors = [reply.error_value for reply in replies if reply.code == revisions.UNSUPPORTED_VERSION]
+    return require_some(errors, skip="the unknown version is not rejected with -32022")

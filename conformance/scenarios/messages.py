@@ -1,0 +1,26 @@
+"""Every message that the server sent, judged by the schema of its revision."""
+
+from __future__ import annotations
+
+from conformance.protocol.jsonrpc import TOO_DEEP, TOO_LONG, TOO_MANY
+from conformance.protocol.wire_schema import SERVER, conversation_errors
+from conformance.requirements import catalogue
+from conformance.target.server import Server
+from conformance.verdicts import Finding
+
+
+def schema_findings(server: Server) -> list[Finding]:
+    """Return the first finding for each rule of this revision that a message breaks."""
+    found: dict[str, Finding] = {}
+    for session in server.sessions:
+        for lines, error in conversation_errors(session.lines, session.revision, SERVER):
+            if catalogue.requirement(error.rule).holds_in(server.revision):
+                expected = f"a message as {server.revision} has it"
+                found.setdefault(error.rule, Finding(expected, str(error), lines, error.rule))
+    return list(found.values())
+
+
+def judging_limits(server: Server) -> list[str]:
+    """Return the limits of this tool that kept a message from being judged as a whole."""
+    oddities = {oddity for session in server.sessions for line in session.lines for oddity in line.oddities}
+    return sorted(one for one in oddities if one.endswith((TOO_DEEP, TOO_LONG, TOO_MANY)))
