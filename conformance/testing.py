@@ -1,4 +1,4 @@
-"""For tests of your own: the server as a fixture, its tools as functions, strategies for their arguments.
+"""The public API for a user's own tests: the server, its tools as functions, strategies for arguments.
 
     from conformance import for_valid_arguments
 
@@ -6,7 +6,7 @@
     def test_the_sum_is_right(add, arguments):
         assert add(**arguments).structured["sum"] == arguments["a"] + arguments["b"]
 
-A tool that a test of yours names is called: naming it there is leave enough.
+A tool that such a test names may be called; `--mcp-call` is not needed.
 """
 
 from __future__ import annotations
@@ -14,11 +14,9 @@ from __future__ import annotations
 import inspect
 import re
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import wraps
 from typing import Any
@@ -30,28 +28,21 @@ from hypothesis import strategies as st
 from conformance.client.reply import Reply
 from conformance.client.session import NO_PARAMS, Session
 from conformance.generation import NoExample, invalid_strategy, valid
-from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import Line, encode
 from conformance.protocol.text import shorten
 from conformance.target.probe import opened
 from conformance.target.settings import Settings
 from conformance.target.surface import Subject
-from conformance.transport.interface import CannotStart
-from conformance.transport.sandbox import Sandbox
 
-LINE_SHOWN = 600
-STDERR_SHOWN = 1000
-EXCHANGES_SHOWN = 3
-MOST_LOST = 20.0
-"""How many seconds a Hypothesis test may lose to requests without an answer before it tries nothing new."""
-USUAL_DEADLINE = timedelta(milliseconds=200)
-"""Hypothesis's own: too short for a call to another process."""
-SETTINGS = "_hypothesis_internal_use_settings"
-"""Where Hypothesis keeps the settings of a test."""
+MAX_LINE_LENGTH = 600
+MAX_STDERR_LENGTH = 1000
+MAX_EXCHANGES_SHOWN = 3
+MAX_SECONDS_LOST = 20.0
+"""A Hypothesis test that has lost more to unanswered requests sends no new ones."""
 
 
 class NoAnswer(AssertionError):  # noqa: N818  (a test fails by it as by any assertion)
-    """The server gave no answer: it died, fell silent or could not be started."""
+    """A missing answer: the process ended, timed out or could not be started."""
 
 
 @dataclass(frozen=True)
@@ -65,27 +56,27 @@ class McpError:
 
 @dataclass(frozen=True, repr=False)
 class McpResult:
-    """What a request brought: a result, or a JSON-RPC `error`."""
+    """The answer to a request: a result, or a JSON-RPC `error`."""
 
     reply: Reply
 
     @property
     def error(self) -> McpError | None:
         """The JSON-RPC error; None if there is a result."""
-        told = self.reply.error
-        if told is None:
+        error = self.reply.error
+        if error is None:
             return None
-        members = told if isinstance(told, dict) else {}
-        return McpError(members.get("code"), members.get("message", told), members.get("data"))
+        members = error if isinstance(error, dict) else {}
+        return McpError(members.get("code"), members.get("message", error), members.get("data"))
 
     @property
     def is_error(self) -> bool:
-        """Whether the tool says that it failed (``isError``)."""
+        """Whether the tool reports a failure (``isError``)."""
         return self.reply.is_tool_error
 
     @property
     def ok(self) -> bool:
-        """Whether there is a result, and no word of failure in it."""
+        """Whether there is a result that reports no failure."""
         return self.error is None and not self.is_error
 
     @property
@@ -110,7 +101,7 @@ class McpResult:
 
     @property
     def text(self) -> str:
-        """The texts of the content, one below the other.  Raises `AssertionError` if there is no content."""
+        """The texts of the content, a line each.  Raises `AssertionError` if there is no content."""
         __tracebackhide__ = True
         blocks = [block for block in self.content if isinstance(block, dict)]
         return "\n".join(str(block["text"]) for block in blocks if "text" in block)
@@ -127,9 +118,9 @@ class McpResult:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class McpTool:
-    """A listed tool, to be called like a function.
+    """A listed tool, which is called like a function.
 
-    ``definition`` is what ``tools/list`` says of it.
+    ``definition`` is its object in ``tools/list``.
     """
 
     server: McpServer
@@ -151,7 +142,7 @@ class McpTool:
         return self.server.settings.vouched(self.name)
 
     def __call__(self, /, **arguments: Any) -> McpResult:
-        """Call it.  Raises `NoAnswer`."""
+        """Call the tool.  Raises `NoAnswer`."""
         __tracebackhide__ = True
         return self.server.call(self.name, arguments)
 
@@ -160,23 +151,23 @@ class McpTool:
 
 
 @dataclass
-class Trial:
-    """What a test has asked the server so far, what was said last, and the seconds lost without an answer."""
+class RequestLog:
+    """The requests of one test: all that were sent, the last exchanges, the seconds without an answer."""
 
-    asked: set[bytes] = field(default_factory=set)
-    said: deque[str] = field(default_factory=lambda: deque(maxlen=EXCHANGES_SHOWN))
-    lost: float = 0.0
+    sent: set[bytes] = field(default_factory=set)
+    shown: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_EXCHANGES_SHOWN))
+    seconds_lost: float = 0.0
 
 
 class McpServer:
-    """The server under test: one process, started again after it has died or fallen silent.
+    """The server under test: one process, restarted after it has ended or timed out.
 
-    Raises `CannotStart`; any other reason why it is of no use is in `unusable`.
+    Raises `CannotStart`; any other obstacle is in `unusable`.
     """
 
     def __init__(self, settings: Settings, revision: str, *, exactly: bool):
         self.settings = settings
-        self.trial = Trial()
+        self.log = RequestLog()
         self._answered = 0
         self._last: tuple[Line, ...] = ()
         self._session: Session | None = self._launched(revision)
@@ -191,33 +182,33 @@ class McpServer:
 
     @property
     def unusable(self) -> str:
-        """Why no test can use it; empty if nothing is wrong."""
+        """Why no test can use the server; empty if tests can."""
         if self._surface.refused:
             return f"--mcp-revision: the server offers {self._surface.refused}, not {self._surface.revision}"
         if self._surface.dead:
-            trouble = self._surface.failures[0]
-            return _told(trouble.reason, trouble.lines, trouble.stderr)
+            failure = self._surface.failures[0]
+            return _failure_text(failure.reason, failure.lines, failure.stderr)
         wrong = Subject(self.settings, (self._surface,)).error_in_samples()
         return f"--mcp-example: {wrong}" if wrong else ""
 
     @property
     def revision(self) -> str:
-        """The revision of the protocol that was agreed on."""
+        """The negotiated revision of the protocol."""
         return self._surface.revision
 
     @property
     def tools(self) -> list[McpTool]:
-        """The tools it listed when it was started first."""
+        """The tools that the server listed at its first start."""
         return [McpTool(self, tool.definition.json) for tool in self._surface.tools if tool.name]
 
     def tool(self, name: str) -> McpTool:
-        """The listed tool of that name.  Raises `LookupError` if there is none."""
+        """Return the listed tool of that name.  Raises `LookupError` if there is none."""
         __tracebackhide__ = True
         names = [tool.name for tool in self.tools]
         if name in names:
             return self.tools[names.index(name)]
-        for trouble in self._surface.failures:
-            raise NoAnswer(_told(trouble.reason, trouble.lines, trouble.stderr))
+        for failure in self._surface.failures:
+            raise NoAnswer(_failure_text(failure.reason, failure.lines, failure.stderr))
         near = get_close_matches(name, names, 1)
         hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(names) or 'none'}"
         raise LookupError(f"the server has no tool {name!r}; {hint}")
@@ -230,25 +221,25 @@ class McpServer:
         return self.request("tools/call", {"name": name, "arguments": arguments or {}}, timeout=timeout)
 
     def request(self, method: str, params: Any = NO_PARAMS, *, timeout: float | None = None) -> McpResult:
-        """Make any request.  Raises `NoAnswer`; the next request then starts the server again.
+        """Send any request.  Raises `NoAnswer`; the next request then restarts the server.
 
-        Within a Hypothesis test that has lost `MOST_LOST` seconds in this way, only what was asked before is
-        asked again: the failure is shown, but no longer shrunk.
+        A Hypothesis test that has lost `MAX_SECONDS_LOST` in this way only repeats requests: the failure is
+        shown, but no longer shrunk.
         """
         __tracebackhide__ = True
-        words = encode([method] if params is NO_PARAMS else [method, params])
-        is_spent = self.trial.lost > MOST_LOST and words not in self.trial.asked
+        request = encode([method] if params is NO_PARAMS else [method, params])
+        is_spent = self.log.seconds_lost > MAX_SECONDS_LOST and request not in self.log.sent
         if is_spent and hypothesis.currently_in_test_context():
             hypothesis.reject()
-        self.trial.asked.add(words)
+        self.log.sent.add(request)
         start = self.settings.clock.monotonic()
         session = self._running()
         reply = session.request(method, params, timeout=timeout)
         if reply.fault is not None:
             self.restart()
-            self.trial.lost += self.settings.clock.monotonic() - start
+            self.log.seconds_lost += self.settings.clock.monotonic() - start
             reason = f"request no. {self._answered + 1} to this process was not answered: {reply.fault}"
-            raise NoAnswer(_told(reason, (*self._last, *reply.lines), session.process.stderr))
+            raise NoAnswer(_failure_text(reason, (*self._last, *reply.lines), session.process.stderr))
         self._answered += 1
         self._last = reply.lines
         self._show(reply.lines)
@@ -258,20 +249,20 @@ class McpServer:
         __tracebackhide__ = True
         if self._session is None:
             session = self._launched(self.revision)
-            hello = session.open(self.settings.start_timeout)
-            if hello.value is None:
+            opening = session.open(self.settings.start_timeout)
+            if opening.value is None:
                 session.close()
-                stderr = session.process.stderr
-                raise NoAnswer(_told(f"the server no longer starts: {hello}", hello.lines, stderr))
+                reason, stderr = f"the server no longer starts: {opening}", session.process.stderr
+                raise NoAnswer(_failure_text(reason, opening.lines, stderr))
             self._session, self._answered, self._last = session, 0, ()
         return self._session
 
     def _show(self, lines: Sequence[Line]) -> None:
-        """Have the lines shown if the test fails."""
+        """Let pytest, or Hypothesis, show the lines if the test fails."""
         if hypothesis.currently_in_test_context():
             hypothesis.note(_wire(lines))
         else:
-            self.trial.said.append(_wire(lines))
+            self.log.shown.append(_wire(lines))
 
     def restart(self) -> None:
         """End the process; the next request starts a new one."""
@@ -286,7 +277,7 @@ class McpServer:
 
 
 def valid_arguments(tool: McpTool) -> st.SearchStrategy[dict[str, Any]]:
-    """Arguments that are valid under the tool's input schema, the given examples among them.
+    """Return a strategy for valid arguments of a tool, the given examples included.
 
     Raises `conformance.generation.NoExample` if there are none.
     """
@@ -298,9 +289,9 @@ def valid_arguments(tool: McpTool) -> st.SearchStrategy[dict[str, Any]]:
 
 
 def invalid_arguments(tool: McpTool) -> st.SearchStrategy[dict[str, Any]]:
-    """Arguments that the tool's input schema forbids, and that no lenient server takes for valid ones.
+    """Return a strategy for arguments that a tool's input schema forbids under any lenient reading.
 
-    Raises `conformance.generation.NoExample` if it forbids none.
+    Raises `conformance.generation.NoExample` if the schema forbids none.
     """
     try:
         wrong = invalid_strategy(tool.input_schema, tool.server.revision, clear=True)
@@ -313,30 +304,31 @@ Test = Callable[..., Any]
 
 
 def for_valid_arguments(tool: str, /, **strategies: st.SearchStrategy[Any]) -> Callable[[Test], Test]:
-    """Run a test for many valid arguments of a tool, shrunk to the plainest ones when it fails.
+    """Run a test with many valid arguments of a tool, shrunk to the plainest ones if it fails.
 
-    The test gets them as ``arguments``, and the tool under its own name (``get_sum`` for ``get-sum``) or, if
-    it asks for that instead, as ``tool``.  All else it asks for are fixtures, or drawn from ``strategies`` as
-    in `hypothesis.given`.  It is a Hypothesis test like any other, but without a deadline unless one is set;
-    the arguments given with ``--mcp-example`` come first or, where there are ``strategies``, now and then.
+    The test gets them as ``arguments``, and the tool under its own name (``get_sum`` for ``get-sum``) or as
+    ``tool``.  Its other parameters are fixtures, or drawn from ``strategies`` as in `hypothesis.given`.  The
+    Hypothesis test has no deadline, unless the user sets one.  The arguments given with ``--mcp-example``
+    come first or, with ``strategies``, at random.
     """
 
     def decorate(test: Test) -> Test:
-        asked = inspect.signature(test)
-        if "arguments" not in asked.parameters or inspect.iscoroutinefunction(test):
+        signature = inspect.signature(test)
+        if "arguments" not in signature.parameters or inspect.iscoroutinefunction(test):
             raise TypeError(f"{test.__name__} must be a plain function with a parameter 'arguments'")
-        others = {*asked.parameters} - {"arguments"}
+        others = {*signature.parameters} - {"arguments"}
         handed = next((name for name in (re.sub(r"\W", "_", tool), "tool") if name in others), None)
         own = _OwnTest(tool, has_examples=not strategies)
-        kept = asked.replace(parameters=[one for one in asked.parameters.values() if one.name != handed])
+        parameters = [one for one in signature.parameters.values() if one.name != handed]
+        without_tool = signature.replace(parameters=parameters)
 
         @wraps(test)
         def with_tool(*values: Any, **named: Any) -> Any:
             __tracebackhide__ = True
-            given = kept.bind(*values, **named).arguments
+            given = without_tool.bind(*values, **named).arguments
             return test(**given, **({handed: own.tool} if handed else {}))
 
-        with_tool.__signature__ = kept  # type: ignore[attr-defined]
+        with_tool.__signature__ = without_tool  # type: ignore[attr-defined]
         made = hypothesis.given(arguments=st.deferred(lambda: own.arguments), **strategies)(with_tool)
         made.mcp_own_test = own  # type: ignore[attr-defined]
         marked: Test = pytest.mark.usefixtures("mcp_conformance_server")(made)
@@ -346,7 +338,7 @@ def for_valid_arguments(tool: str, /, **strategies: st.SearchStrategy[Any]) -> C
 
 
 class _OwnTest:
-    """What a test made by `for_valid_arguments` is handed when it runs."""
+    """The tool and the arguments of a test made by `for_valid_arguments`."""
 
     tool: McpTool
     arguments: st.SearchStrategy[dict[str, Any]]
@@ -355,17 +347,17 @@ class _OwnTest:
         self._name, self._has_examples = name, has_examples
 
     def prepare(self, function: Any, server: McpServer) -> None:
-        """Be ready to run; the first time, put the examples given for the tool before what is drawn."""
-        trouble = self._trouble(server)
-        if trouble:
-            pytest.fail(trouble, pytrace=False)
+        """Look up the tool; the first time, put the user's examples before the drawn arguments."""
+        obstacle = self._look_up(server)
+        if obstacle:
+            pytest.fail(obstacle, pytrace=False)
         if self._has_examples:
             self._has_examples = False
             for arguments in reversed(self.tool.examples):
                 hypothesis.example(arguments=arguments)(function)
 
-    def _trouble(self, server: McpServer) -> str:
-        """Take the tool, and say why it cannot be tested; an empty text if it can."""
+    def _look_up(self, server: McpServer) -> str:
+        """Look up the tool; return why it cannot be tested, empty if it can."""
         try:
             self.tool = server.tool(self._name)
             self.arguments = valid_arguments(self.tool)
@@ -374,89 +366,10 @@ class _OwnTest:
         return ""
 
 
-# The fixture -------------------------------------------------------------------------------------
-
-
-@contextmanager
-def serving(config: pytest.Config, chosen: Settings, wanted: Sequence[str]) -> Iterator[McpServer]:
-    """The server in a throwaway folder, in the newest revision of ``wanted``, for the tests of a session."""
-    named = [word for word in wanted if word != "latest"]
-    revision = max(named, default=revisions.LATEST_HANDSHAKE)
-    with ExitStack() as stack:
-        sandbox = Sandbox()
-        stack.callback(sandbox.remove)
-        settings = replace(chosen, sandbox=sandbox)
-        try:
-            server = McpServer(settings, revision, exactly=len(named) == 1)
-            stack.callback(server.close)
-            if server.unusable and not named:
-                server = _modern(settings, stack) or server
-        except CannotStart as error:
-            pytest.fail(f"--mcp-server: {error}", pytrace=False)
-        if server.unusable:
-            pytest.fail(server.unusable, pytrace=False)
-        watch = _Watch(server)
-        config.pluginmanager.register(watch)
-        stack.callback(config.pluginmanager.unregister, watch)
-        yield server
-
-
-def _modern(settings: Settings, stack: ExitStack) -> McpServer | None:
-    """The server in the newest modern revision, None if it speaks none."""
-    server = McpServer(settings, revisions.LATEST_MODERN, exactly=True)
-    stack.callback(server.close)
-    return None if server.unusable else server
-
-
-class _Watch:
-    """A plugin of pytest's: it hands tests the server, and shows what was said in a test that failed."""
-
-    def __init__(self, server: McpServer):
-        self._server = server
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_setup(self) -> None:
-        """A test begins."""
-        self._server.trial = Trial()
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_call(self, item: pytest.Item) -> None:
-        """Prepare a test that uses the server."""
-        function = getattr(item, "function", None)
-        own = getattr(function, "mcp_own_test", None)
-        if own is not None:
-            own.prepare(function, self._server)
-        if "mcp_conformance_server" in getattr(item, "fixturenames", ()):
-            _made_patient(function)
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Show the last lines of a test that failed."""
-        report = yield
-        if report.failed and self._server.trial.said:
-            report.sections.append(("MCP", "\n".join(self._server.trial.said)))
-        return report
-
-
-def _made_patient(function: Any) -> None:
-    """Take from a Hypothesis test its usual deadline, and the explanations that look into our code.
-
-    They would restart a server that dies a hundred times.  A deadline and phases that were chosen are kept.
-    """
-    chosen = getattr(function, SETTINGS, None)
-    if chosen is not None and chosen.deadline == USUAL_DEADLINE:
-        chosen = hypothesis.settings(chosen, deadline=None)
-    if chosen is not None and set(chosen.phases) == set(hypothesis.Phase):
-        phases = [phase for phase in chosen.phases if phase is not hypothesis.Phase.explain]
-        chosen = hypothesis.settings(chosen, phases=phases)
-    if chosen is not None:
-        setattr(function, SETTINGS, chosen)
-
-
 def _wire(lines: Sequence[Line]) -> str:
-    return "\n".join(f"{'>' if line.sent else '<'} {shorten(line.text, LINE_SHOWN)}" for line in lines)
+    return "\n".join(f"{'>' if line.sent else '<'} {shorten(line.text, MAX_LINE_LENGTH)}" for line in lines)
 
 
-def _told(reason: str, lines: Sequence[Line], stderr: str) -> str:
-    said = shorten(stderr[-STDERR_SHOWN:].strip(), STDERR_SHOWN)
-    return "\n".join(filter(None, (reason, _wire(lines), said and f"stderr: {said}")))
+def _failure_text(reason: str, lines: Sequence[Line], stderr: str) -> str:
+    end = shorten(stderr[-MAX_STDERR_LENGTH:].strip(), MAX_STDERR_LENGTH)
+    return "\n".join(filter(None, (reason, _wire(lines), end and f"stderr: {end}")))

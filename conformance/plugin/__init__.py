@@ -44,7 +44,7 @@ def mcp_conformance_server(pytestconfig: pytest.Config) -> Iterator[McpServer]:
         pytest.fail(
             "no server is named: --mcp-server, or mcp_server in pytest's configuration", pytrace=False
         )
-    from conformance.testing import serving  # noqa: PLC0415  (loads hypothesis, which only a test with the fixture needs)
+    from conformance.plugin.own_tests import serving  # noqa: PLC0415  (loads hypothesis, which only a test with the fixture needs)
 
     with serving(
         pytestconfig, options.settings(pytestconfig), options.wanted_revisions(pytestconfig)
