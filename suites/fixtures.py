@@ -79,10 +79,3 @@ def messages(server: Server) -> Callable[..., list[Value]]:
     """Exercise everything, and return the function of all messages: ``messages(Kind.ERROR)``."""
     exercise_everything(server)
     return server.received
-
-
-@pytest.fixture
-def traffic(server: Server) -> Callable[..., list[Value]]:
-    """Stand for `messages` where a suite still has the old name."""
-    exercise_everything(server)
-    return server.received

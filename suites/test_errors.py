@@ -210,15 +210,15 @@ def has_all(declared, wanted):
 def lists_elicitations(error):
     """Return whether the data of an error list URL elicitations."""
     data = error.get("data")
-    asked = data.get("elicitations") if isinstance(data, dict) else None
-    return isinstance(asked, list) and asked != [] and all(map(is_url_elicitation, asked))
+    listed = data.get("elicitations") if isinstance(data, dict) else None
+    return isinstance(listed, list) and listed != [] and all(map(is_url_elicitation, listed))
 
 
-def is_url_elicitation(asked):
+def is_url_elicitation(value):
     """Return whether a value is an elicitation by URL, with all its members."""
     names = ("elicitationId", "url", "message")
-    has_mode = is_object(asked) and asked.get("mode") == "url"
-    return has_mode and all(is_string(asked.get(name)) for name in names)
+    has_mode = is_object(value) and value.get("mode") == "url"
+    return has_mode and all(is_string(value.get(name)) for name in names)
 
 
 def answers_after(session, sent):

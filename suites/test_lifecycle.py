@@ -92,29 +92,29 @@ def test_instructions_are_text(server):
 
 @pytest.mark.requirement("lifecycle.initialize.version-echo")
 def test_a_supported_revision_is_accepted(server):
-    for asked in PROPOSABLE:
-        others = [other for other in PROPOSABLE if other != asked and offer(server, other) == asked]
-        if others and offer(server, asked) != asked:
-            reply = server.proposed(asked)
-            got = f"{answer_of(reply)}, although it offers {asked} when {others[0]} is proposed"
-            raise Finding(f"{asked} when it is proposed", got, reply.lines)
+    for proposed in PROPOSABLE:
+        others = [other for other in PROPOSABLE if other != proposed and offer(server, other) == proposed]
+        if others and offer(server, proposed) != proposed:
+            reply = server.proposed(proposed)
+            got = f"{answer_of(reply)}, although it offers {proposed} when {others[0]} is proposed"
+            raise Finding(f"{proposed} when it is proposed", got, reply.lines)
 
 
 @pytest.mark.requirement("lifecycle.initialize.version-counter-offer")
-@pytest.mark.parametrize("asked", OLD_AND_NEW)
-def test_an_unknown_revision_gets_a_counter_offer(server, asked):
-    reply = server.proposed(asked)
-    if offer(server, asked) not in revisions.KNOWN:
+@pytest.mark.parametrize("proposed", OLD_AND_NEW)
+def test_an_unknown_revision_gets_a_counter_offer(server, proposed):
+    reply = server.proposed(proposed)
+    if offer(server, proposed) not in revisions.KNOWN:
         expected, disputed = "a result with another revision", reply.error is not None
         raise Finding(expected, answer_of(reply), reply.lines, advisory=disputed)
 
 
 @pytest.mark.requirement("lifecycle.initialize.counter-offer-true")
 def test_an_offered_revision_is_accepted(server):
-    for asked, other in counter_offers(server, *OLD_AND_NEW):
+    for proposed, other in counter_offers(server, *OLD_AND_NEW):
         reply = server.proposed(other)
         if offer(server, other) != other:
-            got = f"{answer_of(reply)}, although it is offered for {asked}"
+            got = f"{answer_of(reply)}, although it is offered for {proposed}"
             raise Finding(f"{other} when it is proposed", got, reply.lines)
 
 
@@ -122,10 +122,10 @@ def test_an_offered_revision_is_accepted(server):
 def test_the_counter_offer_is_the_newest_revision(server):
     offers = counter_offers(server, *OLD_AND_NEW, *PROPOSABLE)
     newest = max((one for one in PROPOSABLE if offer(server, one) == one), default="")
-    for asked, other in offers:
+    for proposed, other in offers:
         if other < newest:
-            got = f"{other} when {asked} is proposed"
-            raise Finding(f"{newest}, the newest it supports", got, server.proposed(asked).lines)
+            got = f"{other} when {proposed} is proposed"
+            raise Finding(f"{newest}, the newest it supports", got, server.proposed(proposed).lines)
 
 
 # Before the session is open
@@ -234,16 +234,16 @@ def test_the_capabilities_match_the_served_features(server, malformed_session):
 # Negotiation
 
 
-def offer(server, asked):
+def offer(server, proposed):
     """Return the revision that the server offers when one is proposed; None if it offers none."""
-    reply = server.proposed(asked)
+    reply = server.proposed(proposed)
     offered = reply.value.get("protocolVersion") if reply.value is not None else None
     return offered.json if offered is not None and offered.is_a(str) else None
 
 
-def counter_offers(server, *asked):
+def counter_offers(server, *proposed):
     """Return each of these revisions that is not accepted, with the one that is offered instead."""
-    pairs = [(one, offer(server, one)) for one in asked]
+    pairs = [(one, offer(server, one)) for one in proposed]
     found = [(one, other) for one, other in pairs if other != one and other in PROPOSABLE]
     return require_some(found, skip="the server offers nothing else")
 

@@ -100,12 +100,12 @@ def test_a_page_may_be_requested_from_another_process(server):
 
 @pytest.mark.requirement("stateless.no-connection-affinity")
 def test_a_request_may_be_retried_in_another_process(server):
-    asked = require_some(abandoned_process(server).asked, skip="nothing asks for anything a second time")
+    rounds = require_some(abandoned_process(server).asked, skip="no request requires input a second time")
     with server.fresh(FULL_CLIENT.declares(server.revision), answers_for(server, FULL_CLIENT)) as session:
-        for asker, first in asked:
+        for one, first in rounds:
             reply = require_answer(send_retry(session, first, require_responses(session, first) or ABSENT))
-            taken = len(asker.rounds) > 1 and not is_refused(asker.rounds[1])
-            if taken and is_refused(reply) and still_accepted(server, asker):
+            taken = len(one.rounds) > 1 and not is_refused(one.rounds[1])
+            if taken and is_refused(reply) and still_accepted(server, one):
                 raise Finding("what the first process answers", str(reply), reply.lines, advisory=True)
 
 
@@ -139,11 +139,11 @@ def expect_own_capabilities(server, replies):
     """Expect that the input requests of each reply are within the capabilities of its request."""
     for reply in map(require_answer, replies):
         declared = meta_value(reply.request.message, revisions.CLIENT_CAPABILITIES)
-        asked = [str(one.get("method")) for one in input_requests(reply).values() if isinstance(one, dict)]
-        if any(FEATURES.get(method, "") not in declared for method in asked):
+        methods = [str(one.get("method")) for one in input_requests(reply).values() if isinstance(one, dict)]
+        if any(FEATURES.get(method, "") not in declared for method in methods):
             expected = "no input request for a capability that only another request declared"
             raise Finding(expected, str(reply), reply.lines)
-        if declared and not asked and requires_input_first(server, reply):
+        if declared and not methods and requires_input_first(server, reply):
             expected = "the same as when no request with fewer capabilities came before"
             raise Finding(expected, str(reply), reply.lines)
 

@@ -101,7 +101,7 @@ def repeated_identifiers(server: Server, session: Session, method: str) -> Itera
 
 
 def expect_same_in_every_process(server: Server, method: str) -> None:
-    """Expect that a second process lists the same items as the first, whenever they are asked."""
+    """Expect that a second process lists the same items as the first, whenever they are fetched."""
     first, second = _served_listing(server, method), _complete_listing(second_process(server), method)
     if _identifiers(first) != _identifiers(second):
         again = [_complete_listing(session, method) for session in (server.session, second_process(server))]
@@ -125,7 +125,7 @@ def expect_same_order(server: Server, method: str) -> None:
         moved = [name for one, name in pairs if one != name]
         if moved and sorted(first.identifiers()) == sorted(other.identifiers()):
             where = "the same process" if session is server.session else "another process"
-            got = f"{moved[0]!r} at another place when {where} was asked"
+            got = f"{moved[0]!r} at another place when {where} listed them"
             raise Finding(f"the same order of {method} each time", got, other.replies[0].lines)
 
 
@@ -137,7 +137,7 @@ def expect_same_after_reads(server: Server, method: str) -> None:
     _served_listing(server, method)
     found = lists_around_reads(server)
     if not found.reads:
-        skip("there is nothing that only reads, may be asked for, and was answered each time")
+        skip("no permitted request that only reads was answered each time")
     before, after = found.before[method], found.after[method]
     if before.failure or after.failure:
         skip(before.failure or after.failure)
