@@ -265,17 +265,6 @@ class Server(Sessions):
             self._silent_fetches += 1
         return reply
 
-    def once(self, key: str, make: Callable[[], Any]) -> Any:
-        """Return what ``make`` gave under the key the first time: on its way out, `scenario` replaces it."""
-        if key not in self.records:
-            self.records[key] = (), make()
-        return self.records[key][1]
-
-    def kept(self) -> list[Any]:
-        """Return every record so far: on its way out."""
-        calls = [*self._calls.values(), *self._fetches.values()]
-        return [*calls, *(record for _, record in self.records.values())]
-
     def received(self, *kinds: Kind) -> list[Value]:
         """Return every message of these kinds (all if none are named) in any conversation so far."""
         return [
