@@ -20,7 +20,7 @@ MAX_GROWTH = 1.2
 RUNS = 3
 LOOP_STEPS = 5_000_000
 COMMAND = (
-    *(sys.executable, "-m", "conformance", "run", "--revision", "all", "--call", "all"),
+    *(sys.executable, "-m", "conformance", "run", "--call", "all"),
     *("--", sys.executable, "-m", "conformance.fixtures.reference"),
 )
 MB = 1024 if sys.platform != "darwin" else 1024 * 1024

@@ -37,6 +37,9 @@ PAGES += [path for path in sorted(DOCS.rglob("*.md")) if MADE not in path.parent
 BLOCK = re.compile(r"^( *)```(?P<kind>\S*) ?(?P<rest>.*)\n(?P<body>(?:.*\n)*?)\1```$", re.MULTILINE)
 FENCED = re.compile(r"^( *)```.*?^\1```$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+FILE_NAME = re.compile(
+    r"`((?:conformance|suites|fixtures|tests|docs|benchmarks|plugin|report|target)/[\w./-]+\.\w+)`"
+)
 MAX_README_LINES = 90
 OPTION = re.compile(r"(?<![\w-])--(?!mcp-)[a-z][a-z-]+")
 ALIKE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -219,6 +222,17 @@ def test_links_between_pages_lead_somewhere():
             if not path.exists():
                 broken.append(f"{named(page)}: {target}")
     assert broken == []
+
+
+def test_files_that_pages_name_exist():
+    missing = []
+    for page in [*PAGES, ROOT / "benchmarks" / "RESULTS.md"]:
+        for name in FILE_NAME.findall(page.read_text(encoding="utf-8")):
+            if "FAMILY" not in name and not any(
+                (place / name).exists() for place in (ROOT, ROOT / "conformance")
+            ):
+                missing.append(f"{named(page)}: {name}")
+    assert missing == []
 
 
 def test_the_changelog_has_a_section_for_the_version():
