@@ -13,7 +13,7 @@ from pathlib import Path
 from conformance.fixtures.mutants import params, refused
 from conformance.fixtures.reference import SILENCE, main
 
-def spoil(server, request, reply):
+def mutate(server, request, reply):
     if not isinstance(request, dict):
         return None
     meta = params(request).get("_meta")
@@ -25,7 +25,7 @@ def spoil(server, request, reply):
         {action}
     return None
 
-main(spoil)
+main(mutate)
 """
 
 

@@ -1,4 +1,4 @@
-"""Fuzzing of the protocol: what a window shows, what is told of it, and what it costs."""
+"""Fuzzing of the protocol: violations in a window, lines sent, findings reported, processes started."""
 
 import itertools
 import json
@@ -21,8 +21,8 @@ from conformance.fuzzing.payloads import (
     broken_lines,
     damaged_lines,
     message_line,
-    unusual_requests,
     request_line,
+    unusual_requests,
 )
 from conformance.fuzzing.protocol import in_any_order, right_messages
 from conformance.protocol.jsonrpc import Kind, Line, decode, kind
@@ -34,19 +34,19 @@ ANSWERED = "jsonrpc.response-every-request"
 QUICK = ("--timeout", "5", "--call", "all")
 
 
-# What a window shows
+# Violations in a window
 
 
 def asked(id, method="ping", **params):
     return {"jsonrpc": "2.0", "id": id, "method": method} | ({"params": params} if params else {})
 
 
-def told(method, **params):
+def notification(method, **params):
     return {"jsonrpc": "2.0", "method": method, "params": params}
 
 
 def cancelled(id):
-    return told("notifications/cancelled", requestId=id)
+    return notification("notifications/cancelled", requestId=id)
 
 
 def answered(id, **members):
@@ -54,7 +54,7 @@ def answered(id, **members):
 
 
 def progress(token, value):
-    return told("notifications/progress", progressToken=token, progress=value)
+    return notification("notifications/progress", progressToken=token, progress=value)
 
 
 def call(id, token):
@@ -65,28 +65,28 @@ ERROR = {"error": {"code": -32601, "message": "No."}}
 TOOLS = {"result": {"tools": []}}
 
 
-def shown(sent, came, revision="2025-11-25"):
-    """The rules that a window shows to be broken when lines were sent and others came back."""
-    opening = [message_line(told("notifications/initialized"))]
+def rules_broken(sent, received, revision="2025-11-25"):
+    """Return the rules that a window shows to be broken when lines were sent and others received."""
+    opening = [message_line(notification("notifications/initialized"))]
     process = SimpleNamespace(stderr="", wait=lambda _: 1)
     session = SimpleNamespace(
-        lines=opening, revision=revision, closed=False, flooded=False, process=process, timeout=1
+        lines=opening, revision=revision, closed=False, is_flooded=False, process=process, timeout=1
     )
     window = Window(session)
     session.lines += [message_line(message) for message in sent]
     session.lines += [
-        Line.received(one if isinstance(one, bytes) else json.dumps(one).encode()) for one in came
+        Line.received(one if isinstance(one, bytes) else json.dumps(one).encode()) for one in received
     ]
-    return sorted({seen.trouble.requirement for seen in broken_rules(window)})
+    return sorted({violation.error.requirement for violation in broken_rules(window)})
 
 
 RIGHT = {
-    "one after another": ([asked(5), asked("5")], [answered("5"), answered(5)]),
+    "two requests": ([asked(5), asked("5")], [answered("5"), answered(5)]),
     "an id as a fraction": ([asked(5)], [answered(5.0)]),
     "a cancelled request that is answered": ([asked(5), cancelled(5)], [answered(5)]),
     "a cancelled request that is not": ([asked(5), cancelled(5)], []),
     "a refusal": ([asked(5, "nonsense")], [answered(5, **ERROR)]),
-    "a request of the server's under the same id": ([asked(5)], [asked(5), answered(5)]),
+    "a server's request with the same id": ([asked(5)], [asked(5), answered(5)]),
     "progress of two": (
         [call(5, "a"), call(6, 0)],
         [progress(0, 1), progress("a", 1), progress(0, 1.5), progress("a", 2), answered(5), answered(6)],
@@ -97,16 +97,16 @@ RIGHT = {
 
 WRONG = {
     "no answer": ([asked(5)], [], ANSWERED),
-    "an answer under another id": ([asked(5)], [answered(6)], "jsonrpc.response-id-echo"),
-    "an answer under no id": ([asked(5)], [answered(None, **ERROR)], "jsonrpc.response-id-echo"),
-    "an answer under a text": ([asked(5)], [answered("5")], "jsonrpc.response-id-echo"),
-    "an answer under the id of another": (
+    "an answer with another id": ([asked(5)], [answered(6)], "jsonrpc.response-id-echo"),
+    "an answer without an id": ([asked(5)], [answered(None, **ERROR)], "jsonrpc.response-id-echo"),
+    "an answer with the id as text": ([asked(5)], [answered("5")], "jsonrpc.response-id-echo"),
+    "an answer with the id of another request": (
         [asked(5), asked(6)],
         [answered(5), answered(5)],
         "jsonrpc.response-id-echo",
     ),
-    "an answer to nothing": ([asked(5)], [answered(5), answered(6)], "jsonrpc.response-id-echo"),
-    "answers mixed up": (
+    "an answer without a request": ([asked(5)], [answered(5), answered(6)], "jsonrpc.response-id-echo"),
+    "swapped answers": (
         [asked(5, "tools/list"), asked(6)],
         [answered(5), answered(6, **TOOLS)],
         "jsonrpc.response-id-echo",
@@ -118,20 +118,24 @@ WRONG = {
         [ANSWERED, "jsonrpc.response-exactly-once"],
     ),
     "an answer to a notification": (
-        [told("nonsense"), asked(5)],
+        [notification("nonsense"), asked(5)],
         [answered(None, **ERROR), answered(5)],
         "jsonrpc.no-response-to-notification",
     ),
     "a result and an error": ([asked(5)], [answered(5, result={}, error=None)], "jsonrpc.result-xor-error"),
-    "neither": ([asked(5)], [answered(5, other=1)], "jsonrpc.result-xor-error"),
+    "neither a result nor an error": ([asked(5)], [answered(5, other=1)], "jsonrpc.result-xor-error"),
     "a result of null": ([asked(5)], [answered(5, result=None)], "jsonrpc.result-object"),
     "no version": ([asked(5)], [answered(5) | {"jsonrpc": 2.0}], "jsonrpc.version-member"),
     "an array": ([asked(5)], [[answered(5)]], "jsonrpc.message-shape"),
-    "no message": ([asked(5)], [{"level": "info"}, answered(5)], "jsonrpc.message-shape"),
+    "not a message": ([asked(5)], [{"level": "info"}, answered(5)], "jsonrpc.message-shape"),
     "a number": ([asked(5)], [5, answered(5)], "jsonrpc.message-shape"),
     "words": ([asked(5)], [b"ready", answered(5)], "stdio.stdout-purity"),
-    "progress under a text": ([call(5, 0)], [progress("0", 1), answered(5)], "progress.token-known"),
-    "progress that stands still": (
+    "progress with the token as text": (
+        [call(5, 0)],
+        [progress("0", 1), answered(5)],
+        "progress.token-known",
+    ),
+    "progress that does not grow": (
         [call(5, 0)],
         [progress(0, 1), progress(0, 1), answered(5)],
         "progress.increasing",
@@ -140,52 +144,52 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", RIGHT)
-def test_a_right_window_shows_nothing(name):
-    assert shown(*RIGHT[name]) == []
+def test_right_window_shows_no_violation(name):
+    assert rules_broken(*RIGHT[name]) == []
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_window_shows_the_rule_that_was_broken(name):
-    sent, came, rules = WRONG[name]
-    assert shown(sent, came) == (rules if isinstance(rules, list) else [rules])
+def test_wrong_window_shows_the_broken_rule(name):
+    sent, received, rules = WRONG[name]
+    assert rules_broken(sent, received) == (rules if isinstance(rules, list) else [rules])
 
 
-def test_an_array_is_a_message_where_there_are_batches():
-    assert shown([asked(5)], [[answered(5)]], "2025-03-26") == []
+def test_array_is_a_message_in_a_revision_with_batches():
+    assert rules_broken([asked(5)], [[answered(5)]], "2025-03-26") == []
 
 
-# What is sent
+# Lines sent
 
 
 MODERN = LivenessRequest("server/discover", {"io.modelcontextprotocol/protocolVersion": "2026-07-28"})
-PULSES = pytest.mark.parametrize("pulse", [PING, MODERN], ids=["handshake", "modern"])
+EACH_LIVENESS = pytest.mark.parametrize("liveness", [PING, MODERN], ids=["handshake", "modern"])
 
 
-@PULSES
-def test_a_broken_line_is_one_line_and_not_too_long(pulse):
-    assert tuple(broken_lines(pulse)) == BROKEN_LINE_KINDS
-    lines = [raw for lines in broken_lines(pulse).values() for raw in lines]
+@EACH_LIVENESS
+def test_broken_line_is_one_line_and_not_too_long(liveness):
+    assert tuple(broken_lines(liveness)) == BROKEN_LINE_KINDS
+    lines = [raw for lines in broken_lines(liveness).values() for raw in lines]
     assert [raw for raw in lines if b"\n" in raw or len(raw) > 1_000_000] == []
 
 
-@PULSES
-def test_an_odd_request_is_right(pulse):
-    for name, form in unusual_requests(pulse).items():
+@EACH_LIVENESS
+def test_unusual_request_is_right(liveness):
+    for name, form in unusual_requests(liveness).items():
         message, fault, _ = decode((form % 7).replace(b"[" * 5000 + b"]" * 5000, b"[]"))
         assert fault == "", name
-        assert (message["id"], message["method"], message["jsonrpc"]) == (7, pulse.method, "2.0"), name
-        assert pulse.meta.items() <= message.get("params", {}).get("_meta", {}).items(), name
+        assert (message["id"], message["method"], message["jsonrpc"]) == (7, liveness.method, "2.0"), name
+        assert liveness.meta.items() <= message.get("params", {}).get("_meta", {}).items(), name
 
 
-@PULSES
+@EACH_LIVENESS
 @given(data())
-def test_a_damaged_line_is_one_line(pulse, data):
-    assert b"\n" not in data.draw(damaged_lines(pulse))
+def test_damaged_line_is_one_line(liveness, data):
+    assert b"\n" not in data.draw(damaged_lines(liveness))
 
 
-def held(talk):
-    """What was sent in a talk that one process held, without the answers to what the server asked."""
-    sent = [line for line in talk._window.session.lines if line.sent]
+def sent_in(conversation):
+    """Return the lines sent in a conversation with one process, without answers to the server's requests."""
+    sent = [line for line in conversation._window.session.lines if line.sent]
     return [line.raw for line in sent if kind(line.message) is not Kind.RESULT]
 
 
@@ -194,54 +198,54 @@ def subject(command, **chosen):
     return Server(settings, probe(settings, "2025-11-25", exactly=True))
 
 
-def test_no_tool_is_called_that_may_not_be():
+def test_forbidden_tools_are_not_called():
     server = subject(REFERENCE, call=())
-    assert not any(b"tools/call" in raw for raw in held(right_messages(server)))
+    assert not any(b"tools/call" in raw for raw in sent_in(right_messages(server)))
     server.close()
 
 
-class Listener:
-    """What a state machine needs of a talk; it only keeps the bursts."""
+class BurstRecorder:
+    """A stand-in for a conversation that only records the bursts of a state machine."""
 
     def __init__(self, seed):
         chosen = SimpleNamespace(seed=seed, examples=10)
         self.server = SimpleNamespace(settings=chosen, declares=lambda *_: True, listed=lambda _: [])
         self.bursts, self.next_id = [], itertools.count(1).__next__
-        self.liveness_method, self.request = PING, request_line
+        self.liveness, self.request = PING, request_line
 
-    def begin(self, *_, **__):
+    def begin_stage(self, *_, **__):
         pass
 
     def send(self, *burst):
         self.bursts.append([line.raw for line in burst])
 
 
-def test_the_same_seed_makes_the_same_choices():
+def test_same_seed_makes_the_same_choices():
     bursts = []
     for seed in (7, 7, 8):
-        listener = Listener(seed)
-        in_any_order(listener, ["tools/list"], [])
-        bursts.append(listener.bursts)
+        recorder = BurstRecorder(seed)
+        in_any_order(recorder, ["tools/list"], [])
+        bursts.append(recorder.bursts)
     assert bursts[0] == bursts[1] != bursts[2]
     assert max(map(len, bursts[0])) > 1
 
 
-def test_a_talk_holds_what_it_should():
+def test_conversation_sends_every_kind_of_message():
     server = subject(REFERENCE, call=("all",))
-    methods = {json.loads(raw)["method"] for raw in held(right_messages(server))}
+    methods = {json.loads(raw)["method"] for raw in sent_in(right_messages(server))}
     server.close()
     assert methods >= {line.message["method"] for line in NOTIFICATIONS}
     assert methods >= {"ping", "tools/list", "resources/list", "tools/call", "logging/setLevel"}
     assert methods >= {"resources/subscribe", "resources/unsubscribe", "notifications/cancelled"}
 
 
-def test_nothing_is_fuzzed_without_a_profile():
+def test_fuzz_none_skips_the_checks():
     run = run_suite(REFERENCE, "--fuzz", "none", "--select", "jsonrpc", "-k", "test_fuzz_protocol", "-rs")
     assert {case.outcome for case in run.cases} == {"skipped"}
     assert "nothing is fuzzed: --mcp-fuzz none" in run.output
 
 
-# What is told
+# Findings
 
 
 def blocked(command, *options, cwd=None):
@@ -250,27 +254,27 @@ def blocked(command, *options, cwd=None):
 
 
 def wire(text):
-    """The messages that a finding shows."""
+    """Return the messages that a finding shows."""
     shown = text[text.index("  wire") : text.index("  spec")]
     return [json.loads(line) for line in re.findall(r"^\s*(?:wire)?\s*[<>] (.*)$", shown, re.MULTILINE)]
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_death_is_reduced_to_a_request_and_its_cancellation(seed):
+def test_exit_is_reduced_to_a_request_and_its_cancellation(seed):
     (text,) = blocked(mutant("a_prompt_cancellation_ends_the_server"), "--seed", str(seed))
     request, cancellation, ping = wire(text)
     assert cancellation["params"]["requestId"] == request["id"]
     assert ping["method"] == "ping"
 
 
-def test_a_request_is_lost_after_another_burst(tmp_path):
+def test_request_lost_after_another_burst_is_shown_with_it(tmp_path):
     (text,) = blocked(mutant("a_cancellation_of_nothing_cancels_the_next_request"), cwd=tmp_path)
     first, second = wire(text)
     assert (first["method"], second["method"]) == ("notifications/cancelled", "tools/list")
-    assert "was never answered: a later ping is" in text
+    assert "was never answered: a later ping was answered" in text
 
 
-def test_a_death_is_replayed_with_its_requests_in_flight(tmp_path):
+def test_exit_is_replayed_with_its_requests_in_flight(tmp_path):
     (text,) = blocked(mutant("calls_at_once_end_the_server"), cwd=tmp_path)[:1]
     file = re.search(r"mcp-conformance replay (\S+)", text)[1]
     exit, output = started(["replay", file], tmp_path, 60)
@@ -285,7 +289,7 @@ import sys, time
 from pathlib import Path
 from conformance.fixtures.reference import main
 
-def spoil(server, request, reply):
+def mutate(server, request, reply):
     if isinstance(request, dict) and request.get("method") == "notifications/cancelled":
         try:
             Path({marker!r}).touch(exist_ok=False)
@@ -293,21 +297,21 @@ def spoil(server, request, reply):
             return
         {act}
 
-sys.exit(main(spoil))
+sys.exit(main(mutate))
 """
 
 
 def once(folder, act):
-    """A server that does something when it is first told of a cancellation, and never again."""
+    """Return a server that does ``act`` at its first cancellation, in its first process only."""
     script = folder / "once.py"
     script.write_text(ONCE.format(marker=str(folder / "marker"), act=act))
     return [sys.executable, str(script)]
 
 
-def test_what_happens_once_is_told_as_flaky_with_both_conversations(tmp_path):
+def test_failure_that_does_not_repeat_is_flaky_and_has_both_conversations(tmp_path):
     (text,) = blocked(once(tmp_path, "sys.exit('once')"), cwd=tmp_path)
-    assert "it happened once, and not when the same lines were sent to a fresh server: flaky" in text
-    first, second = re.search(r"both conversations: (\S+) and (\S+)\)", text).groups()
+    assert "it happened once, and not again when the same lines were sent to a fresh server: flaky" in text
+    first, second = re.search(r"mcp-conformance replay (\S+) or (\S+)", text).groups()
     sent = [
         [json.loads(row) for row in (tmp_path / file).read_text().splitlines()] for file in (first, second)
     ]
@@ -315,7 +319,7 @@ def test_what_happens_once_is_told_as_flaky_with_both_conversations(tmp_path):
     assert len(sent[1]) > len(sent[0])
 
 
-def test_what_is_slow_once_is_not_told(tmp_path):
+def test_answer_that_is_slow_once_is_not_reported(tmp_path):
     run = run_suite(
         once(tmp_path, "time.sleep(4)"), "--select", "jsonrpc", "-k", "test_fuzz_protocol", "--timeout", "2"
     )
@@ -331,11 +335,11 @@ from conformance.fixtures.reference import main
 
 with Path({log!r}).open("a") as log:
     log.write("started\\n")
-sys.exit(main(named({name!r}).spoil))
+sys.exit(main(named({name!r}).mutate))
 """
 
 
-def test_a_server_that_dies_of_each_broken_line_is_not_started_often(tmp_path):
+def test_server_that_exits_at_each_broken_line_is_started_a_few_times(tmp_path):
     script, log = tmp_path / "counted.py", tmp_path / "log"
     script.write_text(COUNTED.format(log=str(log), name="broken_json_ends_the_server"))
     select = ("--select", "jsonrpc.garbage-not-fatal", "-k", "test_fuzz_protocol", "--revision", HANDSHAKE)

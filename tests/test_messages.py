@@ -265,12 +265,12 @@ def judged(name, message):
     return told(message, modern_request(FROM_SERVER[name][0]), MODERN, SERVER)
 
 
-def spoilt(message, path, value):
+def mutated(message, path, value):
     """A copy with another value at a path, or none at all."""
     step, *further = path
     copy = dict(message) if isinstance(message, dict) else list(message)
     if further:
-        copy[step] = spoilt(copy[step], further, value)
+        copy[step] = mutated(copy[step], further, value)
     elif value is GONE:
         del copy[step]
     else:
@@ -321,7 +321,7 @@ def test_modern_messages_that_are_as_they_should_be_pass(name):
     ],
 )
 def test_a_spoilt_member_of_a_modern_client_is_found(name, path, value):
-    wrong = judged(name, spoilt(VALID[name], steps(path), value))
+    wrong = judged(name, mutated(VALID[name], steps(path), value))
     assert [one.partition(": ")[0] for one, _ in wrong] == [path]
 
 
@@ -380,7 +380,7 @@ def test_a_spoilt_member_of_a_modern_client_is_found(name, path, value):
     ],
 )
 def test_a_spoilt_member_of_a_modern_server_is_found(name, path, value, rule):
-    found = judged(name, spoilt(VALID[name], steps(path), value))
+    found = judged(name, mutated(VALID[name], steps(path), value))
     where = path.replace(".0.", "[0].")
     assert [(one.partition(": ")[0], broken) for one, broken in found][:1] == [(where, rule)]
 

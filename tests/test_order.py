@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from conformance.fixtures.mutants import all_mutants
 from support.checks_in_memory import Bench, checks_of, settings_in_memory
-from support.in_memory import spoilt
+from support.in_memory import mutated
 
 from conformance.target.probe import probe_all
 
@@ -16,9 +16,9 @@ MODERN, HANDSHAKE = "2026-07-28", "2025-11-25"
 MUTANTS = {one.name: one for one in all_mutants()}
 
 
-def verdicts(spoil, revision, arrange):
+def verdicts(mutate, revision, arrange):
     """Return the verdicts of all checks on a server, run in the order that ``arrange`` makes."""
-    subject = probe_all(settings_in_memory(spoilt(spoil)), (revision,))
+    subject = probe_all(settings_in_memory(mutated(mutate)), (revision,))
     bench = Bench(subject, subject.live[0].revision, is_whole=True)
     checks = arrange([check for check in checks_of(revision) if check.suite != LAST])
     found = [
@@ -39,7 +39,7 @@ def shuffled(checks):
 @pytest.mark.parametrize("revision", [HANDSHAKE, MODERN])
 @pytest.mark.parametrize("mutant", ["broken_json_ends_the_server", "text_is_a_number"])
 def test_checks_in_another_order_give_the_same_verdicts(mutant, revision):
-    spoil = MUTANTS[mutant].spoil
-    usual = verdicts(spoil, revision, lambda checks: checks)
+    mutate = MUTANTS[mutant].mutate
+    usual = verdicts(mutate, revision, lambda checks: checks)
     assert usual
-    assert verdicts(spoil, revision, shuffled) == usual
+    assert verdicts(mutate, revision, shuffled) == usual

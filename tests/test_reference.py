@@ -668,7 +668,7 @@ def fresh(monkeypatch):
     return mutants
 
 
-def spoilt(register, request, reply):
+def mutated(register, request, reply):
     """Return what a mutant made with these filters is called with."""
     calls = []
 
@@ -677,7 +677,7 @@ def spoilt(register, request, reply):
         calls.append((request, reply))
 
     register(probe)
-    mutants.MUTANTS["probe"].spoil(None, request, reply)
+    mutants.MUTANTS["probe"].mutate(None, request, reply)
     return calls
 
 
@@ -713,7 +713,7 @@ ERROR = {"error": {"code": -32602, "message": ""}}
     ],
 )
 def test_a_mutant_is_called_for_what_it_selects(fresh, filters, request_, reply, called):
-    assert bool(spoilt(mutant("some.id", **filters), request_, reply)) == called
+    assert bool(mutated(mutant("some.id", **filters), request_, reply)) == called
 
 
 def test_a_mutant_needs_a_requirement_a_sentence_and_a_name_of_its_own(fresh):

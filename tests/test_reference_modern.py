@@ -410,9 +410,9 @@ def test_a_mutant_can_spoil_all_that_is_sent(monkeypatch, filters, seen):
         """Marks what it sees."""
         found.append(None if request is None else reply is not None)
         if reply is not None:
-            reply["spoilt"] = server.revision
+            reply["mutated"] = server.revision
 
     mutant("some.id", **filters)(probe)
-    Reference(mutants.MUTANTS["probe"].spoil, out).serve(LINES)
+    Reference(mutants.MUTANTS["probe"].mutate, out).serve(LINES)
     assert found == seen
-    assert out.getvalue().count(b'"spoilt":"2026-07-28"') == len([one for one in seen if one is not False])
+    assert out.getvalue().count(b'"mutated":"2026-07-28"') == len([one for one in seen if one is not False])

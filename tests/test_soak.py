@@ -52,8 +52,8 @@ def told_by(soak, findings, calls=0):
     return told
 
 
-def spoilt(*lines):
-    """The reference server with a ``spoil`` of these lines, which sees every request and its reply."""
+def mutated(*lines):
+    """The reference server with a ``mutate`` of these lines, which sees every request and its reply."""
     body = "\n    ".join(lines)
     code = f"""
 import os, sys
@@ -61,12 +61,12 @@ from conformance.fixtures.mutants import params
 from conformance.fixtures.mutants.fuzz_tools import arguments
 from conformance.fixtures.reference import SILENCE, main
 calls = 0
-def spoil(server, request, reply):
+def mutate(server, request, reply):
     global calls
     name = params(request).get("name")
     calls += name is not None
     {body}
-main(spoil)
+main(mutate)
 """
     return (sys.executable, "-c", code)
 
@@ -84,7 +84,7 @@ def test_a_right_server_is_soaked_without_a_word(soak_of, tmp_path, command):
 
 def test_an_answer_that_is_only_late_is_no_finding(soak_of):
     """The answer to one call comes when a ping has come: when the soak asks whether the server lives."""
-    late = spoilt(
+    late = mutated(
         "if calls == 60 and name is not None:",
         "    server.memory['late'] = reply",
         "    return SILENCE",
@@ -97,7 +97,7 @@ def test_an_answer_that_is_only_late_is_no_finding(soak_of):
 
 
 def test_a_tool_that_is_often_late_is_left_out(soak_of):
-    late = spoilt(
+    late = mutated(
         "if calls > 60 and name == 'echo':",
         "    server.memory.setdefault('late', []).append(reply)",
         "    return SILENCE",
@@ -140,7 +140,7 @@ def test_a_call_that_is_never_answered_costs_its_tool(soak_of):
 
 
 def test_a_death_is_pinned_on_its_call_and_the_others_go_on(soak_of):
-    server = spoilt("if name == 'weather' and arguments(request).get('days') == 5:", "    os._exit(7)")
+    server = mutated("if name == 'weather' and arguments(request).get('days') == 5:", "    os._exit(7)")
     soak = soak_of(server)
     (told,) = told_by(soak, 1, calls=1000)
     assert re.search(
@@ -151,7 +151,7 @@ def test_a_death_is_pinned_on_its_call_and_the_others_go_on(soak_of):
 
 
 def test_a_server_that_hangs_is_replaced(soak_of):
-    server = spoilt(
+    server = mutated(
         "if name == 'weather' and arguments(request).get('days') == 5:",
         "    while sys.stdin.buffer.readline(): pass",
     )
@@ -174,7 +174,7 @@ def test_a_death_that_other_calls_prepare_is_told_with_them(soak_of, tmp_path):
 
 def test_a_death_that_does_not_come_again_is_told_as_such(soak_of, tmp_path):
     marker = str(tmp_path / "died")
-    server = spoilt(
+    server = mutated(
         f"if calls == 60 and not os.path.exists({marker!r}):", f"    open({marker!r}, 'x')", "    os._exit(7)"
     )
     (told,) = told_by(soak_of(server), 1)
@@ -183,7 +183,7 @@ def test_a_death_that_does_not_come_again_is_told_as_such(soak_of, tmp_path):
 
 def test_a_server_that_does_not_start_again_ends_the_soak(soak_of, tmp_path):
     marker = str(tmp_path / "died")
-    server = spoilt(
+    server = mutated(
         "if calls == 60:",
         f"    open({marker!r}, 'x')",
         f"if os.path.exists({marker!r}):",
@@ -194,7 +194,7 @@ def test_a_server_that_does_not_start_again_ends_the_soak(soak_of, tmp_path):
 
 
 def test_tools_that_never_answer_cost_one_timeout_each(soak_of):
-    soak = soak_of(spoilt("if name in ('add', 'echo'):", "    return SILENCE"), timeout=1.0)
+    soak = soak_of(mutated("if name in ('add', 'echo'):", "    return SILENCE"), timeout=1.0)
     told = told_by(soak, 2, calls=500)
     assert [one.tool for one in told] == ["add", "echo"]
     assert {name: reason for name, (_, reason) in soak.left_out.items() if name in ("add", "echo")} == {
@@ -271,7 +271,7 @@ def test_the_command_says_what_was_done(tmp_path):
 
 
 def test_the_command_shows_a_finding_and_how_to_see_it_again(tmp_path):
-    server = spoilt("if name == 'echo' and calls > 30:", "    reply['result'].pop('content')")
+    server = mutated("if name == 'echo' and calls > 30:", "    reply['result'].pop('content')")
     report = ("--report", "r.json", "--report", "r.md")
     exit, output = run("soak", "--for", "3s", *report, "--", *server, cwd=tmp_path)
     assert exit == 1
@@ -303,7 +303,7 @@ def test_an_older_revision_can_be_soaked(tmp_path):
         ((), "--for takes a duration such as 30s, 10m or 1h, not None"),
         (("--for", "soon"), "--for takes a duration such as 30s, 10m or 1h, not 'soon'"),
         (("--for", "0s"), "--for takes a duration"),
-        (("--for", "1s", "--select", "tools"), "unknown words: --select tools"),
+        (("--for", "1s", "--select", "tools"), "unrecognised arguments: --select tools"),
         (("--for", "1s", "--timeout", "soon"), "--mcp-timeout: a number of seconds above 0 is expected"),
         (("--for", "1s", "--report", "r.txt"), "--mcp-report: 'r.txt' ends in none of"),
         (("--for", "1s", "--revision", "all"), "--mcp-revision: a soak takes one revision"),
@@ -344,7 +344,7 @@ def test_ctrl_c_ends_the_soak_with_its_summary(tmp_path):
     """The server tells where it is once it is well under way."""
     marker = tmp_path / "pid"
     os.mkfifo(marker)
-    server = spoilt(
+    server = mutated(
         "if calls == 200:", f"    print(os.getpid(), file=open({str(marker)!r}, 'w'), flush=True)"
     )
     ours = subprocess.Popen(

@@ -182,9 +182,9 @@ class MemorySettings(Settings):
         return MemoryTransport(self.serve, self.clock)
 
 
-def spoilt(spoil):
-    """Return a ``serve`` for the reference server with one ``spoil`` function."""
-    return lambda out, _: Reference(spoil, out)
+def mutated(mutate):
+    """Return a ``serve`` for the reference server with one ``mutate`` function."""
+    return lambda out, _: Reference(mutate, out)
 
 
 def scripted(steps):

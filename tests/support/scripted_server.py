@@ -1,4 +1,4 @@
-"""The reference server, spoilt by a script: a list of steps that say what to do to some of what it sends.
+"""The reference server, mutated by a script: a list of steps that say what to do to some of what it sends.
 
 Run it as ``python scripted.py SCRIPT``, with the steps as JSON. A step has ``on`` (a method, or "*"), ``nth``
 (only the nth such message; without it all of them), and ``do``, with what that needs:
@@ -40,7 +40,7 @@ class Scripted:
         self.seen = {}
         self.late = []
         self.is_open = True
-        self.server = Reference(self.spoil, self)
+        self.server = Reference(self.mutate, self)
 
     # What the reference writes to
 
@@ -56,7 +56,7 @@ class Scripted:
 
     # Spoiling
 
-    def spoil(self, server, request, reply):
+    def mutate(self, server, request, reply):
         """Do what the script says to a message."""
         if request is START or request is END or reply is None:
             return None

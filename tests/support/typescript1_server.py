@@ -8,7 +8,7 @@ from conformance.fixtures.reference import main
 ISSUE = {"expected": "string", "code": "invalid_type", "path": ["params"], "message": "Invalid input"}
 
 
-def spoil(server, request, reply):
+def mutate(server, request, reply):
     """Report unfit params as that SDK does."""
     error = reply.get("error", {}) if isinstance(reply, dict) else {}
     if error.get("code") == -32601:
@@ -18,4 +18,4 @@ def spoil(server, request, reply):
 
 
 if __name__ == "__main__":
-    sys.exit(main(spoil))
+    sys.exit(main(mutate))

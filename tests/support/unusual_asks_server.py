@@ -9,7 +9,7 @@ from conformance.fixtures.reference_surface import text
 RETRY = ("inputResponses", "requestState")
 
 
-def spoil(server, request, reply):
+def mutate(server, request, reply):
     """What is sent instead of a reply, None for the reply itself."""
     odd = ODD.get(params(request).get("name")) if method(request) == "tools/call" else None
     return odd(server, request, reply) if odd is not None and reply is not None else None
@@ -65,4 +65,4 @@ ODD = {
 }
 
 if __name__ == "__main__":
-    sys.exit(main(spoil))
+    sys.exit(main(mutate))
