@@ -161,7 +161,9 @@ def test_call_none_calls_no_tool():
 
 
 def test_internal_error_in_a_check_is_reported_as_one():
-    run = run_suite(REFERENCE, "--select", "ping", "-p", "support.crashing_check_plugin")
+    run = run_suite(
+        REFERENCE, "--select", "ping", "-p", "support.crashing_check_plugin", allow_internal_errors=True
+    )
     assert run.exit == pytest.ExitCode.INTERNAL_ERROR
     assert {case.outcome for case in run.cases if case.suite.endswith("test_ping")} <= {
         "internal-error",
@@ -175,7 +177,8 @@ def test_internal_error_in_a_check_is_reported_as_one():
 
 def test_internal_error_in_the_probe_is_reported_as_one(tmp_path):
     run = run_suite(
-        REFERENCE, "-p", "support.crashing_probe_plugin", "--report", str(tmp_path / "r.json"), "-n", "1"
+        *(REFERENCE, "-p", "support.crashing_probe_plugin", "--report", str(tmp_path / "r.json"), "-n", "1"),
+        allow_internal_errors=True,
     )
     assert run.exit == pytest.ExitCode.INTERNAL_ERROR
     (case,) = run.cases
@@ -221,7 +224,9 @@ def test_dropped_lines_are_counted():
 
 def test_findings_count_beside_an_internal_error():
     run = run_suite(
-        mutant("a_tool_has_a_null_title"), "--select", "ping,tools.def", "-p", "support.crashing_check_plugin"
+        *(mutant("a_tool_has_a_null_title"), "--select", "ping,tools.def"),
+        *("-p", "support.crashing_check_plugin"),
+        allow_internal_errors=True,
     )
     assert run.exit == pytest.ExitCode.TESTS_FAILED
     assert run.of("internal-error")

@@ -1,38 +1,30 @@
 """The checks of the suites, run without pytest on a server in memory."""
 
 import inspect
-from collections import Counter
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module
-from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from conformance.generation import NoExample
 from conformance.json_schema.validation import Unjudgeable
-from conformance.plugin.collection import SUBJECT, WHOLE
-from conformance.plugin.execution import server_for
-from conformance.report.build import Course, assembled
-from conformance.report.formats import terminal
-from conformance.report.model import Result
-from conformance.report.text import evidence_of, with_evidence
+from conformance.plugin.collection import STAGES
+from conformance.protocol.text import shorten
 from conformance.requirements import catalogue
-from conformance.requirements.checks import PACKAGE, PLACES, suites_directory
-from conformance.scenarios.sdk_deviations import known_deviation
+from conformance.requirements.checks import PACKAGE, suites_directory
 from conformance.target.probe import probe_all
+from conformance.target.scenario import STARTED_EARLY
+from conformance.target.server import Server
 from conformance.target.settings import Sample
-from conformance.target.surface import Surface
 from conformance.verdicts import ORDER, Blocked, Finding, Skipped, outcome_of, severity
-from support.in_memory import MemorySettings, VirtualClock, scripted
+from support.in_memory import MemorySettings, VirtualClock
 
 SKIPS = (Skipped, NoExample, Unjudgeable, pytest.skip.Exception)
-"""What a check raises that is not exercised."""
+"""What a check raises that does not judge."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Check:
     """A check: its function, the requirements it cites, its cases, and the fixtures it asks for."""
 
@@ -72,20 +64,42 @@ class Verdict:
 
     @property
     def outcome(self):
-        """What a report says of it."""
+        """The outcome that a report gives it."""
         return outcome_of(self.error, self.row, self.revision, strict=False, pedantic=False)
+
+    @property
+    def text(self):
+        """The check and what it found, with the lines that prove it."""
+        lines = [f"{'>' if line.sent else '<'} {shorten(line.text, 300)}" for line in self.error.lines[-6:]]
+        return "\n".join([f"{self.check.name} ({self.row.id}, {self.outcome}): {self.error}", *lines])
 
 
 @cache
 def all_checks():
     """Return every check of the suites, in the order that a run has."""
-    paths = suites_directory().glob("test_*.py")
-    return tuple(
-        Check(function, path.stem, name, _rows(function), _cases(function), _parameters(function))
-        for path in sorted(paths, key=lambda path: (PLACES.get(path.name, 0), path))
-        for name, function in vars(import_module(f"{PACKAGE}.{path.stem}")).items()
+    found = [
+        (_stage(module, function), path.stem, name, function)
+        for path in sorted(suites_directory().glob("test_*.py"))
+        for module in [import_module(f"{PACKAGE}.{path.stem}")]
+        for name, function in vars(module).items()
         if name.startswith("test_")
+    ]
+    return tuple(
+        Check(function, suite, name, _rows(function), _cases(function), _parameters(function))
+        for _, suite, name, function in sorted(found, key=lambda one: STAGES.index(one[0]))
     )
+
+
+@cache
+def checks_of(revision):
+    """Return the checks of which a rule holds in a revision."""
+    return tuple(check for check in all_checks() if any(row.holds_in(revision) for row in check.rows))
+
+
+def _stage(module, function):
+    of_module = getattr(module, "pytestmark", ())
+    marks = [*function.pytestmark, *(of_module if isinstance(of_module, list) else [of_module])]
+    return next((str(mark.args[0]) for mark in marks if mark and mark.name == "stage"), "")
 
 
 def _parameters(function):
@@ -115,18 +129,25 @@ def _values(case, names):
 
 @cache
 def _fixture(name):
-    """Return the function of a fixture of the suites, and what it asks for."""
+    """Return the function of a fixture of the suites, and the names of the fixtures it asks for."""
     function = getattr(import_module(f"{PACKAGE}.fixtures"), name).__wrapped__
     return function, _parameters(function)
 
 
 class Bench:
-    """One subject in one revision, and the checks that run on it; ``stash`` is that of a run."""
+    """A server in one revision, and the checks that run on it.
 
-    def __init__(self, stash, revision):
-        self.server = server_for(SimpleNamespace(stash=stash), revision)
+    With ``is_whole`` all checks will run, so the scenarios that take their time start at once.
+    """
+
+    def __init__(self, subject, revision, *, is_whole=False):
+        self.server = Server(subject.settings, subject.surface(revision))
         self.revision = revision
         self._open = []
+        if is_whole:
+            self.server.begin_calls()
+            for scenario in STARTED_EARLY:
+                scenario(self.server)
 
     def run(self, check, case, tool):
         """Return the verdicts of a check, the worst first; raises what no check may raise."""
@@ -146,6 +167,17 @@ class Bench:
                 next(fixture, None)
         return []
 
+    def run_all(self, selects=lambda check: True):
+        """Return the verdicts of every selected check, in each case and for each tool."""
+        return [
+            verdict
+            for check in checks_of(self.revision)
+            if selects(check)
+            for case in check.cases
+            for tool in (self.server.tools if check.is_per_tool else (None,))
+            for verdict in self.run(check, case, tool)
+        ]
+
     def _given(self, name, given):
         """Return the value of a fixture."""
         if name not in given:
@@ -156,19 +188,6 @@ class Bench:
                 made = next(made)
             given[name] = made
         return given[name]
-
-    def result(self, verdict, tool):
-        """Return a verdict with its words, as a report has it."""
-        result = Result.of(
-            verdict.row,
-            self.revision,
-            node=verdict.check.suite,
-            outcome=verdict.outcome,
-            tool=tool.name if tool is not None else "",
-            reason=str(verdict.error),
-            deviation=known_deviation(self.server, verdict.row.id, verdict.error),
-        )
-        return with_evidence(result, evidence_of(verdict.error), "again", Path("transcripts"))
 
 
 def settings_in_memory(serve, examples=0, **others):
@@ -185,60 +204,17 @@ def settings_in_memory(serve, examples=0, **others):
     )
 
 
-def run_suite_in_memory(settings, revision):
-    """Run every check in one revision; return what the probe found broken, and the verdicts.
+def run_suite_in_memory(settings, revision, selects=lambda check: True, *, is_whole=True):
+    """Run the selected checks in one revision; return the failures of the probe, and the verdicts.
 
     Raises whatever the engine or a check raises that is not a verdict.
     """
     subject = probe_all(settings, (revision,))
     verdicts = []
     for surface in subject.live:
-        bench = Bench({SUBJECT: subject, WHOLE: True}, surface.revision)
+        bench = Bench(subject, surface.revision, is_whole=is_whole)
         try:
-            for check in all_checks():
-                if any(row.holds_in(revision) for row in check.rows):
-                    for case in check.cases:
-                        for tool in bench.server.tools if check.is_per_tool else (None,):
-                            verdicts += bench.run(check, case, tool)
+            verdicts += bench.run_all(selects)
         finally:
             bench.server.close()
     return [one for surface in subject.surfaces for one in surface.failures], verdicts
-
-
-def run_in_memory(script, revisions, chosen, examples=0, *, as_for_workers=True):
-    """Run checks on a server by a script; return how many came to what.  Raises whatever the engine raises.
-
-    ``chosen`` gives the checks to run, each with its case and the number of a tool.
-    """
-    subject = probe_all(settings_in_memory(scripted(tuple(script)), examples), revisions)
-    if as_for_workers:
-        surfaces = [one.to_json() for one in subject.surfaces]
-        assert [Surface.from_json(one).to_json() for one in surfaces] == surfaces
-    subject.error_in_samples()
-    stash, text, counts = {SUBJECT: subject}, [], Counter()
-    for surface in subject.live:
-        results = _checked(Bench(stash, surface.revision), chosen, counts)
-        report = assembled(subject, results, Course(datetime.now(UTC), 1.0), {}, ["a notice"])
-        text += [terminal.render(report, verbose=True), *(one.text for one in results)]
-    "\n".join(text).encode()
-    counts["live"] = len(subject.live)
-    return counts
-
-
-def _checked(bench, chosen, counts):
-    results = []
-    try:
-        for check, case, at in chosen:
-            tools = bench.server.tools
-            if not any(row.holds_in(bench.revision) for row in check.rows):
-                continue
-            if check.is_per_tool and not tools:
-                continue
-            tool = tools[at % len(tools)] if check.is_per_tool else None
-            found = bench.run(check, case, tool)
-            counts["checks"] += 1
-            counts["verdicts"] += len(found)
-            results += [bench.result(verdict, tool) for verdict in found]
-    finally:
-        bench.server.close()
-    return results

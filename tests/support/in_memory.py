@@ -39,7 +39,7 @@ class Pipe:
 
 
 class MemoryTransport:
-    """A `conformance.transport.interface.Transport` to a reference server that runs inside of `write` and `read`.
+    """A `conformance.transport.interface.Transport`; the reference server runs inside of `write` and `read`.
 
     ``serve`` takes the server's stdout and stderr and returns the server.  What the server schedules is done
     while somebody waits in `read` or `wait`, at its time.
@@ -101,7 +101,7 @@ class MemoryTransport:
         self._scheduled.append((self.clock.now + seconds, job))
 
     def _do_next(self, until):
-        """Do what the server has scheduled first, if its time comes before ``until``; return whether it did."""
+        """Run the earliest scheduled job if its time comes before ``until``; return whether there was one."""
         due = min(self._scheduled, key=lambda one: one[0], default=None)
         if due is None or due[0] > until:
             self.clock.now = max(self.clock.now, until)

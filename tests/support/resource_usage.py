@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-from support import FINDINGS, Case, environment, fork_server, read_junit
+from support import FINDINGS, Case, environment, expect_no_internal_error, fork_server, read_junit
 
 TABLE = Path(__file__).parents[1] / "hostile" / "servers.toml"
 PYTHON = sys.executable
@@ -75,7 +75,10 @@ def rows():
 
 
 def measured(words, folder, timeout):
-    """Run ``mcp-conformance`` with these words in a forked process, in the empty ``folder``."""
+    """Run ``mcp-conformance`` with these words in a forked process, in the empty ``folder``.
+
+    Raises `AssertionError` for an internal error of the tool.
+    """
     mark = uuid.uuid4().hex
     work, report, output, told = (folder / name for name in ("work", "junit.xml", "output", "told.json"))
     places = {name: folder / name for name in PLACES}
@@ -93,11 +96,14 @@ def measured(words, folder, timeout):
         end(processes(mark))
     inside = json.loads(told.read_text())
     left = [*alive, *inside["left"], *files(folder)]
+    text = output.read_text(errors="surrogateescape")
+    cases = tuple(read_junit(report)) if report.exists() else ()
+    expect_no_internal_error(text, cases)
     return Measured(
         exit,
-        output.read_text(errors="surrogateescape"),
+        text,
         report.read_text() if report.exists() else "",
-        tuple(read_junit(report)) if report.exists() else (),
+        cases,
         seconds,
         inside["cpu"],
         inside["peak_kb"] / 1024,

@@ -1,4 +1,4 @@
-"""Running the suite on a server as a user does, and reading what it reports."""
+"""Running the suite on a server as a user does, and reading its report."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ CI = ("CI", "GITHUB_ACTIONS", "GITLAB_CI", "__TOX_ENVIRONMENT_VARIABLE_ORIGINAL_
 """The environment variables by which Hypothesis knows that it runs in CI."""
 
 NAMES = ("requirement", "finding")
-"""The properties that a case has once for each thing that was found."""
+"""The properties that a case has once for each finding."""
 FINDINGS = ("failed", "blocked", "warned", "info")
+INTERNAL_ERRORS = ("INTERNALERROR", "an internal error in this tool, please report it")
+"""What a run prints of its own mistakes."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ def mutant(name: str) -> tuple[str, ...]:
 
 
 def quick_mutant(name: str) -> tuple[str, ...]:
-    """The same server, started faster."""
+    """Return the command of the same server, which starts faster this way."""
     return (sys.executable, "-S", script("mutant_launcher"), str(Path(fixtures.__file__).parent.parent), name)
 
 
@@ -89,10 +91,17 @@ def awkward(name: str, *arguments: str) -> tuple[str, ...]:
     return (sys.executable, "-m", f"conformance.fixtures.awkward.{name}", *arguments)
 
 
-def run_suite(server: Sequence[str], *options: str, cwd: Path | None = None, timeout: float = 300) -> Run:
-    """Run ``mcp-conformance run`` in a process of its own and read its JUnit report.
+def run_suite(
+    server: Sequence[str],
+    *options: str,
+    cwd: Path | None = None,
+    timeout: float = 300,
+    allow_internal_errors: bool = False,
+) -> Run:
+    """Run ``mcp-conformance run`` in a process of its own, and read its JUnit report.
 
-    It is run in `HANDSHAKE` unless a revision is named.
+    The revision is `HANDSHAKE` unless the options name one.  Raises `AssertionError` for an internal error of
+    the tool, unless the test expects it.
     """
     if "--revision" not in options:
         options = ("--revision", HANDSHAKE, *options)
@@ -101,11 +110,20 @@ def run_suite(server: Sequence[str], *options: str, cwd: Path | None = None, tim
         words = ["run", *options, f"--junitxml={report}", "--", *server]
         exit, output = (forked if hasattr(os, "fork") else started)(words, cwd or folder, timeout)
         cases = tuple(read_junit(report)) if report.exists() else ()
+    if not allow_internal_errors:
+        expect_no_internal_error(output, cases)
     return Run(exit, output, cases)
 
 
+def expect_no_internal_error(output: str, cases: Sequence[Case]) -> None:
+    """Expect that a run has no mistake of ours."""
+    texts = [case.text for case in cases if case.outcome == "internal-error"]
+    assert texts == []
+    assert [words for words in INTERNAL_ERRORS if words in output] == [], output
+
+
 def started(words: Sequence[str], cwd: Path | str, timeout: float) -> tuple[int, str]:
-    """Run ``mcp-conformance`` with these words; its exit status and its output."""
+    """Run ``mcp-conformance`` with these words; return its exit status and its output."""
     done = subprocess.run(
         [sys.executable, "-m", "conformance", *words],
         cwd=cwd,
@@ -120,7 +138,7 @@ def started(words: Sequence[str], cwd: Path | str, timeout: float) -> tuple[int,
 
 
 def forked(words: Sequence[str], cwd: Path | str, timeout: float) -> tuple[int, str]:
-    """The same, in a child of a process that has imported all of it, which saves most of the time."""
+    """Do the same in a child of a process that has imported all modules, which saves most of the time."""
     with tempfile.NamedTemporaryFile("r+", encoding="utf-8", errors="replace") as output:
         run = {"words": words, "cwd": str(cwd), "env": environment(), "output": output.name}
         exit = fork_server().run(run, timeout)
@@ -138,7 +156,7 @@ class ForkServer:
         )
 
     def run(self, run: Mapping[str, object], timeout: float) -> int:
-        """Have one run forked and return its exit status."""
+        """Fork one run and return its exit status."""
         self.process.stdin.write(json.dumps(run).encode() + b"\n")
         self.process.stdin.flush()
         answered, _, _ = select.select([self.process.stdout], [], [], timeout)
@@ -162,16 +180,16 @@ class ForkServer:
 
 @cache
 def fork_server() -> ForkServer:
-    """The one of this worker."""
+    """Return the fork server of this worker."""
     server = ForkServer()
     atexit.register(server.end)
     return server
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Our environment without what a run of ours would hand down to the runs it tests.
+    """Return our environment without the variables by which this run of pytest would change those it tests.
 
-    In CI, Hypothesis forgets what failed and chooses the seed; what is tested here is how it is elsewhere.
+    In CI, Hypothesis forgets failures and chooses the seed; these tests are about the behaviour elsewhere.
     """
     ours = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     for name in ("PYTHONDONTWRITEBYTECODE", *CI):
@@ -181,7 +199,7 @@ def environment(**more: str) -> dict[str, str]:
 
 @cache
 def compiled() -> tempfile.TemporaryDirectory:
-    """Where the processes of this worker keep what they have compiled."""
+    """Return the folder for the bytecode of this worker's processes."""
     return tempfile.TemporaryDirectory(prefix="mcp-conformance-pycache-", ignore_cleanup_errors=True)
 
 

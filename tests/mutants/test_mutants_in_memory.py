@@ -1,0 +1,24 @@
+"""Each mutant is found: the suite reports the rules that it breaks, and no others.
+
+No process is started, and time is virtual.  Each mutant runs in one era, under the chapters of the rules that
+it breaks; one in eight, and with ``MUTANTS=whole`` all of them in each era, under the whole suite.
+"""
+
+import pytest
+from support.checks_in_memory import run_suite_in_memory, settings_in_memory
+from support.in_memory import mutated
+from support.mutant_runs import expect_found, in_memory
+
+FUZZ_EXAMPLES = 50
+"""The values for each fuzzed target, as with ``--fuzz quick``."""
+
+
+@pytest.mark.parametrize("run", in_memory(), ids=lambda run: run.id)
+def test_a_mutant_is_found(run):
+    examples = FUZZ_EXAMPLES if run.fuzzed else 0
+    settings = settings_in_memory(mutated(run.mutant.mutate), examples, timeout=5.0, start_timeout=5.0)
+    failures, verdicts = run_suite_in_memory(settings, run.revision, run.selects, is_whole=run.is_whole)
+    found = [{one.requirement} for one in failures]
+    found += [one.check.ids | {one.row.id} for one in verdicts]
+    text = "\n".join([*(one.reason for one in failures), *(one.text for one in verdicts)])
+    expect_found(run.mutant, found, text)

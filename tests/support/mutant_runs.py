@@ -1,0 +1,106 @@
+"""The runs that prove the mutants: which mutant, in which revision, under which checks, and the expectation.
+
+``MUTANTS=whole`` runs every mutant in memory under the whole suite, in each era in which its rules hold;
+``MUTANTS=processes`` runs every mutant on processes too (`tox -e mutants` does both).
+"""
+
+import os
+import zlib
+from dataclasses import dataclass
+
+from conformance.fixtures.mutants import Mutant, all_mutants
+
+from conformance.protocol import revisions
+from conformance.requirements import catalogue
+
+WHOLE = os.environ.get("MUTANTS") == "whole"
+ON_PROCESSES = os.environ.get("MUTANTS") == "processes"
+WHOLE_SHARE = 8
+"""One of so many mutants runs under the whole suite by default."""
+SEES_ALL = "jsonrpc.message-shape"
+"""The rule of the check that judges every message, of all chapters."""
+IN_PASSING = "messages"
+"""The family of mutants with messages that no chapter requests: other chapters bring them about."""
+
+
+@dataclass(frozen=True)
+class MutantRun:
+    """A mutant in one revision; ``is_whole`` says that all checks run, not just those of its chapters."""
+
+    mutant: Mutant
+    revision: str
+    is_whole: bool
+
+    @property
+    def id(self):
+        """The name of the test."""
+        return f"{self.mutant.name}-{self.revision}"
+
+    @property
+    def fuzzed(self):
+        """The suite that fuzzes what the mutant gets wrong; empty if no fuzzing is needed."""
+        return f"test_{self.mutant.family}" if self.mutant.family.startswith("fuzz_") else ""
+
+    @property
+    def chapters(self):
+        """The beginnings of the ids of the rules whose checks run; empty for all."""
+        if self.is_whole:
+            return ()
+        groups = {id.rpartition(".")[0] for id in (*self.mutant.breaks, *self.mutant.also)}
+        return (*sorted(groups), SEES_ALL)
+
+    def selects(self, check):
+        """Return whether a check of `checks_in_memory` runs."""
+        if self.fuzzed:
+            return check.suite.startswith((self.fuzzed, "test_messages"))
+        starts = tuple(f"{chapter}." for chapter in self.chapters)
+        return self.is_whole or SEES_ALL in check.ids or any(id.startswith(starts) for id in check.ids)
+
+
+def revisions_of(one):
+    """Return the revision that a mutant names, else the newest of each era in which all it breaks holds."""
+    if one.revision:
+        return [one.revision]
+    rows = [catalogue.requirement(id) for id in one.breaks]
+    eras = [
+        [rev for rev in era if all(row.holds_in(rev) for row in rows)]
+        for era in (revisions.HANDSHAKE, revisions.MODERN)
+    ]
+    return [era[-1] for era in eras if era]
+
+
+def revision_of(one):
+    """Return one of these: about as many mutants run in one era as in the other."""
+    choice = revisions_of(one)
+    return choice[len(one.name) % len(choice)]
+
+
+def in_memory():
+    """Return the runs of the mutants that need no process."""
+    return [
+        MutantRun(one, revision, WHOLE or one.family == IN_PASSING or _is_in_share(one))
+        for one in all_mutants()
+        if not one.needs_process
+        for revision in (revisions_of(one) if WHOLE else [revision_of(one)])
+    ]
+
+
+def on_processes():
+    """Return the runs of the mutants that need a process and of one of each family; with `ON_PROCESSES` of all."""
+    chosen = {}
+    for one in all_mutants():
+        if ON_PROCESSES or one.needs_process or one.family not in chosen:
+            chosen[one.name if ON_PROCESSES or one.needs_process else one.family] = one
+    return [MutantRun(one, revision_of(one), one.family == IN_PASSING) for one in chosen.values()]
+
+
+def _is_in_share(one):
+    return zlib.crc32(one.name.encode()) % WHOLE_SHARE == 0
+
+
+def expect_found(one, found, text):
+    """Expect that a mutant is found, and nothing else; ``found`` has the rules of each check that is red."""
+    missed = [id for id in one.breaks if not any(id in ids for ids in found)]
+    assert not missed, f"nothing reported {missed}:\n{text}"
+    strays = [sorted(ids) for ids in found if not ids & {*one.breaks, *one.also}]
+    assert not strays, f"{strays} were reported too:\n{text}"

@@ -1,0 +1,65 @@
+"""Some checks on a server in memory that follows a script, and the texts of a report about them."""
+
+from collections import Counter
+from datetime import UTC, datetime
+
+from conformance.report.build import CheckFacts, Evidence, RunFacts, build_report, build_result
+from conformance.report.formats import terminal
+from conformance.scenarios.sdk_deviations import known_deviation
+from conformance.target.probe import probe_all
+from conformance.target.surface import Surface
+from support.checks_in_memory import Bench, settings_in_memory
+from support.in_memory import scripted
+
+
+def run_in_memory(script, revisions, chosen, examples=0):
+    """Run checks on a server that follows a script, and count them; raises whatever the engine raises.
+
+    ``chosen`` gives the checks to run, each with its case and the number of a tool.
+    """
+    subject = probe_all(settings_in_memory(scripted(tuple(script)), examples), revisions)
+    surfaces = [one.to_json() for one in subject.surfaces]
+    assert [Surface.from_json(one).to_json() for one in surfaces] == surfaces
+    subject.error_in_samples()
+    counts = Counter(live=len(subject.live))
+    for surface in subject.live:
+        results = _results(Bench(subject, surface.revision), chosen, counts)
+        facts = RunFacts(datetime.now(UTC), 1.0)
+        report = build_report(subject, results, facts, {}, ["a notice"])
+        "\n".join([terminal.render(report, verbose=True), *(one.text for one in results)]).encode()
+    return counts
+
+
+def _results(bench, chosen, counts):
+    results = []
+    try:
+        for check, case, at in chosen:
+            tools = bench.server.tools
+            if not any(row.holds_in(bench.revision) for row in check.rows):
+                continue
+            if check.is_per_tool and not tools:
+                continue
+            tool = tools[at % len(tools)] if check.is_per_tool else None
+            found = bench.run(check, case, tool)
+            counts["checks"] += 1
+            counts["verdicts"] += len(found)
+            results += [_result(bench.server, verdict, tool) for verdict in found]
+    finally:
+        bench.server.close()
+    return results
+
+
+def _result(server, verdict, tool):
+    """Return the result of a verdict, as a report has it."""
+    facts = CheckFacts(
+        node=verdict.check.suite,
+        row=verdict.row,
+        revision=verdict.revision,
+        outcome=verdict.outcome,
+        tool=tool.name if tool is not None else "",
+        reason=str(verdict.error),
+        selector=verdict.row.id,
+        deviation=known_deviation(server, verdict.row.id, verdict.error),
+        evidence=Evidence.of(verdict.error),
+    )
+    return build_result(facts, server.settings)
