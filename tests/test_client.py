@@ -1,11 +1,11 @@
-"""The client's side of a conversation: what it takes, and what it answers."""
+"""The client's side of a session: which requests of the server it answers, and how."""
 
 import json
 import sys
 
 import pytest
 
-from conformance.client import handlers as client
+from conformance.client import handlers
 from conformance.client import session as session_module
 from conformance.client.session import Session
 from conformance.protocol.methods import FEATURES
@@ -13,7 +13,7 @@ from conformance.transport.process import Process
 
 ROOTS, SAMPLING, ELICITATION = FEATURES
 ICONS = "2025-11-25"
-ASKING = """
+SENDS_ON_DEMAND = """
 import json, sys
 for line in sys.stdin:
     message = json.loads(line)
@@ -33,9 +33,9 @@ FORM = {
 }
 
 
-def answer_to(request, capabilities, answers=client.ACCEPTING):
-    """What a session answers a server that sends this; None if nothing."""
-    process = Process([sys.executable, "-c", ASKING])
+def answer_to(request, capabilities, answers=handlers.ACCEPTING):
+    """Return the answer of a session to a server that sends this request; None if there is none."""
+    process = Process([sys.executable, "-c", SENDS_ON_DEMAND])
     with Session(process, revision=ICONS, timeout=30, capabilities=capabilities, client=answers) as session:
         session.send_raw(json.dumps({"method": "ask", "params": request}).encode())
         assert session.drain().fault is None
@@ -43,7 +43,7 @@ def answer_to(request, capabilities, answers=client.ACCEPTING):
     return next((message for message in sent if "method" not in message), None)
 
 
-def asked(method, **params):
+def server_request(method, **params):
     return {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
 
 
@@ -56,12 +56,12 @@ def test_ping_is_answered_by_every_client():
 
 
 @pytest.mark.parametrize("method", [*FEATURES, "tasks/list", 5])
-def test_what_is_not_declared_is_refused(method):
-    assert answer_to(asked(method), {})["error"]["code"] == -32601
+def test_a_request_for_an_undeclared_feature_is_refused(method):
+    assert answer_to(server_request(method), {})["error"]["code"] == -32601
 
 
 @pytest.mark.parametrize(
-    ("declared", "mode", "taken"),
+    ("declared", "mode", "accepted"),
     [
         ({}, None, True),
         ({}, "form", True),
@@ -73,32 +73,32 @@ def test_what_is_not_declared_is_refused(method):
         ({"form": {}, "url": {}}, ["form"], False),
     ],
 )
-def test_only_the_declared_modes_of_elicitation_are_taken(declared, mode, taken):
+def test_only_the_declared_modes_of_elicitation_are_accepted(declared, mode, accepted):
     params = {"message": "?", "requestedSchema": FORM} | ({} if mode is None else {"mode": mode})
-    answer = answer_to(asked(ELICITATION, **params), {"elicitation": declared})
-    assert answer.get("result", {}).get("action") == ("accept" if taken else None)
-    assert taken or answer["error"]["code"] == -32602
+    answer = answer_to(server_request(ELICITATION, **params), {"elicitation": declared})
+    assert answer.get("result", {}).get("action") == ("accept" if accepted else None)
+    assert accepted or answer["error"]["code"] == -32602
 
 
-def test_a_request_may_be_left_open():
-    assert answer_to(asked(ROOTS), {"roots": {}}, client.WAITING) is None
+def test_a_waiting_client_leaves_requests_open():
+    assert answer_to(server_request(ROOTS), {"roots": {}}, handlers.WAITING) is None
 
 
 @pytest.mark.parametrize("id", [float("nan"), float("inf")])
-def test_an_id_that_cannot_be_written_does_no_harm(id):
+def test_a_request_with_an_id_that_cannot_be_encoded_is_not_answered(id):
     assert answer_to({"jsonrpc": "2.0", "id": id, "method": "ping"}, {}) is None
 
 
 def test_every_field_of_a_form_is_filled_in():
-    answer = client.fills_in({"requestedSchema": FORM}, ICONS)["result"]
+    answer = handlers.fills_in({"requestedSchema": FORM}, ICONS)["result"]
     assert answer["action"] == "accept"
     assert set(answer["content"]) == set(FORM["properties"])
     assert answer["content"]["age"] >= 18
 
 
-def test_a_careless_client_lets_one_wrong_value_through():
-    right = client.fills_in({"requestedSchema": FORM}, ICONS)["result"]["content"]
-    wrong = client.fills_in_wrongly({"requestedSchema": FORM}, ICONS)["result"]["content"]
+def test_fills_in_wrongly_changes_one_value():
+    right = handlers.fills_in({"requestedSchema": FORM}, ICONS)["result"]["content"]
+    wrong = handlers.fills_in_wrongly({"requestedSchema": FORM}, ICONS)["result"]["content"]
     assert [name for name in right if right[name] != wrong[name]] == ["name"]
     assert isinstance(wrong["name"], int)
 
@@ -123,13 +123,13 @@ def test_a_careless_client_lets_one_wrong_value_through():
         {"tools": [{"name": 1}], "messages": [5]},
     ],
 )
-def test_whatever_a_server_asks_there_is_an_answer(params):
+def test_every_client_answers_any_params(params):
     for answers in (
-        client.ACCEPTING,
-        client.DECLINING,
-        client.CANCELLING,
-        client.INVALID,
-        client.TOOL_USING,
+        handlers.ACCEPTING,
+        handlers.DECLINING,
+        handlers.CANCELLING,
+        handlers.INVALID,
+        handlers.TOOL_USING,
     ):
         for answer in answers.values():
             given = answer(params, ICONS)
@@ -137,7 +137,7 @@ def test_whatever_a_server_asks_there_is_an_answer(params):
             json.dumps(given, allow_nan=False)
 
 
-def test_a_model_uses_tools_for_a_long_time_but_not_for_ever():
+def test_a_model_stops_after_its_limit_of_tool_uses():
     tools = [
         {
             "name": "t",
@@ -145,20 +145,20 @@ def test_a_model_uses_tools_for_a_long_time_but_not_for_ever():
         }
     ]
     messages = []
-    for rounds in range(client.MAX_TOOL_USES + 1):
-        answer = client.uses_tools({"tools": tools, "messages": messages}, ICONS)["result"]
-        assert (answer["stopReason"] == "toolUse") == (rounds < client.MAX_TOOL_USES)
+    for rounds in range(handlers.MAX_TOOL_USES + 1):
+        answer = handlers.uses_tools({"tools": tools, "messages": messages}, ICONS)["result"]
+        assert (answer["stopReason"] == "toolUse") == (rounds < handlers.MAX_TOOL_USES)
         messages.append({"role": "assistant", "content": answer["content"]})
     uses = messages[0]["content"]
     assert [use["input"] for use in uses] == [{"n": 1}, {"n": 1}]
     assert uses[0]["id"] != uses[1]["id"] != messages[1]["content"][0]["id"]
     assert (
-        client.uses_tools({"tools": tools, "toolChoice": {"mode": "none"}}, ICONS)["result"]["stopReason"]
+        handlers.uses_tools({"tools": tools, "toolChoice": {"mode": "none"}}, ICONS)["result"]["stopReason"]
         == "endTurn"
     )
 
 
-MUMBLING = """
+ECHOES_ERRORS_UNDER_ID_1 = """
 import json, sys
 for line in sys.stdin:
     try:
@@ -169,8 +169,8 @@ for line in sys.stdin:
 
 
 @pytest.mark.parametrize("revision", [ICONS, "2026-07-28"])
-def test_an_error_under_the_id_of_an_old_pulse_does_not_answer_that(revision):
-    process = Process([sys.executable, "-c", MUMBLING])
+def test_an_error_under_the_id_of_an_answered_request_is_not_its_answer(revision):
+    process = Process([sys.executable, "-c", ECHOES_ERRORS_UNDER_ID_1])
     with Session(process, revision=revision, timeout=30) as session:
         session.drain()
         broken = session.send_raw(b"this line is not JSON")
@@ -180,12 +180,12 @@ def test_an_error_under_the_id_of_an_old_pulse_does_not_answer_that(revision):
 
 def test_on_wait_is_called_during_a_wait(monkeypatch):
     monkeypatch.setattr(session_module, "ON_WAIT_SECONDS", 0.05)
-    told = []
-    deaf = "import sys; sys.stdin.readline(); sys.stdin.read()"
-    process = Process([sys.executable, "-c", deaf], on_wait=lambda *seconds: told.append(seconds))
+    reported = []
+    silent = "import sys; sys.stdin.readline(); sys.stdin.read()"
+    process = Process([sys.executable, "-c", silent], on_wait=lambda *seconds: reported.append(seconds))
     with Session(process, timeout=0.3) as session:
         assert str(session.request("ping").fault) == "no answer within 0.3 s"
-    assert len(told) > 2
-    assert {of for _, of in told} == {0.3}
-    assert sorted(told) == told
-    assert 0 <= told[0][0] <= told[-1][0] <= 0.3
+    assert len(reported) > 2
+    assert {limit for _, limit in reported} == {0.3}
+    assert sorted(reported) == reported
+    assert 0 <= reported[0][0] <= reported[-1][0] <= 0.3

@@ -1,4 +1,4 @@
-"""The tasks of the reference server, driven over real pipes."""
+"""The tasks of the reference server, over pipes."""
 
 import pytest
 from conformance.fixtures.reference_tasks import RELATED, STATUS, WAIT
@@ -20,45 +20,45 @@ def create(wire, name="report", arguments=None, **task):
     return created["task"]
 
 
-def named(wire, method, task, **more):
-    return wire.ask(method, taskId=task["taskId"], **more)
+def ask_about(wire, method, task):
+    return wire.ask(method, taskId=task["taskId"])
 
 
 def test_a_task_works_until_its_result_is_asked_for(wire):
     task = create(wire, ttl=60000)
     assert set(task) == MEMBERS
     assert (task["status"], task["ttl"]) == ("working", 60000)
-    assert named(wire, "tasks/get", task)["result"]["status"] == "working"
-    result = named(wire, "tasks/result", task)["result"]
+    assert ask_about(wire, "tasks/get", task)["result"]["status"] == "working"
+    result = ask_about(wire, "tasks/result", task)["result"]
     assert result["content"] == wire.call("report")["content"]
     assert result["_meta"][RELATED]["taskId"] == task["taskId"]
-    assert named(wire, "tasks/get", task)["result"]["status"] == "completed"
-    assert named(wire, "tasks/result", task)["result"] == result
+    assert ask_about(wire, "tasks/get", task)["result"]["status"] == "completed"
+    assert ask_about(wire, "tasks/result", task)["result"] == result
 
 
 def test_a_task_ends_when_it_is_only_polled(wire):
     task = create(wire)
-    statuses = [named(wire, "tasks/get", task)["result"]["status"] for _ in range(WAIT)]
+    statuses = [ask_about(wire, "tasks/get", task)["result"]["status"] for _ in range(WAIT)]
     assert statuses == ["working"] * (WAIT - 1) + ["completed"]
-    tagged = [told["method"] for told in wire.heard if RELATED in told["params"].get("_meta", {})]
-    assert tagged == ["notifications/message"]
-    assert [told["params"]["status"] for told in wire.heard if told["method"] == STATUS] == ["completed"]
+    related = [one["method"] for one in wire.heard if RELATED in one["params"].get("_meta", {})]
+    assert related == ["notifications/message"]
+    assert [one["params"]["status"] for one in wire.heard if one["method"] == STATUS] == ["completed"]
 
 
 def test_a_tool_that_fails_fails_its_task(wire):
     task = create(wire, "fail", {"reason": "disk full"})
-    assert named(wire, "tasks/result", task)["result"]["isError"] is True
-    assert named(wire, "tasks/get", task)["result"]["status"] == "failed"
+    assert ask_about(wire, "tasks/result", task)["result"]["isError"] is True
+    assert ask_about(wire, "tasks/get", task)["result"]["status"] == "failed"
 
 
-def test_a_task_is_kept_as_long_as_is_wished_and_bearable(wire):
+def test_a_ttl_is_as_requested_up_to_a_limit(wire):
     assert create(wire, ttl=10**12)["ttl"] == 3_600_000
     assert create(wire)["ttl"] is None
     for wrong in (5, {"ttl": "1"}, {"ttl": -1}, {"ttl": True}):
         assert wire.code("tools/call", name="report", task=wrong) == -32602
 
 
-def test_tools_say_whether_they_may_be_tasks_and_keep_to_it(wire):
+def test_tools_are_called_as_their_task_support_says(wire):
     assert wire.code("tools/call", name="ponder", arguments={}) == -32601
     assert wire.code("tools/call", name="nothing", arguments={}, task={}) == -32601
     assert wire.code("tools/call", name="add", arguments={"a": 1, "b": 2}, task={}) == -32601
@@ -67,11 +67,11 @@ def test_tools_say_whether_they_may_be_tasks_and_keep_to_it(wire):
 
 def test_a_cancelled_task_stays_cancelled(wire):
     task = create(wire)
-    assert named(wire, "tasks/cancel", task)["result"]["status"] == "cancelled"
-    assert named(wire, "tasks/cancel", task)["error"]["code"] == -32602
-    assert named(wire, "tasks/result", task)["error"]["code"] == -32603
+    assert ask_about(wire, "tasks/cancel", task)["result"]["status"] == "cancelled"
+    assert ask_about(wire, "tasks/cancel", task)["error"]["code"] == -32602
+    assert ask_about(wire, "tasks/result", task)["error"]["code"] == -32603
     for _ in range(WAIT):
-        assert named(wire, "tasks/get", task)["result"]["status"] == "cancelled"
+        assert ask_about(wire, "tasks/get", task)["result"]["status"] == "cancelled"
         assert wire.heard == []
 
 
@@ -90,36 +90,36 @@ def test_an_unknown_task_is_refused(wire, method):
 
 
 def ask_for_result(wire, task):
-    """Ask for the result of a task that asks the client; return what the client is asked."""
+    """Request the result of a task that asks the client; return its request to the client."""
     wire.send({"jsonrpc": "2.0", "id": 77, "method": "tasks/result", "params": {"taskId": task["taskId"]}})
-    told = [wire.read(), wire.read()]
-    assert (told[0]["method"], told[0]["params"]["status"]) == (STATUS, "input_required")
-    assert told[1]["params"]["_meta"][RELATED]["taskId"] == task["taskId"]
-    return told[1]
+    status, request = wire.read(), wire.read()
+    assert (status["method"], status["params"]["status"]) == (STATUS, "input_required")
+    assert request["params"]["_meta"][RELATED]["taskId"] == task["taskId"]
+    return request
 
 
 def test_a_task_that_asks_the_client_waits_for_the_answer():
     with Wire(ICONS, capabilities=ELICITING) as wire:
         task = create(wire, "ask")
-        asked = ask_for_result(wire, task)
-        assert named(wire, "tasks/get", task)["result"]["status"] == "input_required"
-        wire.send({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "decline"}})
+        request = ask_for_result(wire, task)
+        assert ask_about(wire, "tasks/get", task)["result"]["status"] == "input_required"
+        wire.send({"jsonrpc": "2.0", "id": request["id"], "result": {"action": "decline"}})
         assert wire.read()["params"]["status"] == "completed"
         answer = wire.read()
         assert (answer["id"], answer["result"]["content"][0]["type"]) == (77, "text")
 
 
-def test_what_a_cancelled_task_asked_is_taken_back():
+def test_the_request_of_a_cancelled_task_is_cancelled():
     with Wire(ICONS, capabilities=ELICITING) as wire:
         task = create(wire, "ask")
-        asked = ask_for_result(wire, task)
+        request = ask_for_result(wire, task)
         wire.send(
             {"jsonrpc": "2.0", "id": 78, "method": "tasks/cancel", "params": {"taskId": task["taskId"]}}
         )
-        told = [wire.read() for _ in range(4)]
-        assert told[0]["params"]["requestId"] == asked["id"]
-        assert told[1]["params"]["status"] == "cancelled"
-        assert [(answer["id"], "error" in answer) for answer in told[2:]] == [(77, True), (78, False)]
+        cancellation, status, *answers = [wire.read() for _ in range(4)]
+        assert cancellation["params"]["requestId"] == request["id"]
+        assert status["params"]["status"] == "cancelled"
+        assert [(answer["id"], "error" in answer) for answer in answers] == [(77, True), (78, False)]
 
 
 @pytest.mark.parametrize("revision", REVISIONS[:-1])
