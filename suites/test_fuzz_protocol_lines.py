@@ -1,4 +1,4 @@
-"""The protocol under broken lines."""
+"""The protocol under broken lines, and lines that are hard to read."""
 
 from __future__ import annotations
 
@@ -24,3 +24,8 @@ def test_an_answer_to_a_broken_line_has_its_id_or_null(server):
 @pytest.mark.requirement("stdio.stdout-purity")
 def test_nothing_but_messages_is_on_stdout_after_a_broken_line(server):
     broken_lines(server).raise_violations("stdio.stdout-purity")
+
+
+@pytest.mark.requirement("jsonrpc.response-every-request")
+def test_a_request_that_is_hard_to_read_is_answered(server):
+    broken_lines(server).raise_violations("jsonrpc.response-every-request", "hard to read")
