@@ -224,6 +224,14 @@ def test_links_between_pages_lead_somewhere():
     assert broken == []
 
 
+def test_the_example_for_contributors_is_in_the_tree():
+    files = ("conformance/requirements/ping.toml", "suites/test_ping.py", "fixtures/mutants/ping.py")
+    examples = [body for kind, _, _, body in blocks(ROOT / "CONTRIBUTING.md") if kind in ("toml", "python")]
+    assert len(examples) == len(files)
+    for body, name in zip(examples, files, strict=True):
+        assert f"{body}\n" in (ROOT / name).read_text(encoding="utf-8"), name
+
+
 def test_files_that_pages_name_exist():
     missing = []
     for page in [*PAGES, ROOT / "benchmarks" / "RESULTS.md"]:
