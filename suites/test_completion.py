@@ -60,7 +60,7 @@ def test_the_total_and_has_more_of_a_completion_have_their_types(server):
 def test_the_total_of_a_completion_is_consistent_with_its_values(server):
     found = require_some(completion_objects(server), skip=NOT_COMPLETED)
     counted = [one for one in found if has(one.json, "values", list) and is_number(one.json.get("total"))]
-    require_some(counted, skip="no completion says a total")
+    require_some(counted, skip="no completion has a total")
     expected = "a total no less than the values sent, and hasMore true just if it is more"
     expect_each(counted, is_consistent, expected)
 

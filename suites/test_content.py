@@ -183,14 +183,14 @@ def test_a_priority_is_from_0_to_1(server):
 @pytest.mark.requirement("content.annotations.last-modified-string")
 def test_last_modified_is_a_string(server):
     found = members(annotatable(server), "annotations", "lastModified")
-    require_some(found, skip="nothing says when it was modified")
+    require_some(found, skip="nothing is annotated with lastModified")
     expect_each(found, is_string, "a string")
 
 
 @pytest.mark.requirement("content.annotations.last-modified-iso8601")
 def test_last_modified_is_a_time(server):
     found = members(annotatable(server), "annotations", "lastModified")
-    require_some(found, skip="nothing says when it was modified")
+    require_some(found, skip="nothing is annotated with lastModified")
     expect_each(found, is_iso_8601, "an ISO 8601 time")
 
 

@@ -79,7 +79,7 @@ UNREQUESTED = {"conformance-nobody-asked": {"action": "decline"}}
 @pytest.mark.requirement("mrtr.used-instead-of-requests")
 def test_input_is_requested_in_a_result(server):
     asked = run_with_client(server, FULL_CLIENT).server_requests()
-    require_some(asked, skip="nothing is asked of the client")
+    require_some(asked, skip="the server requires no input")
     requests = [each for each in server.received(Kind.REQUEST) if each.json["method"] in tuple(FEATURES)]
     expect_none(requests, "an input_required result, and no request to the client")
 
@@ -129,7 +129,7 @@ def test_each_input_request_has_its_own_key(server):
 @pytest.mark.requirement("mrtr.state-is-string")
 def test_a_request_state_is_a_string(server):
     states = members([reply.value for reply in input_required_replies(server)], "requestState")
-    require_some(states, skip="nothing that asks for something has a requestState")
+    require_some(states, skip="no input_required result has a requestState")
     expect_each(states, is_string, "a string")
 
 
@@ -138,7 +138,7 @@ def test_a_result_with_input_requests_has_type_input_required(server):
     run_with_client(server, FULL_CLIENT)
     results = [reply.value for reply in all_results(server) if reply.method in MAY_REQUIRE_INPUT]
     asking = [value for value in results if has_input_requests(value)]
-    for value in require_some(asking, skip="nothing is asked of the client"):
+    for value in require_some(asking, skip="the server requires no input"):
         kind = value.get("resultType") or Value(None, "result.resultType", value.lines)
         expect(kind, kind.json == "input_required", "input_required, as there are inputRequests")
 
@@ -200,7 +200,7 @@ def test_a_missing_response_is_requested_again(server):
     for one in retryable(server):
         reply = retry(server, require_input_required(server, one), responses={})
         if is_refused(reply) and still_accepted(server, one):
-            expected = "the same question again, or a result that does without the answer"
+            expected = "the same input request again, or a result without the response"
             raise Finding(expected, str(reply), reply.lines, advisory=reply.error is None)
 
 
@@ -210,7 +210,7 @@ def test_an_unrequested_response_is_ignored(server):
         first = require_input_required(server, one)
         responses = require_responses(full_client_session(server), first)
         reply = retry(server, first, responses={**responses, **UNREQUESTED})
-        expect_accepted(server, one, reply, "without the response that nobody asked for")
+        expect_accepted(server, one, reply, "without the unrequested response")
 
 
 @pytest.mark.requirement("mrtr.validates-responses")
@@ -221,7 +221,7 @@ def test_a_response_of_the_wrong_shape_is_not_accepted(server):
         for invalid in (dict.fromkeys(responses, INVALID_RESPONSE), None):
             reply = retry(server, first, responses=invalid)
             if is_done(reply) and is_accepted(server, one, reply):
-                raise Finding("an error, or the same question again", str(reply), reply.lines)
+                raise Finding("an error, or the same input request again", str(reply), reply.lines)
 
 
 @pytest.mark.requirement("mrtr.protocol-error-code")
@@ -264,7 +264,7 @@ def test_a_tampered_state_is_refused(server):
 def test_a_state_is_bound_to_its_request(server):
     rounds = require_some(protected_rounds(server), skip="no requestState is protected")
     pairs = [(*one, *other) for one in rounds for other in rounds if one[0].name != other[0].name]
-    require_some(pairs, skip="only one thing has a requestState")
+    require_some(pairs, skip="only one request has a requestState")
     for one, first, other, other_first in pairs:
         reply = retry(server, first, state=other_first.result["requestState"])
         if one.is_same_continuation(reply):
@@ -292,17 +292,17 @@ def test_a_state_is_bound_to_its_arguments(server):
 @pytest.mark.requirement("mrtr.round-one-terminated")
 def test_nothing_follows_an_input_required_result(server):
     retryable(server)
-    require_some(input_required_replies(server), skip="nothing is asked of the client")
+    require_some(input_required_replies(server), skip="the server requires no input")
     for line in [line for session in server.sessions for line in lines_after_input_required(session)]:
-        expected = "nothing more for a request that was answered with a question"
+        expected = "nothing more for a request that was answered with input_required"
         raise Finding(expected, shorten(line.text), [line])
 
 
 @pytest.mark.requirement("mrtr.round-one-terminated")
 def test_a_server_exits_without_waiting_for_a_retry(server):
     process = abandoned_process(server)
-    require_some(process.asked, skip="nothing asks for anything a second time")
+    require_some(process.asked, skip="no request gets input_required a second time")
     if process.exit_code is None and exits_after_retries(server):
         seconds = f"{EXIT_SECONDS:g} s"
-        got = f"a process that lives on for {seconds} or more; with its questions answered it does not"
+        got = f"a process that lives on for {seconds} or more, and exits if its input requests are answered"
         raise Finding("an exit when its input ends", got, process.asked[-1][1].lines)

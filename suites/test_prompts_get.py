@@ -41,20 +41,20 @@ def test_a_prompt_has_an_array_of_messages(server):
 
 @pytest.mark.requirement("prompts.get.message-role")
 def test_a_message_is_from_the_user_or_the_assistant(server):
-    messages = require_some(messages_of(server), skip="no prompt brought a message")
+    messages = require_some(messages_of(server), skip="no prompt has a message")
     roles = ("user", "assistant")
     expect_each(messages, lambda message: message.get("role") in roles, f"a role: {' or '.join(roles)}")
 
 
 @pytest.mark.requirement("prompts.get.message-content-single")
 def test_a_message_has_one_content_block(server):
-    messages = require_some(messages_of(server), skip="no prompt brought a message")
+    messages = require_some(messages_of(server), skip="no prompt has a message")
     expect_each(messages, lambda message: is_object(message.get("content")), "an object in content")
 
 
 @pytest.mark.requirement("prompts.get.message-content-type")
 def test_the_content_of_a_message_is_of_a_known_type(server, revision):
-    messages = require_some(messages_of(server), skip="no prompt brought a message")
+    messages = require_some(messages_of(server), skip="no prompt has a message")
     blocks = [block for block in members(messages, "content") if block.is_a(dict)]
     known = CONTENT_TYPES[revision]
     expected = f"a type of {', '.join(sorted(known))}"
@@ -75,7 +75,7 @@ def messages_of(server):
 
 @pytest.mark.requirement("prompts.get.listed-is-gettable")
 def test_a_listed_prompt_is_known(server):
-    fetches = require_some(listed_fetches(server), skip="no prompt is listed that could be asked for")
+    fetches = require_some(listed_fetches(server), skip="no listed prompt was fetched")
     unknown = require_answer(get_unknown_prompt(server))
     for name, prompt, reply in fetches:
         nothing_to_refuse = not argument_names(prompt) and reply.code == -32602

@@ -90,7 +90,7 @@ def test_a_client_can_unsubscribe_from_a_resource(server):
 @pytest.mark.requirement("resources.subscribe.unknown-uri")
 def test_an_unknown_resource_cannot_be_subscribed_to(server):
     if leaves_requests_unanswered(server) or is_templated(server, NO_SUCH_URI):
-        skip("subscriptions are not answered, or a template stands for any URI")
+        skip("subscriptions are not answered, or a template matches any URI")
     session = server.shared("subscriptions")
     reply = session.request(SUBSCRIBE, {"uri": NO_SUCH_URI})
     if reply.value is not None:

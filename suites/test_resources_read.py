@@ -49,7 +49,7 @@ TEXT_CODECS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "latin-1", "cp1252")
 @pytest.mark.requirement("resources.read.result-shape")
 def test_the_result_of_a_read_has_contents(server):
     results = [reply.value for reply in answered_reads(server) if reply.value is not None]
-    require_some(results, skip="nothing could be read")
+    require_some(results, skip="no resource could be read")
     expect_each(results, has_contents, "an object with an array in contents")
     contents = [content for result in results for content in result.get("contents").each()]
     expect_each(contents, is_content, "an object with strings in uri and in text or blob")
@@ -58,7 +58,7 @@ def test_the_result_of_a_read_has_contents(server):
 @pytest.mark.requirement("resources.read.optional-members")
 def test_the_mime_type_of_contents_is_a_string(server):
     contents = [content for reply in answered_reads(server) for content in contents_of(reply)]
-    types = require_some(members(contents, "mimeType"), skip="nothing that was read says its type")
+    types = require_some(members(contents, "mimeType"), skip="no content that was read has a mimeType")
     expect_each(types, is_string, "a string, or no mimeType")
 
 
@@ -171,7 +171,7 @@ def test_an_unknown_resource_is_refused(server):
 
 @pytest.mark.requirement("resources.read.not-found-code")
 def test_an_unknown_resource_is_refused_as_not_found(server, revision):
-    refused = require_some(refusals(server), skip="no such read is refused")
+    refused = require_some(refusals(server), skip="no read of an unknown resource is refused")
     code = not_found(revision)
     wrong = [reply for reply in refused if reply.code != code]
     if wrong:
@@ -183,12 +183,14 @@ def test_an_unknown_resource_is_not_empty(server):
     for reply in unknown_reads(server):
         contents = reply.value.get("contents") if require_answer(reply).value is not None else None
         if contents is not None and contents.json == []:
-            raise Finding("an error, for contents that are empty exist", str(contents), contents.lines)
+            raise Finding(
+                "an error, as empty contents mean that the resource exists", str(contents), contents.lines
+            )
 
 
 @pytest.mark.requirement("resources.read.not-found-data-uri")
 def test_the_refusal_names_the_unknown_uri(server):
-    for reply in require_some(refusals(server), skip="no such read is refused"):
+    for reply in require_some(refusals(server), skip="no read of an unknown resource is refused"):
         data = reply.error_value.get("data", "uri")
         if data is None or normalized(str(data.json)) != normalized(requested_uri(reply)):
             raise Finding(f"data.uri: {requested_uri(reply)}", str(reply.error_value), reply.lines)
@@ -212,7 +214,7 @@ def unknown_reads(server):
     listed = [uri.json for uri in members(server.listed("resources/list"), "uri") if uri.is_a(str)]
     similar = dict.fromkeys(unknown_like(uri) for uri in listed if scheme(uri) not in ("", *NETWORK_SCHEMES))
     uris = [uri for uri in [*list(similar)[:MAX_SCHEMES], NO_SUCH_URI] if not is_templated(server, uri)]
-    return [server.read(uri) for uri in require_some(uris, skip="a template stands for any URI")]
+    return [server.read(uri) for uri in require_some(uris, skip="a template matches any URI")]
 
 
 def unknown_like(uri):

@@ -83,7 +83,7 @@ def test_an_expanded_template_can_be_read(server):
     found = require_some(expansions(server), skip="no value is known for a variable of a template")
     lost = [each for each in found if each.exists and is_not_found(server, each.reply)]
     judged = [each for each in found if each in lost or each.reply.value is not None]
-    nothing = "no expansion of a template was read, and none that is sure to exist was lost"
+    nothing = "no expanded template was read, and none that exists was refused as unknown"
     for each in require_some(judged, skip=nothing):
         siblings = [other for other in judged if other.template == each.template]
         if all(other in lost for other in siblings):
@@ -95,7 +95,7 @@ def test_an_expanded_template_can_be_read(server):
 def test_the_resources_of_a_template_have_its_mime_type(server):
     typed = [each for each in expansions(server) if is_string(each.template.json.get("mimeType"))]
     pairs = [(each, mime) for each in typed for mime in mime_types_of(each.reply)]
-    require_some(pairs, skip="no resource of a template with a mimeType was read and says its type")
+    require_some(pairs, skip="no template with a mimeType has a read resource with one")
     for each, mime in pairs:
         expected = each.template.json["mimeType"]
         holds = essence(mime.json) == essence(expected)

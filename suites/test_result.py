@@ -51,7 +51,7 @@ def test_a_result_has_a_result_type(server):
 def test_a_result_type_is_a_string(server):
     replies = require_some(replies_with_objects(server), skip="no request gave a result")
     types = members([reply.value for reply in replies], "resultType")
-    require_some(types, skip="no result says what kind it is")
+    require_some(types, skip="no result has a resultType")
     expect_each(types, is_string, "a string in resultType")
 
 
@@ -60,7 +60,7 @@ def test_a_result_type_is_a_known_one(server):
     replies = require_some(replies_with_objects(server), skip="no request gave a result")
     results = [reply.value for reply in replies if not declares_extensions(reply)]
     types = [type for type in members(results, "resultType") if type.is_a(str)]
-    require_some(types, skip="no result says what kind it is")
+    require_some(types, skip="no result has a resultType")
     expect_each(types, lambda kind: kind in ("complete", "input_required"), "complete or input_required")
 
 
@@ -70,7 +70,7 @@ def test_only_a_result_that_asks_for_something_is_input_required(server):
     asking = [reply for reply in replies if reply.needs_input]
     require_some(asking, skip="no result requires input")
     complete = [reply.value for reply in asking if is_complete(reply)]
-    expect_none(complete, "complete, as it asks for nothing")
+    expect_none(complete, "complete, as it requires no input")
 
 
 def declares_extensions(reply):
@@ -98,7 +98,7 @@ def test_a_result_names_its_server(server):
 def test_the_server_of_a_result_has_a_name_and_a_version(server):
     replies = require_some(replies_with_objects(server), skip="no request gave a result")
     infos = members([reply.value for reply in replies], "_meta", SERVER_INFO)
-    require_some(infos, skip="no result says who made it")
+    require_some(infos, skip="no result names its server")
     expect_each(infos, is_implementation, "an object with strings in name and version")
     for name in ("title", "description", "websiteUrl"):
         expect_each(members(infos, name), is_string, f"a string, or no {name}")

@@ -63,7 +63,7 @@ def test_a_server_that_makes_tasks_declares_them(server):
     if takes_tasks(server):
         return
     replies = [*prompts_as_task(server), *tools_as_task(server)]
-    for reply in require_some(replies, skip="no tool gave a result to ask for again"):
+    for reply in require_some(replies, skip="no tool gave a result to request again as a task"):
         if reply.value is not None and reply.value.get("task", "taskId") is not None:
             raise Finding("no task, or tasks declared", str(reply), reply.lines)
 
@@ -78,7 +78,7 @@ def test_the_tasks_capability_is_made_of_objects(server):
 @pytest.mark.requirement("tasks.undeclared-ignored")
 def test_a_task_is_ignored_where_none_is_declared(server):
     replies = [*prompts_as_task(server), *([] if takes_tasks(server) else tools_as_task(server))]
-    for reply in require_some(replies, skip="no prompt came, and no tool gave a result, to ask for again"):
+    for reply in require_some(replies, skip="no prompt or tool gave a result to request again as a task"):
         if require_answer(reply).value is None or reply.value.get("task") is not None:
             raise Finding("the answer to a plain request", str(reply), reply.lines)
 
@@ -86,7 +86,7 @@ def test_a_task_is_ignored_where_none_is_declared(server):
 @pytest.mark.requirement("tasks.tool-support-values")
 def test_the_task_support_of_a_tool_is_a_known_one(server):
     found = members([tool.definition for tool in server.tools], "execution", "taskSupport")
-    require_some(found, skip="no tool says whether it may be a task")
+    require_some(found, skip="no tool has taskSupport")
     known = ("forbidden", "optional", "required")
     expect_each(found, lambda value: value in known, "forbidden, optional or required")
 
@@ -94,7 +94,7 @@ def test_the_task_support_of_a_tool_is_a_known_one(server):
 @pytest.mark.requirement("tasks.tool-required")
 def test_a_tool_that_requires_a_task_refuses_a_plain_call(server):
     tools = [tool for tool in task_tools(server) if task_support(tool) == "required"]
-    require_some(tools, skip="no tool has to be a task")
+    require_some(tools, skip="no tool requires tasks")
     expect_refusals([server.call(tool).reply for tool in tools])
 
 
@@ -105,19 +105,19 @@ def test_a_tool_that_forbids_tasks_refuses_one(server):
     calls = [call for call in calls if not server.is_slow(call)]
     silent = [call for call in calls if call.tool.definition.get("execution", "taskSupport") is None]
     explicit = [call for call in calls if call not in silent]
-    calls = require_some(silent[:1] + explicit[:1], skip="every quick tool takes tasks")
+    calls = require_some(silent[:1] + explicit[:1], skip="every quick tool supports tasks")
     expect_refusals([call_as_task(server, call) for call in calls])
 
 
 @pytest.mark.requirement("tasks.tool-optional")
 def test_a_tool_with_optional_tasks_works_both_ways(server):
     runs = [run for run in task_runs(server) if task_support(run.tool) == "optional"]
-    for run in require_some(runs, skip="no tool may be a task or not"):
+    for run in require_some(runs, skip="no tool has optional tasks"):
         plain = server.call(run.tool).reply
         if plain.code in (-32600, -32601) and run.created.error is None:
             raise Finding("an answer to a plain call too", str(plain), plain.lines)
         if plain.error is None and run.created.error is not None:
-            raise Finding("a task when one is wanted", str(run.created), run.created.lines)
+            raise Finding("a task when one is requested", str(run.created), run.created.lines)
 
 
 def expect_refusals(replies):
@@ -156,7 +156,7 @@ def test_a_task_begins_as_working(server):
 def test_the_id_of_a_task_is_a_string(server):
     task_runs(server)
     tasks = [one.task for session in server.sessions for one in snapshots_in(session.lines)]
-    ids = members(require_some(tasks, skip="no task came"), "taskId")
+    ids = members(require_some(tasks, skip="no task was created"), "taskId")
     expect_each(ids, is_string, "a string")
 
 
@@ -244,14 +244,14 @@ def test_a_task_has_a_time_to_live(server):
 @pytest.mark.requirement("tasks.poll-interval")
 def test_a_poll_interval_is_a_number(server):
     found = members([one.task for one in task_snapshots(server)], "pollInterval")
-    require_some(found, skip="no task says how often to ask")
+    require_some(found, skip="no task has a pollInterval")
     expect_each(found, is_number, "a number of milliseconds")
 
 
 @pytest.mark.requirement("tasks.status-notification")
 def test_a_status_notification_has_the_whole_task(server):
     tasks = [one.task for one in task_snapshots(server) if one.method == STATUS]
-    require_some(tasks, skip="no notification of a status came")
+    require_some(tasks, skip="no status notification came")
     expect_each(tasks, has_all_members, ", ".join(TASK_MEMBERS))
 
 

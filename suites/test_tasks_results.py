@@ -170,8 +170,8 @@ def test_a_cancelled_task_has_status_cancelled(server):
 @pytest.mark.requirement("tasks.cancel-sticky")
 def test_a_cancelled_task_stays_cancelled(server):
     cancelled = require_cancelled(server)
-    task = require(cancelled.later.value, skip="it was deleted")
-    expected = "status cancelled, also when the work would have been done"
+    task = require(cancelled.later.value, skip="the task was deleted")
+    expected = "status cancelled, also after the work would have been done"
     expect(task, status_of(task) == "cancelled", expected)
 
 

@@ -75,10 +75,10 @@ def replies_in(session: Session) -> Iterator[Reply]:
     requests = {}
     for line in session.lines:
         for message in line.parts():
-            what = kind(message)
-            if line.sent and what is Kind.REQUEST:
+            found = kind(message)
+            if line.sent and found is Kind.REQUEST:
                 requests[id_key(message["id"])] = line
-            elif not line.sent and what in (Kind.RESULT, Kind.ERROR):
+            elif not line.sent and found in (Kind.RESULT, Kind.ERROR):
                 request = requests.get(id_key(message.get("id", ABSENT)))
                 if request is not None:
                     yield Reply(request, line, message)

@@ -97,14 +97,14 @@ def input_required_requests(server: Server) -> list[InputRequired]:
     fetches = [fetch for fetch in run.fetches if fetch.rounds[0].needs_input]
     rounds = [call.rounds for call in calls[:MAX_CALLS]] + [fetch.rounds for fetch in fetches[:MAX_FETCHES]]
     found = [InputRequired(each) for each in rounds]
-    return require_some(found, skip="nothing that may be called or fetched asks the client for anything")
+    return require_some(found, skip="no permitted call or fetch gets input_required")
 
 
 def retryable(server: Server) -> list[InputRequired]:
     """Return those whose retry was accepted, and that require input once more; skip if there are none."""
     input_required_requests(server)
     found = _retryable(server)
-    return require_some(found, skip="nothing asks once more, or no retry of an able client was accepted")
+    return require_some(found, skip="no request gets input_required once more, or no retry was accepted")
 
 
 @scenario
@@ -116,14 +116,14 @@ def _retryable(server: Server) -> list[InputRequired]:
 def with_state(server: Server) -> list[InputRequired]:
     """Return the retryable requests whose first reply has a ``requestState``; skip if there are none."""
     found = [one for one in retryable(server) if one.has_state]
-    return require_some(found, skip="nothing that asks for something has a requestState")
+    return require_some(found, skip="no input_required result has a requestState")
 
 
 def first_rounds(server: Server) -> list[tuple[InputRequired, Reply]]:
     """Return the requests with a state, each with a new first reply; skip if none requires input again."""
     rounds = [(one, send_initial(full_client_session(server), one)) for one in with_state(server)]
     found = [(one, reply) for one, reply in rounds if reply.needs_input]
-    return require_some(found, skip="nothing asks for anything a second time")
+    return require_some(found, skip="no request gets input_required a second time")
 
 
 # Replies
@@ -229,14 +229,14 @@ def require_input_required(server: Server, one: InputRequired) -> Reply:
     """Send the first request again and return the reply; skip if it requires no input any more."""
     reply = send_initial(full_client_session(server), one)
     if not reply.needs_input:
-        skip(f"{one.name} does not ask for anything any more")
+        skip(f"{one.name} no longer requires input")
     return reply
 
 
 def require_responses(session: Session, reply: Reply) -> dict[str, Any]:
     """Return valid responses to a reply's input requests; skip if the client has none."""
     responses = input_responses(session, reply)
-    return skip("what is asked for cannot be given") if responses is None else responses
+    return skip("the client has no response to an input request") if responses is None else responses
 
 
 def retry(server: Server, reply: Reply, **changed: Any) -> Reply:

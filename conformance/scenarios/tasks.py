@@ -135,9 +135,9 @@ def task_tools(server: Server) -> list[Tool]:
     """Return the tools that may be called, and called as tasks; skip if there are none."""
     require_capability(server, "tasks", "requests", "tools", "call")
     found = [tool for tool in server.tools if task_support(tool) in ("optional", "required")]
-    require_some(found, skip="no tool takes tasks")
+    require_some(found, skip="no tool supports tasks")
     allowed = [tool for tool in found if server.settings.may_call(tool)]
-    return require_some(allowed, skip="no tool that takes tasks may be called")
+    return require_some(allowed, skip="no tool that supports tasks may be called")
 
 
 # Running
@@ -153,7 +153,7 @@ def task_runs(server: Server) -> list[TaskRun]:
     for run in runs:
         replies = [reply for reply in run.replies if reply is not run.result or not run.is_unfinished]
         _raise_unanswered(server, run.tool, replies)
-    return require_some(runs, skip="no valid arguments are known for a tool that takes tasks")
+    return require_some(runs, skip="no valid arguments are known for a tool that supports tasks")
 
 
 @scenario
@@ -214,7 +214,7 @@ def ended_tasks(server: Server, *statuses: str) -> list[TaskRun]:
     """Return the tasks that ended with one of these statuses (any if none are named); skip without any."""
     wanted = statuses or ENDED
     found = [run for run in created_tasks(server) if run.status in wanted and run.again is not None]
-    return require_some(found, skip=f"no task was seen to end as {' or '.join(wanted)}")
+    return require_some(found, skip=f"no task ended as {' or '.join(wanted)}")
 
 
 def run_with_clients_id(server: Server) -> TaskRun:
@@ -342,7 +342,7 @@ def _late_cancellation(server: Server, session: Session, id: str) -> Reply:  # n
 
 def asking_task(server: Server) -> AskingTask:
     """Run a task that sends requests to the client; skip if no tool does."""
-    asking = require(_asking_task(server), skip="no task asked the client for something")
+    asking = require(_asking_task(server), skip="no task sent a request to the client")
     _raise_unanswered(server, asking.run.tool, [asking.while_open, asking.after_result])
     return asking
 
