@@ -13,7 +13,7 @@ from test_bad_input import is_alive
 from test_stranger import write
 
 from conformance.cli.main import main
-from conformance.cli.run_many import Outcome, prefixed, prefixes, with_files, worst
+from conformance.cli.run_many import ServerOutcome, prefixed, prefixes, with_files, worst_status
 from conformance.project.client_configs import BadConfig, NotTestable, read_config
 from conformance.transport.credentials import credentials
 
@@ -163,8 +163,8 @@ def test_a_variable_from_the_user_replaces_the_entrys(tmp_path):
         ("[]", (), "it names no server"),
         ('{"mcpServers": {}}', (), "it names no server"),
         ("{}", ("--", "x"), "--config names the server already"),
-        ('{"mcpServers": {"a": {}, "b": {}}}', (), "--server NAME or --all? It has a, b"),
-        ('{"mcpServers": {"a": {}}}', ("--server", "b"), "no server 'b' in it; it has a"),
+        ('{"mcpServers": {"a": {}, "b": {}}}', (), "choose with --server NAME or --all; it has a, b"),
+        ('{"mcpServers": {"a": {}}}', ("--server", "b"), "it has no server 'b'; it has a"),
         ('{"mcpServers": {"a": {}}}', (), "a: it has neither a command nor a url"),
         ('{"mcpServers": {"a": {"url": "x"}}}', (), "a cannot be tested: it is remote"),
         (
@@ -304,7 +304,7 @@ def test_an_interrupt_ends_all_servers(number, tmp_path):
     ],
 )
 def test_the_exit_status_is_the_worst(statuses, status):
-    assert worst([Outcome("x", one) for one in statuses]) == status
+    assert worst_status([ServerOutcome("x", one) for one in statuses]) == status
 
 
 def test_report_files_begin_with_the_servers_name():

@@ -277,9 +277,9 @@ def test_a_windows_script_gets_the_command_interpreter():
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "doctor: which server?"),
-        (("--",), "doctor: which server?"),
-        (("--strict", "--", "x"), "unknown words: --strict"),
+        ((), "doctor: no server is given"),
+        (("--",), "doctor: no server is given"),
+        (("--strict", "--", "x"), "unrecognised arguments: --strict"),
         (("--cwd", "/no/such/place", "--", "x"), "no such directory"),
         (("--env", "NOT_SET_ANYWHERE", "--", "x"), "NAME=VALUE"),
     ],

@@ -422,7 +422,7 @@ def test_the_language_that_names_mcp_comes_first(tmp_path, capsys):
         ({"package.json": "{"}, (), "package.json: not JSON"),
         ({"go.mod": "module a\n"}, ("--", "a\nb"), "a workflow cannot contain 'a\\nb'"),
         ({"go.mod": "module a\n"}, ("--", "${{ secrets.X }}"), "a workflow cannot contain"),
-        ({"go.mod": "module a\n"}, ("more",), "unknown words: more"),
+        ({"go.mod": "module a\n"}, ("more",), "unrecognised arguments: more"),
     ],
 )
 def test_an_error_is_one_line_and_writes_nothing(files, words, message, tmp_path, capsys):
