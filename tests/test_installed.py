@@ -1,6 +1,7 @@
 """Installed as users do it, in the ``./.venv`` of a stranger's repository: every way runs the same checks.
 
-Every environment is real, made by ``python -m venv`` and pip, once for all xdist workers.
+Every environment is real, made by ``python -m venv`` and pip, once for all xdist workers; so these tests run only
+if ``INSTALLED`` is set, as ``tox -e installed`` does.
 """
 
 import json
@@ -19,6 +20,7 @@ import pytest
 from support import read_junit, run_suite
 from test_stranger import ALONE, CONFTEST, OTHER_NAMES, alone_environment, named, run_pytest, write
 
+pytestmark = pytest.mark.skipif("INSTALLED" not in os.environ, reason="takes minutes: tox -e installed")
 PROJECT = Path(__file__).parents[1]
 PACKAGES = ("conformance", "suites", "fixtures")
 QUIET = ("-p", "no:cacheprovider")
