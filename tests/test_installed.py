@@ -1,7 +1,7 @@
 """Installed as users do it, in the ``./.venv`` of a stranger's repository: every way runs the same checks.
 
-Every environment is real, made by ``python -m venv`` and pip, once for all xdist workers; so these tests run only
-if ``INSTALLED`` is set, as ``tox -e installed`` does.
+Every environment is real, made by ``python -m venv`` and pip, once for all xdist workers; so these tests run
+only if ``INSTALLED`` is set, as ``tox -e installed`` does.
 """
 
 import json
