@@ -108,13 +108,13 @@ def test_action_is_installed_in_its_own_environment(tmp_path):
 
 @in_bash
 def test_action_runs_the_suites_and_writes_its_outputs(tmp_path):
-    command = json.dumps(mutant("ping_carries_a_payload"))
+    command = json.dumps(mutant("ping_result_has_payload"))
     done, written = run_action(tmp_path, command=command, options=QUICK, call="echo\nadd*\n", strict="TRUE")
     assert done.returncode == 1, done.stdout + done.stderr
     reports = ["mcp-conformance/report.html", "mcp-conformance/report.json", "mcp-conformance/junit.xml"]
     assert written == {"exit-status": "1", "outcome": "failed", "reports": reports}
     report = json.loads((tmp_path / reports[1]).read_text("utf-8"))
-    assert report["server"]["command"] == list(mutant("ping_carries_a_payload"))
+    assert report["server"]["command"] == list(mutant("ping_result_has_payload"))
     assert report["run"]["options"]["call"] == ["echo", "add*"]
     assert report["run"]["options"]["strict"] is True
 
