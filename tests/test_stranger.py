@@ -52,7 +52,7 @@ FILES = {"conftest.py": CONFTEST, "tests/test_mine.py": TEST, "pytest.ini": "[py
 
 
 def alone_environment(**more):
-    """Ours without what would tell the run about this one: pytest's, Python's and coverage's variables."""
+    """Return our environment without the variables of pytest, Python and coverage."""
     ours = {name: None for name in os.environ if name.startswith(("PYTHON", "COV", "VIRTUAL_ENV"))}
     return {name: value for name, value in {**environment(), **ours, **more}.items() if value is not None}
 
@@ -67,7 +67,7 @@ class Run:
     cases: list[Case]
 
     def is_clean(self, cases, own=MINE):
-        """Whether both ran as they should; if not, show what the run printed."""
+        """Return True if both ran as they should; otherwise fail with the output."""
         assert self.exit == 0, self.output
         assert self.own == sorted(own), self.output
         assert self.named ^ named(cases) == set(), self.output
@@ -94,7 +94,7 @@ PYTEST = (sys.executable, "-P", "-m", "pytest")
 """As the script ``pytest`` does it: the current folder cannot be imported from."""
 ALONE = ("--fuzz", "none", "--revision", "2025-11-25")
 LEAN = ("--mcp-fuzz=none", "--mcp-revision=2025-11-25")
-"""The suites without what takes long and has nothing to do with how they are collected."""
+"""Options for a short run; they have nothing to do with collection."""
 
 
 def run_pytest(repo, *options, pytest_=PYTEST, lean=LEAN, cwd=None, env=None):
@@ -119,8 +119,20 @@ def run_pytest(repo, *options, pytest_=PYTEST, lean=LEAN, cwd=None, env=None):
     return Run(done.returncode, done.stdout + done.stderr, sorted(passed), cases)
 
 
+def collects(repo, cases, *options, own=MINE, **more):
+    """Expect that pytest collects the project's tests and the checks of these cases; nothing is run."""
+    run = run_pytest(repo, *options, "--collect-only", "-q", **more)
+    assert run.exit == 0, run.output
+    found = [line.partition("::") for line in run.output.splitlines() if "::" in line]
+    ours = {(case.suite.replace(".", "/") + ".py", case.check) for case in cases}
+    checks = {(path, name) for path, _, name in found if (path, name) in ours}
+    others = sorted(name.rpartition("::")[2] for path, _, name in found if (path, name) not in ours)
+    assert ours - checks == set(), run.output
+    assert others == sorted(own), run.output
+
+
 SMALL = awkward("extra_members")
-"""A server on which every suite has something to do, and is done soon."""
+"""A small server on which every suite runs some checks."""
 
 
 def on(server=SMALL):
@@ -161,7 +173,7 @@ def test_without_a_server_there_are_no_suites(repo):
 def test_the_server_can_be_an_ini_value(repo, alone, name, text):
     (repo / "pytest.ini").unlink()
     write(repo, {name: text.format(json.dumps(SMALL))})
-    assert run_pytest(repo).is_clean(alone)
+    collects(repo, alone)
 
 
 @pytest.mark.skipif(pytest.version_tuple < (9,), reason="pytest 9 brought the native table")
@@ -169,12 +181,12 @@ def test_the_server_can_be_a_value_of_the_native_table(repo, alone):
     (repo / "pytest.ini").unlink()
     options = f"mcp_server = '{json.dumps(SMALL)}'\nmcp_call = ['readonly']\nmcp_strict = false\n"
     write(repo, {"pyproject.toml": f"[tool.pytest]\n{options}"})
-    assert run_pytest(repo).is_clean(alone)
+    collects(repo, alone)
 
 
 def test_the_flag_goes_before_the_ini_value(repo, alone):
     write(repo, {"pytest.ini": "[pytest]\nmcp_server = no-such-program\n"})
-    assert run_pytest(repo, on()).is_clean(alone)
+    collects(repo, alone, on())
 
 
 @pytest.mark.parametrize("path", ["tests/test_mine.py", "tests", "tests/test_mine.py::test_mine"])
@@ -186,7 +198,7 @@ def test_a_named_path_runs_that_only_and_starts_no_server(repo, path):
 
 
 def test_from_a_folder_below_the_node_ids_are_the_same(repo, alone):
-    assert run_pytest(repo, on(), cwd=repo / "tests").is_clean(alone)
+    collects(repo, alone, on(), cwd=repo / "tests")
 
 
 def test_keywords_choose_among_both(repo, alone):
@@ -229,24 +241,32 @@ def test_files_classes_and_functions_may_have_other_names(repo, alone):
         "addopts = -x --strict-markers --strict-config",
         "addopts = --import-mode=importlib",
         "addopts = --import-mode=append",
-        "addopts = -p no:cacheprovider -p no:warnings",
-        "addopts = -p no:assertion --assert=plain",
         "addopts = --doctest-modules",
         "addopts = --collect-in-virtualenv --ignore=conformance --ignore-glob=**/site-packages/**",
-        "filterwarnings = error",
         "norecursedirs = conformance suites site-packages .venv",
         "testpaths = tests",
-        "xfail_strict = true",
-        "usefixtures = session",
-        "junit_family = xunit1",
     ],
 )
-def test_an_ini_line_changes_nothing(repo, alone, line):
+def test_an_ini_line_changes_no_collection(repo, alone, line):
     write(repo, {"pytest.ini": f"[pytest]\n{line}\n"})
+    collects(repo, alone, on())
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["addopts = -p no:cacheprovider -p no:warnings", "xfail_strict = true", "junit_family = xunit1"],
+        ["addopts = -p no:assertion --assert=plain", "filterwarnings = error", "usefixtures = clean"],
+    ],
+    ids=["no warnings", "errors"],
+)
+def test_ini_lines_change_no_outcome(repo, alone, lines):
+    clean = "@pytest.fixture\ndef clean(server):\n    server.index('my server')\n"
+    write(repo, {"pytest.ini": "\n".join(["[pytest]", *lines, ""]), "conftest.py": CONFTEST + clean})
     assert run_pytest(repo, on()).is_clean(alone)
 
 
-@pytest.mark.parametrize("options", [["-W", "error"], ["-n", "2"], ["-n", "2", "-W", "error"], ["-n", "0"]])
+@pytest.mark.parametrize("options", [["-n", "2", "-W", "error"], ["-n", "0"]])
 def test_an_option_changes_nothing(repo, alone, options):
     assert run_pytest(repo, on(), *options).is_clean(alone)
 
@@ -254,30 +274,24 @@ def test_an_option_changes_nothing(repo, alone, options):
 @pytest.mark.parametrize("own", ["suites/test_own.py", "conformance/suites/test_stdio.py"])
 def test_folders_may_have_our_names(repo, alone, own):
     write(repo, {own: "def test_own(server):\n    assert server == ['my session', 'my server']\n"})
-    assert run_pytest(repo, on()).is_clean(alone, [*MINE, "test_own"])
+    collects(repo, alone, on(), own=[*MINE, "test_own"])
+    assert run_pytest(repo, on(), "-k", "test_own").is_clean([], ["test_own"])
 
 
 # Their conftest ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scope", ["function", "session"])
-def test_their_autouse_fixtures_are_for_their_tests(repo, alone, scope):
-    asked = "server" if scope == "function" else "session"
-    used = f"""
-@pytest.fixture(autouse=True, scope="{scope}")
-def clean({asked}):
-    assert "my session" in {asked}
+def test_their_autouse_fixtures_are_for_their_tests(repo, alone):
+    used = """
+@pytest.fixture(autouse=True)
+def clean(server):
+    assert "my session" in server
+
+@pytest.fixture(autouse=True, scope="session")
+def clean_session(session):
+    assert "my session" in session
 """
     write(repo, {"conftest.py": CONFTEST + used})
-    assert run_pytest(repo, on()).is_clean(alone)
-
-
-def test_their_usefixtures_are_for_their_tests(repo, alone):
-    write(repo, {"pytest.ini": "[pytest]\nusefixtures = clean\n"})
-    write(
-        repo,
-        {"conftest.py": CONFTEST + "@pytest.fixture\ndef clean(server):\n    server.index('my server')\n"},
-    )
     assert run_pytest(repo, on()).is_clean(alone)
 
 
@@ -286,7 +300,7 @@ def test_their_marks_on_every_item_change_nothing(repo, alone):
         "def pytest_collection_modifyitems(items):\n    for item in items:\n        item.add_marker('unit')\n"
     )
     write(repo, {"conftest.py": CONFTEST + hook, "pytest.ini": "[pytest]\nmarkers =\n    unit: one\n"})
-    assert run_pytest(repo, on(), "--strict-markers").is_clean(alone)
+    collects(repo, alone, on(), "--strict-markers")
 
 
 def test_their_test_may_ask_for_no_fixture_of_ours(repo):
@@ -295,7 +309,7 @@ def test_their_test_may_ask_for_no_fixture_of_ours(repo):
     assert "fixture 'fresh_session' not found" in run.output
 
 
-# What is told ------------------------------------------------------------------------------------
+# Reports -----------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -366,8 +380,10 @@ def other_plugin(request, repo):
 
 def test_another_plugin_keeps_the_flag_and_ours_has_its_long_name(repo, alone, other_plugin):
     variables, place = other_plugin
-    run = run_pytest(repo, on().replace("--mcp-server", "--mcp-conformance-server"), env=variables)
-    assert run.is_clean(alone, [*MINE, "test_theirs"])
+    server = on().replace("--mcp-server", "--mcp-conformance-server")
+    collects(repo, alone, server, own=[*MINE, "test_theirs"], env=variables)
+    run = run_pytest(repo, server, "-k", "test_theirs or test_stdio", env=variables)
+    assert run.is_clean([case for case in alone if "test_stdio" in case.suite], ["test_theirs"])
     (plugins,) = (line for line in run.output.splitlines() if line.startswith("plugins:"))
     theirs_first = plugins.index("mcptest-7.0") < plugins.index("mcp-conformance-")
     assert theirs_first == (place == "first")

@@ -86,7 +86,7 @@ def in_memory():
 
 
 def on_processes():
-    """Return the runs of the mutants that need a process and of one of each family; with `ON_PROCESSES` of all."""
+    """Return the runs of the mutants that need a process, and of one of each family; of all if asked for."""
     chosen = {}
     for one in all_mutants():
         if ON_PROCESSES or one.needs_process or one.family not in chosen:
