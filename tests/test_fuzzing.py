@@ -1,59 +1,89 @@
-"""What fuzzing finds is shrunk to the obvious, whatever the seed, and replayed from its transcript."""
+"""Fuzzing shrinks failures to the plainest values, whatever the seed, and transcripts replay them."""
 
 import json
 import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
+from conformance.fixtures import reference_surface as surface
+from conformance.fixtures.mutants import named
+from conformance.fixtures.validating import TOOL, fault_without
+from hypothesis.database import InMemoryExampleDatabase
 from support import REFERENCE, environment, forked, mutant, run_suite
+from support.checks_in_memory import run_suite_in_memory, settings_in_memory
+from support.in_memory import mutated
 
 from conformance.client.transcript import BadTranscript, Transcript, replay
+from conformance.fuzzing.fuzzer import Fuzzer
 from conformance.fuzzing.reduction import reduced
 from conformance.protocol.jsonrpc import Line
 from conformance.transport.process import Process
 
-QUICK = ("--timeout", "5", "--revision", "2025-11-25")
+REVISION = "2025-11-25"
+QUICK = ("--timeout", "5", "--revision", REVISION)
+ANSWERED, VALIDATED = "jsonrpc.response-every-request", "tools.call.inputs-validated"
+
+
+@pytest.fixture
+def fuzzed(tmp_path, monkeypatch):
+    """Return a function that fuzzes one tool of a server in memory, and returns the verdicts."""
+    monkeypatch.setattr(Fuzzer, "_database", InMemoryExampleDatabase())
+
+    def run(serve, tool, *rules, seed=0):
+        settings = settings_in_memory(serve, 50, timeout=5.0, seed=seed, transcripts=tmp_path)
+        failures, verdicts = run_suite_in_memory(
+            replace(settings, call=(tool,)),
+            REVISION,
+            lambda check: check.is_per_tool and not check.ids.isdisjoint(rules),
+            is_whole=False,
+        )
+        assert failures == []
+        return verdicts
+
+    return run
 
 
 def blocked(name, *options, tool="echo", cwd=None):
-    run = run_suite(
-        mutant(name), "--select", f"jsonrpc.response-every-request[{tool}]", *QUICK, *options, cwd=cwd
-    )
+    run = run_suite(mutant(name), "--select", f"{ANSWERED}[{tool}]", *QUICK, *options, cwd=cwd)
     return [case.text for case in run.of("failed", "blocked")]
 
 
 def found_in(name, tool, *options, cwd=None):
-    """What is told of one tool of a mutant."""
-    select = [f"jsonrpc.response-every-request[{tool}]", f"tools.call.inputs-validated[{tool}]"]
-    words = [word for one in select for word in ("--select", one)]
+    """Return a run that fuzzes one tool of a mutant in a process."""
+    words = [word for one in (ANSWERED, VALIDATED) for word in ("--select", f"{one}[{tool}]")]
     return run_suite(mutant(name), *words, *QUICK, *options, cwd=cwd)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_an_empty_text_is_found_and_shrunk(seed):
-    texts = blocked("an_empty_string_is_never_answered", "--seed", str(seed))
+EACH_SEED = pytest.mark.parametrize("seed", range(3))
+
+
+@EACH_SEED
+def test_empty_string_is_found_and_shrunk(fuzzed, seed):
+    serve = mutated(named("an_empty_string_is_never_answered").mutate)
+    texts = [str(one.error) for one in fuzzed(serve, "echo", ANSWERED, seed=seed)]
     assert any('valid arguments {"text":""}: no answer' in text for text in texts), texts
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_a_negative_number_is_found_and_shrunk(seed):
-    run = found_in("a_negative_sum_is_a_text", "add", "--seed", str(seed))
-    (failed,) = run.of("failed")
+@EACH_SEED
+def test_negative_number_is_found_and_shrunk(fuzzed, seed):
+    serve = mutated(named("a_negative_sum_is_a_text").mutate)
+    (failed,) = fuzzed(serve, "add", ANSWERED, VALIDATED, seed=seed)
+    assert (failed.row.id, failed.outcome) == ("tools.structured.conforms", "failed")
     assert '{"a":-1,"b":0}' in failed.text
-    assert failed.requirement == "tools.structured.conforms"
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_a_missing_result_is_found_and_shrunk(seed):
-    run = found_in("a_long_forecast_is_not_structured", "weather", "--seed", str(seed))
-    (failed,) = run.of("failed")
+@EACH_SEED
+def test_missing_result_is_found_and_shrunk(fuzzed, seed):
+    serve = mutated(named("a_long_forecast_is_not_structured").mutate)
+    (failed,) = fuzzed(serve, "weather", ANSWERED, VALIDATED, seed=seed)
+    assert (failed.row.id, failed.outcome) == ("tools.structured.present", "failed")
     assert re.search(r'valid arguments {"city":"(example)?","days":4}:', failed.text), failed.text
-    assert failed.requirement == "tools.structured.present"
 
 
-def test_what_failed_before_is_tried_first(tmp_path):
+def test_value_that_failed_before_is_tried_first(tmp_path):
     ids = []
     for seed in "01":
         (failed,) = found_in("a_negative_sum_is_a_text", "add", "--seed", seed, cwd=tmp_path).of("failed")
@@ -62,13 +92,13 @@ def test_what_failed_before_is_tried_first(tmp_path):
     assert ids[1] == 2  # the first request after initialize
 
 
-def test_a_failure_that_needs_other_calls_before_says_how_many():
+def test_failure_that_needs_earlier_calls_says_how_many():
     texts = blocked("the_twentieth_call_of_echo_ends_the_server")
     assert all("(on a fresh server, after 19 other requests)" in text for text in texts), texts
     assert texts
 
 
-def test_a_failure_that_never_comes_again_is_flaky_and_both_conversations_are_kept(tmp_path):
+def test_failure_that_does_not_repeat_is_flaky_and_has_both_conversations(tmp_path):
     server = tmp_path / "server"
     server.mkdir()
     found = found_in("a_long_string_ends_the_server_once", "echo", "--cwd", str(server), cwd=tmp_path)
@@ -83,7 +113,7 @@ def test_a_failure_that_never_comes_again_is_flaky_and_both_conversations_are_ke
     assert not Transcript.read(again).lines[-1].sent
 
 
-def test_an_error_in_the_wrong_channel_is_told_once():
+def test_error_in_the_wrong_channel_is_reported_once():
     (note,) = found_in("too_many_days_are_an_internal_error", "weather").findings
     assert note.requirement == "tools.call.invalid-arguments-channel"
     assert '"days":6' in note.text
@@ -118,30 +148,42 @@ PLACES = {
     "additionalProperties": "the-root",
     "dependentRequired": "the-root",
 }
-"""Where a server that does not check a keyword is caught."""
+"""The places in the arguments where a server that does not validate a keyword is caught."""
+
+
+@pytest.fixture
+def validating(monkeypatch):
+    """Return a function that makes the reference server validate all keywords but some."""
+
+    def serve(*ignored):
+        monkeypatch.setitem(surface.TOOLS, "order", TOOL)
+        monkeypatch.setattr(surface, "fault", fault_without(ignored))
+        return mutated(None)
+
+    return serve
 
 
 @pytest.mark.parametrize("keyword", PLACES)
-def test_a_server_that_does_not_check_a_keyword_is_caught(keyword):
-    server = (sys.executable, "-m", "conformance.fixtures.validating", keyword)
-    run = run_suite(server, "--select", "tools.call.inputs-validated[order]", *QUICK)
-    failed = run.of("failed")
-    assert {case.requirement for case in failed} == {"tools.call.inputs-validated"}, run.output
+def test_server_that_ignores_a_keyword_is_caught(fuzzed, validating, keyword):
+    verdicts = fuzzed(validating(keyword), "order", VALIDATED)
+    failed = [one for one in verdicts if one.outcome == "failed"]
+    text = "\n".join(one.text for one in verdicts)
+    assert {one.row.id for one in failed} == {VALIDATED}, text
     places = re.findall(
-        r"a refusal \(\S+(?: '[^']*')? at (?:(/\w+)|the (root))", "\n".join(c.text for c in failed)
+        r"a refusal \(\S+(?: '[^']*')? at (?:(/\w+)|the (root))", "\n".join(one.text for one in failed)
     )
-    assert {place or f"the-{root}" for place, root in places} <= set(PLACES[keyword].split()), run.output
+    assert {place or f"the-{root}" for place, root in places} <= set(PLACES[keyword].split()), text
     assert places
 
 
-def test_a_server_that_checks_every_keyword_is_not_accused():
+def test_server_that_validates_every_keyword_is_not_accused():
     server = (sys.executable, "-m", "conformance.fixtures.validating")
-    run = run_suite(server, "--select", "tools.call.inputs-validated[order]", *QUICK)
+    run = run_suite(server, "--select", f"{VALIDATED}[order]", *QUICK)
     assert run.findings == []
     assert run.of("passed")
 
 
-def test_a_failure_is_replayed(tmp_path):
+def test_failure_is_replayed(tmp_path):
     texts = blocked("deep_arguments_end_the_server", cwd=tmp_path)
     assert texts
     (file, *_) = sorted((tmp_path / ".mcp-conformance").glob("*.jsonl"))
@@ -167,7 +209,7 @@ def replay_again(file, *words):
     )
 
 
-def test_a_right_server_is_fuzzed_without_a_word():
+def test_right_server_has_no_findings():
     run = run_suite(REFERENCE, "--select", "jsonrpc", "--call", "all", "--fuzz", "thorough", timeout=300)
     assert run.findings == []
     assert run.exit == 0
@@ -184,7 +226,7 @@ def lines():
     )
 
 
-def test_a_transcript_keeps_every_byte(tmp_path):
+def test_transcript_keeps_every_byte(tmp_path):
     Transcript(("server", "--flag"), "2025-11-25", "a test", lines()).write(tmp_path / "new" / "t.jsonl")
     read = Transcript.read(tmp_path / "new" / "t.jsonl")
     assert read.command == ("server", "--flag")
@@ -192,7 +234,7 @@ def test_a_transcript_keeps_every_byte(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "error"),
     [
         ("", "line 1: a header"),
         ("{}\n", "line 1: a header"),
@@ -204,9 +246,9 @@ def test_a_transcript_keeps_every_byte(tmp_path):
         ),
     ],
 )
-def test_a_file_that_is_no_transcript_is_refused(tmp_path, text, said):
+def test_file_that_is_not_a_transcript_is_refused(tmp_path, text, error):
     (tmp_path / "t.jsonl").write_text(text)
-    with pytest.raises(BadTranscript, match=said):
+    with pytest.raises(BadTranscript, match=error):
         Transcript.read(tmp_path / "t.jsonl")
 
 
@@ -221,7 +263,7 @@ def test_replay_compares_answers(tmp_path):
 SECRET = "hush-hush-42"
 
 
-def test_a_transcript_has_no_credentials_and_wants_the_command_again(tmp_path):
+def test_transcript_has_no_credentials_and_its_replay_needs_the_command(tmp_path):
     command = (*REFERENCE, "--token", SECRET)
     echo = Line.received(f'{{"jsonrpc":"2.0","id":1,"result":{{"a":"{SECRET} other-secret"}}}}'.encode())
     path = tmp_path / "t.jsonl"
@@ -242,5 +284,5 @@ def test_a_transcript_has_no_credentials_and_wants_the_command_again(tmp_path):
 
 
 @pytest.mark.parametrize("guilty", [{3}, {0, 7}, {2, 5, 6}, set(range(8))])
-def test_reduced_keeps_only_what_is_needed(guilty):
-    assert set(reduced(range(8), lambda kept: guilty <= set(kept), most=200)) == guilty
+def test_reduced_keeps_only_the_items_needed(guilty):
+    assert set(reduced(range(8), lambda kept: guilty <= set(kept), max_tries=200)) == guilty

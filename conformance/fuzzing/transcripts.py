@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,13 +25,13 @@ class Written:
 
 
 def write_transcripts(
-    server: Server, conversations: Iterable[Sequence[Line]], *, name: str, about: str
+    server: Server, conversations: Sequence[Sequence[Line]], *, name: str, about: str
 ) -> Written:
     """Write each conversation to a file with a name like ``name``; ``about`` is what they prove."""
     settings, paths = server.settings, list[Path]()
     for number, lines in enumerate(conversations, 1):
         transcript = Transcript(settings.command, server.revision, about, tuple(lines), settings.env)
-        ending = f"-{number}" if number > 1 else ""
+        ending = f"-{number}" if len(conversations) > 1 else ""
         try:
             paths.append(transcript.keep(settings.transcripts, name + ending))
         except OSError as error:
