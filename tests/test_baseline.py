@@ -455,7 +455,7 @@ def test_baseline_can_be_named_in_pytests_configuration(baseline_file, tmp_path)
         (("run", "--baseline", "bad.toml", "--", "python"), "--mcp-baseline: bad.toml:1: an entry needs a"),
         (("run", "--baseline", ".", "--", "python"), "--mcp-baseline: .: "),
         (("baseline",), "required: update"),
-        (("baseline", "update"), "required: file"),
+        (("baseline", "update"), "required: FILE"),
         (("baseline", "update", "new.toml"), "baseline update: no server is given"),
         (("baseline", "update", "bad.toml", "--", "python"), "baseline update: bad.toml:1: an entry needs a"),
         (

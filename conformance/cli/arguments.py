@@ -65,7 +65,9 @@ def _add_init(commands: Commands) -> None:
         help="write pytest's configuration and a CI workflow for a server's repository",
         usage="%(prog)s [DIR] [-- COMMAND [ARGUMENTS ...]]",
     )
-    init.add_argument("folder", nargs="?", type=Path, default=Path(), metavar="DIR")
+    init.add_argument(
+        "folder", nargs="?", type=Path, default=Path(), metavar="DIR", help="the repository (default: here)"
+    )
     init.set_defaults(action=("init", "main"))
 
 
@@ -102,15 +104,15 @@ def _add_baseline(commands: Commands) -> None:
         usage="%(prog)s FILE [options] [pytest's options] -- COMMAND [ARGUMENTS ...]",
         allow_abbrev=False,
     )
-    update.add_argument("file", type=Path)
+    update.add_argument("file", type=Path, metavar="FILE", help="the baseline, a TOML file")
     _add_options(update, UPDATE_OPTIONS)
     update.set_defaults(action=("baseline", "main"))
 
 
 def _add_compare(commands: Commands) -> None:
     compare = commands.add_parser("compare", help="show what changed between two JSON reports")
-    compare.add_argument("old", type=Path)
-    compare.add_argument("new", type=Path)
+    compare.add_argument("old", type=Path, help="the report of the earlier run")
+    compare.add_argument("new", type=Path, help="the report of the later run")
     compare.set_defaults(action=("compare", "main"))
 
 
@@ -121,7 +123,9 @@ def _add_soak(commands: Commands) -> None:
         usage="%(prog)s --for 30s|10m|1h [options] -- COMMAND [ARGUMENTS ...]",
         allow_abbrev=False,
     )
-    soak.add_argument("--for", dest="duration", metavar="DURATION", help="such as 30s, 10m or 1h30m")
+    soak.add_argument(
+        "--for", dest="duration", metavar="DURATION", help="how long, such as 30s, 10m or 1h30m"
+    )
     _add_options(soak, SOAK_OPTIONS)
     soak.set_defaults(action=("soak", "main"))
 
@@ -129,8 +133,9 @@ def _add_soak(commands: Commands) -> None:
 def _add_list(commands: Commands) -> None:
     list_ = commands.add_parser("list", help="list the requirements")
     list_.add_argument("pattern", nargs="?", help="a family or the beginning of an id")
-    list_.add_argument("--level", choices=("MUST", "SHOULD", "MAY"), type=str.upper)
-    list_.add_argument("--revision", choices=revisions.KNOWN)
+    levels = ("MUST", "SHOULD", "MAY")
+    list_.add_argument("--level", choices=levels, type=str.upper, help="only those of this level")
+    list_.add_argument("--revision", choices=revisions.KNOWN, help="only those of this revision")
     state = list_.add_mutually_exclusive_group()
     state.add_argument("--checked", action="store_true", help="only those with a check")
     state.add_argument("--unchecked", action="store_true", help="only those without a check")
@@ -143,15 +148,21 @@ def _add_replay(commands: Commands) -> None:
         help="send the transcript of a failure to the server again",
         usage="%(prog)s FILE [--timeout SECONDS] [--cwd DIR] [-- COMMAND [ARGUMENTS ...]]",
     )
-    replay.add_argument("file", type=Path)
-    replay.add_argument("--timeout", type=float, default=30.0)
-    replay.add_argument("--cwd", type=Path)
+    replay.add_argument("file", type=Path, metavar="FILE", help="a transcript")
+    replay.add_argument(
+        "--timeout",
+        type=float,
+        default=30.0,
+        metavar="SECONDS",
+        help="the time limit for an answer (default: 30)",
+    )
+    replay.add_argument("--cwd", type=Path, metavar="DIR", help="the server's working directory")
     replay.set_defaults(action=("replay", "main"))
 
 
 def _add_explain(commands: Commands) -> None:
     explain = commands.add_parser("explain", help="explain one requirement")
-    explain.add_argument("id")
+    explain.add_argument("id", metavar="ID", help="the id of a requirement, such as ping.responds")
     explain.set_defaults(action=("requirements", "explain"))
 
 

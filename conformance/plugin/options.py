@@ -91,7 +91,11 @@ _LISTS = (
         "WHICH",
         "the tools that may be called: readonly (the default), all, none, or names with * and ?",
     ),
-    ("report", "FILE", "write a report: .json, .html, .md, .sarif, .svg (a badge), or badge.json"),
+    (
+        "report",
+        "FILE",
+        "a file for a report; its ending is the format: .json, .html, .md, .sarif, .svg, badge.json",
+    ),
     (
         "select",
         "ID",
