@@ -19,7 +19,7 @@ COMMON = {"root", "user", "admin", "runner", "localhost", "home"}
 PATH_START = r"(?:(?<![\w.}~-])|(?<=\\[nrt]))"
 """The end of what precedes a path: not part of a longer path, but maybe an escaped line break."""
 SANDBOX = re.compile(r"\{TMP\}/mcp-conformance-\w+")
-REPLAY = re.compile(r"; to see it again: mcp-conformance replay (?:\S+ or )*\S+")
+REPLAY = re.compile(r"; reproduce with: mcp-conformance replay (?:\S+ or )*\S+")
 PIDS = (
     (re.compile(r"\((node|bun|deno):\d+\)"), r"(\1:PID)"),
     (re.compile(r"\b(pid)([ =:#]+)\d+\b", re.IGNORECASE), r"\1\2PID"),

@@ -144,7 +144,7 @@ PLACES = {"{ENV}": "/srv/corpus/one", "{TMP}": "/tmp", "~": "/root"}
         ("(node:4242) Warning, pid=17", "(node:PID) Warning, pid=PID"),
         ("on builder-7: no", "on HOST: no"),
         (
-            "it ended; to see it again: mcp-conformance replay .mcp-conformance/a.jsonl or '.mcp/b.jsonl'",
+            "it ended; reproduce with: mcp-conformance replay .mcp-conformance/a.jsonl or '.mcp/b.jsonl'",
             "it ended",
         ),
     ],

@@ -1,4 +1,4 @@
-"""The soak: silent on right servers; what breaks under it is found, made small, told once and kept."""
+"""The soak: right servers have no findings; failures are found, shrunk, reported once and kept."""
 
 import json
 import os
@@ -28,7 +28,7 @@ LONG = 600.0
 
 @pytest.fixture
 def soak_of(tmp_path):
-    """Makes the soak of a server."""
+    """Return a function that makes the soak of a server."""
     servers = []
 
     def make(command, **chosen):
@@ -42,18 +42,18 @@ def soak_of(tmp_path):
         server.close()
 
 
-def told_by(soak, findings, calls=0):
-    """Soak until there are so many findings and calls; the findings."""
-    told = []
+def findings_of(soak, findings, calls=0):
+    """Soak until there are so many findings and calls; return the findings."""
+    found = []
     for one in soak.run(time.monotonic() + LONG):
-        told += [one] if one is not None else []
-        if len(told) >= findings and soak.calls >= calls:
+        found += [one] if one is not None else []
+        if len(found) >= findings and soak.calls >= calls:
             break
-    return told
+    return found
 
 
 def mutated(*lines):
-    """The reference server with a ``mutate`` of these lines, which sees every request and its reply."""
+    """Return the reference server with a ``mutate`` of these lines, which gets each request and its reply."""
     body = "\n    ".join(lines)
     code = f"""
 import os, sys
@@ -75,15 +75,15 @@ main(mutate)
 
 
 @pytest.mark.parametrize("command", [REFERENCE, *map(awkward, AWKWARD)], ids=lambda words: words[-1][20:])
-def test_a_right_server_is_soaked_without_a_word(soak_of, tmp_path, command):
+def test_right_server_has_no_findings(soak_of, tmp_path, command):
     soak = soak_of(command)
-    assert told_by(soak, 0, calls=1000) == []
+    assert findings_of(soak, 0, calls=1000) == []
     assert (soak.calls, soak.processes, soak.repeats) == (1000, 2, 0)
     assert not (tmp_path / "kept").exists()
 
 
-def test_an_answer_that_is_only_late_is_no_finding(soak_of):
-    """The answer to one call comes when a ping has come: when the soak asks whether the server lives."""
+def test_answer_that_is_only_late_is_not_a_finding(soak_of):
+    """One answer is sent only when a ping comes, with which the soak tests that the server is alive."""
     late = mutated(
         "if calls == 60 and name is not None:",
         "    server.memory['late'] = reply",
@@ -92,11 +92,11 @@ def test_an_answer_that_is_only_late_is_no_finding(soak_of):
         "    server.send(server.memory.pop('late'))",
     )
     soak = soak_of(late)
-    assert told_by(soak, 0, calls=200) == []
+    assert findings_of(soak, 0, calls=200) == []
     assert soak.left_out.keys() == {"ponder"}
 
 
-def test_a_tool_that_is_often_late_is_left_out(soak_of):
+def test_tool_that_is_often_late_is_left_out(soak_of):
     late = mutated(
         "if calls > 60 and name == 'echo':",
         "    server.memory.setdefault('late', []).append(reply)",
@@ -115,73 +115,78 @@ def test_a_tool_that_is_often_late_is_left_out(soak_of):
 # Broken servers
 
 
-def test_a_wrong_answer_is_told_once_and_small(soak_of):
+def test_wrong_answer_is_reported_once_and_shrunk(soak_of):
     soak = soak_of(mutant("a_negative_sum_is_a_text"), seed=3)
-    (told,) = told_by(soak, 1, calls=1000)
-    assert (told.tool, told.what.requirement) == ("add", "tools.structured.conforms")
-    assert 'valid arguments {"a":-1,"b":0}: result' in told.what.got
+    (finding,) = findings_of(soak, 1, calls=1000)
+    assert (finding.tool, finding.verdict.requirement) == ("add", "tools.structured.conforms")
+    assert 'valid arguments {"a":-1,"b":0}: result' in finding.verdict.got
     assert soak.repeats > 0
     assert "add" not in soak.left_out
 
 
-def test_invalid_arguments_that_are_accepted_are_told(soak_of):
-    (told,) = told_by(soak_of(mutant("a_number_above_the_maximum_is_accepted")), 1)
-    assert isinstance(told.what, Finding)
-    assert re.search(r'invalid arguments \{"city":"\w*","days":\d+\}: result', told.what.got)
+def test_accepted_invalid_arguments_are_reported(soak_of):
+    (finding,) = findings_of(soak_of(mutant("a_number_above_the_maximum_is_accepted")), 1)
+    assert isinstance(finding.verdict, Finding)
+    assert re.search(r'invalid arguments \{"city":"\w*","days":\d+\}: result', finding.verdict.got)
 
 
-def test_a_call_that_is_never_answered_costs_its_tool(soak_of):
+def test_unanswered_call_excludes_its_tool(soak_of):
     soak = soak_of(mutant("an_empty_string_is_never_answered"))
-    (told,) = told_by(soak, 1)
-    assert isinstance(told.what, Blocked)
-    assert re.search(r'valid arguments \{"\w+":""\}: no answer within 5 s', told.what.reason)
-    assert soak.left_out[told.tool][1] == "it leaves calls unanswered"
+    (finding,) = findings_of(soak, 1)
+    assert isinstance(finding.verdict, Blocked)
+    assert re.search(r'valid arguments \{"\w+":""\}: no answer within 5 s', finding.verdict.reason)
+    assert soak.left_out[finding.tool][1] == "it leaves calls unanswered"
     assert soak.processes == 2
 
 
-def test_a_death_is_pinned_on_its_call_and_the_others_go_on(soak_of):
+def test_exit_is_reported_for_its_call_and_other_tools_go_on(soak_of):
     server = mutated("if name == 'weather' and arguments(request).get('days') == 5:", "    os._exit(7)")
     soak = soak_of(server)
-    (told,) = told_by(soak, 1, calls=1000)
+    (finding,) = findings_of(soak, 1, calls=1000)
     assert re.search(
-        r'arguments \{"city":"\w*","days":5\}: the server process ended \(exit status 7\);', told.what.reason
+        r'arguments \{"city":"\w*","days":5\}: the server process ended \(exit status 7\);',
+        finding.verdict.reason,
     )
     assert soak.left_out["weather"][1] == "its calls end the server"
     assert soak.processes == 3
 
 
-def test_a_server_that_hangs_is_replaced(soak_of):
+def test_hanging_server_is_replaced(soak_of):
     server = mutated(
         "if name == 'weather' and arguments(request).get('days') == 5:",
         "    while sys.stdin.buffer.readline(): pass",
     )
     soak = soak_of(server, timeout=2.0)
-    (told,) = told_by(soak, 1, calls=500)
-    assert '"days":5}: no answer within 2 s;' in told.what.reason
+    (finding,) = findings_of(soak, 1, calls=500)
+    assert '"days":5}: no answer within 2 s;' in finding.verdict.reason
     assert soak.left_out["weather"][1] == "it leaves calls unanswered"
     assert soak.processes == 3
 
 
-def test_a_death_that_other_calls_prepare_is_told_with_them(soak_of, tmp_path):
-    (told,) = told_by(soak_of(mutant("the_twentieth_call_of_echo_ends_the_server")), 1, calls=1000)
-    assert told.tool == "echo"
-    before = re.search(r"on a fresh server, after (\d+) other calls, up to 32 under way", told.what.reason)
+def test_exit_after_other_calls_is_reported_with_them(soak_of, tmp_path):
+    (finding,) = findings_of(soak_of(mutant("the_twentieth_call_of_echo_ends_the_server")), 1, calls=1000)
+    assert finding.tool == "echo"
+    before = re.search(
+        r"on a fresh server, after (\d+) other calls, up to 32 in flight", finding.verdict.reason
+    )
     assert int(before[1]) >= 19  # on a busy machine they are not reduced all the way
     (file,) = (tmp_path / "kept").glob("*.jsonl")
     exit, output = run("replay", str(file), cwd=tmp_path)
     assert (exit, output.count("(the server process ended (exit status 3))")) == (0, 1), output
 
 
-def test_a_death_that_does_not_come_again_is_told_as_such(soak_of, tmp_path):
+def test_exit_that_does_not_repeat_is_flaky(soak_of, tmp_path):
     marker = str(tmp_path / "died")
     server = mutated(
         f"if calls == 60 and not os.path.exists({marker!r}):", f"    open({marker!r}, 'x')", "    os._exit(7)"
     )
-    (told,) = told_by(soak_of(server), 1)
-    assert re.search(r"\(it happened once, and not again when the last \d+ calls were made", told.what.reason)
+    (finding,) = findings_of(soak_of(server), 1)
+    assert re.search(
+        r"\(it happened once, and not again when the last \d+ calls were made", finding.verdict.reason
+    )
 
 
-def test_a_server_that_does_not_start_again_ends_the_soak(soak_of, tmp_path):
+def test_server_that_does_not_start_again_ends_the_soak(soak_of, tmp_path):
     marker = str(tmp_path / "died")
     server = mutated(
         "if calls == 60:",
@@ -189,14 +194,14 @@ def test_a_server_that_does_not_start_again_ends_the_soak(soak_of, tmp_path):
         f"if os.path.exists({marker!r}):",
         "    os._exit(8)",
     )
-    told = list(soak_of(server).run(time.monotonic() + LONG))
-    assert "the server no longer starts" in told[-1].what.reason
+    found = list(soak_of(server).run(time.monotonic() + LONG))
+    assert "the server no longer starts" in found[-1].verdict.reason
 
 
-def test_tools_that_never_answer_cost_one_timeout_each(soak_of):
+def test_tools_that_never_answer_take_one_timeout_each(soak_of):
     soak = soak_of(mutated("if name in ('add', 'echo'):", "    return SILENCE"), timeout=1.0)
-    told = told_by(soak, 2, calls=500)
-    assert [one.tool for one in told] == ["add", "echo"]
+    found = findings_of(soak, 2, calls=500)
+    assert [one.tool for one in found] == ["add", "echo"]
     assert {name: reason for name, (_, reason) in soak.left_out.items() if name in ("add", "echo")} == {
         "add": "no answer within 1 s",
         "echo": "no answer within 1 s",
@@ -206,12 +211,12 @@ def test_tools_that_never_answer_cost_one_timeout_each(soak_of):
 # The engine
 
 
-def test_a_call_is_made_of_its_number_and_the_seed(soak_of):
+def test_call_depends_on_its_number_and_the_seed(soak_of):
     soaks = [soak_of(REFERENCE, seed=seed) for seed in (5, 5, 6)]
     for soak in soaks:
-        told_by(soak, 0, calls=60)
+        findings_of(soak, 0, calls=60)
     first, second, other = (
-        [load.shot(soak.seed, number).case.text for number in range(50) for load in soak.loads]
+        [load.call(soak.seed, number).case.text for number in range(50) for load in soak.loads]
         for soak in soaks
     )
     assert first == second
@@ -220,13 +225,13 @@ def test_a_call_is_made_of_its_number_and_the_seed(soak_of):
 
 def test_most_arguments_are_valid(soak_of):
     soak = soak_of(REFERENCE)
-    told_by(soak, 0, calls=60)
-    cases = [load.shot(0, number).case for number in range(100) for load in soak.loads]
+    findings_of(soak, 0, calls=60)
+    cases = [load.call(0, number).case for number in range(100) for load in soak.loads]
     assert 0.02 < sum(case.wrong is not None for case in cases) / len(cases) < 0.2
 
 
-def test_a_long_soak_forgets_what_was_said(soak_of, monkeypatch):
-    monkeypatch.setattr(soak_module, "MOST_LINES", 200)
+def test_long_soak_clears_its_log(soak_of, monkeypatch):
+    monkeypatch.setattr(soak_module, "MAX_LINES", 200)
     soak = soak_of(REFERENCE, call=("readonly",))
     longest = 0
     for _ in soak.run(time.monotonic() + LONG):
@@ -237,17 +242,17 @@ def test_a_long_soak_forgets_what_was_said(soak_of, monkeypatch):
     assert soak.processes == 2
 
 
-def test_a_rare_failure_is_made_small_from_its_own_seed(soak_of):
-    """What random arguments hardly ever meet is found again among variations of those that did."""
+def test_rare_failure_is_shrunk_from_its_own_choices(soak_of):
+    """Variations of failing arguments fail too, even if random arguments hardly ever do."""
     soak = soak_of(REFERENCE)
-    told_by(soak, 0, calls=60)
+    findings_of(soak, 0, calls=60)
     (weather,) = (load for load in soak.loads if load.name == "weather")
 
     def fails(case):
         given = json.loads(case.text)
         return case.wrong is None and given.get("units") == "imperial" and "日本" in given["city"]
 
-    rare = next(shot for number in range(10**6) if fails((shot := weather.shot(0, number)).case))
+    rare = next(call for number in range(10**6) if fails((call := weather.call(0, number)).case))
     chosen = settings(max_examples=200, database=None)
     smallest = find(weather.variations(rare), fails, settings=chosen, random=random.Random(0))
     assert json.loads(smallest.text).keys() == {"city", "units"}
@@ -260,7 +265,7 @@ def run(*words, cwd):
     return (forked if hasattr(os, "fork") else started)(words, cwd, 120)
 
 
-def test_the_command_says_what_was_done(tmp_path):
+def test_command_prints_the_calls_and_the_verdict(tmp_path):
     exit, output = run("soak", "--for", "1s", "--seed", "7", "--", *REFERENCE, cwd=tmp_path)
     assert exit == 0
     assert re.search(r"^done after [\d]+ s: [\d,]+ calls, [\d,]+ a second, seed 7$", output, re.MULTILINE)
@@ -270,7 +275,7 @@ def test_the_command_says_what_was_done(tmp_path):
     assert re.search(r"\nverdict: passed \(\d+ passed\)\n$", output)
 
 
-def test_the_command_shows_a_finding_and_how_to_see_it_again(tmp_path):
+def test_command_shows_a_finding_and_how_to_reproduce_it(tmp_path):
     server = mutated("if name == 'echo' and calls > 30:", "    reply['result'].pop('content')")
     report = ("--report", "r.json", "--report", "r.md")
     exit, output = run("soak", "--for", "3s", *report, "--", *server, cwd=tmp_path)
@@ -278,7 +283,7 @@ def test_the_command_shows_a_finding_and_how_to_see_it_again(tmp_path):
     assert re.search(
         r"^call [\d,]+: tools.call.result-content-array · MUST .* · tool echo$", output, re.MULTILINE
     )
-    assert re.search(r"to see it again: mcp-conformance replay \.mcp-conformance/\S+\.jsonl", output)
+    assert re.search(r"reproduce with: mcp-conformance replay \.mcp-conformance/\S+\.jsonl", output)
     assert "verdict: does not conform: 1 rule broken (1 failed" in output
     written = json_format.read((tmp_path / "r.json").read_text())
     (finding,) = written.findings
@@ -289,7 +294,7 @@ def test_the_command_shows_a_finding_and_how_to_see_it_again(tmp_path):
     assert written.verdict in (tmp_path / "r.md").read_text()
 
 
-def test_an_older_revision_can_be_soaked(tmp_path):
+def test_older_revision_can_be_soaked(tmp_path):
     exit, output = run(
         "soak", "--for", "1s", "--revision", "2024-10-07", "--call", "all", "--", *REFERENCE, cwd=tmp_path
     )
@@ -298,7 +303,7 @@ def test_an_older_revision_can_be_soaked(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "error"),
     [
         ((), "--for takes a duration such as 30s, 10m or 1h, not None"),
         (("--for", "soon"), "--for takes a duration such as 30s, 10m or 1h, not 'soon'"),
@@ -311,28 +316,28 @@ def test_an_older_revision_can_be_soaked(tmp_path):
     ],
     ids=str,
 )
-def test_a_mistake_is_one_line_and_exit_4(words, said, tmp_path):
+def test_usage_error_is_one_line_and_exit_4(words, error, tmp_path):
     exit, output = run("soak", *words, "--", *REFERENCE, cwd=tmp_path)
     assert exit == 4
-    assert said in output
+    assert error in output
     assert "Traceback" not in output
 
 
 @pytest.mark.parametrize("command", [(), ("no-such-program-anywhere",)], ids=["none", "unknown"])
-def test_a_server_that_cannot_be_started_is_one_line_and_exit_4(command, tmp_path):
+def test_server_that_cannot_start_is_one_line_and_exit_4(command, tmp_path):
     exit, output = run("soak", "--for", "1s", "--", *command, cwd=tmp_path)
     assert exit == 4
     assert "no server is given" in output or "no such program" in output
 
 
-def test_nothing_that_may_be_called_is_exit_5_with_the_flag_that_releases_it(tmp_path):
+def test_no_callable_tool_is_exit_5_and_names_the_option(tmp_path):
     exit, output = run("soak", "--for", "1h", "--call", "none", "--", *REFERENCE, cwd=tmp_path)
     assert exit == 5
     assert "(release them by name with --call NAME, or all with --call all)" in output
     assert "verdict: nothing was tested" in output
 
 
-def test_a_server_that_never_serves_is_red(tmp_path):
+def test_server_that_exits_at_once_fails(tmp_path):
     command = (sys.executable, "-c", "import sys; sys.exit('no config')")
     exit, output = run("soak", "--for", "1h", "--", *command, cwd=tmp_path)
     assert exit == 1
@@ -341,7 +346,7 @@ def test_a_server_that_never_serves_is_red(tmp_path):
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_ctrl_c_ends_the_soak_with_its_summary(tmp_path):
-    """The server tells where it is once it is well under way."""
+    """The server writes its process id after 200 calls."""
     marker = tmp_path / "pid"
     os.mkfifo(marker)
     server = mutated(
@@ -354,8 +359,8 @@ def test_ctrl_c_ends_the_soak_with_its_summary(tmp_path):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
-    with marker.open() as told:
-        pid = int(told.readline())
+    with marker.open() as lines:
+        pid = int(lines.readline())
     ours.send_signal(signal.SIGINT)
     output = ours.communicate(timeout=60)[0].decode()
     assert ours.returncode == 2, output

@@ -9,7 +9,7 @@ from conformance.generation.references import Document, Part, PartValidator
 
 
 class RuleContext(Protocol):
-    """What the rules for all values of one schema share."""
+    """The state shared by the rules for all values of one schema."""
 
     document: Document
     validator: PartValidator
@@ -36,7 +36,7 @@ class AppliedParts:
         self.schemas = [part.keywords for part in constraints.holds if part.keywords]
 
     def evaluates_rest(self, part: Part, keyword: str) -> bool:
-        """Whether the ``unevaluated...`` keyword of ``part`` applies; it doesn't while branches are open."""
+        """Return whether the ``unevaluated...`` keyword of ``part`` applies: not while branches are open."""
         return self.settled and keyword in part.keywords
 
     def reach(self, part: Part) -> list[Part]:

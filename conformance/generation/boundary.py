@@ -23,7 +23,7 @@ MAX_DEPTH = 8
 """The deepest place in a value where edges are searched."""
 
 MAX_VISITS = 3
-"""How often the edges of the same constraints are searched, if they apply in several places."""
+"""The number of places in which the boundaries of the same constraints are searched."""
 
 MAX_EDGES = 5000
 """The most edges examined for one schema."""

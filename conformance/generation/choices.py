@@ -16,7 +16,7 @@ from hypothesis.errors import HypothesisException
 from conformance.generation.errors import Rejected
 
 POOL_SIZE = 48
-"""How many strings of one strategy the sources without Hypothesis choose from."""
+"""The number of strings of a strategy from which sources without Hypothesis choose."""
 
 WORDS = (
     "a",

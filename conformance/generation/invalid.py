@@ -28,7 +28,7 @@ from conformance.generation.walker import Walk
 from conformance.json_schema.validation import Unjudgeable, instance_errors
 
 MAX_VISITS = 12
-"""How often the same constraints are violated, if they apply in several places."""
+"""The number of places in which the same constraints are violated."""
 
 MAX_CANDIDATES = 10_000
 """The most candidates examined for one schema."""
@@ -37,7 +37,7 @@ MAX_STEPS = 3_000_000
 """The most validation steps to prove all candidates."""
 
 MAX_ALIKE = 2
-"""How many values are kept for the same keyword, place and kind."""
+"""The number of values kept for the same keyword, place and kind."""
 
 
 @dataclass(frozen=True)

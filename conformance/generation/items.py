@@ -72,7 +72,7 @@ class Items:
         return self._at[key]
 
     def is_possible(self, index: int, contained: Part | None = None) -> bool:
-        """Whether an item at ``index`` is possible, as far as can be seen."""
+        """Return whether an item at ``index`` is possible, as far as can be seen."""
         return self._context.contradiction_of(self.at(index, contained)) is None
 
     def _evaluated(self, index: int, contained: Part | None) -> Iterator[Part]:

@@ -69,7 +69,7 @@ def in_2020_12(schema: dict[str, Any], draft: int) -> dict[str, Any]:
 
 
 def is_known(keyword: str, draft: int) -> bool:
-    """Whether ``keyword`` has a meaning in a draft; true also for words without a meaning in any draft."""
+    """Return whether ``keyword`` has a meaning in a draft; true also for words that have one in no draft."""
     return SINCE.get(keyword, 0) <= draft <= UNTIL.get(keyword, NEWEST)
 
 

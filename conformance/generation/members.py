@@ -74,7 +74,7 @@ class Members:
         )
 
     def can_have(self, name: str) -> bool:
-        """Whether a member of that name is possible."""
+        """Return whether a member of that name is possible."""
         return (
             name not in self._applied.constraints.absent
             and self.is_name(name)
@@ -82,7 +82,7 @@ class Members:
         )
 
     def is_name(self, name: str) -> bool:
-        """Whether ``propertyNames`` allows the name."""
+        """Return whether ``propertyNames`` allows the name."""
         return all(self._context.validator.conforms(part, name) for part in self._name_parts)
 
     @cached_property

@@ -100,7 +100,7 @@ class PartValidator:
         self._validators: dict[Part, Validator | None] = {}
 
     def conforms(self, part: Part, value: Any) -> bool:
-        """Whether ``value`` conforms to ``part``; true also if `is_able` is false.
+        """Return whether ``value`` conforms to ``part``; true also if `is_able` is false.
 
         Raises `NoExample` if validation takes too many steps.
         """
@@ -114,7 +114,7 @@ class PartValidator:
             return validator.is_valid(value)
 
     def is_able(self, part: Part) -> bool:
-        """Whether `conforms` can validate ``part``."""
+        """Return whether `conforms` can validate ``part``."""
         return isinstance(part.schema, bool) or id(part.schema) in self._in_root
 
     def _collect(self, schema: Any, *, top: bool = False) -> None:

@@ -92,7 +92,7 @@ def compiled(pattern: str) -> Pattern:
     try:
         return regex.compiled(pattern, re.ASCII)
     except (re.error, OverflowError, RecursionError) as error:
-        raise NoExample(f"the pattern {shorten(pattern, 200)!r} is not readable here: {error}") from error
+        raise NoExample(f"the pattern {shorten(pattern, 200)!r} is not supported: {error}") from error
     except TooCostly as error:
         raise NoExample(
             f"the pattern {shorten(pattern, 200)!r} is {TOO_COSTLY}: {error}", is_too_costly=True
@@ -100,7 +100,7 @@ def compiled(pattern: str) -> Pattern:
 
 
 def is_match(pattern: str, text: str) -> bool:
-    """Whether a pattern matches anywhere in a text; raises `NoExample` if matching is too costly."""
+    """Return whether a pattern matches anywhere in a text; raises `NoExample` if matching is too costly."""
     try:
         return compiled(pattern).search(text)
     except TooCostly as error:
@@ -112,7 +112,7 @@ def is_match(pattern: str, text: str) -> bool:
 PRINTABLE = "".join(map(chr, range(32, 127)))
 OTHERS = "\t\n\r\x00\x1b\x7f\x80\xa0é\u0416\u4e2d\u2028\ufffd\U0001f600"
 MAX_FURTHER_REPEATS = 4
-"""How often a part is repeated at most beyond its least number."""
+"""The most repetitions of a part beyond its least number."""
 
 
 def text_of(tree: Any, flags: int = 0) -> st.SearchStrategy[str]:

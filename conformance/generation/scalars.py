@@ -178,7 +178,7 @@ class Texts:
         return (piece * (low // len(piece) + 1))[:low]
 
     def meets(self, text: str) -> bool:
-        """Whether a text has the lengths and matches the patterns, read as ECMA-262 and as Python."""
+        """Return whether a text has the lengths and matches the patterns, read as ECMA-262 and as Python."""
         return (
             self.low <= len(text)
             and not (self.bounded and len(text) > self.high)

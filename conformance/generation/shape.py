@@ -141,12 +141,12 @@ class Shape(AppliedParts):
         return self.values == [None] if self.values is not None else self.allowed == ["null"]
 
     def accepts(self, value: Any) -> bool:
-        """Whether a value meets all constraints, as far as the parts show without the whole schema."""
+        """Return whether a value meets all constraints, as far as the parts show without the whole schema."""
         validator = self.context.validator
         return self.is_allowed(value) and all(validator.conforms(part, value) for part in self.parts)
 
     def is_allowed(self, value: Any) -> bool:
-        """Whether a value made by the rules also meets the keywords that no rule covers."""
+        """Return whether a value made by the rules also meets the keywords that no rule covers."""
         validator = self.context.validator
         fails = self.constraints.fails
         if any(validator.is_able(part) and validator.conforms(part, value) for part in fails):
@@ -160,7 +160,7 @@ class Shape(AppliedParts):
 
 
 def _is_writable(value: Any) -> bool:
-    """Whether a value can be written as JSON: infinity, as 1e400 is read, cannot."""
+    """Return whether a value can be written as JSON: infinity, as 1e400 is read, cannot."""
     try:
         json.dumps(value, allow_nan=False)
     except ValueError:

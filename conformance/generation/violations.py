@@ -118,7 +118,7 @@ class _Breaker:
 
     @staticmethod
     def _is_ambiguous(value: Any, names: list[str]) -> bool:
-        """Whether a value is null, or a boolean for a number: many servers accept these."""
+        """Return whether a value is null, or a boolean for a number: many servers accept these."""
         return value is None or (isinstance(value, bool) and bool({"integer", "number"} & {*names}))
 
     def break_enum(self, part: Part, listed: list[Any], keyword: str = "enum") -> Iterator[KeywordViolation]:
@@ -370,7 +370,7 @@ class _Breaker:
 
 
 def _is_of(value: Any, name: str) -> bool:
-    """Whether a value is of a JSON Schema type."""
+    """Return whether a value is of a JSON Schema type."""
     match name:
         case "integer":
             return isinstance(value, int | float) and not isinstance(value, bool) and value == int(value)

@@ -19,7 +19,7 @@ SIMPLE_DEPTH = 5
 """The depth from which a walk takes only the shortest way to a value."""
 
 SIMPLE_VALUES = 60
-"""How many values a walk makes before it takes only the shortest way."""
+"""The number of values after which a walk takes only the shortest way."""
 
 MAX_VALUES = 2000
 """The most values of one walk."""
@@ -28,10 +28,10 @@ MAX_SIZE = 100_000
 """The most characters and items of one walk."""
 
 MAX_DIFFERENT_ITEMS = 100
-"""How many items are made one by one; further ones repeat the last."""
+"""The number of items made one by one; further items repeat the last."""
 
 VALUE_ATTEMPTS = 3
-"""How often a value or a name is tried before the walk is given up."""
+"""The number of tries for a value or a name before the walk fails."""
 
 
 class Walk:

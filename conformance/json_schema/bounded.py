@@ -23,7 +23,7 @@ from conformance.protocol.jsonrpc import show
 MAX_STEPS = 50_000
 """The most keywords evaluated to validate one small value."""
 ITEMS_PER_STEP, MATCH_STEPS_PER_STEP = 16, 8
-"""How many items of a keyword's list, and how many steps of a pattern, cost as much as one keyword."""
+"""The items of a keyword's list, and the steps of a pattern, that cost as much as one keyword."""
 MIN_STACK_ROOM = 250
 """The calls for which the stack must have room where a reference is followed."""
 MAX_NAME_LENGTH = 200

@@ -79,7 +79,7 @@ def _anchors(schema: dict[str, Any]) -> Iterator[str]:
 
 
 def _points(schema: Any, pointer: str) -> bool:
-    """Whether a JSON pointer, written as the fragment of a URI, leads to something."""
+    """Return whether a JSON pointer, written as the fragment of a URI, leads to something."""
     if pointer and not pointer.startswith("/"):
         return False
     node = schema

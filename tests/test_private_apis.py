@@ -1,0 +1,34 @@
+"""The private APIs of others that this tool uses: each test names the version that changed one."""
+
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+
+import hypothesis
+from hypothesis import strategies as st
+
+
+def test_python_has_the_private_parser_of_re():
+    """`conformance.json_schema.regex` reads parse trees of ``re._parser``."""
+    version = (
+        f"Python {sys.version.split()[0]} changed re._parser or re._constants: adapt json_schema/regex.py"
+    )
+    assert None not in (find_spec("re._parser"), find_spec("re._constants")), version
+    tree, codes = import_module("re._parser").parse("a{2,3}"), import_module("re._constants")
+    ((code, (least, most, body)),) = list(tree)
+    assert (code, least, most) == (codes.MAX_REPEAT, 2, 3), version
+    assert list(body) == [(codes.LITERAL, ord("a"))], version
+    assert tree.getwidth() == (2, 3), version
+
+
+def test_hypothesis_stores_settings_in_a_private_attribute():
+    """`conformance.plugin.own_tests` changes the default deadline and phases of a user's Hypothesis test."""
+    version = f"Hypothesis {hypothesis.__version__} stores settings elsewhere: adapt plugin/own_tests.py"
+
+    @hypothesis.settings(max_examples=7)
+    @hypothesis.given(st.none())
+    def test(value):
+        """Take a value."""
+
+    assert getattr(test, "_hypothesis_internal_use_settings", None) is not None, version
+    assert test._hypothesis_internal_use_settings.max_examples == 7, version
