@@ -23,6 +23,9 @@ from conformance.report.formats import github, html, sarif, terminal
 from conformance.report.formats import json as json_format
 from conformance.report.formats import markdown as markdown_format
 from conformance.report.formats.json import BadReport
+from conformance.report.model import OfferedTool
+from conformance.report.redaction import Redaction
+from conformance.target.settings import Settings
 from conformance.transport.credentials import credentials, redacted, without
 from conformance.verdicts import Cause, Outcome
 
@@ -437,6 +440,27 @@ def test_credential_is_left_out_of_other_texts():
     hidden = credentials(["s", "--token", "abcdefgh"], {"API_KEY": "abcdefghij", "PATH": "/bin:/usr/bin"})
     assert hidden == ("abcdefghij", "abcdefgh")
     assert without("abcdefghij, abcdefgh, /bin:/usr/bin", hidden) == "***, ***, /bin:/usr/bin"
+
+
+def test_every_text_of_a_report_is_redacted():
+    """A credential in any field that the server or the user fills does not reach the report."""
+    secret = "hush-hush-42"
+    settings = Settings(("server", "--token", secret))
+    hidden = Redaction.of(settings)(
+        replace(
+            REPORT,
+            options={"example": [f"add {secret}"]},
+            ended=secret,
+            notices=(secret,),
+            results=(replace(failed("add"), transcripts=(secret,), stderr=secret, wire=(f"< {secret}",)),),
+            revisions=(
+                replace(REPORT.revisions[0], tools=(OfferedTool(secret, False, {secret: [secret]}),)),
+            ),
+        )
+    )
+    assert secret not in repr(hidden)
+    assert "***" in repr(hidden)
+    assert Redaction.of(Settings(("server",)))(REPORT) is REPORT
 
 
 def test_report_of_a_dead_server_has_no_credentials(tmp_path):

@@ -12,21 +12,10 @@ from conformance.target.settings import Settings
 from conformance.transport.credentials import credentials, without
 
 NOT_REDACTED = frozenset(
-    {
-        *(
-            "node",
-            "row",
-            "requirement",
-            "requirements",
-            "selector",
-            "level",
-            "basis",
-            "revision",
-            "says",
-            "spec",
-        ),
-        *("outcome", "cause", "state", "tool_version", "started", "not_run"),
-    }
+    (
+        *("node", "row", "requirement", "requirements", "selector", "level", "basis", "revision", "says"),
+        *("spec", "outcome", "cause", "state", "tool_version", "started", "not_run"),
+    )
 )
 """The fields that hold words of this tool or of the catalogue only."""
 T = TypeVar("T")
