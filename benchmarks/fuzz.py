@@ -112,7 +112,7 @@ def soaked(server: Server, seconds: float) -> tuple[float, list[bytes]]:
     begun, before = 0.0, 0
     for finding in soak.run(time.monotonic() + seconds):
         if finding is not None:
-            print(f"a finding, whose time is counted: {finding.what}")
+            print(f"a finding, whose time is counted: {finding.verdict}")
         if not begun and soak.calls > len(soak.loads) + CALLS_IN_FLIGHT:
             begun, before = time.monotonic(), soak.calls
     made = soak.calls - before
