@@ -1,6 +1,6 @@
-"""Whatever a server writes, nothing of ours raises: the readers of bytes and messages, the engine, and a run.
+"""Whatever a server writes, this tool raises no exception: parsers of bytes and messages, engine, and runs.
 
-SELF_FUZZ is how many examples each of these makes; `docs/self-fuzzing.md` tells of the long runs.
+SELF_FUZZ is the number of examples of each test; `docs/self-fuzzing.md` describes the long runs.
 """
 
 import json
@@ -72,7 +72,7 @@ chunks = st.lists(st.one_of(st.binary(max_size=30), st.sampled_from(PIECES)).fil
 
 @MANY
 @given(chunks)
-def test_lines_are_the_same_however_they_come(chunks):
+def test_lines_do_not_depend_on_the_chunks(chunks):
     whole, lines, longest = b"".join(chunks), [], max(map(len, chunks), default=0)
     splitter = Splitter(lines.append, limit=LIMIT)
     for chunk in chunks:
@@ -84,12 +84,12 @@ def test_lines_are_the_same_however_they_come(chunks):
         if len(right) <= LIMIT:
             assert lines.pop(0) == right
         else:
-            assert 0 <= len(right) - told_of(lines, right) <= LIMIT
+            assert 0 <= len(right) - reported_size(lines, right) <= LIMIT
     assert lines == []
 
 
-def told_of(lines, right):
-    """How many bytes of a line that is too long are told of by the parts that come first."""
+def reported_size(lines, right):
+    """Return the number of bytes that the first parts report of a line that is too long."""
     first = lines.pop(0)
     assert first.head
     assert right.startswith(first.head)
@@ -101,7 +101,7 @@ def told_of(lines, right):
 
 @MANY
 @given(chunks)
-def test_every_line_is_told_what_it_is(chunks):
+def test_every_line_is_classified(chunks):
     lines = [Line.received(raw) for raw in b"".join(chunks).split(b"\n")]
     for line in lines:
         assert (line.message is ABSENT) is bool(line.fault)
@@ -114,7 +114,7 @@ def test_every_line_is_told_what_it_is(chunks):
 
 
 def look_at(part):
-    """What the engine does with every message."""
+    """Do what the engine does with every message, which must not raise."""
     kind(part)
     assert len(show(part)) < 3000
     hash(id_key(part))
@@ -127,8 +127,8 @@ def look_at(part):
 
 @MANY
 @given(messages | values, known, st.sampled_from((CLIENT, SERVER)), st.none() | messages | values)
-def test_every_message_can_be_held_against_the_schema(message, revision, sender, asked):
-    for wrong in message_errors(message, revision, sender, asked):
+def test_every_message_can_be_validated(message, revision, sender, question):
+    for wrong in message_errors(message, revision, sender, question):
         assert wrong.rule
         assert str(wrong)
     look_at(message)
@@ -136,8 +136,8 @@ def test_every_message_can_be_held_against_the_schema(message, revision, sender,
 
 @MANY
 @given(st.lists(st.tuples(st.booleans(), messages), max_size=6), known)
-def test_every_conversation_can_be_held_against_the_schema(told, revision):
-    lines = [Line(sent, encoded(message), float(at), message) for at, (sent, message) in enumerate(told)]
+def test_every_conversation_can_be_validated(exchanged, revision):
+    lines = [Line(sent, encoded(message), float(at), message) for at, (sent, message) in enumerate(exchanged)]
     for sender in (CLIENT, SERVER):
         for proof, wrong in conversation_errors(lines, revision, sender):
             assert proof
@@ -157,8 +157,8 @@ objects = st.dictionaries(names, schemas, max_size=3).map(
 
 @MANY
 @given(schemas | objects | instead, instead, known)
-def test_a_schema_that_makes_no_sense_cannot_be_judged(schema, value, revision):
-    with suppress(Unjudgeable):
+def test_senseless_schema_is_unjudgeable_at_most(schema, value, revision):
+    with suppress(Unjudgeable):  # no other exception
         schema_errors(schema, revision)
     with suppress(Unjudgeable):
         instance_errors(value, schema, revision)
@@ -168,8 +168,8 @@ def test_a_schema_that_makes_no_sense_cannot_be_judged(schema, value, revision):
 @FEWER
 @given(schemas | objects, known)
 @example({"$schema": True, "const": None}, "2024-10-07")
-def test_what_no_arguments_can_be_made_for_is_told(schema, revision):
-    with suppress(NoExample):
+def test_schema_has_no_example_at_most(schema, revision):
+    with suppress(NoExample):  # no other exception
         list(islice(hostile(schema, revision), 5))
     with suppress(NoExample):
         list(islice(boundary(schema, revision), 5))
@@ -185,8 +185,8 @@ braced = st.lists(
 
 @MANY
 @given(braced.map("".join) | texts, texts, texts)
-def test_any_text_may_be_taken_for_a_template(template, uri, value):
-    is_template(template)
+def test_any_text_may_be_read_as_a_template(template, uri, value):
+    is_template(template)  # must not raise, nor must the others
     matches(template, uri)
     scheme(uri)
     expand(template, dict.fromkeys(variables(template), value))
@@ -206,12 +206,12 @@ def some_checks(seed, count):
 @given(scripts, known, st.integers(0, 2**32))
 @example([], "2025-11-25", 0)
 @example([], "2026-07-28", 0)
-def test_no_check_raises_what_is_no_verdict(script, revision, seed):
-    run_in_memory(script, (revision,), some_checks(seed, 20))
+def test_checks_raise_only_verdicts(script, revision, seed):
+    run_in_memory(script, (revision,), some_checks(seed, 20))  # must not raise
 
 
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
-def test_every_check_is_silent_on_the_reference_in_memory(revision):
+def test_reference_in_memory_has_no_findings(revision):
     everything = [(check, case, 0) for check, case in CHECKS]
     counts = run_in_memory([], (revision,), everything)
     assert counts["checks"] > 300
@@ -220,21 +220,21 @@ def test_every_check_is_silent_on_the_reference_in_memory(revision):
 
 # --- a run, on a server in a process --------------------------------------------------------------
 
-OURS = re.compile(r"File \"[^\"]*/(conformance|suites)/\w+\.py\"")
+OUR_TRACEBACK = re.compile(r"File \"[^\"]*/(conformance|suites)/[\w/]+\.py\"")
 OUTCOMES = {"passed", "failed", "blocked", "warned", "info", "skipped"}
 FAMILIES = sorted({id.partition(".")[0] for id in checked()})
 OPTIONS = ("--call", "all", "--fuzz", "none", "--timeout", "2", "--start-timeout", "5")
 
 
 def run_scripted(script, revision, families):
-    """Run these families on a server by a script; raise an `AssertionError` for a mistake of ours."""
+    """Run these families on a scripted server; raise an `AssertionError` for an error of this tool."""
     server = (sys.executable, str(Path(scripted_server.__file__)), json.dumps(script))
     chosen = (*OPTIONS, "--revision", revision, "--select", ",".join(families))
     with TemporaryDirectory() as folder:
         run = measured([*chosen, "--", *server], Path(folder), 500)
     refused = "--mcp-revision: the server does not speak" in run.output
     assert run.exit in ((4,) if refused else (0, 1, 5)), run.output
-    assert not OURS.search(run.output), run.output
+    assert not OUR_TRACEBACK.search(run.output), run.output
     assert {case.outcome for case in run.cases} <= OUTCOMES, run.output
     assert run.cases or refused, run.output
     assert run.left == (), run.output
@@ -244,5 +244,5 @@ def run_scripted(script, revision, families):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the run is measured in a forked process")
 @settings(MANY, max_examples=max(1, EXAMPLES // 50))
 @given(scripts, known, st.lists(st.sampled_from(FAMILIES), min_size=1, max_size=3, unique=True))
-def test_no_run_ends_in_a_mistake_of_ours(script, revision, families):
-    run_scripted(script, revision, families)
+def test_no_run_has_an_internal_error(script, revision, families):
+    run_scripted(script, revision, families)  # must not raise
