@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path[:0] = [
     str(Path(__file__).parents[1] / "tests"),
-    str(Path(__file__).parents[1] / "tests" / "hostile"),
+    str(Path(__file__).parents[1] / "tests" / "servers" / "hostile"),
 ]
 
 from support.resource_usage import emptied, measured, rows  # noqa: E402

@@ -9,7 +9,7 @@
 run: each is printed once, with its script, and counted.  Only the tests fuzz bytes and messages, with
 SELF_FUZZ set:
 
-    SELF_FUZZ=10000 python -m pytest tests/test_self_fuzz.py --hypothesis-seed=1
+    SELF_FUZZ=10000 python -m pytest tests/e2e/test_self_fuzz.py --hypothesis-seed=1
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 TESTS = Path(__file__).resolve().parent.parent / "tests"
-sys.path.insert(0, str(TESTS))
+sys.path[:0] = [str(TESTS), str(TESTS / "e2e")]
 
 import test_self_fuzz as fuzz  # noqa: E402
 from support.script_strategies import scripts  # noqa: E402

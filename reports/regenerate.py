@@ -1,6 +1,6 @@
 """Make the published reports.
 
-    python reports/regenerate.py --servers FOLDER               # all servers of tests/real/servers.toml
+    python reports/regenerate.py --servers FOLDER         # all of tests/servers/real/servers.toml
     python reports/regenerate.py --servers FOLDER memory git    # some of them
     python reports/regenerate.py --pages-only                   # only the pages, from results.json
 

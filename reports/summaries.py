@@ -12,7 +12,7 @@ from conformance.requirements.catalogue import families
 from conformance.verdicts import Outcome
 
 HERE = Path(__file__).parent
-SERVERS = HERE.parent / "tests" / "real" / "servers.toml"
+SERVERS = HERE.parent / "tests" / "servers" / "real" / "servers.toml"
 RED = (Outcome.FAILED.value, Outcome.BLOCKED.value)
 LISTED = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED)
 PUBLISHABLE = ("passed", "failed")
@@ -126,7 +126,7 @@ def load(place: Path = HERE) -> dict[str, Summary]:
 
 
 def save(summaries: dict[str, Summary], place: Path = HERE) -> None:
-    """Write `results.json`, the servers in the order of `tests/real/servers.toml`."""
+    """Write `results.json`, the servers in the order of `tests/servers/real/servers.toml`."""
     write_json(
         place / "results.json", {name: asdict(summaries[name]) for name in servers() if name in summaries}
     )
@@ -180,8 +180,8 @@ def problems(runs: list[Published], explained: dict, expected: dict) -> Iterator
 def unpublishable(one: Published, expected: dict) -> Iterator[str]:
     """Yield what prevents publication of one server."""
     if one.name not in expected:
-        yield f"{one.name}: is not in tests/real/servers.toml"
+        yield f"{one.name}: is not in tests/servers/real/servers.toml"
     elif difference := one.summary.red ^ set(expected[one.name]["broken"]):
-        yield f"{one.name}: tests/real/servers.toml differs on {', '.join(sorted(difference))}"
+        yield f"{one.name}: tests/servers/real/servers.toml differs on {', '.join(sorted(difference))}"
     if one.summary.ended or one.summary.status not in PUBLISHABLE:
         yield f"{one.name}: the run ended {one.summary.status} {one.summary.ended}".rstrip()

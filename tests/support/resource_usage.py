@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 from support import FINDINGS, Case, environment, expect_no_internal_error, fork_server, read_junit
 
-TABLE = Path(__file__).parents[1] / "hostile" / "servers.toml"
+TABLE = Path(__file__).parents[1] / "servers" / "hostile" / "servers.toml"
 PYTHON = sys.executable
 MARK = "HOSTILE_RUN"
 """The variable that every process of a run has inherited."""

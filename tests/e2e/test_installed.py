@@ -18,10 +18,10 @@ from pathlib import Path
 
 import pytest
 from support import read_junit, run_suite
-from test_stranger import ALONE, CONFTEST, OTHER_NAMES, alone_environment, named, run_pytest, write
+from support.repositories import ALONE, CONFTEST, OTHER_NAMES, alone_environment, named, run_pytest, write
 
 pytestmark = pytest.mark.skipif("INSTALLED" not in os.environ, reason="takes minutes: tox -e installed")
-PROJECT = Path(__file__).parents[1]
+PROJECT = Path(__file__).parents[2]
 PACKAGES = ("conformance", "suites", "fixtures")
 QUIET = ("-p", "no:cacheprovider")
 """Two workers may run pytest in one repository."""

@@ -9,7 +9,7 @@ import pytest
 
 from conformance.cli.main import main
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FOLDERS = ("conformance/requirements", "suites", "fixtures/mutants")
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from support import REFERENCE
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 from determinism import differences, run
 

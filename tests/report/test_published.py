@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.sample_report import REPORT
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 REPORTS = ROOT / "reports"
 sys.path.insert(0, str(REPORTS))
 
@@ -106,7 +106,7 @@ def test_an_incomplete_run_and_an_unknown_server_are_problems():
     (problem,) = summaries.problems([one], explained, {"one": {"broken": []}})
     assert "differs on ping.responds, tools.def.title-string" in problem
     problems = list(summaries.problems([one], explained, {"two": {"broken": []}}))
-    assert problems == ["two: has no report", "one: is not in tests/real/servers.toml"]
+    assert problems == ["two: has no report", "one: is not in tests/servers/real/servers.toml"]
 
 
 def test_pages_escape_what_a_server_wrote():

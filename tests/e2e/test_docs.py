@@ -28,7 +28,7 @@ from conformance.cli.arguments import parser
 from conformance.report import baseline
 from conformance.requirements.checks import checked
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 SERVER = DOCS / "examples" / "server.py"
 MADE = DOCS / "reference" / "made"

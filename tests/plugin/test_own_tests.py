@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 from support import REFERENCE, run_suite
-from test_bad_input import is_alive
-from test_stranger import PYTEST, alone_environment, on, run_pytest, write
+from support.processes import is_alive
+from support.repositories import PYTEST, alone_environment, on, run_pytest, write
 
 import conformance
 
@@ -194,7 +194,7 @@ def test_slow(slow, arguments):
 
 @given(data=st.data())
 @settings(max_examples=3)
-def test_slow_too(mcp_server, data):
+def test_slow_tool_in_drawn_data(mcp_server, data):
     assert mcp_server.tool("slow")(**data.draw(valid_arguments(mcp_server.tool("slow")))).ok
 
 
@@ -225,18 +225,25 @@ PASSING = [
     *("test_the_sum_is_right", "test_a_sum_in_words", "test_a_refusal_changes_nothing"),
     *("test_it_is_back_after_a_crash", "test_underscores", "test_everything[1]", "test_everything[2]"),
     *("test_settings_below", "test_settings_above", "test_the_examples_and_the_settings_were_used"),
-    *("test_method", "test_case", "test_slow", "test_slow_too", "test_the_server", "test_refusals"),
+    *(
+        "test_method",
+        "test_case",
+        "test_slow",
+        "test_slow_tool_in_drawn_data",
+        "test_the_server",
+        "test_refusals",
+    ),
 ]
 
 
 @pytest.mark.parametrize("options", [[], ["-n", "2", "--dist", "loadfile"]], ids=["alone", "two workers"])
-def test_what_is_promised_works(tmp_path, options):
+def test_documented_api_works(tmp_path, options):
     repo = repository(tmp_path / "repo", test_examples=EXAMPLES, test_variants=VARIANTS)
     run = run_pytest(repo, START, "-W", "error", "--mcp-call=none", *options, ".")
     assert run.is_clean([], PASSING)
 
 
-def test_they_run_beside_the_suites(tmp_path):
+def test_own_tests_run_with_the_suites(tmp_path):
     echoes = "assert echo(**arguments).text == arguments['text']"
     decorated = "@for_valid_arguments('echo')\ndef test_echo(echo, arguments):"
     text = f"from conformance import for_valid_arguments\n{decorated}\n    {echoes}\n"
@@ -247,7 +254,7 @@ def test_they_run_beside_the_suites(tmp_path):
     assert run.cases
 
 
-def test_their_own_fixture_of_that_name_is_theirs(tmp_path):
+def test_own_fixture_of_that_name_is_kept(tmp_path):
     conftest = "import pytest\n@pytest.fixture\ndef mcp_server():\n    return 'mine'\n"
     test = "def test_mine(mcp_server, mcp_conformance_server):\n    assert mcp_server == 'mine'\n"
     repo = repository(tmp_path / "repo", conftest=conftest, test_examples=SUM + test)
@@ -255,7 +262,7 @@ def test_their_own_fixture_of_that_name_is_theirs(tmp_path):
 
 
 @pytest.mark.parametrize("place", ["first", "last"])
-def test_another_plugins_fixture_of_that_name_is_theirs(tmp_path, place):
+def test_fixture_of_another_plugin_is_kept(tmp_path, place):
     metadata = "Metadata-Version: 2.1\nName: pytest-mcptest\nVersion: 7.0\n"
     other = {
         "mcptest_plugin.py": "import pytest\n@pytest.fixture\ndef mcp_server():\n    return 'theirs'\n",
@@ -293,7 +300,7 @@ def test_plain(mcp_server):
     mcp_server.call("add", {"a": 1, "b": 2})
     assert mcp_server.call("add", {"a": 1, "b": 100}).structured == {"sum": 101}
 
-def test_after(mcp_server):
+def test_failure_without_a_request(mcp_server):
     assert 1 == 2
 
 @for_valid_arguments("fragile")
@@ -308,11 +315,11 @@ def test_runs_again(mcp_server):
     assert mcp_server.call("add", {"a": 1, "b": 1}).text == "2"
 
 @for_valid_arguments("ad")
-def test_unlisted(arguments):
+def test_unlisted_tool(arguments):
     pass
 
 @for_valid_arguments("unmakeable")
-def test_unmakeable(arguments):
+def test_tool_without_valid_arguments(arguments):
     pass
 
 @settings(deadline=100, max_examples=2)
@@ -339,9 +346,9 @@ def test_a_failure_shows_the_shrunk_arguments_and_the_lines(failures):
     text = failures["test_the_sum_is_right"]
     assert re.search(r"arguments=\{'a': 0, 'b': 101\}", text), text
     (asked,) = re.findall(r"> (\{.*\})", text)
-    (told,) = re.findall(r"< (\{.*\})", text)
+    (answer,) = re.findall(r"< (\{.*\})", text)
     assert json.loads(asked)["params"] == {"name": "add", "arguments": {"a": 0, "b": 101}}
-    assert json.loads(told)["result"]["structuredContent"] == {"sum": 102}
+    assert json.loads(answer)["result"]["structuredContent"] == {"sum": 102}
 
 
 def test_a_failure_of_a_plain_test_shows_its_lines_only(failures):
@@ -349,29 +356,31 @@ def test_a_failure_of_a_plain_test_shows_its_lines_only(failures):
     assert re.findall(r'^[<>] .*("b":2|"3"|"b":100|"102")', text, re.MULTILINE) == [
         *('"b":2', '"3"', '"b":100', '"102"')
     ]
-    assert "jsonrpc" not in failures["test_after"]
+    assert "jsonrpc" not in failures["test_failure_without_a_request"]
 
 
-def test_a_death_is_shown_and_shrunk(failures):
+def test_exit_is_shown_and_shrunk(failures):
     text = failures["test_dies"]
     assert "was not answered: the server process ended (exit status 1)" in text
     assert "stderr: it was too much" in text
     assert re.search(r'> .*"name":"fragile","arguments":\{"a":0,"b":1001\}', text), text
 
 
-def test_a_hang_costs_no_more_than_it_must(failures):
+def test_hang_costs_a_few_timeouts(failures):
     text = failures["test_hangs"]
     assert "was not answered: no answer within 2 s" in text
     assert re.search(r'> .*"name":"hang"', text), text
 
 
-def test_what_cannot_be_tested_says_why(failures):
+def test_tool_that_cannot_be_tested_says_why(failures):
     assert (
-        failures["test_unlisted"].strip().splitlines()[0]
+        failures["test_unlisted_tool"].strip().splitlines()[0]
         == "the server has no tool 'ad'; did you mean 'add'?"
     )
-    assert failures["test_unmakeable"].startswith("no valid arguments are known for unmakeable: ")
-    assert "--mcp-example 'unmakeable {...}' gives some" in failures["test_unmakeable"]
+    assert failures["test_tool_without_valid_arguments"].startswith(
+        "no valid arguments are known for unmakeable: "
+    )
+    assert "--mcp-example 'unmakeable {...}' gives some" in failures["test_tool_without_valid_arguments"]
 
 
 def test_a_deadline_that_was_chosen_is_kept(failures):
@@ -426,7 +435,7 @@ def test_ctrl_c_ends_the_server(tmp_path):
 # The names ---------------------------------------------------------------------------------------
 
 
-def test_every_name_is_there_and_typed():
+def test_every_public_name_exists_and_is_typed():
     tree = ast.parse(Path(conformance.__file__).read_text("utf-8"))
     typed = [
         alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names
@@ -465,7 +474,7 @@ def calls(folder, *options):
     return logged(log)
 
 
-def test_own_tests_try_them_first(tmp_path):
+def test_own_tests_try_examples_first(tmp_path):
     repo = repository(tmp_path / "repo", test_examples=EXAMPLES)
     lines = "".join(f"  add {json.dumps(one)}\n" for one in (FIRST, SECOND))
     write(repo, {"pytest.ini": f"[pytest]\nmcp_examples =\n{lines}"})
@@ -475,25 +484,25 @@ def test_own_tests_try_them_first(tmp_path):
     assert [arguments for _, arguments in logged(log)[:2]] == [FIRST, SECOND]
 
 
-def test_every_check_calls_with_the_first_of_them(tmp_path):
+def test_every_check_calls_with_the_first_example(tmp_path):
     made = [arguments for name, arguments in calls(tmp_path, *TWO, "--fuzz=none") if name == "add"]
     numbers = {(name, number) for one in made for name, number in dict(one).items() if type(number) is int}
     assert numbers == {*FIRST.items()}
 
 
-def test_the_fuzzer_tries_them(tmp_path):
+def test_fuzzer_tries_examples(tmp_path):
     select = ("--select", "jsonrpc.response-every-request[add]")
     assert ["add", SECOND] in calls(tmp_path, *TWO, *select)
 
 
-def test_they_serve_a_tool_for_which_none_can_be_made(tmp_path):
+def test_examples_serve_a_tool_without_generated_arguments(tmp_path):
     options = ("--select", "tools.call,jsonrpc.response-every-request[unmakeable]")
     assert "unmakeable" not in {name for name, _ in calls(tmp_path / "without", *options)}
     made = calls(tmp_path / "with", *options, "--example", 'unmakeable {"x": "qyjaaazqx"}')
     assert ["unmakeable", {"x": "qyjaaazqx"}] in made
 
 
-def test_they_release_no_tool(tmp_path):
+def test_examples_release_no_tool(tmp_path):
     made = calls(tmp_path, "--example", 'slow {"a": 1}', "--fuzz=none")
     assert "add" in {name for name, _ in made}
     assert "slow" not in {name for name, _ in made}
@@ -512,14 +521,14 @@ def test_they_release_no_tool(tmp_path):
         ),
     ],
 )
-def test_a_mistaken_one_is_one_clear_line(example, said):
+def test_wrong_example_is_one_clear_line(example, said):
     run = run_suite(REFERENCE, "--example", example)
     assert run.exit == 4
     (line,) = [line for line in run.output.splitlines() if line.strip()]
     assert line.startswith(f"ERROR: {said}")
 
 
-def test_a_mistaken_one_stops_two_workers_too():
+def test_wrong_example_stops_two_workers_too():
     run = run_suite(REFERENCE, "--example", "ad {}", "-n", "2")
     assert run.exit == 4
     assert "--mcp-example: the server has no tool 'ad'; did you mean add?" in run.output

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 import yaml
 from support import environment, mutant
-from test_stranger import write
+from support.repositories import write
 
 from conformance.cli.github_action import INPUTS, PREFIX, act
 
-PROJECT = Path(__file__).parents[1]
+PROJECT = Path(__file__).parents[2]
 ACTION = yaml.safe_load((PROJECT / "action.yml").read_text("utf-8"))
 STEPS = ACTION["runs"]["steps"]
 INSTALL, RUN = STEPS[1:]

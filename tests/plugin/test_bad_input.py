@@ -4,10 +4,10 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from support import REFERENCE, environment, run_suite
+from support.processes import is_alive
 
 from conformance.plugin.execution import pytest_keyboard_interrupt
 
@@ -208,14 +208,6 @@ def test_ctrl_c_ends_the_server_and_writes_the_report(tmp_path):
     assert ours.returncode == 2, output.decode()
     assert [pid for pid in pids if is_alive(pid)] == []
     assert report.read_text("utf-8").rstrip().endswith("</testsuites>")
-
-
-def is_alive(pid):
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
 
 
 def test_interrupt_in_a_frame_without_lines_is_shown():

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from support import REFERENCE, environment, forked, mutant, read_junit
-from test_bad_input import is_alive
-from test_stranger import write
+from support.processes import is_alive
+from support.repositories import write
 
 from conformance.cli.main import main
 from conformance.cli.run_many import ServerOutcome, prefixed, prefixes, with_files, worst_status
@@ -215,7 +215,7 @@ def test_a_server_gets_its_environment_and_reports_redact_it(tmp_path):
 def test_all_servers_run_with_a_summary(tmp_path):
     servers = {
         "right": started_by(REFERENCE),
-        "wrong one": started_by(mutant("ping_carries_a_payload"), env={"A": "b"}),
+        "wrong one": started_by(mutant("ping_result_has_payload"), env={"A": "b"}),
         "far": {"type": "http", "url": "https://example.com/mcp"},
         "lacking": {"command": "x", "args": ["${SURELY_NOT_SET}"]},
         "off": {"command": "x", "disabled": True},

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from test_stranger import alone_environment, write
+from support.repositories import alone_environment, write
 
 from conformance.cli.main import main
 

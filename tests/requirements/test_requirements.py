@@ -6,7 +6,7 @@ from pathlib import Path
 from conformance.requirements import catalogue
 from conformance.requirements.checks import checked
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 sys.path.insert(0, str(DOCS))
 
 import generating  # noqa: E402

@@ -20,7 +20,7 @@ from conformance.requirements import catalogue
 REVISIONS = own.revisions()
 OFFICIAL = REVISIONS[1:]
 MIRROR = Path("/work/.mirror/modelcontextprotocol+modelcontextprotocol/repo")
-AGREEMENT = Path(__file__).parents[1] / "benchmarks" / "schema_agreement.py"
+AGREEMENT = Path(__file__).parents[2] / "benchmarks" / "schema_agreement.py"
 MODERN = "2026-07-28"
 MESSAGES = os.environ.get("OFFICIAL_MESSAGES", "2000")
 
