@@ -1,5 +1,4 @@
-"""Verdicts: what a check raises (`Finding`, `Blocked`, `Skipped`), and the outcome that a report makes of
-it."""
+"""Verdicts: the exceptions of a check (`Finding`, `Blocked`, `Skipped`), and their outcomes in a report."""
 
 from __future__ import annotations
 
@@ -68,7 +67,7 @@ class Finding(Verdict, AssertionError):  # noqa: N818  (a verdict, not an error)
     it.  An ``advisory`` finding has the outcome ``info``, whatever the rule's level.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (facts of a finding, most of them optional)
         self,
         expected: str,
         got: str,
@@ -93,7 +92,7 @@ class Blocked(Verdict, Exception):  # noqa: N818  (a verdict, not an error)
     an answer, if that is the whole reason.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         reason: str,
         lines: Sequence[Line] = (),

@@ -133,7 +133,7 @@ def _cancellation_of(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def require_answers(server: Server, method: str, times: int) -> None:
-    """Send as many requests to a new process without cancelling them; raise `Blocked` if one has no answer."""
+    """Send so many requests to a new process, without cancelling; raise `Blocked` if one has no answer."""
     with server.fresh() as session:
         for _ in range(times):
             require_answer(session.request(method))

@@ -9,7 +9,7 @@ from conformance.target.server import Server
 
 @scenario
 def exercise_everything(server: Server) -> None:
-    """Fetch every list, call, get and read once, send requests that are refused, and a line that is not JSON."""
+    """Fetch every list, call, get and read once; send requests that fail, and a line that is not JSON."""
     list(server.listings())
     for ask in (server.calls, server.prompts, server.resources):
         ask()
