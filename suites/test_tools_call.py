@@ -145,7 +145,7 @@ def test_a_call_without_a_name_is_a_protocol_error(server, form):
 
 
 @pytest.mark.requirement("tools.call.malformed-request")
-def test_arguments_that_are_an_array_are_a_protocol_error(server, callable_tool, session):
+def test_arguments_that_are_an_array_are_a_protocol_error(callable_tool, session):
     expect_error(session.request("tools/call", {"name": callable_tool.name, "arguments": []}))
 
 
