@@ -1,4 +1,7 @@
-"""The interface between a session and the server it talks to, and the clock both go by."""
+"""The interface between a session and a server, and their clock.
+
+Pipes to a process implement it (`conformance.transport.process`); tests have a transport in memory.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,14 @@ from enum import Enum
 from typing import Final, Protocol
 
 MAX_LINE = 16_000_000
-"""The bytes of the longest line that is read, by default."""
+"""The length of the longest line that is read by default, in bytes."""
 HEAD = 4096
-"""The bytes that are kept of a line that is too long."""
+"""The length of the head that is kept of a line that is too long, in bytes."""
 STOP_SECONDS = 2.0
-"""Seconds for each step of stopping a server."""
+"""The time for each step of stopping a server."""
 
 OnWait = Callable[[float, float], None]
-"""Is called with the seconds waited so far, and the seconds the wait may last."""
+"""A function that is called with the seconds waited so far, and the seconds the wait may last."""
 
 
 class CannotStart(Exception):  # noqa: N818
@@ -36,8 +39,8 @@ EOF: Final = End.EOF
 class Overlong:
     """A part of a line that has more bytes than are read.
 
-    ``head`` is how the line begins, empty if an earlier part had it; ``size`` is how many bytes the part has,
-    and ``is_last`` says that the line ends with it.
+    ``head`` is the beginning of the line, empty if an earlier part had it; ``size`` is the length of the
+    part in bytes, and ``is_last`` says that the line ends with it.
     """
 
     head: bytes
@@ -46,10 +49,10 @@ class Overlong:
 
 
 class Clock(Protocol):
-    """The time that a conversation goes by."""
+    """The time by which a session and its transport measure waits."""
 
     def monotonic(self) -> float:
-        """Return seconds since some moment in the past; they never go back."""
+        """Return the seconds since a moment in the past; they never decrease."""
 
 
 class SystemClock:
@@ -64,7 +67,7 @@ SYSTEM_CLOCK: Final = SystemClock()
 
 
 class Transport(Protocol):
-    """One running server, as a session sees it: lines go in, lines come out, and in the end it is stopped.
+    """One running server, as a session sees it: it takes lines and writes lines until it is stopped.
 
     ``command`` names the server, ``clock`` times the conversation, ``started`` is the moment of its start by
     that clock, and ``max_line`` is the most bytes of a line that are read.  ``on_wait`` is called while a
@@ -78,13 +81,13 @@ class Transport(Protocol):
     on_wait: OnWait | None
 
     def write(self, data: bytes) -> None:
-        """Hand bytes to the server, in order, without waiting for it to read them."""
+        """Send bytes to the server, in order, without waiting for it to read them."""
 
     def read(self, timeout: float) -> tuple[float, bytes | Overlong | End] | None:
         """Return the next line with its `age`, `EOF` at the end, None if nothing arrives in time."""
 
     def close_stdin(self) -> None:
-        """Close the server's input once everything handed to `write` is out."""
+        """Close the server's input after everything that `write` was given is sent."""
 
     @property
     def unended(self) -> bytes:
