@@ -18,7 +18,7 @@ def test_a_deviation_of_an_sdk_is_told_with_its_name():
     run = run_suite(IMITATION, "--select", "errors", "--fuzz", "none")
     known = [case.requirement for case in run.findings if f"{NOTE} does this" in case.text]
     assert "errors.invalid-params-code" in known
-    assert f"Not yours alone: {NOTE} breaks" in run.output
+    assert f"Not only your server: {NOTE} breaks" in run.output
 
 
 def test_a_deviation_of_the_server_itself_is_not():
