@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import replace
 
 from conformance.client.listing import Listing, fetch_list
-from conformance.client.reply import Flood, Reply
+from conformance.client.reply import Flood, Reply, Silence
 from conformance.client.session import Session
 from conformance.client.tool_call import Tool
 from conformance.protocol import revisions
@@ -140,10 +140,17 @@ def _probe_tools(session: Session) -> tuple[Listing, tuple[ProbeFailure, ...]]:
     id = "pagination.progress" if listing.never_ends else "tools.list.answered"
     if len(listing.replies) > 1 and not listing.never_ends:
         id = "pagination.cursor-accepted"
-    stderr = last.fault.stderr if last.fault else ""
-    return listing, (
-        ProbeFailure("tools", id, listing.failure, last.lines, stderr, isinstance(last.fault, Flood)),
+    fault = last.fault
+    failure = ProbeFailure(
+        "tools",
+        id,
+        listing.failure,
+        last.lines,
+        fault.stderr if fault is not None else "",
+        is_flood=isinstance(fault, Flood),
+        is_unread=isinstance(fault, Silence) and bool(fault.unread),
     )
+    return listing, (failure,)
 
 
 def _without_messages(tools: Iterable[Tool]) -> Iterator[Tool]:

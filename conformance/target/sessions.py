@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any, Self
 
 from conformance.client.handlers import DECLINING
-from conformance.client.inbox import UNREAD
 from conformance.client.reply import Closed, Flood, Reply, Unread
 from conformance.client.session import Answer, Session
 from conformance.client.timing import Pace, start_timeout
@@ -323,8 +322,7 @@ def _cause(failure: ProbeFailure) -> Any:
     """Return the cause of a probe failure if checks may meet it too, else None."""
     if failure.is_flood:
         return FLOOD
-    is_unread = any(words in failure.reason for words in UNREAD)
-    return (NOT_READ, _method(failure.lines)) if is_unread else None
+    return (NOT_READ, _method(failure.lines)) if failure.is_unread else None
 
 
 def _method(lines: Sequence[Line]) -> str:

@@ -24,8 +24,8 @@ INITIALIZED = Session.line_of({"jsonrpc": "2.0", "method": "notifications/initia
 class ProbeFailure:
     """A reason why rules cannot be exercised; ``requirement`` is the rule that it breaks itself.
 
-    ``name`` is ``start`` if no session opened, else the feature concerned; ``is_flood`` if the server flooded
-    stdout.
+    ``name`` is ``start`` if no session opened, else the feature concerned.  ``is_flood`` says that the server
+    flooded stdout, ``is_unread`` that a line was too long to read.
     """
 
     name: str
@@ -34,6 +34,7 @@ class ProbeFailure:
     lines: tuple[Line, ...] = ()
     stderr: str = ""
     is_flood: bool = False
+    is_unread: bool = False
 
 
 @dataclass(frozen=True)
