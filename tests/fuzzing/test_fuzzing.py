@@ -277,7 +277,7 @@ def test_transcript_has_no_credentials_and_its_replay_needs_the_command(tmp_path
     assert [line.raw for line in read.lines[:3]] == [line.raw for line in lines()]
     exit, output = forked(["replay", str(path)], tmp_path, 60)
     assert (exit, output.count("\n")) == (4, 1)
-    assert "credentials were left out of its command: give the server's command behind --" in output
+    assert "credentials are left out of its command: give" in output
     exit, output = forked(["replay", str(path), "--", *REFERENCE], tmp_path, 60)
     assert exit == 1
     assert '> {"jsonrpc":"2.0","id":1,"method":"ping"}' in output

@@ -259,7 +259,7 @@ def test_late_tool_announces_the_tool_it_adds(talk):
     server = talk("late_tool")
     assert server.open()["capabilities"] == {"tools": {"listChanged": True}}
     assert "late" in [tool["name"] for tool in server.list()]
-    assert len(server.server_requests("notifications/tools/list_changed")) == 1
+    assert len(server.asked("notifications/tools/list_changed")) == 1
     assert "method" in server.messages[1]
 
 
@@ -285,7 +285,7 @@ def test_string_ids_echo_asks_under_strings(talk):
     server.open()
     server.send(request("1", "ping"), request("2", "ping"), request(3, "ping"))
     assert [server.reply(id)["result"] for id in ("1", "2", 3)] == [{}, {}, {}]
-    assert [message["id"] for message in server.server_requests("ping")][:3] == ["1", "2", "3"]
+    assert [message["id"] for message in server.asked("ping")][:3] == ["1", "2", "3"]
 
 
 def test_extra_members_are_everywhere(talk):
@@ -293,7 +293,7 @@ def test_extra_members_are_everywhere(talk):
     result = server.open()
     called, listed = server.call("length", {"text": ""}), server.list()[0]
     error = server.request("no/such")["error"]
-    log = server.server_requests("notifications/message")[0]["params"]
+    log = server.asked("notifications/message")[0]["params"]
     block = called["content"][0]
     places = [
         result,
@@ -406,7 +406,7 @@ def test_odd_numbers_are_written_oddly(talk):
     assert b'{"count": 3.0, "limit": 1e3}' in server.lines[-1]
     assert b'"priority": 1}' in server.lines[-1]
     assert b'"priority": 1.0}' in server.lines[-1]
-    assert [message["id"] for message in server.server_requests("ping")] == [0]
+    assert [message["id"] for message in server.asked("ping")] == [0]
     server.list()
     assert b'"maxLength": 1E+2' in server.lines[-1]
     server.request("no/such")
