@@ -5,7 +5,7 @@ it breaks; one in eight, and with ``MUTANTS=whole`` all of them in each era, und
 """
 
 import pytest
-from support.checks_in_memory import run_suite_in_memory, settings_in_memory
+from support.checks_in_memory import leave_out_shrinking, run_suite_in_memory, settings_in_memory
 from support.in_memory import mutated
 from support.mutant_runs import expect_found, in_memory
 
@@ -13,8 +13,10 @@ FUZZ_EXAMPLES = 50
 """The values for each fuzzed target, as with ``--fuzz quick``."""
 
 
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")
 @pytest.mark.parametrize("run", in_memory(), ids=lambda run: run.id)
-def test_a_mutant_is_found(run):
+def test_a_mutant_is_found(run, monkeypatch):
+    leave_out_shrinking(monkeypatch)
     examples = FUZZ_EXAMPLES if run.fuzzed else 0
     settings = settings_in_memory(mutated(run.mutant.mutate), examples, timeout=5.0, start_timeout=5.0)
     failures, verdicts = run_suite_in_memory(settings, run.revision, run.selects, is_whole=run.is_whole)

@@ -6,7 +6,9 @@ from functools import cache
 from importlib import import_module
 
 import pytest
+from hypothesis import Phase, settings
 
+from conformance.fuzzing.fuzzer import Fuzzer
 from conformance.generation import NoExample
 from conformance.json_schema.validation import Unjudgeable
 from conformance.plugin.collection import STAGES
@@ -19,6 +21,13 @@ from conformance.target.server import Server
 from conformance.target.settings import Sample
 from conformance.verdicts import ORDER, Blocked, Finding, Skipped, outcome_of, severity
 from support.in_memory import MemorySettings, VirtualClock
+
+
+def leave_out_shrinking(monkeypatch):
+    """Make fuzzing report the first failure as it is, for tests that look only at whether there is one."""
+    usual = Fuzzer._settings
+    monkeypatch.setattr(Fuzzer, "_settings", lambda self: settings(usual(self), phases=[Phase.generate]))
+
 
 SKIPS = (Skipped, NoExample, Unjudgeable, pytest.skip.Exception)
 """What a check raises that does not judge."""

@@ -15,7 +15,7 @@ from conformance.requirements import catalogue
 
 WHOLE = os.environ.get("MUTANTS") == "whole"
 ON_PROCESSES = os.environ.get("MUTANTS") == "processes"
-WHOLE_SHARE = 8
+WHOLE_SHARE = 40
 """One of so many mutants runs under the whole suite by default."""
 SEES_ALL = "jsonrpc.message-shape"
 """The rule of the check that judges every message, of all chapters."""

@@ -89,4 +89,7 @@ def test_a_modern_server_that_cannot_be_discovered_is_tested_all_the_same():
     passed = {case.requirement for case in run.of("passed") if case.revision == MODERN}
     assert {"tools.list.answered", "prompts.list.answered", "resources.list.answered"} <= passed
     assert not [id for id in passed if id.startswith(("capabilities", "discover"))]
-    assert "offers tools (25), prompts, resources (found by trying; the server does not declare it)" in run.output
+    assert (
+        "offers tools (25), prompts, resources (found by trying; the server does not declare it)"
+        in run.output
+    )
