@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.cli.arguments import UsageError, expect_no_more
+from conformance.requirements.catalogue import stem
 
 ID = re.compile(r"[a-z]+(-[a-z]+)*(\.[a-z0-9]+(-[a-z0-9]+)*)+")
 ROW = re.compile(r'^\["([^"]+)"\]\n(?:(?!\[").*\n)*', re.MULTILINE)
@@ -108,12 +109,11 @@ def templates(root: Path, id: str) -> list[Template]:
         raise UsageError(
             f"new-check: there is no family {family!r} in conformance/requirements/families.toml"
         )
-    catalogue = requirements / f"{family}.toml"
+    catalogue = requirements / f"{stem(family)}.toml"
     if id in tomllib.loads(catalogue.read_text(encoding="utf-8")):
         raise UsageError(f"new-check: {id} is there already: mcp-conformance explain {id}")
-    stem = family.replace("-", "_")
-    suite = closest(sorted(suites.glob("test_*.py")), id, suites / f"test_{stem}.py")
-    family_of_mutants = closest(sorted(mutants.glob("[!_]*.py")), id, mutants / f"{stem}.py")
+    suite = closest(sorted(suites.glob("test_*.py")), id, suites / f"test_{stem(family)}.py")
+    family_of_mutants = closest(sorted(mutants.glob("[!_]*.py")), id, mutants / f"{stem(family)}.py")
     names = {"id": id, "family": family, "name": re.sub(r"[.-]", "_", id)}
     return [
         row_template(catalogue, id),

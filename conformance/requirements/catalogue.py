@@ -24,6 +24,7 @@ __all__ = [
     "families",
     "requirement",
     "select",
+    "stem",
 ]
 
 _FILES = Path(__file__).parent
@@ -153,6 +154,11 @@ def select(pattern: str) -> frozenset[str]:
     return ids
 
 
+def stem(family: str) -> str:
+    """Return the stem of a family's files in the catalogue, the suites and the mutants."""
+    return family.replace("-", "_")
+
+
 def _first_segment(id: str) -> str:
     return id.partition(".")[0]
 
@@ -179,7 +185,7 @@ def _rows_of(family: str) -> Mapping[str, Requirement]:
     """Read the rows of one family, by id; an unknown family has none."""
     if family not in families():
         return {}
-    return {id: _requirement(id, row) for id, row in _read(family).items()}
+    return {id: _requirement(id, row) for id, row in _read(stem(family)).items()}
 
 
 def _requirement(id: str, row: Mapping[str, Any]) -> Requirement:
@@ -231,4 +237,4 @@ def _schema_url(revision: str, type_name: str) -> str:
 @cache
 def _schema_pages() -> Mapping[str, frozenset[str]]:
     """Read the revisions that have a schema page, each with the types that have no anchor there."""
-    return {revision: frozenset(types) for revision, types in _read("schema-pages").items()}
+    return {revision: frozenset(types) for revision, types in _read("schema_pages").items()}

@@ -15,6 +15,7 @@ from support.repositories import (
     ALONE,
     CONFTEST,
     FILES,
+    LEAN,
     MINE,
     OTHER_NAMES,
     SMALL,
@@ -95,8 +96,10 @@ def test_keywords_choose_among_both(repo, alone):
 
 @pytest.mark.parametrize("path", [[], ["tests"]])
 def test_select_chooses_among_the_suites_and_leaves_the_projects_tests(repo, alone, path):
-    content = [case for case in alone if case.requirement.startswith("content.")]
-    assert run_pytest(repo, on(), "--mcp-select=content", *path).is_clean([] if path else content)
+    stdio = [case for case in alone if case.requirement.startswith("stdio.")]
+    lean = [option for option in LEAN if not option.startswith("--mcp-select")]
+    run = run_pytest(repo, on(), "--mcp-select=stdio", *path, lean=lean)
+    assert run.is_clean([] if path else stdio)
 
 
 # Their configuration -----------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from conformance.fixtures import mutants as mutants_package
 from jsonschema.validators import validator_for
 
 from conformance.protocol import revisions
@@ -19,12 +20,14 @@ from conformance.requirements.catalogue import (
     families,
     requirement,
     select,
+    stem,
 )
+from conformance.requirements.checks import suites_directory
 
 FOLDER = Path(catalogue.__file__).parent
 SCHEMA = "requirements.schema.json"
 FILES = {path.stem: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.toml")}
-NO_FAMILY = {"families", "schema-pages"}
+NO_FAMILY = {"families", "schema_pages"}
 REVISIONS = ["2024-10-07", "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
 TEXTS = ["says", "observe", "pitfalls", "mutant", "needs", "changed", "untestable"]
 SITE = "https://modelcontextprotocol.io/specification"
@@ -51,13 +54,24 @@ def texts(row):
 
 
 def test_each_family_has_a_file_and_each_file_a_family():
-    assert set(FILES) == set(families()) | NO_FAMILY
+    assert set(FILES) == set(map(stem, families())) | NO_FAMILY
+
+
+def test_suites_and_mutants_have_the_stem_of_their_family():
+    def stems(folder, pattern):
+        return {path.stem.removeprefix("test_") for path in folder.glob(pattern)}
+
+    suites = stems(suites_directory(), "test_*.py")
+    mutants = stems(Path(mutants_package.__file__).parent, "[!_]*.py")
+    assert suites == mutants
+    known = (*map(stem, families()), "fuzz", "messages")
+    assert [name for name in suites if not any(f"{name}_".startswith(f"{one}_") for one in known)] == []
 
 
 def test_rows_are_in_the_file_of_their_family_in_its_order():
-    expected = [id for family in families() for id in tomllib.loads(FILES[family])]
+    expected = [id for family in families() for id in tomllib.loads(FILES[stem(family)])]
     assert list(all_requirements()) == expected
-    placed = [(family, id) for family in families() for id in tomllib.loads(FILES[family])]
+    placed = [(family, id) for family in families() for id in tomllib.loads(FILES[stem(family)])]
     assert [id for family, id in placed if not id.startswith(f"{family}.")] == []
 
 
@@ -67,13 +81,13 @@ def test_every_file_is_valid_by_the_schema_and_names_it():
     validator_class.check_schema(schema)
     validator = validator_class(schema)
     errors = [
-        f"{stem}.toml: {error.json_path}: {error.message}"
-        for stem, text in FILES.items()
+        f"{file}.toml: {error.json_path}: {error.message}"
+        for file, text in FILES.items()
         for error in validator.iter_errors(tomllib.loads(text))
     ]
     assert errors == []
     first = f"#:schema ./{SCHEMA}"
-    assert [stem for stem, text in FILES.items() if text.partition("\n")[0] != first] == []
+    assert [file for file, text in FILES.items() if text.partition("\n")[0] != first] == []
 
 
 def test_the_schema_has_just_the_members_that_are_read():
@@ -107,9 +121,9 @@ def test_the_schema_rejects_a_wrong_row(change, path):
 
 
 def test_lines_are_short_and_files_end_with_one():
-    long = [(stem, line) for stem, text in FILES.items() for line in text.splitlines() if len(line) > 110]
+    long = [(file, line) for file, text in FILES.items() for line in text.splitlines() if len(line) > 110]
     assert long == []
-    assert [stem for stem, text in FILES.items() if not text.endswith("\n")] == []
+    assert [file for file, text in FILES.items() if not text.endswith("\n")] == []
 
 
 # Rows
@@ -240,7 +254,7 @@ def test_an_unknown_id_gets_suggestions(ask):
 
 @pytest.mark.parametrize("ask", [requirement, select])
 def test_a_malformed_id_is_unknown(ask):
-    for id in ("", ".", "zzzz", "families", "schema-pages", "../pyproject", "tools."):
+    for id in ("", ".", "zzzz", "families", "schema_pages", "../pyproject", "tools."):
         with pytest.raises(UnknownRequirement, match="no requirement or family"):
             ask(id)
 

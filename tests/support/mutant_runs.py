@@ -33,8 +33,8 @@ class MutantRun:
 
     @property
     def id(self):
-        """The name of the test."""
-        return f"{self.mutant.name}-{self.revision}"
+        """The name of the test; it begins with the stem of the mutant's file."""
+        return f"{self.mutant.family}-{self.mutant.name}-{self.revision}"
 
     @property
     def fuzzed(self):
@@ -101,6 +101,8 @@ def _is_in_share(one):
 def expect_found(one, found, text):
     """Expect that a mutant is found, and nothing else; ``found`` has the rules of each check that is red."""
     missed = [id for id in one.breaks if not any(id in ids for ids in found)]
-    assert not missed, f"nothing reported {missed}:\n{text}"
+    assert not missed, (
+        f"nothing reported {missed}; is the mutant called, and does the check not skip?\n{text}"
+    )
     strays = [sorted(ids) for ids in found if not ids & {*one.breaks, *one.also}]
     assert not strays, f"{strays} were reported too:\n{text}"

@@ -87,9 +87,11 @@ def write(folder, files):
 
 PYTEST = (sys.executable, "-P", "-m", "pytest")
 """As the script ``pytest`` does it: the current folder cannot be imported from."""
-ALONE = ("--fuzz", "none", "--revision", "2025-11-25")
-LEAN = ("--mcp-fuzz=none", "--mcp-revision=2025-11-25")
-"""Options for a short run; they have nothing to do with collection."""
+SOME = "stdio,ping,tools,result,meta"
+"""Some chapters, with checks that run once and checks that run for each tool."""
+ALONE = ("--fuzz", "none", "--revision", "2025-11-25", "--select", SOME)
+LEAN = ("--mcp-fuzz=none", "--mcp-revision=2025-11-25", f"--mcp-select={SOME}")
+"""Options for a short run."""
 
 
 def run_pytest(repo, *options, pytest_=PYTEST, lean=LEAN, cwd=None, env=None):
