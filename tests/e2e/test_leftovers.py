@@ -77,10 +77,10 @@ def running(folder, command, *, as_option):
         end(processes(mark))
 
 
-def left(mark):
-    """The processes that are left when there has been time for them to end."""
+def left(find):
+    """Return what ``find`` still finds when there has been time for it to be removed."""
     until = time.monotonic() + PATIENCE
-    while (found := processes(mark)) and time.monotonic() < until:
+    while (found := find()) and time.monotonic() < until:
         time.sleep(0.1)
     return found
 
@@ -101,6 +101,6 @@ def test_nothing_outlives_us(command, as_option, number, tmp_path):
     with running(tmp_path, command, as_option=as_option) as (ours, mark):
         ours.send_signal(number)
         status = ours.wait(PATIENCE)
-        assert left(mark) == []
+        assert left(lambda: processes(mark)) == []
         assert status == (2 if number != signal.SIGKILL else -number), (tmp_path / "output").read_text()
-        assert list(tmp_path.glob("mcp-conformance-*")) == []
+        assert left(lambda: list(tmp_path.glob("mcp-conformance-*"))) == []

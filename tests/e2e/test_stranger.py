@@ -195,6 +195,7 @@ def both_ways(tmp_path_factory):
     return [run_pytest(repo, server, "-p", "no:cacheprovider", *more) for more in ([], ["-n", "2"])]
 
 
+@pytest.mark.xdist_group("both ways")
 def test_two_workers_give_the_same_cases(both_ways):
     one, two = both_ways
     assert one.exit == two.exit == 1, one.output
@@ -202,12 +203,14 @@ def test_two_workers_give_the_same_cases(both_ways):
     assert one.own == two.own == MINE
 
 
+@pytest.mark.xdist_group("both ways")
 def test_two_workers_give_the_same_verdict(both_ways):
     verdicts = [line for run in both_ways for line in run.output.splitlines() if line.startswith("verdict:")]
     assert len(verdicts) == 2, both_ways[1].output
     assert len(set(verdicts)) == 1
 
 
+@pytest.mark.xdist_group("both ways")
 @pytest.mark.parametrize("way", [0, 1])
 def test_junit_has_the_properties(both_ways, way):
     failed = [case for case in both_ways[way].cases if case.outcome == "failed"]

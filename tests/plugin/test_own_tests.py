@@ -17,6 +17,9 @@ from support.repositories import PYTEST, alone_environment, on, run_pytest, writ
 
 import conformance
 
+pytestmark = pytest.mark.xdist_group("own tests")
+"""Its tests share what is slow to set up."""
+
 SERVER = """
 import json, os, sys, time
 

@@ -3,6 +3,7 @@
 import functools
 import sys
 
+import pytest
 from conformance.fixtures.mutants import all_mutants
 from support import EVERYTHING, REFERENCE, awkward, run_suite
 
@@ -10,13 +11,16 @@ from conformance.protocol import revisions
 from conformance.requirements import catalogue
 from conformance.requirements.checks import checked, checks
 
+pytestmark = pytest.mark.xdist_group("closure")
+"""Its tests share what is slow to set up."""
+
 
 @functools.cache
 def reference_runs():
-    """Run the suite on the reference server in every revision, and with fuzzing in the newest of each era."""
+    """Run the suite on the reference server in every revision, and the fuzzing of each era's newest."""
     return (
         run_suite(REFERENCE, "--revision", "all", "--fuzz", "none", *EVERYTHING),
-        run_suite(REFERENCE, "--revision", "latest", *EVERYTHING),
+        run_suite(REFERENCE, "--revision", "latest", "-k", "test_fuzz", *EVERYTHING),
     )
 
 
