@@ -141,3 +141,8 @@ def is_integer(json: Any) -> bool:
 def is_array_of_strings(json: Any) -> bool:
     """Return whether a JSON value is an array in which each item is a string."""
     return isinstance(json, list) and all(map(is_string, json))
+
+
+def is_identity(json: Any) -> bool:
+    """Return whether a JSON value is an object with strings in ``name`` and ``version``."""
+    return is_object(json) and all(is_string(json.get(member)) for member in ("name", "version"))

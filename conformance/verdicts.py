@@ -10,7 +10,7 @@ from typing import Self
 
 from conformance.client.reply import Fault
 from conformance.protocol.jsonrpc import Line
-from conformance.requirements.catalogue import Requirement
+from conformance.requirements.catalogue import Requirement, requirement
 
 
 class Outcome(StrEnum):
@@ -131,6 +131,17 @@ def severity(row: Requirement, revision: str, *, strict: bool = False, pedantic:
     if level == "MAY" or not (pedantic or basis in NORMATIVE):
         return Outcome.INFO
     return Outcome.FAILED if level == "MUST" or strict else Outcome.WARNED
+
+
+def broken_rule(cited: Sequence[Requirement], revision: str, error: BaseException | None) -> Requirement:
+    """Return the broken rule: the one that the error names, else the most severe of the cited ones here.
+
+    Without an error it is the rule that the check is about.
+    """
+    if isinstance(error, Verdict) and error.requirement:
+        return requirement(error.requirement)
+    holding = [row for row in cited if row.holds_in(revision)]
+    return max(holding, key=lambda row: ORDER.index(severity(row, revision)), default=cited[0])
 
 
 def outcome_of(

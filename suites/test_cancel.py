@@ -7,9 +7,9 @@ import pytest
 from conformance.client.session import NO_PARAMS
 from conformance.expect import expect, require_answer, require_some, skip
 from conformance.protocol.jsonrpc import Kind, id_key, kind
+from conformance.protocol.methods import CANCELLED
 from conformance.protocol.value import Value, members
 from conformance.scenarios.cancellation import (
-    CANCELLED,
     answers_to,
     cancel_at_once,
     cancel_in_reverse,

@@ -16,7 +16,7 @@ from conformance.expect import (
     require_some,
 )
 from conformance.protocol.jsonrpc import ABSENT, show
-from conformance.protocol.methods import FEATURES
+from conformance.protocol.methods import FEATURES, NO_SUCH_METHOD
 from conformance.protocol.revisions import is_modern
 from conformance.protocol.uri import is_uri
 from conformance.protocol.value import Value, members
@@ -215,7 +215,7 @@ def test_the_url_of_an_elicitation_uses_https(server):
 
 @pytest.mark.requirement("clientfeature.elicitation.required-error-only")
 def test_no_elicitation_is_required_for_what_does_not_exist(server, session):
-    replies = [session.request("conformance/no-such-method", {})]
+    replies = [session.request(NO_SUCH_METHOD, {})]
     if any(call.reply.code != URL_ELICITATION_REQUIRED for call in server.calls()):
         replies += [call_unknown(server), malformed_call(server, "empty")]
     codes = members([require_answer(reply).error_value for reply in replies], "code")

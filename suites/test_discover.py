@@ -8,6 +8,7 @@ from conformance.expect import (
     expect,
     expect_each,
     is_array_of_strings,
+    is_identity,
     is_object,
     is_string,
     require,
@@ -103,11 +104,6 @@ def test_discovery_is_cacheable(server):
     missing = [name for name in ("ttlMs", "cacheScope") if discovery(server).get(name) is None]
     if missing:
         raise Finding("ttlMs and cacheScope", f"no {' and no '.join(missing)}", server.surface.opening)
-
-
-def is_identity(value):
-    """Return whether a value names a server and its version."""
-    return isinstance(value, dict) and all(isinstance(value.get(name), str) for name in ("name", "version"))
 
 
 def discovery(server):

@@ -16,7 +16,8 @@ from conformance.expect import (
     require_some,
 )
 from conformance.protocol import revisions
-from conformance.protocol.jsonrpc import Kind, kind, show
+from conformance.protocol.jsonrpc import Kind, is_response, show
+from conformance.protocol.methods import NO_SUCH_METHOD
 from conformance.protocol.value import members
 from conformance.scenarios.client_features import FULL_CLIENT, all_capabilities, run_with_client
 from conformance.scenarios.invalid_requests import misshapen_requests, not_found_requests, undeclared_requests
@@ -63,7 +64,7 @@ def test_json_that_is_not_a_message_is_an_invalid_request(malformed_session, mes
 
 @pytest.mark.requirement("errors.method-not-found-code", "jsonrpc.method-not-found")
 def test_an_unknown_method_is_method_not_found(session):
-    expect_error(session.request("conformance/no-such-method", {}), -32601)
+    expect_error(session.request(NO_SUCH_METHOD, {}), -32601)
 
 
 @pytest.mark.requirement("errors.undeclared-feature")
@@ -232,7 +233,7 @@ def answers_after(session, sent):
         lines = (sent, *after.lines)
         raise Blocked(f"after {sent.text}: {after.fault}", lines, after.fault.stderr, fault=after.fault)
     replies = [(sent, line, part) for line in session.received_since(sent) for part in line.parts()]
-    return [reply for reply in replies if kind(reply[2]) in (Kind.RESULT, Kind.ERROR)]
+    return [reply for reply in replies if is_response(reply[2])]
 
 
 def expect_code(answers, code):

@@ -8,7 +8,16 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.expect import expect_each, is_object, is_string, require, require_answer, require_some, skip
+from conformance.expect import (
+    expect_each,
+    is_identity,
+    is_object,
+    is_string,
+    require,
+    require_answer,
+    require_some,
+    skip,
+)
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import Kind, kind, show
 from conformance.protocol.methods import FEATURES
@@ -304,8 +313,3 @@ def revision_of_block(block):
     if type is None or not type.is_a(str):
         return ""
     return min((one for one, types in revisions.CONTENT_TYPES.items() if type.json in types), default="")
-
-
-def is_identity(value):
-    """Return whether a value names a server and its version."""
-    return isinstance(value, dict) and all(isinstance(value.get(name), str) for name in ("name", "version"))

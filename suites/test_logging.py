@@ -16,10 +16,10 @@ from conformance.expect import (
     skip,
 )
 from conformance.protocol.jsonrpc import ABSENT, Kind
+from conformance.protocol.methods import LOG_LEVELS
 from conformance.protocol.revisions import SUBSCRIPTION_ID
 from conformance.protocol.value import Value, members
 from conformance.scenarios.log_messages import (
-    LEVELS,
     MESSAGE,
     find_logging_requests,
     level_of,
@@ -77,7 +77,7 @@ def test_a_request_with_an_invalid_level_is_rejected(server, session, level):
 @pytest.mark.requirement("logging.message.level")
 def test_a_log_message_has_a_level(server):
     sent = require_log_messages(server)
-    expect_none([one for one in sent if level_of(one) not in LEVELS], "a level of the eight in params")
+    expect_none([one for one in sent if level_of(one) not in LOG_LEVELS], "a level of the eight in params")
 
 
 @pytest.mark.requirement("logging.message.data-present")
@@ -176,8 +176,8 @@ def require_least_level(server):
     """Return a level above every message at the level debug, and the levels below it."""
     requests = logging_requests(server)
     require_some(requests, skip="nothing was logged below emergency at the level debug")
-    highest = max(LEVELS.index(level) for one in requests for level in one.levels)
-    return LEVELS[highest + 1], LEVELS[: highest + 1]
+    highest = max(LOG_LEVELS.index(level) for one in requests for level in one.levels)
+    return LOG_LEVELS[highest + 1], LOG_LEVELS[: highest + 1]
 
 
 def sent_during(session, requests):

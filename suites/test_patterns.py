@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.client.subscriptions import ACKNOWLEDGED, CANCELLED, FILTER_MEMBERS
+from conformance.client.subscriptions import ACKNOWLEDGED, FILTER_MEMBERS
 from conformance.expect import expect_none, require_some
 from conformance.protocol.jsonrpc import Kind
+from conformance.protocol.methods import CANCELLED
 from conformance.protocol.progress import progress_in
 from conformance.scenarios.log_messages import MESSAGE, log_messages_in
 from conformance.scenarios.subscriptions import trigger_notifications

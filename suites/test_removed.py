@@ -9,7 +9,7 @@ import pytest
 from conformance.client.refusals import NO_SUCH_NAME, NO_SUCH_URI
 from conformance.expect import expect_error, expect_none, require_answer, require_some, skip
 from conformance.protocol import revisions
-from conformance.protocol.jsonrpc import Kind, kind
+from conformance.protocol.jsonrpc import Kind, is_response
 from conformance.protocol.value import members
 from conformance.scenarios.client_features import FULL_CLIENT, run_with_client
 from conformance.scenarios.request_metadata import handshake_result, modern_session, simple_method
@@ -114,7 +114,7 @@ def expect_unknown(server, method, params):
 
 def is_answer(line):
     """Return whether a line has a result or an error."""
-    return any(kind(message) in (Kind.RESULT, Kind.ERROR) for message in line.parts())
+    return any(map(is_response, line.parts()))
 
 
 def is_by_url(elicitation):

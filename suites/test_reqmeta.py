@@ -13,7 +13,7 @@ from conformance.client.session import NO_PARAMS
 from conformance.expect import expect, expect_error, require_answer, require_some, skip
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import ABSENT, Kind, kind
-from conformance.protocol.methods import FEATURES, LISTS
+from conformance.protocol.methods import CANCELLED, FEATURES, LISTS
 from conformance.protocol.value import members
 from conformance.scenarios.cancellation import cancelled_calls
 from conformance.scenarios.client_features import FULL_CLIENT, all_capabilities, run_with_client
@@ -208,7 +208,7 @@ def is_answered_when_cancelled_with_meta(server, one):
             lambda: session.notifications(progress) or session.is_answered(request), session.timeout
         )
         params = {"requestId": request.message["id"], "_meta": session.envelope}
-        session.notify("notifications/cancelled", params)
+        session.notify(CANCELLED, params)
         session.drain()
         return session.wait_for(lambda: session.is_answered(request), one.answers[0].lines[-1].at)
 

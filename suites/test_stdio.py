@@ -8,7 +8,7 @@ import pytest
 
 from conformance.expect import expect_none, skip
 from conformance.json_schema.validation import TOO_COSTLY
-from conformance.protocol.jsonrpc import BYTE_ORDER_MARK, NOT_UTF_8, Kind, glued, kind, torn
+from conformance.protocol.jsonrpc import BYTE_ORDER_MARK, NOT_UTF_8, Kind, glued, is_response, torn
 from conformance.protocol.text import shorten
 from conformance.scenarios.client_features import FULL_CLIENT, run_with_client
 from conformance.scenarios.request_metadata import modern_messages
@@ -156,7 +156,7 @@ def drain(session):
 
 def ids_of(lines):
     """Return the ids of the answers on these lines."""
-    answers = [part for line in lines for part in line.parts() if kind(part) in (Kind.RESULT, Kind.ERROR)]
+    answers = [part for line in lines for part in line.parts() if is_response(part)]
     return [answer.get("id") for answer in answers]
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from conformance.client.subscriptions import (
     ACKNOWLEDGED,
-    CANCELLED,
     FILTER_MEMBERS,
     FLAGS,
     UPDATED,
@@ -16,6 +15,7 @@ from conformance.client.subscriptions import (
 )
 from conformance.expect import expect, expect_each, expect_error, expect_none, require, require_some, skip
 from conformance.protocol.jsonrpc import ABSENT, Kind, id_key, kind, show
+from conformance.protocol.methods import CANCELLED
 from conformance.protocol.revisions import SUBSCRIPTION_ID
 from conformance.scenarios.list_changes import unsubscribed_change
 from conformance.scenarios.log_messages import MESSAGE

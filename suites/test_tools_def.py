@@ -83,9 +83,7 @@ def test_an_input_schema_is_not_null(tool):
 
 @pytest.mark.requirement("tools.def.input-schema-object-type")
 def test_an_input_schema_is_for_an_object(tool):
-    for schema in members([tool.definition], "inputSchema"):
-        type = schema.get("type")
-        expect(type or schema, type is not None and type.json == "object", 'the string "object" in its type')
+    expect_object_type(tool, "inputSchema")
 
 
 @pytest.mark.requirement("tools.def.input-schema-valid", "jsonschema.emitted-valid")
@@ -118,6 +116,13 @@ def test_a_schema_without_parameters_has_the_usual_form(tool):
     expect(schema, not unusual, '{"type": "object"}, with "additionalProperties": false at best')
 
 
+def expect_object_type(tool, name):
+    """Expect that the schema of this name, if the tool has it, is for an object."""
+    for schema in members([tool.definition], name):
+        type = schema.get("type")
+        expect(type or schema, type is not None and type.json == "object", 'the string "object" in its type')
+
+
 def takes_parameters(schema):
     """Return whether an object schema may have parameters."""
     is_unusual = bool(set(schema) - NO_PARAMETERS)
@@ -126,9 +131,7 @@ def takes_parameters(schema):
 
 @pytest.mark.requirement("tools.def.output-schema-object-type")
 def test_an_output_schema_is_for_an_object(tool):
-    for schema in members([tool.definition], "outputSchema"):
-        type = schema.get("type")
-        expect(type or schema, type is not None and type.json == "object", 'the string "object" in its type')
+    expect_object_type(tool, "outputSchema")
 
 
 @pytest.mark.requirement("tools.def.output-schema-is-object")

@@ -9,11 +9,11 @@ from typing import Any
 from conformance.client.inbox import Key
 from conformance.client.message_log import head_of
 from conformance.client.reply import Closed, Flood
-from conformance.client.session import Session
+from conformance.client.session import PING_SECONDS, Session
 from conformance.protocol.jsonrpc import ABSENT, Line, id_key
+from conformance.protocol.methods import CANCELLED
 from conformance.protocol.progress import token_of
 
-PING_SECONDS = 10.0
 OVERTAKEN_SECONDS = 0.5
 """How long to wait for an answer that a later one has overtaken."""
 
@@ -174,7 +174,7 @@ class Window:
             self._ask(line)
             return
         self.notified, self.notification = True, line
-        if message["method"] == "notifications/cancelled" and "params" in message:
+        if message["method"] == CANCELLED and "params" in message:
             self._cancelled.add(key_of(message["params"].get("requestId")))
 
     def _ask(self, line: Line) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from conformance.protocol.jsonrpc import ABSENT, REPEATED, Kind, Line, decode, kind
+from conformance.protocol.jsonrpc import ABSENT, REPEATED, Line, decode, is_response
 
 MAX_LOG_BYTES = 16_000_000
 """The memory that the lines of a conversation may take."""
@@ -33,7 +33,7 @@ def _weight(line: Line) -> int:
 
 def _is_question(line: Line) -> bool:
     """Return whether a line is a request or a notification of ours, by which later lines are judged."""
-    return line.sent and kind(line.message) not in (Kind.RESULT, Kind.ERROR)
+    return line.sent and not is_response(line.message)
 
 
 class MessageLog(list[Line]):

@@ -6,13 +6,14 @@ import json
 from typing import Any
 
 from conformance.client.reply import Reply
+from conformance.protocol.methods import NO_SUCH_METHOD
 
 NO_SUCH_NAME = "conformance_no_such_name_8f14e45fceea167a"
 """A name, URI or cursor that no server has."""
 NO_SUCH_URI = f"conformance://{NO_SUCH_NAME}"
 
 REFUSED: tuple[tuple[str, Any], ...] = (
-    ("conformance/no-such-method", {}),
+    (NO_SUCH_METHOD, {}),
     ("tools/call", {"name": NO_SUCH_NAME, "arguments": {}}),
     ("tools/call", {}),
     ("tools/list", {"cursor": 5}),

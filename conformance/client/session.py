@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from conformance.client.inbox import UNREAD, Inbox, Key
+from conformance.client.inbox import UNREAD, Inbox
 from conformance.client.message_log import MessageLog, is_dropped
 from conformance.client.reply import Closed, Fault, Flood, Reply, Silence, Unread
 from conformance.client.timing import Pace
 from conformance.protocol import revisions
-from conformance.protocol.jsonrpc import ABSENT, Kind, Line, encode, id_key, is_message, kind, show
-from conformance.protocol.methods import CLIENT_INFO, FEATURES, LISTED, envelope, liveness_method
+from conformance.protocol.jsonrpc import (
+    ABSENT,
+    Kind,
+    Line,
+    encode,
+    id_key,
+    is_message,
+    is_response,
+    kind,
+)
+from conformance.protocol.methods import CLIENT_INFO, FEATURES, LISTED, envelope, liveness_method, requests_in
 from conformance.protocol.value import Value
 from conformance.transport.interface import EOF, Clock, End, Overlong, Transport
 
@@ -184,7 +193,7 @@ class Session:
 
     def send_together(self, *messages: Any) -> list[Line]:
         """Send JSON values in one write, each as a line."""
-        return self.send_lines(map(self.line_of, messages))
+        return self.send_lines(map(Line.sending, messages))
 
     def send_lines(self, lines: Iterable[Line]) -> list[Line]:
         """Send lines in one write."""
@@ -203,11 +212,6 @@ class Session:
             comma = b"" if params[1:].lstrip().startswith(b"}") else b","
             params = b'{"_meta":' + encode(self.envelope) + comma + params[1:]
         return self.send_raw(encode(head)[:-1] + b',"params":' + params + b"}", head)
-
-    @staticmethod
-    def line_of(message: Any) -> Line:
-        """Return the line that sends a message."""
-        return Line(sent=True, raw=encode(message), message=message)
 
     def send_raw(self, raw: bytes, message: Any = ABSENT) -> Line:
         """Send any bytes and a line end."""
@@ -299,7 +303,7 @@ class Session:
         """Return the server's requests by these methods, without those in the first ``since`` lines."""
         lines = (line for line in self.lines[since:] if not line.sent)
         messages = (Value(message, "", (line,)) for line in lines for message in line.parts())
-        requests = [request for message in messages for request in _requests_in(message)]
+        requests = [request for message in messages for request in requests_in(message)]
         return [one for one in requests if one.json.get("method") in methods]
 
     @property
@@ -313,9 +317,13 @@ class Session:
         requests = (one for one in ours if kind(one) is Kind.REQUEST)
         pings = {id_key(one["id"]) for one in requests if one["method"] == self.liveness_method}
         before = (line.message for line in self.received_lines if line.at < sent.at)
-        pings -= {id_key(one.get("id", ABSENT)) for one in before if kind(one) in (Kind.RESULT, Kind.ERROR)}
+        pings -= {id_key(one.get("id", ABSENT)) for one in before if is_response(one)}
+
+        def is_pong(message: Any) -> bool:
+            return is_response(message) and id_key(message.get("id", ABSENT)) in pings
+
         later = (line for line in self.received_lines if line.at >= sent.at)
-        return [line for line in later if not _is_answer_to(pings, line.message)]
+        return [line for line in later if not is_pong(line.message)]
 
     def non_json_lines(self) -> list[Line]:
         """Return the lines on stdout that are not JSON."""
@@ -371,7 +379,7 @@ class Session:
         for message in line.parts():
             if kind(message) is Kind.REQUEST:
                 self._answer(message)
-            elif kind(message) in (Kind.RESULT, Kind.ERROR):
+            elif is_response(message):
                 self.inbox.add(line, message)
 
     def _keep_unended(self) -> None:
@@ -432,18 +440,3 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         self.begin_close()
-
-
-def _requests_in(message: Value) -> list[Value]:
-    """Return the requests to the client in a message: itself, or the ``inputRequests`` of its result."""
-    if kind(message.json) is Kind.REQUEST:
-        return [message]
-    wanted = message.get("result", "inputRequests") if kind(message.json) is Kind.RESULT else None
-    if wanted is None or not wanted.is_a(dict):
-        return []
-    parts = (Value(one, f"{wanted.path}[{show(key, 40)}]", message.lines) for key, one in wanted.json.items())
-    return [part for part in parts if part.is_a(dict)]
-
-
-def _is_answer_to(ids: Collection[Key], message: Any) -> bool:
-    return kind(message) in (Kind.RESULT, Kind.ERROR) and id_key(message.get("id", ABSENT)) in ids

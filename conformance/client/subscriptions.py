@@ -8,12 +8,12 @@ from typing import Any
 
 from conformance.client.session import Session
 from conformance.protocol import revisions
-from conformance.protocol.jsonrpc import ABSENT, Kind, Line, id_key, kind
+from conformance.protocol.jsonrpc import ABSENT, Kind, Line, id_key, is_response, kind
+from conformance.protocol.methods import CANCELLED
 from conformance.protocol.value import Value
 
 LISTEN = "subscriptions/listen"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
-CANCELLED = "notifications/cancelled"
 UPDATED = "notifications/resources/updated"
 FILTER_MEMBERS = {
     "notifications/tools/list_changed": "toolsListChanged",
@@ -183,8 +183,3 @@ def names(update: Value, uri: str) -> bool:
     """Return whether an update names a resource, or a part of it; true if ``uri`` is empty."""
     found = update.get("params", "uri")
     return not uri or (found is not None and found.is_a(str) and found.json.startswith(uri.rstrip("/")))
-
-
-def is_response(message: Any) -> bool:
-    """Return whether a message is a result or an error."""
-    return kind(message) in (Kind.RESULT, Kind.ERROR)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from conformance.client.message_log import CUT
 from conformance.client.session import Session
-from conformance.protocol.jsonrpc import Kind, Line, kind
+from conformance.protocol.jsonrpc import Kind, Line, is_response, kind
 from conformance.transport.credentials import HIDDEN, credentials, redacted, without
 from conformance.transport.interface import Transport
 
@@ -132,7 +132,7 @@ class ReplayStep:
 def replay(transcript: Transcript, process: Transport, timeout: float) -> Iterator[ReplayStep]:
     """Send the lines of a transcript again, byte for byte; yield a step for each request."""
     session = Session(process, revision=transcript.revision, timeout=timeout)
-    answers = {_id(line): line for line in transcript.lines if not line.sent and _is_answer(line)}
+    answers = {_id(line): line for line in transcript.lines if not line.sent and is_response(line.message)}
     waiting: dict[str, Line] = {}
 
     def step(line: Line) -> ReplayStep:
@@ -147,14 +147,10 @@ def replay(transcript: Transcript, process: Transport, timeout: float) -> Iterat
                 sent_lines = session.send_lines(lines)
                 waiting |= {_id(line): line for line in sent_lines if kind(line.message) is Kind.REQUEST}
                 continue
-            for line in filter(_is_answer, lines):
-                if _id(line) in waiting:
+            for line in lines:
+                if is_response(line.message) and _id(line) in waiting:
                     yield step(waiting.pop(_id(line)))
         yield from map(step, waiting.values())
-
-
-def _is_answer(line: Line) -> bool:
-    return kind(line.message) in (Kind.RESULT, Kind.ERROR)
 
 
 def _id(line: Line) -> str:

@@ -142,7 +142,7 @@ class StartAttempt:
         elif self._variant is StartVariant.CARRIAGE:
             asked = session.send_raw(encode(message) + b"\r", message)
         elif self._variant is StartVariant.HEADERS:
-            asked = Line(sent=True, raw=encode(message), at=process.age, message=message)
+            asked = Line.sending(message, process.age)
             process.write(b"Content-Length: %d\r\n\r\n%b" % (len(asked.raw), asked.raw))
         else:
             asked = session.send("initialize", params)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-from conformance.client.in_flight import OVERTAKEN_SECONDS, PING_SECONDS, Window
+from conformance.client.in_flight import OVERTAKEN_SECONDS, Window
 from conformance.client.message_log import MessageLog, head_of
 from conformance.client.session import Session
 from conformance.client.tool_call import Call
@@ -28,6 +28,8 @@ Burst = tuple[Line, ...]
 
 DIED, SILENT = "the server ended", "a request was not answered"
 FIRST_ID = 1_000_000
+SLOW_ANSWER_SECONDS = 10.0
+"""How long to wait for answers overtaken by others, and how long a stage may wait in vain."""
 MAX_BURSTS = 200
 MAX_PROCESS_FAILURES = 4
 MAX_VIOLATIONS = 10
@@ -125,7 +127,7 @@ class FuzzConversation:
         self.start_confirming()
         timeout = self.server.settings.timeout
         self._stage, self._oracle, self._slow_answers = stage, oracle, slow_answers
-        self._slack = min(timeout, PING_SECONDS) if slow_answers else OVERTAKEN_SECONDS
+        self._slack = min(timeout, SLOW_ANSWER_SECONDS) if slow_answers else OVERTAKEN_SECONDS
         self._lost_after = min(timeout, lost_after) or timeout
         self._seconds_left = max_seconds
         self._bursts = [burst for burst in self._bursts if burst not in self._unanswered]
@@ -156,7 +158,7 @@ class FuzzConversation:
 
     def _usable(self) -> Window | None:
         """Return the window of a live process, unless the stage is over."""
-        if self._stage_is_over or self._seconds_wasted >= PING_SECONDS or self._seconds_left < 0:
+        if self._stage_is_over or self._seconds_wasted >= SLOW_ANSWER_SECONDS or self._seconds_left < 0:
             return None
         if len(self._process_failures) >= MAX_PROCESS_FAILURES or SILENT in self._process_failures:
             self.skipped_stages[self._stage] = f"{self._process_failures[-1]} before, so no more is sent"
@@ -291,7 +293,7 @@ class Confirmation:
         fewest = reduced(numbered, fails, MAX_RERUNS)
         if not latest.violations[0].is_late:
             return latest
-        patient = self._rerun(_in_bursts(fewest), min(PING_SECONDS, self.failure.lost_after))
+        patient = self._rerun(_in_bursts(fewest), min(SLOW_ANSWER_SECONDS, self.failure.lost_after))
         return patient if patient.violations else whole
 
     # Describing

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from conformance.protocol.jsonrpc import ABSENT, Line, encode
+from conformance.protocol.methods import CANCELLED, NO_SUCH_METHOD
 
 BROKEN_ID = "conformance broken line"
 NEVER_ASKED = "conformance never asked"
-UNKNOWN_METHOD = "conformance/no-such-method"
 MAX_NESTING = 5000
 LONG_LINE_BYTES = 999_000
 """The size of a long line: a megabyte at most, which every reader should accept."""
@@ -45,11 +45,6 @@ class LivenessRequest:
 PING = LivenessRequest()
 
 
-def message_line(message: Any) -> Line:
-    """Return the line that sends a message."""
-    return Line(sent=True, raw=encode(message), message=message)
-
-
 def request_line(
     id: int | str, method: str, params: Any = ABSENT, meta: Mapping[str, Any] = MappingProxyType({})
 ) -> Line:
@@ -58,13 +53,13 @@ def request_line(
     if meta:
         given = {} if params is ABSENT else params
         params = {**given, "_meta": {**meta, **given.get("_meta", {})}}
-    return message_line(message if params is ABSENT else {**message, "params": params})
+    return Line.sending(message if params is ABSENT else {**message, "params": params})
 
 
 def notification_line(method: str, params: Any = ABSENT) -> Line:
     """Return the line that sends a notification."""
     message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
-    return message_line(message if params is ABSENT else {**message, "params": params})
+    return Line.sending(message if params is ABSENT else {**message, "params": params})
 
 
 # Broken lines ------------------------------------------------------------------------------------
@@ -216,11 +211,11 @@ NOTIFICATIONS = tuple(
     for method, params in (
         ("notifications/initialized", ABSENT),
         ("notifications/conformance", ABSENT),
-        (UNKNOWN_METHOD, {}),
+        (NO_SUCH_METHOD, {}),
         ("ping", ABSENT),
-        ("notifications/cancelled", {"requestId": NEVER_ASKED}),
-        ("notifications/cancelled", {"requestId": {"a": 1}}),
-        ("notifications/cancelled", ABSENT),
+        (CANCELLED, {"requestId": NEVER_ASKED}),
+        (CANCELLED, {"requestId": {"a": 1}}),
+        (CANCELLED, ABSENT),
         ("notifications/progress", {"progressToken": "conformance never given", "progress": 1}),
     )
 )

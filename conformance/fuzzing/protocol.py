@@ -23,13 +23,13 @@ from conformance.fuzzing.payloads import (
     LARGE_IDS,
     NOTIFICATIONS,
     READABLE_IDS,
-    UNKNOWN_METHOD,
     damaged_lines,
     unusual_request,
     unusual_requests,
 )
 from conformance.fuzzing.state_machine import Offer, machine_for
 from conformance.protocol.jsonrpc import Line, show
+from conformance.protocol.methods import NO_SUCH_METHOD
 from conformance.protocol.text import shorten
 from conformance.protocol.value import members
 from conformance.target.scenario import scenario
@@ -165,7 +165,7 @@ def _send_right_messages(conversation: FuzzConversation) -> None:
     for line in NOTIFICATIONS:
         conversation.send(line)
     conversation.begin_stage("many requests", broken_rules, slow_answers=True)
-    conversation.send(*_many(conversation, [conversation.liveness.method, UNKNOWN_METHOD, *lists[:1]]))
+    conversation.send(*_many(conversation, [conversation.liveness.method, NO_SUCH_METHOD, *lists[:1]]))
     conversation.begin_stage("calls", broken_rules, slow_answers=True)
     with_progress = _calls_with_progress(conversation, calls)
     in_any_order(conversation, lists, with_progress + [call for call in calls if call not in with_progress])

@@ -11,11 +11,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from conformance.client.tool_call import Call
 from conformance.fuzzing.conversation import FuzzConversation
-from conformance.fuzzing.payloads import NOTIFICATIONS, UNKNOWN_METHOD, notification_line
+from conformance.fuzzing.payloads import NOTIFICATIONS, notification_line
 from conformance.protocol.jsonrpc import ABSENT, Line
+from conformance.protocol.methods import CANCELLED, LOG_LEVELS, NO_SUCH_METHOD
 
 MAX_BURST_LINES = 8
-LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class BurstMachine(RuleBasedStateMachine):
     def add_cancelled(self, request: Line) -> None:
         """Add a request and its cancellation."""
         params = {"requestId": request.message["id"], "reason": "no longer needed"}
-        self.burst += [request, notification_line("notifications/cancelled", params)]
+        self.burst += [request, notification_line(CANCELLED, params)]
 
     @rule(line=st.sampled_from(NOTIFICATIONS))
     def notify(self, line: Line) -> None:
@@ -78,7 +78,7 @@ def machine_for(conversation: FuzzConversation, offer: Offer) -> type[RuleBasedS
     class InAnyOrder(BurstMachine):
         channel = conversation
 
-        @rule(method=methods | st.just(UNKNOWN_METHOD), is_text=st.booleans())
+        @rule(method=methods | st.just(NO_SUCH_METHOD), is_text=st.booleans())
         def ask(self, method: str, is_text: bool) -> None:
             id = conversation.next_id()
             self.burst.append(conversation.request(f"request {id}" if is_text else id, method))
@@ -101,7 +101,7 @@ def machine_for(conversation: FuzzConversation, offer: Offer) -> type[RuleBasedS
             self.add_cancelled(conversation.call(offer.calls[call], id, f"token {id}"))
 
         @precondition(lambda _: offer.has_levels)
-        @rule(level=st.sampled_from(LEVELS))
+        @rule(level=st.sampled_from(LOG_LEVELS))
         def set_level(self, level: str) -> None:
             self.burst.append(self.request("logging/setLevel", {"level": level}))
 

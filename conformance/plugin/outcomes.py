@@ -32,7 +32,7 @@ from conformance.requirements.catalogue import families
 from conformance.requirements.checks import family_of
 from conformance.scenarios.sdk_deviations import known_deviation
 from conformance.transport.interface import CannotStart
-from conformance.verdicts import ORDER, UNTESTED, Blocked, Finding, Outcome, outcome_of, severity
+from conformance.verdicts import ORDER, UNTESTED, Blocked, Finding, Outcome, broken_rule, outcome_of
 
 RESULTS = pytest.StashKey[list[Result]]()
 PROPERTIES = ("requirement", "level", "basis", "revision", "spec", "outcome")
@@ -87,7 +87,7 @@ def pytest_runtest_makereport(
 
 def _facts(item: pytest.Item, report: pytest.TestReport, error: BaseException | None) -> CheckFacts:
     """Collect the facts about a check and one of the errors that it raised."""
-    row = _broken_rule(item, error)
+    row = broken_rule(list(map(catalogue.requirement, _cited(item))), revision_of(item), error)
     return CheckFacts(
         node=item.nodeid,
         row=row,
@@ -102,16 +102,6 @@ def _facts(item: pytest.Item, report: pytest.TestReport, error: BaseException | 
         evidence=_evidence(error),
         traceback=str(report.longrepr),
     )
-
-
-def _broken_rule(item: pytest.Item, error: BaseException | None) -> catalogue.Requirement:
-    """Return the broken rule: the one the error names, else the most severe that the check cites here."""
-    if isinstance(error, Blocked | Finding) and error.requirement:
-        return catalogue.requirement(error.requirement)
-    rows = [catalogue.requirement(id) for id in _cited(item)]
-    revision = revision_of(item)
-    holding = [row for row in rows if row.holds_in(revision)]
-    return max(holding, key=lambda row: ORDER.index(severity(row, revision)), default=rows[0])
 
 
 def _deviation(item: pytest.Item, row: catalogue.Requirement, error: BaseException | None) -> str:

@@ -69,6 +69,11 @@ class Line:
     oddities: tuple[str, ...] = ()
 
     @classmethod
+    def sending(cls, message: Any, at: float = 0.0) -> Line:
+        """Return the line that sends a message."""
+        return cls(sent=True, raw=encode(message), at=at, message=message)
+
+    @classmethod
     def received(cls, raw: bytes, at: float = 0.0) -> Line:
         """Decode a line that the server wrote; a line that is not JSON gets a ``fault``."""
         message, fault, oddities = decode(raw)
@@ -240,6 +245,11 @@ def kind(message: Any) -> Kind:
     if "result" in message and message.get("error") is None:
         return Kind.RESULT
     return Kind.ERROR if "error" in message else Kind.OTHER
+
+
+def is_response(message: Any) -> bool:
+    """Return whether a message is a result or an error."""
+    return kind(message) in (Kind.RESULT, Kind.ERROR)
 
 
 MAX_PIECES = 200

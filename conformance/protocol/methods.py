@@ -6,12 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.protocol import revisions
+from conformance.protocol.jsonrpc import Kind, kind, show
+from conformance.protocol.value import Value
 
 CLIENT_INFO = {"name": "mcp-conformance", "version": "0.1.0"}
 IDENTIFIERS = {"tools": "name", "prompts": "name", "resources": "uri", "resourceTemplates": "uriTemplate"}
 """The member that identifies an item of each list."""
 LISTED = {"tools": "tools/list", "prompts": "prompts/list", "resources": "resources/list"}
 """A list method of each feature."""
+CANCELLED = "notifications/cancelled"
+NO_SUCH_METHOD = "conformance/no-such-method"
+"""A method that no server has."""
+LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 FEATURES = {
     "roots/list": "roots",
     "sampling/createMessage": "sampling",
@@ -43,3 +49,14 @@ LISTS = {
     "resources/templates/list": ("resources", "resourceTemplates"),
 }
 """The capability of each list method, and the member of its result with the items."""
+
+
+def requests_in(message: Value) -> list[Value]:
+    """Return the requests to the client in a message: itself, or the ``inputRequests`` of its result."""
+    if kind(message.json) is Kind.REQUEST:
+        return [message]
+    wanted = message.get("result", "inputRequests") if kind(message.json) is Kind.RESULT else None
+    if wanted is None or not wanted.is_a(dict):
+        return []
+    parts = (Value(one, f"{wanted.path}[{show(key, 40)}]", message.lines) for key, one in wanted.json.items())
+    return [part for part in parts if part.is_a(dict)]

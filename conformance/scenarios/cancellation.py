@@ -13,8 +13,8 @@ from conformance.client.subscriptions import listens_in
 from conformance.client.tool_call import Call, Tool
 from conformance.expect import require_answer, skip
 from conformance.protocol import revisions
-from conformance.protocol.jsonrpc import ABSENT, Kind, Line, id_key, kind
-from conformance.protocol.methods import FEATURES
+from conformance.protocol.jsonrpc import ABSENT, Kind, Line, id_key, is_response, kind
+from conformance.protocol.methods import CANCELLED, FEATURES
 from conformance.protocol.progress import progress_in, token_of
 from conformance.protocol.value import Value
 from conformance.scenarios.client_features import FULL_CLIENT, all_capabilities, run_with_client
@@ -24,7 +24,6 @@ from conformance.target.scenario import scenario, start_early
 from conformance.target.server import SLOW_SECONDS, Server
 from conformance.verdicts import Blocked, Finding
 
-CANCELLED = "notifications/cancelled"
 MAX_CROSSINGS = 50
 MAX_CROSSING_BYTES = 10_000_000
 """How long the answers of all crossing requests may be together."""
@@ -146,11 +145,7 @@ def answers_to(session: Session, request: Line) -> list[Line]:
 
 
 def _answers_in(lines: Sequence[Line]) -> list[Line]:
-    return [line for line in lines if not line.sent and _is_answer(line)]
-
-
-def _is_answer(line: Line) -> bool:
-    return kind(line.message) in (Kind.RESULT, Kind.ERROR)
+    return [line for line in lines if not line.sent and is_response(line.message)]
 
 
 # Cancellations by the server ---------------------------------------------------------------------
@@ -209,7 +204,7 @@ class CancelledCall:
             for number, line in enumerate(self.session.lines)
             for message in line.parts()
             if not line.sent
-            and kind(message) in (Kind.RESULT, Kind.ERROR)
+            and is_response(message)
             and id_key(message.get("id", ABSENT)) == wanted
             and self._is_caused(number, line, message)
         ]
@@ -349,7 +344,9 @@ def _open(session: Session, methods: Collection[str]) -> list[Value]:
     """Return the open requests of the server by these methods: neither cancelled nor answered."""
     cancelled = [message for _, message in session.notifications(CANCELLED)]
     ids = [Value(message).get("params", "requestId") for message in cancelled]
-    ids += [Value(line.message).get("id") for line in session.lines if line.sent and _is_answer(line)]
+    ids += [
+        Value(line.message).get("id") for line in session.lines if line.sent and is_response(line.message)
+    ]
     done = {id_key(id.json) for id in ids if id is not None}
     requests = [asked for asked in session.server_requests(*methods) if "id" in asked.json]
     return [asked for asked in requests if id_key(asked.json["id"]) not in done]

@@ -10,11 +10,11 @@ from conformance.client.reply import Reply
 from conformance.client.session import NO_PARAMS, Session
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import ABSENT, Kind, Line, id_key, kind
+from conformance.protocol.methods import LOG_LEVELS
 from conformance.protocol.value import Value
 from conformance.target.scenario import scenario
 from conformance.target.server import Server
 
-LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 MESSAGE = "notifications/message"
 
 
@@ -49,7 +49,7 @@ def find_logging_requests(server: Server, session: Session) -> Iterator[LoggingR
         if reply.fault is not None or session.drain().fault is not None:
             return
         sent = [level_of(Value(message)) for _, message in session.notifications(MESSAGE)[seen:]]
-        levels = tuple(level for level in LEVELS[:-1] if level in sent)
+        levels = tuple(level for level in LOG_LEVELS[:-1] if level in sent)
         if levels:
             yield LoggingRequest(method, params, levels)
 
@@ -65,7 +65,7 @@ def with_log_level(params: Any, level: Any) -> Any:
 def set_each_level(server: Server) -> dict[str, Reply]:
     """Set each level; return the replies by level, up to the first request that is not answered."""
     session, replies = server.shared("logging"), {}
-    for level in LEVELS:
+    for level in LOG_LEVELS:
         replies[level] = set_level(session, level)
         if replies[level].fault is not None:
             break

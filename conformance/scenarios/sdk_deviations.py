@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from conformance.client.reply import Reply
+from conformance.protocol.methods import NO_SUCH_METHOD
 from conformance.scenarios.invalid_requests import misshapen_requests
 from conformance.target.scenario import scenario
 from conformance.target.server import Server
@@ -19,7 +20,6 @@ PYTHON_1, PYTHON_2 = "Python SDK 1.x", "Python SDK 2.x"
 TYPESCRIPT_1, TYPESCRIPT_2 = "TypeScript SDK 1.x", "TypeScript SDK 2.x"
 GO, RUST = "Go SDK", "Rust SDK"
 PYTHON, TYPESCRIPT = (PYTHON_1, PYTHON_2), (TYPESCRIPT_1, TYPESCRIPT_2)
-UNKNOWN_METHOD = "conformance/no-such-method"
 ZOD = re.compile(r'"path"|"code": "(invalid|unrecognized|too)_')
 
 WRAPPED = r'got (result\.structuredContent = \{"result": [^,;]*\}(; )?)+(and \d+ more)? '
@@ -92,7 +92,7 @@ def known_deviation(server: Server, requirement: str, error: Finding | Blocked) 
 def sdk_of(server: Server) -> str:
     """Return the official SDK whose errors have the same words as this server's; empty if there is none."""
     try:
-        unknown = server.session.request(UNKNOWN_METHOD, {})
+        unknown = server.session.request(NO_SUCH_METHOD, {})
         wrong = [server.session.request(method, params) for method, params in misshapen_requests(server)[:1]]
     except (Blocked, Skipped):
         return ""
@@ -104,11 +104,11 @@ def _by_unknown_method(unknown: Reply) -> str:
     words = (error.get("code"), error.get("message"), error.get("data"))
     if words == (-32602, "Invalid request parameters", ""):
         return PYTHON_1
-    if words == (-32601, "Method not found", UNKNOWN_METHOD):
+    if words == (-32601, "Method not found", NO_SUCH_METHOD):
         return PYTHON_2
-    if words == (-32601, f'method not found: "{UNKNOWN_METHOD}"', None):
+    if words == (-32601, f'method not found: "{NO_SUCH_METHOD}"', None):
         return GO
-    return RUST if words == (-32601, UNKNOWN_METHOD, None) else ""
+    return RUST if words == (-32601, NO_SUCH_METHOD, None) else ""
 
 
 def _by_wrong_params(unknown: Reply, wrong: list[Reply]) -> str:

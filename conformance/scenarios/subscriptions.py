@@ -11,7 +11,6 @@ from conformance.client.refusals import NO_SUCH_URI
 from conformance.client.reply import Reply
 from conformance.client.session import Session
 from conformance.client.subscriptions import (
-    CANCELLED,
     FILTER_MEMBERS,
     FLAGS,
     LISTEN,
@@ -26,6 +25,7 @@ from conformance.client.subscriptions import (
 from conformance.expect import expect_none, require_capability, skip
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import ABSENT, Kind, Line, id_key, kind
+from conformance.protocol.methods import CANCELLED
 from conformance.protocol.value import Value
 from conformance.scenarios.list_changes import (
     MAX_RESOURCES,

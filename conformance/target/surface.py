@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from conformance.client.session import Session
 from conformance.client.tool_call import Tool
 from conformance.json_schema.validation import Unjudgeable, instance_errors
 from conformance.protocol import revisions
@@ -17,7 +16,7 @@ from conformance.protocol.text import named, shorten
 from conformance.protocol.value import Value, members
 from conformance.target.settings import Sample, Settings
 
-INITIALIZED = Session.line_of({"jsonrpc": "2.0", "method": "notifications/initialized"})
+INITIALIZED = Line.sending({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ from conformance.fuzzing.payloads import (
     LivenessRequest,
     broken_lines,
     damaged_lines,
-    message_line,
     request_line,
     unusual_requests,
 )
@@ -67,13 +66,13 @@ TOOLS = {"result": {"tools": []}}
 
 def rules_broken(sent, received, revision="2025-11-25"):
     """Return the rules that a window shows to be broken when lines were sent and others received."""
-    opening = [message_line(notification("notifications/initialized"))]
+    opening = [Line.sending(notification("notifications/initialized"))]
     process = SimpleNamespace(stderr="", wait=lambda _: 1)
     session = SimpleNamespace(
         lines=opening, revision=revision, closed=False, is_flooded=False, process=process, timeout=1
     )
     window = Window(session)
-    session.lines += [message_line(message) for message in sent]
+    session.lines += [Line.sending(message) for message in sent]
     session.lines += [
         Line.received(one if isinstance(one, bytes) else json.dumps(one).encode()) for one in received
     ]

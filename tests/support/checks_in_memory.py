@@ -19,7 +19,7 @@ from conformance.target.probe import probe_all
 from conformance.target.scenario import STARTED_EARLY
 from conformance.target.server import Server
 from conformance.target.settings import Sample
-from conformance.verdicts import ORDER, Blocked, Finding, Skipped, outcome_of, severity
+from conformance.verdicts import ORDER, Blocked, Finding, Skipped, broken_rule, outcome_of
 from support.in_memory import MemorySettings, VirtualClock
 
 
@@ -66,10 +66,7 @@ class Verdict:
     @property
     def row(self):
         """The broken rule: the one that the error names, else the most severe one the check cites."""
-        if self.error.requirement:
-            return catalogue.requirement(self.error.requirement)
-        holding = [row for row in self.check.rows if row.holds_in(self.revision)] or self.check.rows[:1]
-        return max(holding, key=lambda row: ORDER.index(severity(row, self.revision)))
+        return broken_rule(self.check.rows, self.revision, self.error)
 
     @property
     def outcome(self):
@@ -176,12 +173,11 @@ class Bench:
                 next(fixture, None)
         return []
 
-    def run_all(self, selects=lambda check: True):
-        """Return the verdicts of every selected check, in each case and for each tool."""
+    def run_all(self, checks):
+        """Return the verdicts of these checks in their order, in each case and for each tool."""
         return [
             verdict
-            for check in checks_of(self.revision)
-            if selects(check)
+            for check in checks
             for case in check.cases
             for tool in (self.server.tools if check.is_per_tool else (None,))
             for verdict in self.run(check, case, tool)
@@ -223,7 +219,7 @@ def run_suite_in_memory(settings, revision, selects=lambda check: True, *, is_wh
     for surface in subject.live:
         bench = Bench(subject, surface.revision, is_whole=is_whole)
         try:
-            verdicts += bench.run_all(selects)
+            verdicts += bench.run_all(filter(selects, checks_of(surface.revision)))
         finally:
             bench.server.close()
     return [one for surface in subject.surfaces for one in surface.failures], verdicts

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from conformance.doctor.diagnosis import Cause, Diagnosis, language
 from conformance.doctor.observations import Observations, StartVariant, visible
 from conformance.doctor.symptoms import TO_STDERR
-from conformance.protocol.jsonrpc import Kind, Line, id_key, is_message, kind, show, torn
+from conformance.protocol.jsonrpc import Kind, Line, id_key, is_message, is_response, kind, show, torn
 
 WITHOUT_MARK = "write UTF-8 without a byte order mark"
 
@@ -111,7 +109,7 @@ def echo(seen: Observations) -> Diagnosis | None:
 def batch_answer(seen: Observations) -> Diagnosis | None:
     """Detect an answer in an array."""
     batches = [one for one in seen.main.messages if kind(one) is Kind.BATCH]
-    if not any(_is_answer(part) for batch in batches for part in batch):
+    if not any(is_response(part) for batch in batches for part in batch):
         return None
     advice = "write the response itself, not an array of it"
     return Diagnosis("The server answers a single request with an array.", (advice,))
@@ -133,7 +131,7 @@ def unreadable_request(seen: Observations) -> Diagnosis | None:
 def other_id(seen: Observations) -> Diagnosis | None:
     """Detect an answer with another id."""
     asked = seen.main.asked
-    ids = [one.get("id") for one in seen.main.messages if _is_answer(one)]
+    ids = [one.get("id") for one in seen.main.messages if is_response(one)]
     if seen.main.is_answered or asked is None or not ids:
         return None
     ours = asked.message["id"]
@@ -142,10 +140,6 @@ def other_id(seen: Observations) -> Diagnosis | None:
         f"The server answers with the id {show(ids[0], 60)}{same}; the request has the id {show(ours)}.",
         ("return the id of the request unchanged, with its type",),
     )
-
-
-def _is_answer(message: Any) -> bool:
-    return kind(message) in (Kind.RESULT, Kind.ERROR)
 
 
 def flood(seen: Observations) -> Diagnosis | None:
