@@ -1,6 +1,41 @@
 """Set-up of all tests."""
 
+import os
 import signal
+import tempfile
+
+import pytest
+from support.running import BYTECODE
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 """A shell makes what it starts in the background ignore Ctrl-C, and so would every process of the tests."""
+
+TOGETHER = {
+    "tests/e2e/test_determinism.py",
+    "tests/plugin/test_own_tests.py",
+    "tests/report/test_baseline.py",
+    "tests/report/test_comparing.py",
+    "tests/requirements/test_closure.py",
+}
+"""The files whose tests share what is slow to set up: one worker runs each of them."""
+
+
+def pytest_configure(config):
+    """Make one folder for the bytecode of the processes of all workers."""
+    if BYTECODE not in os.environ:
+        folder = tempfile.TemporaryDirectory(prefix="mcp-conformance-pycache-", ignore_cleanup_errors=True)
+        os.environ[BYTECODE] = folder.name
+        config.add_cleanup(folder.cleanup)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Keep these files together (``--dist loadgroup`` of xdist 3.8 groups nothing under pytest 9.2)."""
+    from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415  (it may be absent)
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            path = nodeid.partition("::")[0]
+            return path if path in TOGETHER else nodeid
+
+    return Scheduling(config, log)

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import zlib
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from functools import wraps
+from typing import Any, ClassVar, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from conformance.protocol.jsonrpc import ABSENT, REPEATED, Line, decode, is_response
+
+P = ParamSpec("P")
+S = TypeVar("S", bound="HasLines")
+T = TypeVar("T")
 
 MAX_LOG_BYTES = 16_000_000
 """The memory that the lines of a conversation may take."""
@@ -42,11 +47,13 @@ class MessageLog(list[Line]):
     ``dropped`` counts the received lines that were dropped.  An empty line without a fault takes the place of
     each of them, and of each dropped answer of ours; our other lines are cut to their head (`head_of`).
     ``repeats`` counts the received lines with an object that has a member twice.
+    ``scans`` has what was read from the lines since the last one came (`scan`).
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.dropped = self.repeats = 0
+        self.scans: dict[Any, Any] = {}
         self._weight = 0
         self._oldest = self._longest = 0
         self._empty_lines: dict[bool, Line] = {}
@@ -60,6 +67,7 @@ class MessageLog(list[Line]):
 
     def trim(self, most: int) -> None:
         """Trim to at most ``most`` bytes: cut sent lines first, then drop received ones."""
+        self.scans.clear()
         while self._weight > most and self._longest < len(self) - 1:
             line = self[self._longest]
             if _is_question(line):
@@ -81,7 +89,32 @@ class MessageLog(list[Line]):
     def clear(self) -> None:
         """Drop all lines."""
         super().clear()
+        self.scans.clear()
         self._weight = self._oldest = self._longest = 0
+
+
+class HasLines(Protocol):
+    """A session."""
+
+    @property
+    def lines(self) -> MessageLog:
+        """The lines of the conversation."""
+
+
+def scan(read: Callable[Concatenate[S, P], Iterable[T]]) -> Callable[Concatenate[S, P], Sequence[T]]:
+    """Keep what a function reads from the lines of a session until another line comes.
+
+    Many checks read the same conversation, most of them after it has ended.
+    """
+
+    @wraps(read)
+    def kept(session: S, /, *args: P.args, **kwargs: P.kwargs) -> Sequence[T]:
+        scans, key = session.lines.scans, (read, args)
+        if key not in scans:
+            scans[key] = tuple(read(session, *args, **kwargs))
+        return cast("Sequence[T]", scans[key])
+
+    return kept
 
 
 class CompressedLine(Line):

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from conformance.client.inbox import UNREAD, Inbox
-from conformance.client.message_log import MessageLog, is_dropped
+from conformance.client.message_log import MessageLog, is_dropped, scan
 from conformance.client.reply import Closed, Fault, Flood, Reply, Silence, Unread
 from conformance.client.timing import Pace
 from conformance.protocol import revisions
@@ -286,6 +286,7 @@ class Session:
 
     # Received lines
 
+    @scan
     def received(self, *kinds: Kind) -> Iterator[tuple[Line, Any]]:
         """Yield each message of the server with its line, of these kinds (all if none are named)."""
         for line in self.lines:

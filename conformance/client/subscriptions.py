@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from conformance.client.message_log import scan
 from conformance.client.session import Session
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import ABSENT, Kind, Line, id_key, is_response, kind
@@ -115,6 +116,7 @@ class Listen:
         return [one for one in cancelled if id_key(cancelled_id(one)) == own] + self.answers
 
 
+@scan
 def listens_in(session: Session) -> list[Listen]:
     """Return the listen requests of a session."""
     requests = (line for line in session.lines if line.sent and kind(line.message) is Kind.REQUEST)
@@ -150,6 +152,7 @@ class ChangeNotification:
         return method == ACKNOWLEDGED or listen.wants(method)
 
 
+@scan
 def change_notifications(session: Session, methods: Sequence[str]) -> Iterator[ChangeNotification]:
     """Yield the notifications of a session by these methods."""
     listens = listens_in(session)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from conformance.client.input_required import replies_in
+from conformance.client.message_log import scan
 from conformance.client.reply import Reply
 from conformance.client.session import NO_PARAMS, Session
 from conformance.expect import require_answer, skip
@@ -87,6 +88,7 @@ def simple_method(server: Server) -> str:
     return next(iter(server.served_lists()), "server/discover")
 
 
+@scan
 def modern_lines(session: Session) -> Iterator[Line]:
     """Yield the lines of a session up to one that a server may take for a choice of the handshake era.
 
@@ -110,17 +112,21 @@ def modern_messages(server: Server, *kinds: Kind) -> list[Value]:
 
 
 def exchanges(server: Server) -> Iterator[tuple[Mapping[str, Any], Value]]:
-    """Yield each request so far with its answer, in the modern lines of the server's sessions."""
-    for session in server.sessions:
-        open: dict[tuple[str, str], Line] = {}
-        for line in modern_lines(session):
-            for message in line.parts():
-                if line.sent and kind(message) is Kind.REQUEST:
-                    open[id_key(message["id"])] = line
-                elif not line.sent and kind(message) in (Kind.RESULT, Kind.ERROR):
-                    request = open.pop(id_key(message.get("id", ABSENT)), None)
-                    if request is not None:
-                        yield request.message, Value(message, "", (request, line))
+    """Return each request so far with its answer, in the modern lines of the server's sessions."""
+    return (exchange for session in server.sessions for exchange in _exchanges_of(session))
+
+
+@scan
+def _exchanges_of(session: Session) -> Iterator[tuple[Mapping[str, Any], Value]]:
+    open: dict[tuple[str, str], Line] = {}
+    for line in modern_lines(session):
+        for message in line.parts():
+            if line.sent and kind(message) is Kind.REQUEST:
+                open[id_key(message["id"])] = line
+            elif not line.sent and kind(message) in (Kind.RESULT, Kind.ERROR):
+                request = open.pop(id_key(message.get("id", ABSENT)), None)
+                if request is not None:
+                    yield request.message, Value(message, "", (request, line))
 
 
 def modern_results(server: Server) -> list[Reply]:

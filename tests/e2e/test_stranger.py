@@ -10,7 +10,7 @@ import sys
 from importlib.metadata import distribution
 
 import pytest
-from support import REFERENCE, mutant, run_suite
+from support import REFERENCE, run_suite
 from support.repositories import (
     ALONE,
     CONFTEST,
@@ -111,19 +111,15 @@ def test_files_classes_and_functions_may_have_other_names(repo, alone):
 
 
 @pytest.mark.parametrize(
-    "line",
+    "lines",
     [
-        "addopts = -x --strict-markers --strict-config",
-        "addopts = --import-mode=importlib",
-        "addopts = --import-mode=append",
-        "addopts = --doctest-modules",
-        "addopts = --collect-in-virtualenv --ignore=conformance --ignore-glob=**/site-packages/**",
-        "norecursedirs = conformance suites site-packages .venv",
-        "testpaths = tests",
+        "addopts = -x --strict-markers --strict-config --import-mode=importlib --doctest-modules",
+        "addopts = --import-mode=append --collect-in-virtualenv --ignore=conformance\ntestpaths = tests",
+        "addopts = --ignore-glob=**/site-packages/**\nnorecursedirs = conformance suites site-packages .venv",
     ],
 )
-def test_an_ini_line_changes_no_collection(repo, alone, line):
-    write(repo, {"pytest.ini": f"[pytest]\n{line}\n"})
+def test_ini_lines_change_no_collection(repo, alone, lines):
+    write(repo, {"pytest.ini": f"[pytest]\n{lines}\n"})
     collects(repo, alone, on())
 
 
@@ -184,48 +180,6 @@ def test_their_test_may_ask_for_no_fixture_of_ours(repo):
     assert "fixture 'fresh_session' not found" in run.output
 
 
-# Reports -----------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def both_ways(tmp_path_factory):
-    """A server with findings, in one process and in two workers."""
-    repo = write(tmp_path_factory.mktemp("both") / "repo", FILES)
-    server = on(mutant("is_error_is_a_word"))
-    return [run_pytest(repo, server, "-p", "no:cacheprovider", *more) for more in ([], ["-n", "2"])]
-
-
-@pytest.mark.xdist_group("both ways")
-def test_two_workers_give_the_same_cases(both_ways):
-    one, two = both_ways
-    assert one.exit == two.exit == 1, one.output
-    assert one.named == two.named
-    assert one.own == two.own == MINE
-
-
-@pytest.mark.xdist_group("both ways")
-def test_two_workers_give_the_same_verdict(both_ways):
-    verdicts = [line for run in both_ways for line in run.output.splitlines() if line.startswith("verdict:")]
-    assert len(verdicts) == 2, both_ways[1].output
-    assert len(set(verdicts)) == 1
-
-
-@pytest.mark.xdist_group("both ways")
-@pytest.mark.parametrize("way", [0, 1])
-def test_junit_has_the_properties(both_ways, way):
-    failed = [case for case in both_ways[way].cases if case.outcome == "failed"]
-    (found, *_) = (case for case in failed if case.suite.endswith("test_tools_call"))
-    facts = (found.suite, found.requirement, found.level, found.revision)
-    assert facts == (
-        "conformance.suites.test_tools_call",
-        "tools.call.is-error-boolean",
-        "MUST",
-        "2025-11-25",
-    )
-    assert found.spec.startswith("https://modelcontextprotocol.io/specification/2025-11-25/")
-    assert "got" in found.text
-
-
 def test_node_ids_are_the_same_everywhere(repo):
     run = run_pytest(repo, on(), "--collect-only", "-q")
     ids = [line for line in run.output.splitlines() if "::" in line]
@@ -272,6 +226,7 @@ def test_another_plugins_flag_is_theirs(repo, other_plugin):
     assert run.is_clean([], [*MINE, "test_theirs"])
 
 
+@pytest.mark.parametrize("other_plugin", ["first"], indirect=True)
 def test_the_command_works_beside_another_plugin(repo, other_plugin):
     options = {"cwd": repo, "env": alone_environment(**other_plugin[0]), "timeout": 60}
     command = [sys.executable, "-m", "conformance", "run", "--select=stdio", "--", *REFERENCE]

@@ -211,12 +211,6 @@ def replay_again(file, *words):
     )
 
 
-def test_right_server_has_no_findings():
-    run = run_suite(REFERENCE, "--select", "jsonrpc", "--call", "all", "--fuzz", "thorough", timeout=300)
-    assert run.findings == []
-    assert run.exit == 0
-
-
 # Transcripts
 
 

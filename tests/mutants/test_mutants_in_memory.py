@@ -1,7 +1,7 @@
 """Each mutant is found: the suite reports the rules that it breaks, and no others.
 
 No process is started, and time is virtual.  Each mutant runs in one era, under the chapters of the rules that
-it breaks; one in eight, and with ``MUTANTS=whole`` all of them in each era, under the whole suite.
+it breaks; one in forty, and with ``MUTANTS=whole`` all of them in each era, under the whole suite.
 """
 
 import pytest
@@ -19,7 +19,9 @@ def test_a_mutant_is_found(run, monkeypatch):
     leave_out_shrinking(monkeypatch)
     examples = FUZZ_EXAMPLES if run.fuzzed else 0
     settings = settings_in_memory(mutated(run.mutant.mutate), examples, timeout=5.0, start_timeout=5.0)
-    failures, verdicts = run_suite_in_memory(settings, run.revision, run.selects, is_whole=run.is_whole)
+    failures, verdicts = run_suite_in_memory(
+        settings, run.revision, run.selects, is_whole=run.is_whole, tools=run.tools
+    )
     found = [{one.requirement} for one in failures]
     found += [one.check.ids | {one.row.id} for one in verdicts]
     text = "\n".join([*(one.reason for one in failures), *(one.text for one in verdicts)])

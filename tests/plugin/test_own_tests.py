@@ -17,9 +17,6 @@ from support.repositories import PYTEST, alone_environment, on, run_pytest, writ
 
 import conformance
 
-pytestmark = pytest.mark.xdist_group("own tests")
-"""Its tests share what is slow to set up."""
-
 SERVER = """
 import json, os, sys, time
 

@@ -4,12 +4,12 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
-from support import EVERYTHING, run_suite, script
+from support.checks_in_memory import run_suite_in_memory, settings_in_memory
+from support.in_memory import recorded
 
 from conformance.protocol import revisions
 from conformance.protocol import schemas as own
@@ -466,32 +466,29 @@ def is_deliberate(message, path):
     return is_bare or path in DELIBERATE.get(str(method), ())
 
 
-def recorded(file):
-    """A conversation as the recorder wrote it down, and the revision that was agreed on."""
-    lines, revision = [], revisions.LATEST_HANDSHAKE
-    for raw in file.read_bytes().splitlines():
-        line = Line.received(raw[1:])
-        lines.append(replace(line, sent=raw[:1] == b">", message=line.message))
+def agreed_revision(lines):
+    """Return the revision that a conversation agreed on."""
+    revision = revisions.LATEST_HANDSHAKE
+    for line in lines:
         result = line.message.get("result") if isinstance(line.message, dict) else None
-        if raw[:1] == b"<" and isinstance(result, dict):
+        if not line.sent and isinstance(result, dict):
             discovered = MODERN if "supportedVersions" in result else revision
             revision = result.get("protocolVersion", discovered)
-    return lines, revision
+    return revision
 
 
-def test_what_we_send_is_valid_unless_it_is_wrong_on_purpose(tmp_path):
-    recorder = (sys.executable, script("recording_server"), str(tmp_path))
-    spoken = f"2025-03-26,2025-11-25,{MODERN}"
-    run = run_suite(recorder, "--revision", spoken, "--fuzz", "none", *EVERYTHING)
-    assert run.exit == 0
-    conversations = [recorded(file) for file in tmp_path.iterdir()]
-    sent = [line for lines, _ in conversations for line in lines if line.sent]
-    assert len(sent) > 500
-    wrong = {}
-    for lines, revision in conversations:
-        for (*_, line), error in conversation_errors(lines, revision, CLIENT):
-            if not is_deliberate(line.message, error.path):
-                wrong[str(error)] = line.text
+@pytest.mark.parametrize("revision", ["2025-03-26", "2025-11-25", MODERN])
+def test_what_we_send_is_valid_unless_it_is_wrong_on_purpose(revision):
+    conversations = []
+    failures, verdicts = run_suite_in_memory(settings_in_memory(recorded(conversations)), revision)
+    assert (failures, verdicts) == ([], [])
+    assert len([line for lines in conversations for line in lines if line.sent]) > 500
+    wrong = {
+        str(error): line.text
+        for lines in conversations
+        for (*_, line), error in conversation_errors(lines, agreed_revision(lines), CLIENT)
+        if not is_deliberate(line.message, error.path)
+    }
     assert wrong == {}
 
 

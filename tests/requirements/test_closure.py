@@ -1,27 +1,37 @@
 """The catalogue, the checks, the mutants and the reference server fit together without a gap."""
 
 import functools
+import os
 import sys
 
 import pytest
 from conformance.fixtures.mutants import all_mutants
 from support import EVERYTHING, REFERENCE, awkward, run_suite
+from support.checks_in_memory import Bench, checks_of, settings_in_memory
+from support.in_memory import mutated
 
 from conformance.protocol import revisions
 from conformance.requirements import catalogue
 from conformance.requirements.checks import checked, checks
+from conformance.target.probe import probe_all
 
-pytestmark = pytest.mark.xdist_group("closure")
-"""Its tests share what is slow to set up."""
+NEWEST = {revisions.LATEST_HANDSHAKE, revisions.LATEST_MODERN}
+FUZZ = os.environ.get("FUZZ", "quick")
+"""How thoroughly the reference server is fuzzed."""
 
 
 @functools.cache
-def reference_runs():
-    """Run the suite on the reference server in every revision, and the fuzzing of each era's newest."""
-    return (
-        run_suite(REFERENCE, "--revision", "all", "--fuzz", "none", *EVERYTHING),
-        run_suite(REFERENCE, "--revision", "latest", "-k", "test_fuzz", *EVERYTHING),
-    )
+def run_on_processes():
+    """Run the suite on the reference server in the newest revision of each era, with fuzzing."""
+    return run_suite(REFERENCE, "--revision", "latest", "--fuzz", FUZZ, *EVERYTHING, timeout=1200)
+
+
+@functools.cache
+def run_in_memory(revision):
+    """Return the verdicts on the reference server in one revision, and the names of the checks that pass."""
+    subject = probe_all(settings_in_memory(mutated(None)), (revision,))
+    bench = Bench(subject, revision, is_whole=True)
+    return bench.run_all(checks_of(revision)), bench.passed
 
 
 def test_every_check_cites_requirements_of_the_catalogue():
@@ -44,11 +54,18 @@ def test_every_mutant_breaks_rows_that_are_checked():
     assert wrong == {}
 
 
-def test_the_reference_server_is_clean_in_every_revision():
-    for run in reference_runs():
-        assert [(case.check, case.text) for case in run.findings] == []
-        assert run.exit == 0
-    assert {case.revision for case in reference_runs()[0].of("passed")} == set(revisions.KNOWN)
+def test_the_reference_server_is_clean():
+    run = run_on_processes()
+    assert [(case.check, case.text) for case in run.findings] == []
+    assert run.exit == 0
+    assert {case.revision for case in run.of("passed")} == NEWEST
+
+
+@pytest.mark.parametrize("revision", revisions.KNOWN)
+def test_the_reference_server_is_clean_in_every_revision(revision):
+    verdicts, passed = run_in_memory(revision)
+    assert [verdict.text for verdict in verdicts] == []
+    assert passed
 
 
 def test_every_check_has_run_on_a_right_server():
@@ -57,6 +74,7 @@ def test_every_check_has_run_on_a_right_server():
     nothing = run_suite(awkward("bare_minimum"), "--revision", "all", "--fuzz", "none")
     other = run_suite(stateless, "--revision", "latest", "--fuzz", "none")
     assert [(case.check, case.text) for case in other.findings] == []
-    runs = (*reference_runs(), nothing, other)
+    runs = (run_on_processes(), nothing, other)
     ran = {case.check.partition("[")[0] for run in runs for case in run.of("passed")}
+    ran |= {name for revision in revisions.KNOWN for name in run_in_memory(revision)[1]}
     assert sorted({check.name for check in checks()} - ran) == []

@@ -144,11 +144,13 @@ class Bench:
     """A server in one revision, and the checks that run on it.
 
     With ``is_whole`` all checks will run, so the scenarios that take their time start at once.
+    ``passed`` has the names of the checks that have passed.
     """
 
     def __init__(self, subject, revision, *, is_whole=False):
         self.server = Server(subject.settings, subject.surface(revision))
         self.revision = revision
+        self.passed = set()
         self._open = []
         if is_whole:
             self.server.begin_calls()
@@ -171,15 +173,20 @@ class Bench:
         finally:
             for fixture in self._open:
                 next(fixture, None)
+        self.passed.add(check.name)
         return []
 
-    def run_all(self, checks):
-        """Return the verdicts of these checks in their order, in each case and for each tool."""
+    def run_all(self, checks, tools=None):
+        """Return the verdicts of these checks in their order, in each case and for each tool.
+
+        ``tools`` are the names of these tools, None for all.
+        """
+        chosen = [tool for tool in self.server.tools if tools is None or tool.name in tools]
         return [
             verdict
             for check in checks
             for case in check.cases
-            for tool in (self.server.tools if check.is_per_tool else (None,))
+            for tool in (chosen if check.is_per_tool else (None,))
             for verdict in self.run(check, case, tool)
         ]
 
@@ -209,8 +216,10 @@ def settings_in_memory(serve, examples=0, **others):
     )
 
 
-def run_suite_in_memory(settings, revision, selects=lambda check: True, *, is_whole=True):
+def run_suite_in_memory(settings, revision, selects=lambda check: True, *, is_whole=True, tools=None):
     """Run the selected checks in one revision; return the failures of the probe, and the verdicts.
+
+    ``tools`` are the names of the tools for which a check runs that runs once for each tool; None for all.
 
     Raises whatever the engine or a check raises that is not a verdict.
     """
@@ -219,7 +228,7 @@ def run_suite_in_memory(settings, revision, selects=lambda check: True, *, is_wh
     for surface in subject.live:
         bench = Bench(subject, surface.revision, is_whole=is_whole)
         try:
-            verdicts += bench.run_all(filter(selects, checks_of(surface.revision)))
+            verdicts += bench.run_all(filter(selects, checks_of(surface.revision)), tools)
         finally:
             bench.server.close()
     return [one for surface in subject.surfaces for one in surface.failures], verdicts

@@ -3,10 +3,11 @@
 import traceback
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from conformance.fixtures.reference import END, START, Reference
 
+from conformance.protocol.jsonrpc import Line
 from conformance.target.settings import Settings
 from conformance.transport.interface import EOF, MAX_LINE, STOP_SECONDS, CannotStart
 from conformance.transport.process import Splitter
@@ -185,6 +186,34 @@ class MemorySettings(Settings):
 def mutated(mutate):
     """Return a ``serve`` for the reference server with one ``mutate`` function."""
     return lambda out, _: Reference(mutate, out)
+
+
+class Recorder(Reference):
+    """The reference server, which keeps the lines of its conversation, as its client sees them."""
+
+    def __init__(self, out, lines):
+        super().__init__(out=out)
+        self.lines = lines
+
+    def take(self, line):
+        """Keep a line of the client."""
+        self.lines.append(replace(Line.received(line.rstrip(b"\r\n")), sent=True))
+        super().take(line)
+
+    def send_raw(self, data):
+        """Keep a line of the server."""
+        self.lines.append(Line.received(data.rstrip(b"\r\n")))
+        super().send_raw(data)
+
+
+def recorded(conversations):
+    """Return a ``serve`` for the reference server; each conversation is added to a list, as its lines."""
+
+    def serve(out, _):
+        conversations.append([])
+        return Recorder(out, conversations[-1])
+
+    return serve
 
 
 def scripted(steps):

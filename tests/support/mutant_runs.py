@@ -19,6 +19,8 @@ WHOLE_SHARE = 40
 """One of so many mutants runs under the whole suite by default."""
 SEES_ALL = "jsonrpc.message-shape"
 """The rule of the check that judges every message, of all chapters."""
+FAULTY_TOOLS = ("add", "echo", "nothing", "weather")
+"""The tools that mutants of the family ``fuzz_tools`` get wrong."""
 IN_PASSING = "messages"
 """The family of mutants with messages that no chapter requests: other chapters bring them about."""
 
@@ -40,6 +42,11 @@ class MutantRun:
     def fuzzed(self):
         """The suite that fuzzes what the mutant gets wrong; empty if no fuzzing is needed."""
         return f"test_{self.mutant.family}" if self.mutant.family.startswith("fuzz_") else ""
+
+    @property
+    def tools(self):
+        """The names of the tools for which checks run; None for all."""
+        return FAULTY_TOOLS if self.fuzzed and not WHOLE else None
 
     @property
     def chapters(self):

@@ -28,6 +28,8 @@ EVERYTHING = (
 )
 """Options under which every check has what it needs on the reference server."""
 
+BYTECODE = "TESTS_PYCACHE"
+"""The environment variable with the folder for the bytecode of the processes of the tests."""
 CI = ("CI", "GITHUB_ACTIONS", "GITLAB_CI", "__TOX_ENVIRONMENT_VARIABLE_ORIGINAL_CI")
 """The environment variables by which Hypothesis knows that it runs in CI."""
 
@@ -194,13 +196,7 @@ def environment(**more: str) -> dict[str, str]:
     ours = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     for name in ("PYTHONDONTWRITEBYTECODE", *CI):
         ours.pop(name, None)
-    return {**ours, "PYTHONPYCACHEPREFIX": compiled().name, **more}
-
-
-@cache
-def compiled() -> tempfile.TemporaryDirectory:
-    """Return the folder for the bytecode of this worker's processes."""
-    return tempfile.TemporaryDirectory(prefix="mcp-conformance-pycache-", ignore_cleanup_errors=True)
+    return {**ours, "PYTHONPYCACHEPREFIX": os.environ[BYTECODE], **more}
 
 
 def read_junit(report: Path):
