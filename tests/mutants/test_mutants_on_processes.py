@@ -25,7 +25,8 @@ CITED = {check.name: set(check.requirements) for check in checks()}
 def selection(run):
     """Return the options that select the checks of a run."""
     if run.fuzzed:
-        return ["--fuzz", "quick", "-k", f"{run.fuzzed} or test_messages"]
+        tools = f" and ({' or '.join(run.tools)})" if run.tools else ""
+        return ["--fuzz", "quick", "-k", f"{run.fuzzed}{tools}"]
     return ["--fuzz", "none", *(word for chapter in run.chapters for word in ("--select", chapter))]
 
 

@@ -27,7 +27,10 @@ IN_PASSING = "messages"
 
 @dataclass(frozen=True)
 class MutantRun:
-    """A mutant in one revision; ``is_whole`` says that all checks run, not just those of its chapters."""
+    """A mutant in one revision; ``is_whole`` says that all checks run, not just those of its chapters.
+
+    In memory the check that judges every message runs too.
+    """
 
     mutant: Mutant
     revision: str
@@ -46,15 +49,14 @@ class MutantRun:
     @property
     def tools(self):
         """The names of the tools for which checks run; None for all."""
-        return FAULTY_TOOLS if self.fuzzed and not WHOLE else None
+        return FAULTY_TOOLS if self.mutant.family == "fuzz_tools" and not WHOLE else None
 
     @property
     def chapters(self):
         """The beginnings of the ids of the rules whose checks run; empty for all."""
         if self.is_whole:
             return ()
-        groups = {id.rpartition(".")[0] for id in (*self.mutant.breaks, *self.mutant.also)}
-        return (*sorted(groups), SEES_ALL)
+        return tuple(sorted({id.rpartition(".")[0] for id in (*self.mutant.breaks, *self.mutant.also)}))
 
     def selects(self, check):
         """Return whether a check of `checks_in_memory` runs."""
