@@ -64,7 +64,8 @@ class Finding(Verdict, AssertionError):  # noqa: N818  (a verdict, not an error)
     """The server broke a rule.
 
     ``expected`` and ``got`` are one sentence or value each; ``lines`` are the lines on the wire that prove
-    it.  An ``advisory`` finding has the outcome ``info``, whatever the rule's level.
+    it, ``fault`` is what came instead of an answer, if anything.  An ``advisory`` finding has the outcome
+    ``info``, whatever the rule's level.
     """
 
     def __init__(  # noqa: PLR0913  (facts of a finding, most of them optional)
@@ -74,12 +75,13 @@ class Finding(Verdict, AssertionError):  # noqa: N818  (a verdict, not an error)
         lines: Sequence[Line] = (),
         requirement: str = "",
         *,
+        fault: Fault | None = None,
         advisory: bool = False,
         transcripts: Sequence[Path] = (),
     ):
         super().__init__(expected, got)
         self.expected, self.got, self.lines, self.requirement = expected, got, tuple(lines), requirement
-        self.advisory, self.transcripts = advisory, tuple(transcripts)
+        self.fault, self.advisory, self.transcripts = fault, advisory, tuple(transcripts)
 
     def __str__(self) -> str:
         return f"expected {self.expected}, got {self.got}"

@@ -33,7 +33,7 @@ def test_each_request_of_a_batch_is_answered(server, batch):
     missing = [id for id in IDS[batch] if id not in answered_ids(replies)]
     if missing:
         got = f"none to {' and '.join(missing)}" + (f": {fault}" if fault else "")
-        raise Finding("an answer to each request in the array", got, (sent, *replies))
+        raise Finding("an answer to each request in the array", got, (sent, *replies), fault=fault)
 
 
 @pytest.mark.requirement("batch.reply-array")

@@ -9,7 +9,7 @@ import json
 import re
 from dataclasses import dataclass
 
-from conformance.client.reply import Reply
+from conformance.client.reply import Closed, Reply
 from conformance.protocol.methods import NO_SUCH_METHOD
 from conformance.scenarios.invalid_requests import misshapen_requests
 from conformance.target.scenario import scenario
@@ -22,31 +22,35 @@ GO, RUST = "Go SDK", "Rust SDK"
 PYTHON, TYPESCRIPT = (PYTHON_1, PYTHON_2), (TYPESCRIPT_1, TYPESCRIPT_2)
 ZOD = re.compile(r'"path"|"code": "(invalid|unrecognized|too)_')
 
-WRAPPED = r'got (result\.structuredContent = \{"result": [^,;]*\}(; )?)+(and \d+ more)? '
-"""Matches structured content that wraps the tool's value in a single member ``result``."""
-BARE = r'"text":"([^"]*)".*"structuredContent":\{"result":"?\4"?\}'
-"""Matches a result whose text is that value."""
+WRAPPED = r'"text":"(?P<text>[^"]*)"[^\n]*"structuredContent":\{"result":"?(?P=text)"?\}'
+"""Matches a result that has the tool's value as text, and as the single member ``result``."""
+UNANSWERED = r'\A> \[[^\n]*(\n< (?![^\n]*"id":"(mixed|requests) \d")[^\n]*)*\Z'
+"""Matches an array without an answer to any of its requests, from a server that goes on."""
 
 
 @dataclass(frozen=True)
 class Deviation:
-    """A rule that every server built on one of ``sdks`` breaks, with evidence that ``pattern`` matches."""
+    """A rule that every server built on one of ``sdks`` breaks, with `evidence` that ``pattern`` matches."""
 
     requirement: str
     sdks: tuple[str, ...]
     pattern: str
 
+    def matches(self, shown: str) -> bool:
+        """Return whether the pattern matches this evidence."""
+        return re.search(self.pattern, shown, re.MULTILINE) is not None
+
 
 DEVIATIONS = (
-    Deviation("batch.receive", (*PYTHON, *TYPESCRIPT), r"got none to (\w+) 1 and \1 2(?!: the server)"),
+    Deviation("batch.receive", (*PYTHON, *TYPESCRIPT), UNANSWERED),
     Deviation("cancel.no-further-messages", (TYPESCRIPT_2,), r"notifications/progress"),
-    Deviation("cancel.race-graceful", (PYTHON_1,), r"Request cancelled|process ended \(exit status 1\)"),
+    Deviation("cancel.race-graceful", (PYTHON_1,), r"Request cancelled|^! Closed 1$"),
     Deviation("cancel.stops-work", (TYPESCRIPT_2,), r"notifications/progress"),
     Deviation("capabilities.logging.declared", PYTHON, r"notifications/message"),
     Deviation("completion.missing-arguments-code", TYPESCRIPT, r"-32603"),
     Deviation("completion.unknown-prompt-code", PYTHON, r'"values"'),
     Deviation("completion.unknown-ref-type", TYPESCRIPT, r"-32603"),
-    Deviation("errors.internal-error-code", PYTHON, r"error 0\b"),
+    Deviation("errors.internal-error-code", PYTHON, r'"code":0\b'),
     Deviation("errors.invalid-params-code", TYPESCRIPT, r"-32603"),
     Deviation("errors.message-concise", TYPESCRIPT, r"path"),
     Deviation("errors.method-not-found-code", (PYTHON_1,), r"-32602"),
@@ -57,12 +61,12 @@ DEVIATIONS = (
     Deviation("logging.set-level.invalid-code", TYPESCRIPT, r"-32603"),
     Deviation("pagination.cursor-type", TYPESCRIPT, r"-32603"),
     Deviation("pagination.invalid-cursor-code", (*PYTHON, *TYPESCRIPT), r"result"),
-    Deviation("prompts.get.missing-argument-code", PYTHON, r"error 0\b"),
-    Deviation("prompts.get.unknown-name-code", PYTHON, r"error 0\b"),
+    Deviation("prompts.get.missing-argument-code", PYTHON, r'"code":0\b'),
+    Deviation("prompts.get.unknown-name-code", PYTHON, r'"code":0\b'),
     Deviation("prompts.get.unknown-name-code", (PYTHON_2,), r"-32603"),
-    Deviation("reqmeta.wrong-types", (TYPESCRIPT_2,), r'no answer .*"_meta":\[\]'),
-    Deviation("resources.read.internal-error-code", (PYTHON_1,), r"error 0\b"),
-    Deviation("resources.read.not-found-code", (PYTHON_1,), r"error 0\b"),
+    Deviation("reqmeta.wrong-types", (TYPESCRIPT_2,), r'"_meta":\[\][^\n]*\n! Silence'),
+    Deviation("resources.read.internal-error-code", (PYTHON_1,), r'"code":0\b'),
+    Deviation("resources.read.not-found-code", (PYTHON_1,), r'"code":0\b'),
     Deviation("resources.read.not-found-code", (PYTHON_2, *TYPESCRIPT), r"-32602"),
     Deviation("subscriptions.filter-required", (PYTHON_2,), r"toolsListChanged"),
     Deviation("subscriptions.graceful-result", (PYTHON_2,), r"-32000"),
@@ -70,20 +74,31 @@ DEVIATIONS = (
     Deviation("tasks.undeclared-ignored", (TYPESCRIPT_1,), r"does not support task creation"),
     Deviation("tools.call.malformed-request-code", (TYPESCRIPT_1,), r"-32603"),
     Deviation("tools.call.unknown-tool-is-error", (*PYTHON, TYPESCRIPT_1), r"isError"),
-    Deviation("tools.structured.text-fallback", PYTHON, f"{WRAPPED}.*{BARE}"),
+    Deviation("tools.structured.text-fallback", PYTHON, rf"\A(> [^\n]*\n?|< [^\n]*{WRAPPED}[^\n]*\n?)+\Z"),
     Deviation("version.unsupported-error", (TYPESCRIPT_2,), r"1900-01-01"),
     Deviation("version.per-request", (TYPESCRIPT_2,), r"1900-01-01"),
 )
 """Seen in every server of the SDK that was tried; the ``sdk`` notes of the requirements say more."""
 
 
+def evidence(error: Finding | Blocked) -> str:
+    """Return what the server did: the lines, the kind of fault with the exit status, and stderr.
+
+    The words of this tool are left out, so that they may change.
+    """
+    lines = [f"{'>' if line.sent else '<'} {line.text}" for line in error.lines]
+    fault = error.fault
+    if fault is not None:
+        status = f" {fault.exit_code}" if isinstance(fault, Closed) else ""
+        lines.append(f"! {type(fault).__name__}{status}")
+    stderr = error.stderr if isinstance(error, Blocked) else ""
+    return "\n".join([*lines, *([stderr] if stderr else [])])
+
+
 def known_deviation(server: Server, requirement: str, error: Finding | Blocked) -> str:
     """Return the SDK that breaks this rule in every server built on it; empty if the server itself does."""
-    lines = " ".join(line.text for line in error.lines)
-    evidence = f"{error} {lines} {getattr(error, 'stderr', '')}"
-    fitting = [
-        one for one in DEVIATIONS if one.requirement == requirement and re.search(one.pattern, evidence)
-    ]
+    shown = evidence(error)
+    fitting = [one for one in DEVIATIONS if one.requirement == requirement and one.matches(shown)]
     sdk = sdk_of(server) if fitting else ""
     return sdk if any(sdk in one.sdks for one in fitting) else ""
 

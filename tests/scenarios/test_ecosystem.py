@@ -1,10 +1,11 @@
-"""What an SDK does wrong in every server is told as such; what a server does wrong itself is not."""
+"""What an SDK does wrong in every server is reported as such; what a server does wrong itself is not."""
 
 import sys
 
 import pytest
 from support import mutant, run_suite, script
 
+from conformance.client.reply import Closed, Silence
 from conformance.protocol.jsonrpc import Line
 from conformance.scenarios import sdk_deviations as ecosystem
 from conformance.scenarios.sdk_deviations import PYTHON_1, PYTHON_2, TYPESCRIPT_2
@@ -14,7 +15,7 @@ IMITATION = (sys.executable, script("typescript1_server"))
 NOTE = "every server built on the TypeScript SDK 1.x"
 
 
-def test_a_deviation_of_an_sdk_is_told_with_its_name():
+def test_a_deviation_of_an_sdk_is_reported_with_its_name():
     run = run_suite(IMITATION, "--select", "errors", "--fuzz", "none")
     known = [case.requirement for case in run.findings if f"{NOTE} does this" in case.text]
     assert "errors.invalid-params-code" in known
@@ -29,44 +30,53 @@ def test_a_deviation_of_the_server_itself_is_not():
 
 
 def result(text, structured):
-    return f'{{"result":{{"content":[{{"type":"text","text":"{text}"}}],"structuredContent":{structured}}}}}'
+    """Return the line of a tool result."""
+    return (
+        f'< {{"result":{{"content":[{{"type":"text","text":"{text}"}}],"structuredContent":{structured}}}}}'
+    )
 
 
 CONTENT = "tools.structured.text-fallback"
-SILENT = "tools/list: no answer within 2 s"
+BATCH = '> [{"id":"mixed 1"},{"id":"mixed 2"}]'
 
 
-def known(monkeypatch, sdk, requirement, got, line):
-    """The SDK that is told with a finding, in a server on this one."""
+def known(monkeypatch, sdk, requirement, lines, fault=None):
+    """Return the SDK that is named with a finding, on a server built on this one."""
     monkeypatch.setattr(ecosystem, "sdk_of", lambda server: sdk)
-    finding = Finding("something else", got, [Line(sent=False, raw=line.encode())])
-    return ecosystem.known_deviation(None, requirement, finding)
+    proof = [Line(sent=line[0] == ">", raw=line[2:].encode()) for line in lines]
+    return ecosystem.known_deviation(None, requirement, Finding("one", "other", proof, fault=fault))
 
 
 @pytest.mark.parametrize(
-    ("sdk", "requirement", "got", "line"),
+    ("sdk", "requirement", "lines", "fault"),
     [
-        (PYTHON_1, "batch.receive", "none to mixed 1 and mixed 2", "[]"),
-        (PYTHON_1, "cancel.race-graceful", "the server process ended (exit status 1)", ""),
-        (PYTHON_2, CONTENT, 'result.structuredContent = {"result": 2}', result(2, '{"result":2}')),
-        (PYTHON_2, CONTENT, 'result.structuredContent = {"result": "a"}', result("a", '{"result":"a"}')),
-        (TYPESCRIPT_2, "reqmeta.wrong-types", SILENT, '{"_meta":[]}'),
+        (PYTHON_1, "batch.receive", [BATCH], None),
+        (PYTHON_1, "batch.receive", [BATCH, '< {"id":null,"error":{}}'], None),
+        (PYTHON_1, "cancel.race-graceful", ["> {}"], Closed(1)),
+        (PYTHON_1, "cancel.race-graceful", ['< {"error":{"code":0,"message":"Request cancelled"}}'], None),
+        (PYTHON_1, "errors.internal-error-code", ['< {"error":{"code":0,"message":"no"}}'], None),
+        (PYTHON_2, CONTENT, ["> {}", result(2, '{"result":2}')], None),
+        (PYTHON_2, CONTENT, [result("a", '{"result":"a"}')], None),
+        (TYPESCRIPT_2, "reqmeta.wrong-types", ['> {"params":{"_meta":[]}}'], Silence(2)),
     ],
 )
-def test_what_an_sdk_does_is_told_by_what_was_seen(monkeypatch, sdk, requirement, got, line):
-    assert known(monkeypatch, sdk, requirement, got, line) == sdk
+def test_what_an_sdk_does_is_recognised(monkeypatch, sdk, requirement, lines, fault):
+    assert known(monkeypatch, sdk, requirement, lines, fault) == sdk
 
 
 @pytest.mark.parametrize(
-    ("sdk", "requirement", "got", "line"),
+    ("sdk", "requirement", "lines", "fault"),
     [
-        (PYTHON_1, "batch.receive", "none to mixed 2", "[]"),
-        (PYTHON_1, "batch.receive", "none to mixed 1 and mixed 2: the server process ended", "[]"),
-        (PYTHON_1, "cancel.race-graceful", "the server process ended (signal 11)", ""),
-        (PYTHON_2, CONTENT, 'result.structuredContent = {"result": 2}', result("two", '{"result":2}')),
-        (PYTHON_2, CONTENT, 'result.structuredContent = {"sum": 2}', result(2, '{"sum":2}')),
-        (TYPESCRIPT_2, "reqmeta.wrong-types", SILENT, '{"_meta":5}'),
+        (PYTHON_1, "batch.receive", [BATCH, '< {"id":"mixed 1","result":{}}'], None),
+        (PYTHON_1, "batch.receive", [BATCH], Closed(1)),
+        (PYTHON_1, "cancel.race-graceful", ["> {}"], Closed(-11)),
+        (PYTHON_1, "errors.internal-error-code", ['< {"error":{"code":-1,"message":"no"}}'], None),
+        (PYTHON_2, CONTENT, [result("two", '{"result":2}')], None),
+        (PYTHON_2, CONTENT, [result(2, '{"sum":2}')], None),
+        (PYTHON_2, CONTENT, [result(2, '{"result":2}'), result(2, '{"sum":2}')], None),
+        (TYPESCRIPT_2, "reqmeta.wrong-types", ['> {"params":{"_meta":5}}'], Silence(2)),
+        (TYPESCRIPT_2, "reqmeta.wrong-types", ['> {"params":{"_meta":[]}}', '< {"result":{}}'], None),
     ],
 )
-def test_what_a_server_does_itself_is_told_by_what_was_seen(monkeypatch, sdk, requirement, got, line):
-    assert known(monkeypatch, sdk, requirement, got, line) == ""
+def test_what_a_server_does_itself_is_not_an_sdks(monkeypatch, sdk, requirement, lines, fault):
+    assert known(monkeypatch, sdk, requirement, lines, fault) == ""
