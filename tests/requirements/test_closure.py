@@ -7,7 +7,7 @@ import sys
 import pytest
 from conformance.fixtures.mutants import all_mutants
 from support import EVERYTHING, REFERENCE, awkward, run_suite
-from support.checks_in_memory import Bench, checks_of, settings_in_memory
+from support.bench import Bench, checks_of, settings_in_memory
 from support.in_memory import mutated
 
 from conformance.protocol import revisions
