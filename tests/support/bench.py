@@ -77,9 +77,12 @@ class Verdict:
 
     @property
     def text(self):
-        """The check and what it found, with the lines that prove it."""
+        """The check and what it found, with the lines that prove it, and the end of stderr."""
         lines = [f"{'>' if line.sent else '<'} {shorten(line.text, 300)}" for line in self.error.lines[-6:]]
-        return "\n".join([f"{self.check.name} ({self.row.id}, {self.outcome}): {self.error}", *lines])
+        stderr = getattr(self.error, "stderr", "").splitlines()[-6:]
+        return "\n".join(
+            [f"{self.check.name} ({self.row.id}, {self.outcome}): {self.error}", *lines, *stderr]
+        )
 
 
 @cache
