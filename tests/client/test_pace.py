@@ -4,6 +4,7 @@ from conformance.client.timing import Pace, start_timeout
 
 
 def paced(*pings):
+    """Return the pace of a server whose pings took these seconds."""
     pace = Pace()
     for seconds in pings:
         pace.note(seconds)
