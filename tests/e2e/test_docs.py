@@ -1,4 +1,4 @@
-"""The documentation is true: a test runs every command of every page, and compares the output.
+"""The documentation: every command of every page is run, and its output compared.
 
 A page is read from top to bottom, in a folder of its own:
 
@@ -211,7 +211,7 @@ def test_configurations_are_valid(page, pytestconfig):
                 assert set(entry.checks) <= cited
 
 
-def test_links_between_pages_lead_somewhere():
+def test_links_between_pages_have_targets():
     broken = []
     for page in PAGES:
         text = FENCED.sub("", page.read_text(encoding="utf-8"))
@@ -224,7 +224,7 @@ def test_links_between_pages_lead_somewhere():
     assert broken == []
 
 
-def test_the_example_for_contributors_is_in_the_tree():
+def test_the_example_for_contributors_is_in_the_repository():
     files = ("conformance/requirements/ping.toml", "suites/test_ping.py", "fixtures/mutants/ping.py")
     examples = [body for kind, _, _, body in blocks(ROOT / "CONTRIBUTING.md") if kind in ("toml", "python")]
     assert len(examples) == len(files)
