@@ -12,7 +12,6 @@ RETRY = ("inputResponses", "requestState")
 def mutate(server, request, reply):
     """Return the message to send instead of a reply; None to send the reply."""
     change = CHANGES.get(params(request).get("name")) if method(request) == "tools/call" else None
-
     return change(server, request, reply) if change is not None and reply is not None else None
 
 
