@@ -28,7 +28,7 @@ LAYERS = (
 ROW = {package: number for number, row in enumerate(LAYERS) for package in row}
 FOR_SUITES = {"expect", "verdicts", "protocol", "client", "scenarios", "fuzzing", "generation", "json_schema"}
 MODULES_FOR_SUITES = {"target.scenario"}
-"""Modules that suites may import of packages that are not for them: the decorator of scenarios."""
+"""Modules that suites may import although their package is not for suites: the decorator of scenarios."""
 FOR_SUITE_FIXTURES = {*FOR_SUITES, "plugin", "target"}
 LIBRARIES = {"pytest", "hypothesis", "jsonschema", "__future__", "collections", "base64", "binascii"}
 LIBRARIES |= {"contextlib", "datetime", "functools", "json", "re", "typing", "urllib"}
