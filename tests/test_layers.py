@@ -121,7 +121,7 @@ def test_private_names_stay_in_their_module():
     assert offences == []
 
 
-def test_suites_import_what_a_check_needs_and_no_more():
+def test_suites_import_only_modules_for_checks():
     offences = []
     for name, path in suites().items():
         allowed = FOR_SUITE_FIXTURES if name == "fixtures" else FOR_SUITES
@@ -132,7 +132,7 @@ def test_suites_import_what_a_check_needs_and_no_more():
     assert offences == []
 
 
-def test_fixtures_import_nothing_of_ours_but_each_other():
+def test_fixtures_import_only_each_other():
     offences = [
         f"{path.stem} imports {module}"
         for path in FIXTURES.rglob("*.py")

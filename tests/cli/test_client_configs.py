@@ -175,7 +175,7 @@ def test_a_variable_of_the_user_replaces_that_of_the_entry(tmp_path):
         ),
     ],
 )
-def test_an_error_is_one_line_with_exit_4(text, words, message, tmp_path, capsys):
+def test_an_error_is_one_line_with_exit_status_4(text, words, message, tmp_path, capsys):
     path = write(tmp_path, {"mcp.json": text}) / "mcp.json"
     assert main(["run", "--config", str(path), *words]) == 4
     captured = capsys.readouterr()

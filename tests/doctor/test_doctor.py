@@ -184,7 +184,7 @@ def test_an_unset_variable_gets_the_option_env_with_a_placeholder(examine):
     ],
     ids=["reference", "stateless", "simple", "stays"],
 )
-def test_a_healthy_server_is_described_with_exit_0(server, description, examine):
+def test_a_healthy_server_is_described_with_exit_status_0(server, description, examine):
     exit, output = examine("--", *server)
     assert exit == 0, output
     assert "healthy" in output
@@ -285,7 +285,7 @@ def test_a_windows_script_gets_the_command_interpreter():
     ],
     ids=str,
 )
-def test_wrong_options_are_one_line_with_exit_4(words, message, examine):
+def test_invalid_options_are_one_line_with_exit_status_4(words, message, examine):
     exit, output = examine(*words)
     assert exit == 4
     assert message in output

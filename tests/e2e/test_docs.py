@@ -167,7 +167,7 @@ def copy(source, target):
 
 @pytest.mark.skipif(shutil.which("bash") is None or os.name == "nt", reason="the pages are for a POSIX shell")
 @pytest.mark.parametrize("page", [page for page in PAGES if is_run(page)], ids=named)
-def test_commands_of_a_page_do_what_it_says(page, tmp_path):
+def test_commands_of_a_page_print_its_output(page, tmp_path):
     for name in ("server.py", "my_server.py"):
         shutil.copyfile(SERVER, tmp_path / name)
     if page.name == "CONTRIBUTING.md":

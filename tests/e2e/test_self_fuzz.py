@@ -1,4 +1,4 @@
-"""Whatever a server writes, this tool raises no exception: parsers of bytes and messages, engine, and runs.
+"""Fuzzing of the tool itself: no output of a server raises an exception in parsers, engine or runs.
 
 SELF_FUZZ is the number of examples of each test; `docs/self-fuzzing.md` describes the long runs.
 """

@@ -316,7 +316,7 @@ def test_older_revision_can_be_soaked(tmp_path):
     ],
     ids=str,
 )
-def test_usage_error_is_one_line_and_exit_4(words, error, tmp_path):
+def test_usage_error_is_one_line_and_exit_status_4(words, error, tmp_path):
     exit, output = run("soak", *words, "--", *REFERENCE, cwd=tmp_path)
     assert exit == 4
     assert error in output
@@ -324,13 +324,13 @@ def test_usage_error_is_one_line_and_exit_4(words, error, tmp_path):
 
 
 @pytest.mark.parametrize("command", [(), ("no-such-program-anywhere",)], ids=["none", "unknown"])
-def test_server_that_cannot_start_is_one_line_and_exit_4(command, tmp_path):
+def test_server_that_cannot_start_is_one_line_and_exit_status_4(command, tmp_path):
     exit, output = run("soak", "--for", "1s", "--", *command, cwd=tmp_path)
     assert exit == 4
     assert "no server is given" in output or "no such program" in output
 
 
-def test_no_callable_tool_is_exit_5_and_names_the_option(tmp_path):
+def test_no_callable_tool_is_exit_status_5_and_names_the_option(tmp_path):
     exit, output = run("soak", "--for", "1h", "--call", "none", "--", *REFERENCE, cwd=tmp_path)
     assert exit == 5
     assert "(release them by name with --call NAME, or all with --call all)" in output

@@ -375,7 +375,7 @@ def test_the_users_examples_are_drawn():
     assert find(valid(MIXED, REVISION, [own]), lambda found: found == own, settings=SHRINKING) == own
 
 
-def test_an_invalid_example_of_the_user_is_refused():
+def test_an_invalid_example_of_the_user_is_an_error():
     with pytest.raises(ValueError, match="not valid"):
         valid(MIXED, REVISION, [{"text": 5}])
 

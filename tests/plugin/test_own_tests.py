@@ -159,7 +159,7 @@ SEEN = []
 @example(arguments={"a": 8, "b": 9})
 def test_settings_below(add, arguments):
     SEEN.append(arguments)
-    arguments.clear()  # what a test does to its arguments is nobody else's affair
+    arguments.clear()  # a test may change its arguments
 
 
 @example(arguments={"a": 8, "b": 9})

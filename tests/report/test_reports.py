@@ -359,7 +359,7 @@ ESSENTIALS = {
 
 
 @pytest.mark.parametrize("report", [REPORT, GOOD, replace(REPORT, source="")])
-def test_sarif_has_what_its_readers_need(report):
+def test_sarif_has_the_members_that_readers_need(report):
     log = json.loads(sarif.render(report))
     assert not list(jsonschema.Draft202012Validator(ESSENTIALS).iter_errors(log))
     (run,) = log["runs"]

@@ -111,7 +111,7 @@ def test_the_schema_has_exactly_the_members_that_are_read():
     ],
     ids=lambda value: value if isinstance(value, str) else "+".join(value),
 )
-def test_the_schema_rejects_a_wrong_row(change, path):
+def test_the_schema_rejects_an_invalid_row(change, path):
     schema = json.loads((FOLDER / SCHEMA).read_text(encoding="utf-8"))
     row = {**tomllib.loads(FILES["ping"])["ping.empty-result"], **change}
     row = {name: value for name, value in row.items() if value is not None}

@@ -1,4 +1,4 @@
-"""A stranger's repository, and runs of pytest in it."""
+"""The repository of a user, and runs of pytest in it."""
 
 import json
 import os

@@ -719,7 +719,7 @@ def test_a_mutant_is_called_for_the_messages_that_it_selects(fresh, filters, req
     assert bool(mutated(mutant("some.id", **filters), request_, reply)) == called
 
 
-def test_a_mutant_needs_a_requirement_a_sentence_and_a_name_of_its_own(fresh):
+def test_a_mutant_needs_a_requirement_a_docstring_and_a_unique_name(fresh):
     def named():
         """Change nothing."""
 
