@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from support import scripted_server
-from support.checks_in_memory import all_checks
+from support.bench import all_checks
 from support.reports_in_memory import run_in_memory
 from support.resource_usage import measured
 from support.script_strategies import messages, names, replacements, schemas, scripts, values

@@ -13,7 +13,7 @@ from conformance.fixtures.mutants import named
 from conformance.fixtures.validating import TOOL, fault_without
 from hypothesis.database import InMemoryExampleDatabase
 from support import REFERENCE, environment, forked, mutant, run_suite
-from support.checks_in_memory import leave_out_shrinking, run_suite_in_memory, settings_in_memory
+from support.bench import leave_out_shrinking, run_checks, settings_in_memory
 from support.in_memory import mutated
 
 from conformance.client.transcript import BadTranscript, Transcript, replay
@@ -34,7 +34,7 @@ def fuzzed(tmp_path, monkeypatch):
 
     def run(serve, tool, *rules, seed=0):
         settings = settings_in_memory(serve, 50, timeout=5.0, seed=seed, transcripts=tmp_path)
-        failures, verdicts = run_suite_in_memory(
+        failures, verdicts = run_checks(
             replace(settings, call=(tool,)),
             REVISION,
             lambda check: check.is_per_tool and not check.ids.isdisjoint(rules),

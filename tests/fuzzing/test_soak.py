@@ -278,7 +278,8 @@ def test_command_prints_the_calls_and_the_verdict(tmp_path):
 def test_command_shows_a_finding_and_how_to_reproduce_it(tmp_path):
     server = mutated("if name == 'echo' and calls > 30:", "    reply['result'].pop('content')")
     report = ("--report", "r.json", "--report", "r.md")
-    exit, output = run("soak", "--for", "3s", *report, "--", *server, cwd=tmp_path)
+    only = ("--call", "none,echo,add")
+    exit, output = run("soak", "--for", "3s", *only, *report, "--", *server, cwd=tmp_path)
     assert exit == 1
     assert re.search(
         r"^call [\d,]+: tools.call.result-content-array · MUST .* · tool echo$", output, re.MULTILINE

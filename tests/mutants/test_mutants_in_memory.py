@@ -5,12 +5,9 @@ it breaks; one in forty, and with ``MUTANTS=whole`` all of them in each era, und
 """
 
 import pytest
-from support.checks_in_memory import leave_out_shrinking, run_suite_in_memory, settings_in_memory
+from support.bench import leave_out_shrinking, run_checks, settings_in_memory
 from support.in_memory import mutated
-from support.mutant_runs import expect_found, in_memory
-
-FUZZ_EXAMPLES = 50
-"""The values for each fuzzed target, as with ``--fuzz quick``."""
+from support.mutant_runs import FUZZ_EXAMPLES, expect_found, in_memory
 
 
 @pytest.mark.filterwarnings("ignore:Generating overly large repr")
@@ -19,10 +16,5 @@ def test_a_mutant_is_found(run, monkeypatch):
     leave_out_shrinking(monkeypatch)
     examples = FUZZ_EXAMPLES if run.fuzzed else 0
     settings = settings_in_memory(mutated(run.mutant.mutate), examples, timeout=5.0, start_timeout=5.0)
-    failures, verdicts = run_suite_in_memory(
-        settings, run.revision, run.selects, is_whole=run.is_whole, tools=run.tools
-    )
-    found = [{one.requirement} for one in failures]
-    found += [one.check.ids | {one.row.id} for one in verdicts]
-    text = "\n".join([*(one.reason for one in failures), *(one.text for one in verdicts)])
-    expect_found(run.mutant, found, text)
+    found = run_checks(settings, run.revision, run.selects, is_whole=run.is_whole, tools=run.tools)
+    expect_found(run.mutant, *found)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
-from support.checks_in_memory import run_suite_in_memory, settings_in_memory
+from support.bench import run_checks, settings_in_memory
 from support.in_memory import recorded
 
 from conformance.protocol import revisions
@@ -487,7 +487,7 @@ def agreed_revision(lines):
 @pytest.mark.parametrize("revision", ["2025-03-26", "2025-11-25", MODERN])
 def test_our_messages_are_valid_unless_invalid_on_purpose(revision):
     conversations = []
-    failures, verdicts = run_suite_in_memory(settings_in_memory(recorded(conversations)), revision)
+    failures, verdicts = run_checks(settings_in_memory(recorded(conversations)), revision)
     assert (failures, verdicts) == ([], [])
     assert len([line for lines in conversations for line in lines if line.sent]) > 500
     wrong = {

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 from conformance.fixtures.mutants import all_mutants
-from support.checks_in_memory import Bench, checks_of, settings_in_memory
+from support.bench import Bench, checks_of, settings_in_memory
 from support.in_memory import mutated
 
 from conformance.target.probe import probe_all

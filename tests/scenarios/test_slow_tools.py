@@ -5,7 +5,7 @@ import sys
 import pytest
 from support import awkward, run_suite, script
 
-LEAN = ("--fuzz", "none", "--timeout", "6")
+LEAN = ("--fuzz", "none", "--timeout", "6", "--select", "cancel,progress,tools,jsonrpc,ping")
 SLOW = {"cancel.no-response", "cancel.stops-work"}
 
 

@@ -19,6 +19,8 @@ WHOLE_SHARE = 40
 """One of so many mutants runs under the whole suite by default."""
 SEES_ALL = "jsonrpc.message-shape"
 """The rule of the check that judges every message, of all chapters."""
+FUZZ_EXAMPLES = 50
+"""The values for each fuzzed target, as with ``--fuzz quick``."""
 FAULTY_TOOLS = ("add", "echo", "nothing", "weather")
 """The tools that mutants of the family ``fuzz_tools`` get wrong."""
 IN_PASSING = "messages"
@@ -59,9 +61,9 @@ class MutantRun:
         return tuple(sorted({id.rpartition(".")[0] for id in (*self.mutant.breaks, *self.mutant.also)}))
 
     def selects(self, check):
-        """Return whether a check of `checks_in_memory` runs."""
+        """Return whether a check of `bench` runs."""
         if self.fuzzed:
-            return check.suite.startswith((self.fuzzed, "test_messages"))
+            return check.suite in (self.fuzzed, "test_messages")
         starts = tuple(f"{chapter}." for chapter in self.chapters)
         return self.is_whole or SEES_ALL in check.ids or any(id.startswith(starts) for id in check.ids)
 
@@ -104,11 +106,14 @@ def on_processes():
 
 
 def _is_in_share(one):
-    return zlib.crc32(one.name.encode()) % WHOLE_SHARE == 0
+    return zlib.crc32(f"{one.family}.{one.name}".encode()) % WHOLE_SHARE == 0
 
 
-def expect_found(one, found, text):
-    """Expect that a mutant is found, and nothing else; ``found`` has the rules of each check that is red."""
+def expect_found(one, failures, verdicts):
+    """Expect that a mutant is found, and nothing else, by the failures of the probe and the verdicts."""
+    found = [{one.requirement} for one in failures]
+    found += [one.check.ids | {one.row.id} for one in verdicts]
+    text = "\n".join([*(one.reason for one in failures), *(one.text for one in verdicts)])
     missed = [id for id in one.breaks if not any(id in ids for ids in found)]
     assert not missed, (
         f"nothing reported {missed}; is the mutant called, and does the check not skip?\n{text}"

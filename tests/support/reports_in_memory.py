@@ -8,7 +8,7 @@ from conformance.report.formats import terminal
 from conformance.scenarios.sdk_deviations import known_deviation
 from conformance.target.probe import probe_all
 from conformance.target.surface import Surface
-from support.checks_in_memory import Bench, settings_in_memory
+from support.bench import Bench, settings_in_memory
 from support.in_memory import scripted
 
 

@@ -1,6 +1,7 @@
-"""The checks of the suites, run without pytest on a server in memory."""
+"""The checks of the suites, run without pytest: on a server in memory, or on one in a process."""
 
 import inspect
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -18,7 +19,8 @@ from conformance.requirements.checks import PACKAGE, suites_directory
 from conformance.target.probe import probe_all
 from conformance.target.scenario import STARTED_EARLY
 from conformance.target.server import Server
-from conformance.target.settings import Sample
+from conformance.target.settings import Sample, Settings
+from conformance.transport.sandbox import Sandbox
 from conformance.verdicts import ORDER, Blocked, Finding, Skipped, broken_rule, outcome_of
 from support.in_memory import MemorySettings, VirtualClock
 
@@ -202,21 +204,44 @@ class Bench:
         return given[name]
 
 
+SAMPLES = {
+    "failing_call": Sample("fail", {"reason": "disk full"}),
+    "mutating_call": Sample("grow", {}),
+}
+"""What some checks need on the reference server."""
+
+
 def settings_in_memory(serve, examples=0, **others):
-    """Return settings under which every check has what it needs on the reference server."""
+    """Return settings under which every check has what it needs on the reference server, in memory."""
     return MemorySettings(
         ("in-memory",),
         call=("all",),
         examples=examples,
-        failing_call=Sample("fail", {"reason": "disk full"}),
-        mutating_call=Sample("grow", {}),
         serve=serve,
         clock=VirtualClock(),
+        **SAMPLES,
         **others,
     )
 
 
-def run_suite_in_memory(settings, revision, selects=lambda check: True, *, is_whole=True, tools=None):
+@contextmanager
+def settings_on_process(command, folder, examples=0, **others):
+    """Give settings for a server that runs in a sandbox, as a user's does; transcripts go to ``folder``."""
+    sandbox = Sandbox()
+    try:
+        yield Settings(
+            command, sandbox=sandbox, call=("all",), examples=examples, transcripts=folder, **others
+        )
+    finally:
+        sandbox.remove()
+
+
+def is_any(check):
+    """Select every check."""
+    return True
+
+
+def run_checks(settings, revision, selects=is_any, *, is_whole=True, tools=None):
     """Run the selected checks in one revision; return the failures of the probe, and the verdicts.
 
     ``tools`` are the names of the tools for which a check runs that runs once for each tool; None for all.
