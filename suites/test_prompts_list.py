@@ -6,26 +6,31 @@ import pytest
 
 from conformance.expect import (
     expect_each,
+    expect_result,
     is_boolean,
     is_object,
     is_string,
+    require_capability,
     require_some,
 )
 from conformance.protocol.jsonrpc import Kind
 from conformance.protocol.value import members
 from conformance.scenarios.list_changes import NOTIFICATION_SECONDS
 from conformance.scenarios.list_stability import (
+    expect_items,
     expect_list_answered,
-    expect_list_shape,
-    expect_list_without_arguments,
     expect_same_after_reads,
     expect_same_in_every_process,
     repeated_identifiers,
+    require_answered_form,
+    require_lists_around_reads,
+    require_pages,
 )
 from conformance.scenarios.subscriptions import list_change_notified, trigger_notifications
 from conformance.verdicts import Finding
 
 LIST = "prompts/list"
+FORMS = ("absent", "empty", "meta")
 LIST_CHANGED = "notifications/prompts/list_changed"
 
 
@@ -34,18 +39,20 @@ LIST_CHANGED = "notifications/prompts/list_changed"
 
 @pytest.mark.requirement("prompts.list.answered")
 def test_declared_prompts_are_listed(server, session):
-    expect_list_answered(server, session, LIST)
+    require_capability(server, "prompts")
+    expect_list_answered(session, LIST)
 
 
 @pytest.mark.requirement("prompts.list.result-shape")
 def test_a_page_has_an_array_of_prompts(server):
-    expect_list_shape(server, LIST)
+    expect_items(require_pages(server, LIST), LIST)
 
 
 @pytest.mark.requirement("prompts.list.params-optional")
-@pytest.mark.parametrize("form", ["absent", "empty", "meta"])
+@pytest.mark.parametrize("form", FORMS)
 def test_the_list_of_prompts_needs_no_params(server, session, form):
-    expect_list_without_arguments(server, session, LIST, form, "absent", "empty", "meta")
+    require_capability(server, "prompts")
+    expect_result(require_answered_form(session, LIST, form, FORMS))
 
 
 @pytest.mark.requirement("prompts.list.same-per-connection", "stateless.list-invariant")
@@ -55,7 +62,7 @@ def test_every_process_lists_the_same_prompts(server):
 
 @pytest.mark.requirement("prompts.list.no-side-effect-variation", "stateless.list-invariant")
 def test_requests_that_only_read_leave_the_prompts_as_they_are(server):
-    expect_same_after_reads(server, LIST)
+    expect_same_after_reads(require_lists_around_reads(server, LIST), LIST)
 
 
 # A prompt

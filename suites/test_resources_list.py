@@ -10,22 +10,26 @@ from conformance.expect import (
     is_number,
     is_string,
     require_answer,
+    require_capability,
     require_some,
     skip,
 )
 from conformance.protocol.uri import is_uri, scheme
 from conformance.protocol.value import members
 from conformance.scenarios.list_stability import (
-    expect_list_shape,
-    expect_list_without_arguments,
+    expect_items,
     expect_same_after_reads,
     expect_same_in_every_process,
     repeated_identifiers,
+    require_answered_form,
     require_listing,
+    require_lists_around_reads,
+    require_pages,
 )
 from conformance.verdicts import Finding
 
 LIST = "resources/list"
+FORMS = ("absent", "empty", "meta")
 REGISTERED_SCHEMES = {
     *("https", "http", "file", "git", "ftp", "sftp", "ssh", "ws", "wss", "data", "urn", "tag", "mailto"),
     *("tel", "about", "blob", "cid", "mid", "dav", "imap", "ldap", "nfs", "smb", "svn", "rsync", "jar"),
@@ -45,15 +49,16 @@ def test_declared_resources_are_listed(server, session):
 
 @pytest.mark.requirement("resources.list.result-shape")
 def test_a_page_has_an_array_of_resources(server):
-    expect_list_shape(server, LIST)
+    expect_items(require_pages(server, LIST), LIST)
 
 
 @pytest.mark.requirement("resources.list.params-optional")
-@pytest.mark.parametrize("form", ["absent", "empty", "meta"])
+@pytest.mark.parametrize("form", FORMS)
 def test_the_list_of_resources_needs_no_params(server, session, form):
-    if require_listing(server, LIST).replies[0].fault is not None:
+    require_capability(server, "resources")
+    if server.listing(LIST).replies[0].fault is not None:
         skip(f"{LIST} is not answered")
-    expect_list_without_arguments(server, session, LIST, form, "absent", "empty", "meta")
+    expect_result(require_answered_form(session, LIST, form, FORMS))
 
 
 @pytest.mark.requirement("resources.list.same-per-connection", "stateless.list-invariant")
@@ -63,7 +68,7 @@ def test_every_process_lists_the_same_resources(server):
 
 @pytest.mark.requirement("resources.list.no-side-effect-variation", "stateless.list-invariant")
 def test_requests_that_only_read_leave_the_resources_as_they_are(server):
-    expect_same_after_reads(server, LIST)
+    expect_same_after_reads(require_lists_around_reads(server, LIST), LIST)
 
 
 # A resource

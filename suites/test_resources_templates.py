@@ -10,6 +10,7 @@ from conformance.expect import (
     expect_result,
     is_string,
     require_answer,
+    require_capability,
     require_some,
     skip,
 )
@@ -17,14 +18,16 @@ from conformance.protocol.uri import is_template
 from conformance.protocol.value import members
 from conformance.scenarios.invalid_requests import is_not_found
 from conformance.scenarios.list_stability import (
-    expect_list_shape,
-    expect_list_without_arguments,
+    expect_items,
+    require_answered_form,
     require_listing,
+    require_pages,
 )
 from conformance.scenarios.resource_templates import expansions
 from conformance.verdicts import Finding
 
 LIST = "resources/templates/list"
+FORMS = ("absent", "empty")
 
 
 # The list
@@ -38,15 +41,17 @@ def test_templates_are_listed(server, session):
 
 @pytest.mark.requirement("resources.templates.result-shape")
 def test_a_page_has_an_array_of_templates(server):
-    expect_list_shape(server, LIST, is_named_template, "an object with strings in uriTemplate and name")
+    pages = require_pages(server, LIST)
+    expect_items(pages, LIST, is_named_template, "an object with strings in uriTemplate and name")
 
 
 @pytest.mark.requirement("resources.templates.params-optional")
-@pytest.mark.parametrize("form", ["absent", "empty"])
+@pytest.mark.parametrize("form", FORMS)
 def test_the_list_of_templates_needs_no_params(server, session, form):
-    if require_listing(server, LIST).replies[0].fault is not None:
+    require_capability(server, "resources")
+    if server.listing(LIST).replies[0].fault is not None:
         skip(f"{LIST} is not answered")
-    expect_list_without_arguments(server, session, LIST, form, "absent", "empty")
+    expect_result(require_answered_form(session, LIST, form, FORMS))
 
 
 def is_named_template(value):

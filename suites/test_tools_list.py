@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.expect import expect_result, require_answer, skip
+from conformance.expect import expect_result, require_answer, require_capability, skip
 from conformance.scenarios.list_stability import (
+    expect_items,
     expect_list_answered,
-    expect_list_shape,
-    expect_list_without_arguments,
     expect_same_after_reads,
     expect_same_in_every_process,
     expect_same_order,
     repeated_identifiers,
+    require_answered_form,
+    require_lists_around_reads,
+    require_pages,
 )
 from conformance.verdicts import Finding
 
@@ -21,18 +23,20 @@ FORMS = ("absent", "empty", "meta")
 
 @pytest.mark.requirement("tools.list.answered")
 def test_declared_tools_are_listed(server, session):
-    expect_list_answered(server, session, "tools/list")
+    require_capability(server, "tools")
+    expect_list_answered(session, "tools/list")
 
 
 @pytest.mark.requirement("tools.list.result-shape")
 def test_a_page_has_an_array_of_tools(server):
-    expect_list_shape(server, "tools/list")
+    expect_items(require_pages(server, "tools/list"), "tools/list")
 
 
 @pytest.mark.requirement("tools.list.params-optional")
 @pytest.mark.parametrize("form", FORMS)
 def test_the_list_of_tools_needs_no_params(server, session, form):
-    expect_list_without_arguments(server, session, "tools/list", form, *FORMS)
+    require_capability(server, "tools")
+    expect_result(require_answered_form(session, "tools/list", form, FORMS))
 
 
 @pytest.mark.requirement("tools.list.comprehensive")
@@ -64,7 +68,7 @@ def test_every_process_lists_the_same_tools(server):
 
 @pytest.mark.requirement("tools.list.no-side-effect-variation", "stateless.list-invariant")
 def test_requests_that_only_read_do_not_change_the_tools(server):
-    expect_same_after_reads(server, "tools/list")
+    expect_same_after_reads(require_lists_around_reads(server, "tools/list"), "tools/list")
 
 
 @pytest.mark.requirement("tools.list.deterministic-order")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -45,41 +45,43 @@ def require_listing(server: Server, method: str) -> Listing:
     return server.listing(method)
 
 
-def expect_list_answered(server: Server, session: Session, method: str) -> None:
-    """Expect a result for a declared feature; one internal error is tolerated."""
-    require_capability(server, LISTS[method][0])
+def require_pages(server: Server, method: str) -> list[Value]:
+    """Return the results of a list, one for each page; skip the check if there is none."""
+    replies = require_listing(server, method).replies
+    pages = [reply.value for reply in replies if reply.value is not None]
+    return require_some(pages, skip=f"{method} gave no result")
+
+
+def require_answered_form(session: Session, method: str, form: str, forms: Iterable[str]) -> Reply:
+    """Return the reply to params of one of `NO_ARGUMENTS_FORMS`; skip if no form gets a result."""
+    reply = session.request(method, NO_ARGUMENTS_FORMS[form])
+    others = (session.request(method, NO_ARGUMENTS_FORMS[other]) for other in forms if other != form)
+    if reply.value is None and all(other.value is None for other in others):
+        skip(f"{method} gives no result in any form")
+    return reply
+
+
+def expect_list_answered(session: Session, method: str) -> None:
+    """Expect a result; one internal error is tolerated."""
     reply = session.request(method)
     if reply.code == -32603:
         reply = session.request(method)
     expect_result(reply)
 
 
-def expect_list_shape(
-    server: Server,
+def expect_items(
+    pages: Iterable[Value],
     method: str,
     is_item: Callable[[Any], bool] = is_object,
     expected_item: str = "an object",
 ) -> None:
     """Expect an array of items in each page of a list."""
-    pages = [reply.value for reply in require_listing(server, method).replies if reply.value is not None]
     member = LISTS[method][1]
-    for page in require_some(pages, skip=f"{method} gave no result"):
+    for page in pages:
         array = page.get(member)
         expect(array or page, array is not None and array.is_a(list), f"an array in {member}")
         items = [item for found in members([page], member) for item in found.each()]
         expect_each(items, is_item, expected_item)
-
-
-def expect_list_without_arguments(
-    server: Server, session: Session, method: str, form: str, *other_forms: str
-) -> None:
-    """Expect a result for params of one of `NO_ARGUMENTS_FORMS`; skip if the other forms get none either."""
-    require_capability(server, LISTS[method][0])
-    reply = session.request(method, NO_ARGUMENTS_FORMS[form])
-    others = (session.request(method, NO_ARGUMENTS_FORMS[other]) for other in other_forms if other != form)
-    if reply.value is None and all(other.value is None for other in others):
-        skip(f"{method} gives no result in any form")
-    expect_result(reply)
 
 
 def repeated_identifiers(server: Server, session: Session, method: str) -> Iterator[tuple[str, list[Value]]]:
@@ -132,15 +134,21 @@ def expect_same_order(server: Server, method: str) -> None:
 # The same list after requests that only read
 
 
-def expect_same_after_reads(server: Server, method: str) -> None:
-    """Expect that requests which only read do not change a list."""
+def require_lists_around_reads(server: Server, method: str) -> ListsAroundReads:
+    """Return the lists around requests that only read; skip the check if one of them is not complete."""
     _served_listing(server, method)
     found = lists_around_reads(server)
     if not found.reads:
         skip("no permitted request that only reads was answered each time")
+    failure = found.before[method].failure or found.after[method].failure
+    if failure:
+        skip(failure)
+    return found
+
+
+def expect_same_after_reads(found: ListsAroundReads, method: str) -> None:
+    """Expect that requests which only read do not change a list."""
     before, after = found.before[method], found.after[method]
-    if before.failure or after.failure:
-        skip(before.failure or after.failure)
     is_lasting = _identifiers(after) == _identifiers(found.again[method])
     is_same_elsewhere = _identifiers(before) == _identifiers(found.elsewhere[method])
     if _identifiers(before) != _identifiers(after) and is_lasting and is_same_elsewhere:
