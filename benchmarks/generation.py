@@ -139,7 +139,7 @@ def needs_a_remote_document(group: dict[str, Any], draft: str) -> bool:
 
 
 def outcome(make: Engine, group: dict[str, Any], draft: str, times: list[float]) -> str:
-    """The result of drawing from one schema of the test suite."""
+    """Return the outcome of drawing from one schema of the test suite, as text."""
     schema = group["schema"]
     if isinstance(schema, dict):
         schema = {"$schema": DIALECTS[DRAFTS[draft]], **schema}
@@ -293,7 +293,7 @@ def subschemas(keyword: str, content: Any) -> Iterator[tuple[Location, Any]]:
 
 
 def has_open_branch(branches: list[Any], taken: int) -> bool:
-    """Return whether another branch than the one taken allows any object."""
+    """Return True if another branch than this one allows any object."""
     others = [branch for index, branch in enumerate(branches) if index != taken]
     return {"type": "object", "additionalProperties": True} in others
 
@@ -303,7 +303,7 @@ def judge(schema: Any) -> Any:
 
 
 def violated(schema: Any, value: Any) -> set[Location]:
-    """Yield the locations of all errors, also inside the branches of anyOf and oneOf."""
+    """Return the locations of all errors, also inside the branches of anyOf and oneOf."""
     found: set[Location] = set()
     todo = list(judge(schema).iter_errors(value))
     for error in todo:

@@ -1,8 +1,8 @@
 """Measure a run with each hostile server: ``python benchmarks/hostile.py [--short] [NAME ...]``.
 
 The runs have default options, or with ``--short`` those of the tests.  Prints a table in Markdown: the
-server, the seconds that a run with the tests' options may take, its time and memory, what it left behind, and
-the findings.
+server, the seconds that a run with the tests' options may take, its time and memory, its leftovers, and the
+findings.
 """
 
 import sys

@@ -116,7 +116,7 @@ SPECIAL_ERRORS = {
     "2025-11-25": {-32042: "URLElicitationRequiredError"},
     "2026-07-28": {-32021: "MissingRequiredClientCapabilityError", -32022: "UnsupportedProtocolVersionError"},
 }
-"""The definitions of errors that have one, by code."""
+"""The definitions of errors, by code."""
 
 TASKS = ((SERVER, "tools/call"), (CLIENT, "sampling/createMessage"))
 QUESTIONS = ("tools/call", "prompts/get", "resources/read")
@@ -216,7 +216,7 @@ def code(message: Any) -> Any:
     return found if isinstance(found, int | float) else None
 
 
-# --- messages made from them ----------------------------------------------------------------------
+# --- generated messages ----------------------------------------------------------------------
 
 RESULT_TYPES = {"complete", "input_required"}
 """Values that only the pages define; in older revisions they are like any other."""
@@ -372,7 +372,7 @@ class Tally:
 
     @property
     def is_sound(self) -> bool:
-        """Whether nothing is unexplained, and enough messages were rejected."""
+        """True if nothing is unexplained, and enough messages were rejected."""
         return not self.unexplained and self.refused > self.messages / 4
 
 

@@ -11,7 +11,7 @@ server = MCPServer("typed", log_level="ERROR")
 
 
 class Page(BaseModel):
-    """What was asked for, and how much there is of it."""
+    """A page of search results."""
 
     query: str
     found: int

@@ -28,7 +28,7 @@ LAYERS = (
 ROW = {package: number for number, row in enumerate(LAYERS) for package in row}
 FOR_SUITES = {"expect", "verdicts", "protocol", "client", "scenarios", "fuzzing", "generation", "json_schema"}
 MODULES_FOR_SUITES = {"target.scenario"}
-"""Modules that suites may import of packages that are not for them: the decorator of scenarios."""
+"""Modules that suites may import although their package is not for suites: the decorator of scenarios."""
 FOR_SUITE_FIXTURES = {*FOR_SUITES, "plugin", "target"}
 LIBRARIES = {"pytest", "hypothesis", "jsonschema", "__future__", "collections", "base64", "binascii"}
 LIBRARIES |= {"contextlib", "datetime", "functools", "json", "re", "typing", "urllib"}
@@ -121,7 +121,7 @@ def test_private_names_stay_in_their_module():
     assert offences == []
 
 
-def test_suites_import_what_a_check_needs_and_no_more():
+def test_suites_import_only_modules_for_checks():
     offences = []
     for name, path in suites().items():
         allowed = FOR_SUITE_FIXTURES if name == "fixtures" else FOR_SUITES
@@ -132,7 +132,7 @@ def test_suites_import_what_a_check_needs_and_no_more():
     assert offences == []
 
 
-def test_fixtures_import_nothing_of_ours_but_each_other():
+def test_fixtures_import_only_each_other():
     offences = [
         f"{path.stem} imports {module}"
         for path in FIXTURES.rglob("*.py")

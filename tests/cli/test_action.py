@@ -1,4 +1,4 @@
-"""The GitHub Action and the pre-commit hook wrap the command, and never run an input as code."""
+"""The GitHub Action and the pre-commit hook: they wrap the command, and run no input as code."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def run_step(step, folder, **variables):
 
 
 def outputs(text):
-    """Return what a runner reads from the file of outputs."""
+    """Return the outputs that a runner reads from this text."""
     found, lines = {}, iter(text.splitlines())
     for line in lines:
         name, is_block, mark = line.partition("<<")
@@ -152,7 +152,7 @@ def test_input_is_never_code(inputs, message, tmp_path):
         ({"config": "no.json", "command": "x"}, "--config names the server already"),
     ],
 )
-def test_wrong_input_is_one_line(inputs, message, tmp_path, monkeypatch, capsys):
+def test_invalid_input_is_one_line(inputs, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     variables = {f"{PREFIX}{name.upper()}": text for name, text in inputs.items()}
     assert act({**variables, "GITHUB_OUTPUT": "outputs"}) == 4

@@ -102,13 +102,13 @@ def test_options_of_pytest_reach_pytest():
     assert run.exit == 0
 
 
-def test_workers_find_the_same_as_one_process():
+def test_workers_have_the_results_of_one_process():
     alone, shared = (run_suite(REFERENCE, "--select", "tools.def", *more) for more in ((), ("-n", "2")))
     assert sorted(case.check for case in shared.cases) == sorted(case.check for case in alone.cases)
     assert shared.exit == alone.exit == 0
 
 
-def test_several_revisions_are_in_the_names():
+def test_names_of_checks_contain_the_revision():
     run = run_suite(REFERENCE, "--select", "tools.list", "--revision", "2024-11-05,2025-06-18")
     assert {case.revision for case in run.cases} == {"2024-11-05", "2025-06-18"}
     assert all(f"[{case.revision}" in case.check for case in run.cases)

@@ -1,4 +1,4 @@
-"""``run --config``: clients' configurations are read, and each server starts as its client starts it."""
+"""``run --config``: configurations of clients are read, and servers start as their clients start them."""
 
 import json
 import os
@@ -21,6 +21,7 @@ QUICK = ("--select", "ping.empty-result", "--fuzz", "none", "--revision", "2025-
 
 
 def started_by(command, **more):
+    """Return the entry of a server that this command starts."""
     return {"command": command[0], "args": list(command[1:]), **more}
 
 
@@ -60,19 +61,19 @@ def test_a_comment_mark_in_a_string_stays(tmp_path):
     assert read_config(write(tmp_path, {"m.json": text}) / "m.json").entry("one").command == ("x", *words)
 
 
-def test_variables_get_the_values_that_clients_give_them(tmp_path, monkeypatch):
+def test_variables_have_the_values_that_clients_give_them(tmp_path, monkeypatch):
     monkeypatch.setenv("COLOUR", "blue")
     monkeypatch.delenv("MISSING", raising=False)
     words = ["${COLOUR}", "${env:COLOUR}", "${MISSING:-a b}", "${COLOUR:-red}", "$COLOUR", "${MISSING:-}"]
-    places = ["${workspaceFolder}/x", "${workspaceFolderBasename}", "${userHome}", "${pathSeparator}${/}"]
-    found = entry(tmp_path, {"command": "x", "args": [*words, *places], "env": {"C": "<${COLOUR}>", "N": 1}})
+    paths = ["${workspaceFolder}/x", "${workspaceFolderBasename}", "${userHome}", "${pathSeparator}${/}"]
+    found = entry(tmp_path, {"command": "x", "args": [*words, *paths], "env": {"C": "<${COLOUR}>", "N": 1}})
     assert found.command[1:7] == ("blue", "blue", "a b", "blue", "$COLOUR", "")
     assert found.command[7:] == (f"{tmp_path}/x", tmp_path.name, str(Path.home()), os.sep * 2)
     assert found.env == {"C": "<blue>", "N": "1"}
 
 
 @pytest.mark.parametrize("name", [".vscode/mcp.json", ".cursor/mcp.json", ".mcp.json"])
-def test_paths_start_from_the_folder_that_the_editor_has_open(name, tmp_path):
+def test_paths_are_relative_to_the_folder_of_the_editor(name, tmp_path):
     write(tmp_path, {"server.js": "", "sub/x": "", ".env": "# keys\nexport A='1 2'\nB=3 # three\n\nC=4\n"})
     about = {
         "command": "node",
@@ -103,7 +104,7 @@ def test_a_credential_in_the_command_is_redacted(tmp_path, monkeypatch):
 
 
 def test_a_credential_is_recognised_by_its_value():
-    """The value shows it, not the name."""
+    """The name of its variable does not matter."""
     found = credentials(
         (), {"DATABASE_URL": "postgres://me:hunter22@db/x", "KEY": "ghp_" + "a1" * 12, "A": "b"}
     )
@@ -139,7 +140,7 @@ def test_a_remote_server_is_not_tested(about, tmp_path):
         (7, "it has neither a command nor a url"),
     ],
 )
-def test_an_unusable_entry_gives_the_reason(about, message, tmp_path, monkeypatch):
+def test_an_unusable_entry_is_an_error_with_the_reason(about, message, tmp_path, monkeypatch):
     monkeypatch.delenv("MISSING", raising=False)
     with pytest.raises(BadConfig) as caught:
         entry(tmp_path, about)
@@ -147,7 +148,7 @@ def test_an_unusable_entry_gives_the_reason(about, message, tmp_path, monkeypatc
     assert message in str(caught.value)
 
 
-def test_a_variable_from_the_user_replaces_the_entrys(tmp_path):
+def test_a_variable_of_the_user_replaces_that_of_the_entry(tmp_path):
     path = config(tmp_path, {"one": {"command": "x", "env": {"K": "${input:key}", "A": "b"}}})
     assert read_config(path).entry("one", frozenset(["K"])).env == {"A": "b"}
 
@@ -174,13 +175,13 @@ def test_a_variable_from_the_user_replaces_the_entrys(tmp_path):
         ),
     ],
 )
-def test_an_error_is_one_line_with_exit_4(text, words, message, tmp_path, capsys):
+def test_an_error_is_one_line_with_exit_status_4(text, words, message, tmp_path, capsys):
     path = write(tmp_path, {"mcp.json": text}) / "mcp.json"
     assert main(["run", "--config", str(path), *words]) == 4
-    said = capsys.readouterr()
-    assert message in said.err
-    assert len(said.err.splitlines()) == 1
-    assert said.out == ""
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert len(captured.err.splitlines()) == 1
+    assert captured.out == ""
 
 
 def test_a_missing_file_is_an_error(tmp_path, capsys):
@@ -188,7 +189,7 @@ def test_a_missing_file_is_an_error(tmp_path, capsys):
     assert capsys.readouterr().err.endswith("no.json: No such file or directory\n")
 
 
-def test_a_choice_without_a_file_is_an_error(capsys):
+def test_an_option_of_config_without_a_file_is_an_error(capsys):
     assert main(["run", "--all", "--", "x"]) == 4
     assert "--all and --server choose from a client's configuration" in capsys.readouterr().err
 
@@ -261,7 +262,7 @@ time.sleep(600)
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_ends_all_servers(number, tmp_path):
-    """Ctrl-C reaches every process of the terminal, SIGTERM only the first one."""
+    """The terminal sends Ctrl-C to every process; SIGTERM reaches only the first one."""
     marker = tmp_path / "started"
     os.mkfifo(marker)
     hangs = started_by((sys.executable, "-c", HANGS.format(marker=str(marker))))
@@ -307,8 +308,8 @@ def test_the_exit_status_is_the_worst(statuses, status):
     assert worst_status([ServerOutcome("x", one) for one in statuses]) == status
 
 
-def test_report_files_begin_with_the_servers_name():
-    """The ending is the format, so it stays."""
+def test_names_of_report_files_begin_with_the_server():
+    """The ending stays, as it is the format."""
     assert Path(prefixed("out/a.sarif.json", "x")) == Path("out/x-a.sarif.json")
     rest = ["-n", "2", "--junitxml=a.xml", "--junit-xml", "b.xml", "-k", "b.xml"]
     assert with_files(rest, "x") == ["-n", "2", "--junitxml=x-a.xml", "--junit-xml", "x-b.xml", "-k", "b.xml"]

@@ -1,4 +1,4 @@
-"""`mcp-conformance new-check` writes templates into a copy of the repository, and into nothing else."""
+"""`mcp-conformance new-check`: templates are added to a copy of the repository."""
 
 import ast
 import shutil
@@ -22,7 +22,7 @@ def tree(tmp_path, monkeypatch):
 
 
 def changed(tree):
-    """The lines that each changed file has more than the repository's, all others being as they were."""
+    """Return the text added to each file; fail if a file has any other change."""
     found = {}
     for path in sorted(path for path in tree.rglob("*") if path.is_file()):
         name = path.relative_to(tree).as_posix()
@@ -51,7 +51,7 @@ def test_a_row_a_check_and_a_mutant_are_written_beside_their_group(tree, capsys)
         assert '"tools.structured.example"' in written[name]
 
 
-def test_the_printed_lines_are_those_of_the_templates(tree, capsys):
+def test_the_printed_line_numbers_are_those_of_the_templates(tree, capsys):
     main(["new-check", "ping.example"])
     for line in capsys.readouterr().out.splitlines()[:-1]:
         name, number, _ = line.split(":")
@@ -74,7 +74,7 @@ def test_a_malformed_or_taken_id_is_an_error_and_writes_nothing(tree, capsys, id
     assert changed(tree) == {}
 
 
-def test_outside_a_copy_of_the_repository_it_is_an_error(tmp_path, monkeypatch, capsys):
+def test_new_check_outside_a_copy_of_the_repository_is_an_error(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["new-check", "ping.example"]) == 4
     assert "not in a copy of the repository" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Limits of ours are met with a word, never in silence."""
+"""Our limits: a run that meets one reports it."""
 
 import json
 import re
@@ -34,17 +34,17 @@ SERVER = awkward("bare_minimum")
 SLOW = "the checks took"
 
 
-def test_a_line_that_is_too_long_is_named():
+def test_a_line_that_is_too_long_is_reported():
     run = run_suite(
         awkward("big_line"), "--select", "tools.call", "--call", "all", "--max-line", "0.05", "--timeout", "2"
     )
-    said = "the answer is a line longer than this tool reads (--mcp-max-line)"
-    assert [said in case.text for case in run.of("blocked")] == [True]
+    reason = "the answer is a line longer than this tool reads (--mcp-max-line)"
+    assert [reason in case.text for case in run.of("blocked")] == [True]
     assert run.exit == 1
     assert run.of("passed")
 
 
-def test_when_the_time_is_up_the_rest_is_skipped_and_one_check_says_so():
+def test_after_the_time_limit_checks_are_skipped_and_one_reports_it():
     run = run_suite(SERVER, "--fuzz", "none", "--max-time", "0.001")
     assert [case.text.count("--mcp-max-time") for case in run.of("blocked")] == [1]
     assert run.exit == 1
@@ -53,19 +53,19 @@ def test_when_the_time_is_up_the_rest_is_skipped_and_one_check_says_so():
     assert "BLOCKED" not in run.output
 
 
-def test_a_wrong_limit_is_one_clear_line():
+def test_an_invalid_limit_is_a_usage_error():
     run = run_suite(SERVER, "--max-line", "none")
     assert run.exit == 4
     assert "--mcp-max-line: a number of megabytes above 0 is expected, not 'none'" in run.output
 
 
-def test_of_a_long_line_the_head_is_told_once_and_the_size_again_and_again():
-    told = []
-    splitter = Splitter(told.append, limit=HEAD)
+def test_a_long_line_is_reported_by_its_head_once_and_its_size_repeatedly():
+    pieces = []
+    splitter = Splitter(pieces.append, limit=HEAD)
     for _ in range(10):
         splitter.feed(b"x" * HEAD)
     splitter.feed(b"\nshort\n")
-    *parts, last = told
+    *parts, last = pieces
     assert last == b"short"
     assert [len(one.head) for one in parts] == [HEAD, 0, 0, 0, 0, 0]
     assert [one.is_last for one in parts] == [False] * 5 + [True]
@@ -73,7 +73,7 @@ def test_of_a_long_line_the_head_is_told_once_and_the_size_again_and_again():
     assert all(isinstance(one, Overlong) for one in parts)
 
 
-def test_lines_are_let_go_of_in_their_order():
+def test_the_oldest_lines_are_dropped_first():
     lines = MessageLog()
     raw = json.dumps({"a": [1, 2, 3]}).encode()
     for number in range(2 * MAX_LOG_BYTES // weight(raw)):
@@ -85,7 +85,7 @@ def test_lines_are_let_go_of_in_their_order():
     assert lines[0].at == 0.0
 
 
-def test_lines_of_ours_are_kept():
+def test_sent_lines_are_kept():
     lines = MessageLog()
     lines.append(Line(sent=True, raw=b"ours"))
     lines.keep(Line.received(b"theirs"))
@@ -95,7 +95,7 @@ def test_lines_of_ours_are_kept():
     assert lines.dropped == 1
 
 
-def test_of_long_lines_of_ours_the_beginning_is_kept():
+def test_long_sent_lines_are_cut_to_their_head():
     lines = MessageLog()
     lines.keep(Line(sent=True, raw=b"long" * MAX_LOG_BYTES, message={"id": 1}))
     lines.keep(Line(sent=True, raw=b"short"))
@@ -104,7 +104,7 @@ def test_of_long_lines_of_ours_the_beginning_is_kept():
     assert (lines[0].message, lines.dropped) == ({"id": 1}, 0)
 
 
-def test_an_empty_line_is_not_one_that_was_let_go():
+def test_an_empty_line_is_not_a_dropped_line():
     assert not is_dropped(Line.received(b""))
 
 
@@ -125,7 +125,7 @@ def test_other_lists_are_read_to_their_end():
         assert decode(json.dumps(value).encode()) == (value, "", ())
 
 
-def test_a_long_line_is_kept_in_little_memory_and_read_again():
+def test_a_long_line_is_compressed_and_can_be_read():
     raws = [json.dumps({"id": number, "result": {"text": LONG * "x"}}).encode() for number in range(2)]
     lines = [received(raw, 1.0) for raw in raws]
     assert [(type(line), line.raw) for line in lines] == [(CompressedLine, raw) for raw in raws]
@@ -135,15 +135,15 @@ def test_a_long_line_is_kept_in_little_memory_and_read_again():
     assert type(received(b"x" * LONG, 1.0)) is Line
 
 
-def test_an_answer_without_a_line_end_is_waited_for():
-    told = []
-    splitter = Splitter(told.append, limit=HEAD)
+def test_an_answer_without_a_line_end_is_not_complete():
+    pieces = []
+    splitter = Splitter(pieces.append, limit=HEAD)
     splitter.feed(b"x" * HEAD * 3)
-    assert not any(one.is_last for one in told)
+    assert not any(one.is_last for one in pieces)
 
 
 def ended(server):
-    """What a check tells of a process that ends sooner or later."""
+    """Return the `Blocked` that a check raises when the process ends."""
     with server.fresh() as session:
         try:
             while True:
@@ -152,15 +152,15 @@ def ended(server):
             return blocked
 
 
-@pytest.mark.parametrize(("words", "told"), [(["exits_at_nth", "4"], 1), (["dies_of_signal"], 3)])
-def test_ends_of_one_kind_are_told_once_and_some_requests_that_bring_them_about(words, told):
+@pytest.mark.parametrize(("words", "new"), [(["exits_at_nth", "4"], 1), (["dies_of_signal"], 3)])
+def test_equal_ends_are_reported_once_or_thrice_if_one_request_causes_them(words, new):
     settings = Settings((sys.executable, "-m", f"conformance.fixtures.hostile.{words[0]}", *words[1:]))
     with closing(Server(settings, probe(settings, "2025-11-25", exactly=True))) as server:
-        known = [server.is_duplicate(ended(server)) for _ in range(4)]
-    assert known == [False] * told + [True] * (4 - told)
+        duplicates = [server.is_duplicate(ended(server)) for _ in range(4)]
+    assert duplicates == [False] * new + [True] * (4 - new)
 
 
-def test_a_silence_is_told_each_time():
+def test_a_silence_is_reported_each_time():
     settings = Settings(SERVER)
     with closing(Server(settings, probe(settings, "2025-11-25", exactly=True))) as server:
         silent = Blocked("no answer", fault=Silence(1.0))

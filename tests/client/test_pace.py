@@ -4,13 +4,14 @@ from conformance.client.timing import Pace, start_timeout
 
 
 def paced(*pings):
+    """Return the pace of a server whose pings took these seconds."""
     pace = Pace()
     for seconds in pings:
         pace.note(seconds)
     return pace
 
 
-def test_wait_for_a_fast_server_has_its_own_seconds():
+def test_wait_for_a_fast_server_is_not_scaled():
     assert Pace().scaled(2.0, 30.0) == 2.0
     assert paced(0.001, 0.002).scaled(2.0, 30.0) == 2.0
 

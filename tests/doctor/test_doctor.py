@@ -47,10 +47,10 @@ CERTAIN = {
     "lacks_a_variable": "The server needs the environment variable SICK_DATABASE_URL",
     "lacks_a_file_here": "The server needs a file that was not found: its_project.json",
     "lacks_an_argument": "The server needs other arguments: usage: sick [-h] DATABASE",
-    "ends_lines_nowhere": "The answer has no line end",
-    "ends_lines_with_a_return": "The server ends its lines with \\r alone",
+    "ends_no_line": "The answer has no line end",
+    "ends_lines_with_cr": "The server ends its lines with \\r alone",
     "indents": "The answer is spread over several lines",
-    "marks_byte_order": "The server writes a byte order mark",
+    "writes_a_byte_order_mark": "The server writes a byte order mark",
     "writes_utf16": "The server writes UTF-16",
     "answers_in_a_list": "The server answers a single request with an array.",
     "answers_another": "The server answers with the id 77; the request has the id 1.",
@@ -65,9 +65,9 @@ CERTAIN = {
     "kills_itself": "The server was ended by signal 9",
     "refuses_the_version": "The server refuses the version 2025-11-25",
     "refuses": 'The server answers initialize with an error: error -32603 "The disk is full".',
-    "tells_no_version": "The answer to initialize has no protocolVersion.",
-    "tells_an_odd_version": 'The answer to initialize has the protocolVersion "1.0".',
-    "dies_later": "The server starts, but then tools/list was not answered: the server process ended",
+    "sends_no_version": "The answer to initialize has no protocolVersion.",
+    "sends_an_odd_version": 'The answer to initialize has the protocolVersion "1.0".',
+    "exits_later": "The server starts, but then tools/list was not answered: the server process ended",
 }
 """Causes that are certain, and found without waiting for a timeout."""
 
@@ -80,10 +80,10 @@ def test_a_certain_cause_is_named(name, examine):
     assert "What to do:" in output
 
 
-def test_noise_on_stdout_is_reported_beside_another_cause(examine):
-    exit, output = examine("--", *broken_server("prints_and_dies_later"))
+def test_text_on_stdout_is_reported_beside_another_cause(examine):
+    exit, output = examine("--", *broken_server("prints_and_exits_later"))
     assert exit == 1, output
-    assert CERTAIN["dies_later"] in one_line(output)
+    assert CERTAIN["exits_later"] in one_line(output)
     assert "It also prints text to stdout that is not a message: My server 1.0" in one_line(output)
 
 
@@ -108,7 +108,7 @@ def test_an_uncertain_cause_is_reported_as_likely(name, examine):
 
 
 def test_silence_is_reported_with_places_to_check(examine):
-    exit, output = examine("--start-timeout", "1", *OPEN, "--", *broken_server("is_mute"))
+    exit, output = examine("--start-timeout", "1", *OPEN, "--", *broken_server("is_silent"))
     assert exit == 1, output
     assert "Likely cause: The server runs, but does not answer initialize in" in one_line(output)
     assert "--transport stdio" in output
@@ -125,7 +125,7 @@ def test_a_server_on_a_port_is_reported_with_the_port(examine):
 
 AFTER_FURTHER_ATTEMPTS = {
     "buffers": "The answer stays in a buffer until the process ends; with PYTHONUNBUFFERED=1",
-    "wants_carriage_returns": "The server reads only lines that end with \\r\\n",
+    "needs_carriage_returns": "The server reads only lines that end with \\r\\n",
     "waits_for_headers": "The server frames messages with Content-Length headers",
     "closes_stdout": "The server runs, but has closed its stdout",
     "floods": "The server floods its stdout and answers nothing.",
@@ -166,7 +166,7 @@ def test_a_withheld_credential_is_named_without_its_value(examine, monkeypatch):
     assert "hush" not in output
 
 
-def test_an_unset_variable_is_advised_with_a_placeholder(examine):
+def test_an_unset_variable_gets_the_option_env_with_a_placeholder(examine):
     _, output = examine("--", *broken_server("lacks_a_credential"))
     assert "The server needs the environment variable SICK_API_KEY: SICK_API_KEY is not set" in one_line(
         output
@@ -184,7 +184,7 @@ def test_an_unset_variable_is_advised_with_a_placeholder(examine):
     ],
     ids=["reference", "stateless", "simple", "stays"],
 )
-def test_a_healthy_server_is_described_with_exit_0(server, description, examine):
+def test_a_healthy_server_is_described_with_exit_status_0(server, description, examine):
     exit, output = examine("--", *server)
     assert exit == 0, output
     assert "healthy" in output
@@ -211,11 +211,11 @@ def test_an_ascii_terminal_gets_words_for_marks(monkeypatch):
     )
 
 
-# Before there is a process -----------------------------------------------------------------------
+# The command cannot start ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("command", "said", "advised"),
+    ("command", "cause", "advice"),
     [
         (
             ("no-such-program-at-all",),
@@ -242,15 +242,15 @@ def test_an_ascii_terminal_gets_words_for_marks(monkeypatch):
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
-def test_a_program_that_cannot_start_is_explained(command, said, advised, examine, tmp_path):
+def test_a_program_that_cannot_start_is_explained(command, cause, advice, examine, tmp_path):
     for name, content in FILES.items():
         (tmp_path / name).write_bytes(content)
         (tmp_path / name).chmod(0o600 if name == "here.py" else 0o700)
     (tmp_path / "folder").mkdir()
     exit, output = examine("--", *command)
     assert exit == 1, output
-    assert said in one_line(output)
-    assert advised in one_line(output)
+    assert cause in one_line(output)
+    assert advice in one_line(output)
 
 
 FILES = {
@@ -275,7 +275,7 @@ def test_a_windows_script_gets_the_command_interpreter():
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ((), "doctor: no server is given"),
         (("--",), "doctor: no server is given"),
@@ -285,14 +285,14 @@ def test_a_windows_script_gets_the_command_interpreter():
     ],
     ids=str,
 )
-def test_wrong_options_are_one_line_with_exit_4(words, said, examine):
+def test_invalid_options_are_one_line_with_exit_status_4(words, message, examine):
     exit, output = examine(*words)
     assert exit == 4
-    assert said in output
+    assert message in output
     assert len(output.strip().splitlines()) == 1
 
 
-# Causes by themselves ----------------------------------------------------------------------------
+# Causes without a process ------------------------------------------------------------------------
 
 ASKED = Line.received(b'{"jsonrpc":"2.0","id":1,"method":"initialize"}')
 PYTHON = Program("python3", "/usr/bin/python3", is_file=True, may_run=True)
@@ -387,10 +387,10 @@ def test_a_known_message_gives_the_cause(command, stderr, cause):
     assert found.advice
 
 
-def test_noise_without_an_answer_is_quoted():
-    said = (Line.received(b"", 1.0), Line.received(b"Ready \x1b[1m for requests", 1.0))
+def test_text_on_stdout_without_an_answer_is_quoted():
+    lines = (Line.received(b"", 1.0), Line.received(b"Ready \x1b[1m for requests", 1.0))
     found = diagnose(
-        Observations(Settings(("x",)), PYTHON, AttemptResult(asked=ASKED, said=said, seconds=40))
+        Observations(Settings(("x",)), PYTHON, AttemptResult(asked=ASKED, said=lines, seconds=40))
     )
     assert found.cause.endswith("no answer: Ready \\u001b[1m for requests")
     assert not found.is_sure

@@ -1,4 +1,4 @@
-"""`test_installed.py` makes environments with pip, which takes minutes: it runs only with ``INSTALLED=1``."""
+"""End-to-end tests; `test_installed.py` takes minutes, and runs only with ``INSTALLED=1``."""
 
 import os
 

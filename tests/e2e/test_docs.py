@@ -1,4 +1,4 @@
-"""The documentation is true: a test runs every command of every page, and compares the output.
+"""The documentation: every command of every page is run, and its output compared.
 
 A page is read from top to bottom, in a folder of its own:
 
@@ -167,7 +167,7 @@ def copy(source, target):
 
 @pytest.mark.skipif(shutil.which("bash") is None or os.name == "nt", reason="the pages are for a POSIX shell")
 @pytest.mark.parametrize("page", [page for page in PAGES if is_run(page)], ids=named)
-def test_commands_of_a_page_do_what_it_says(page, tmp_path):
+def test_commands_of_a_page_print_its_output(page, tmp_path):
     for name in ("server.py", "my_server.py"):
         shutil.copyfile(SERVER, tmp_path / name)
     if page.name == "CONTRIBUTING.md":
@@ -211,7 +211,7 @@ def test_configurations_are_valid(page, pytestconfig):
                 assert set(entry.checks) <= cited
 
 
-def test_links_between_pages_lead_somewhere():
+def test_links_between_pages_have_targets():
     broken = []
     for page in PAGES:
         text = FENCED.sub("", page.read_text(encoding="utf-8"))
@@ -224,7 +224,7 @@ def test_links_between_pages_lead_somewhere():
     assert broken == []
 
 
-def test_the_example_for_contributors_is_in_the_tree():
+def test_the_example_for_contributors_is_in_the_repository():
     files = ("conformance/requirements/ping.toml", "suites/test_ping.py", "fixtures/mutants/ping.py")
     examples = [body for kind, _, _, body in blocks(ROOT / "CONTRIBUTING.md") if kind in ("toml", "python")]
     assert len(examples) == len(files)

@@ -1,4 +1,4 @@
-"""Installed as users do it, in the ``./.venv`` of a stranger's repository: every way runs the same checks.
+"""Installations in the ``./.venv`` of a user's repository: every way to install runs the same checks.
 
 Every environment is real, made by ``python -m venv`` and pip, once for all xdist workers; so these tests run
 only if ``INSTALLED`` is set, as ``tox -e installed`` does.
@@ -73,14 +73,14 @@ class Installed:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
-    """A folder of all workers."""
+    """Return a folder that all workers share."""
     folder = tmp_path_factory.getbasetemp()
     return folder.parent if os.environ.get("PYTEST_XDIST_WORKER") else folder
 
 
 def made_once(folder, make):
-    """The folder, after one worker has filled it; a database's lock makes the others wait for it."""
-    ready, lock = (folder.with_name(f"{folder.name}.{what}") for what in ("ready", "lock"))
+    """Return the folder once one worker has filled it; the lock of a database makes the others wait."""
+    ready, lock = (folder.with_name(f"{folder.name}.{suffix}") for suffix in ("ready", "lock"))
     with closing(sqlite3.connect(lock, timeout=500, isolation_level=None)) as database:
         database.execute("BEGIN EXCLUSIVE")
         if not ready.exists():
@@ -93,7 +93,7 @@ def made_once(folder, make):
 
 @pytest.fixture(scope="module")
 def source(shared):
-    """The project's files, so that building leaves nothing in the project and finds nothing left there."""
+    """Return a copy of the project's files, so that building uses and changes nothing else."""
 
     def copy(folder):
         for name in PACKAGES:
@@ -147,7 +147,7 @@ def test_the_wheel_has_every_file_of_the_packages(wheel, source):
     assert names == {name if name.startswith("conformance/") else f"conformance/{name}" for name in inside}
 
 
-def test_the_environment_is_what_it_says(installed):
+def test_the_environment_has_the_named_installation(installed):
     done = run(installed.program("pytest"), "--version", cwd=installed.repo)
     assert done.stdout.startswith("pytest 8.4." if installed.way == "pytest-8.4" else "pytest ")
     code = "import conformance; print(conformance.__file__)"
@@ -156,11 +156,11 @@ def test_the_environment_is_what_it_says(installed):
 
 
 @pytest.mark.parametrize("options", [["-W", "error"], ["-W", "error", "-n", "2"]], ids=["one", "two workers"])
-def test_the_suites_run_beside_a_strangers_tests(installed, alone, options):
+def test_the_suites_run_beside_a_users_tests(installed, alone, options):
     assert installed.suites(*options).is_clean(alone, OWN)
 
 
-def test_the_strangers_tests_run_without_a_server(installed):
+def test_a_users_tests_run_without_a_server(installed):
     assert installed.pytest("-W", "error").is_clean([], OWN)
 
 
@@ -168,7 +168,7 @@ def test_a_named_path_runs_alone(installed):
     assert installed.suites("-W", "error", "spec/check_mine.py").is_clean([], OWN)
 
 
-def test_node_ids_do_not_tell_where_it_is_installed(installed):
+def test_node_ids_do_not_depend_on_the_installation(installed):
     output = installed.suites("--collect-only", "-q").output
     files = {line.partition("::")[0] for line in output.splitlines() if "::" in line}
     suites = {f"conformance/suites/{path.name}" for path in (PROJECT / "suites").glob("test_*.py")}
@@ -189,7 +189,7 @@ def test_the_command_shows_no_warning_of_ours(installed):
     assert done.returncode == 0
 
 
-def test_the_command_ignores_the_strangers_repository(installed, alone, tmp_path):
+def test_the_command_ignores_the_users_repository(installed, alone, tmp_path):
     report = tmp_path / "command.xml"
     installed.command("run", *ALONE, f"--junitxml={report}", "--", *installed.server)
     assert named(read_junit(report)) == named(alone)

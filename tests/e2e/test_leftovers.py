@@ -1,6 +1,6 @@
-"""Nothing that a server starts outlives a run, however the run is ended, and no throwaway folder does.
+"""Leftovers of a run that a signal ends: no process of the server and no throwaway folder.
 
-What Ctrl-C does is seen in test_bad_input.py.
+`test_bad_input.py` tests Ctrl-C.
 """
 
 import os
@@ -41,11 +41,11 @@ class Server(Base):
 Server().serve()
 time.sleep(600)
 """
-"""A server that lets go of nothing: it hangs in the first call, and its child and its daemon live on."""
-PATIENCE = 60
+"""A server that ignores signals and hangs in the first call; its child and its daemon stay alive."""
+WAIT_SECONDS = 60
 OWN_TEST = "def test_it(mcp_conformance_server):\n    mcp_conformance_server.call('hello')\n"
 MODULE = (sys.executable, "-m")
-CALLED_FOR = ("--mcp-select=tools.call.listed-is-callable", "--mcp-call=all")
+ONE_CHECK = ("--mcp-select=tools.call.listed-is-callable", "--mcp-call=all")
 RUN = (*MODULE, "conformance", "run", "--select=tools.call.listed-is-callable", "--call=all", "--")
 SOAK = (*MODULE, "conformance", "soak", "--for=1h", "--call=all", "--")
 PYTEST = (*MODULE, "pytest", "-p", "no:cacheprovider")
@@ -53,7 +53,7 @@ PYTEST = (*MODULE, "pytest", "-p", "no:cacheprovider")
 
 @contextmanager
 def running(folder, command, *, as_option):
-    """A run of ours in which the server hangs in a call; and the mark of all its processes."""
+    """Yield a run whose server hangs in a call, and the mark of all its processes."""
     mark, called = uuid.uuid4().hex, folder / "called"
     os.mkfifo(called)
     (folder / "server.py").write_text(CLINGING)
@@ -65,7 +65,7 @@ def running(folder, command, *, as_option):
     ours = subprocess.Popen([*command, *words], env=env, cwd=folder, stdout=output, stderr=output)
     try:
         fifo = os.open(called, os.O_RDONLY | os.O_NONBLOCK)
-        ready, _, _ = select.select([fifo], [], [], PATIENCE)
+        ready, _, _ = select.select([fifo], [], [], WAIT_SECONDS)
         os.close(fifo)
         assert ready, (folder / "output").read_text()
         assert len(processes(mark)) >= 4
@@ -78,8 +78,8 @@ def running(folder, command, *, as_option):
 
 
 def left(find):
-    """Return what ``find`` still finds when there has been time for it to be removed."""
-    until = time.monotonic() + PATIENCE
+    """Return what ``find`` returns once it is empty, or after `WAIT_SECONDS`."""
+    until = time.monotonic() + WAIT_SECONDS
     while (found := find()) and time.monotonic() < until:
         time.sleep(0.1)
     return found
@@ -91,16 +91,16 @@ def left(find):
     [
         (RUN, False),
         (SOAK, False),
-        ((*PYTEST, *CALLED_FOR), True),
-        ((*PYTEST, *CALLED_FOR, "-n2"), True),
+        ((*PYTEST, *ONE_CHECK), True),
+        ((*PYTEST, *ONE_CHECK, "-n2"), True),
         ((*PYTEST, "test_own.py", "--mcp-call=all"), True),
     ],
     ids=["run", "soak", "pytest", "xdist", "own-test"],
 )
-def test_nothing_outlives_us(command, as_option, number, tmp_path):
+def test_a_signal_leaves_no_process_and_no_folder(command, as_option, number, tmp_path):
     with running(tmp_path, command, as_option=as_option) as (ours, mark):
         ours.send_signal(number)
-        status = ours.wait(PATIENCE)
+        status = ours.wait(WAIT_SECONDS)
         assert left(lambda: processes(mark)) == []
         assert status == (2 if number != signal.SIGKILL else -number), (tmp_path / "output").read_text()
         assert left(lambda: list(tmp_path.glob("mcp-conformance-*"))) == []

@@ -1,4 +1,4 @@
-"""Whatever a server writes, this tool raises no exception: parsers of bytes and messages, engine, and runs.
+"""Fuzzing of the tool itself: no output of a server raises an exception in parsers, engine or runs.
 
 SELF_FUZZ is the number of examples of each test; `docs/self-fuzzing.md` describes the long runs.
 """
@@ -20,7 +20,7 @@ from support import scripted_server
 from support.bench import all_checks
 from support.reports_in_memory import run_in_memory
 from support.resource_usage import measured
-from support.script_strategies import instead, messages, names, schemas, scripts, values
+from support.script_strategies import messages, names, replacements, schemas, scripts, values
 
 from conformance.generation import NoExample, boundary, clearly_invalid, hostile
 from conformance.generation import example as example_of
@@ -39,7 +39,7 @@ from conformance.transport.process import Splitter
 EXAMPLES = int(os.environ.get("SELF_FUZZ", "100"))
 MANY = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 FEWER = settings(MANY, max_examples=max(1, EXAMPLES // 5))
-LIMIT = 20
+MAX_LINE_BYTES = 20
 known = st.sampled_from(revisions.KNOWN)
 
 # --- bytes ----------------------------------------------------------------------------------------
@@ -74,17 +74,17 @@ chunks = st.lists(st.one_of(st.binary(max_size=30), st.sampled_from(PIECES)).fil
 @given(chunks)
 def test_lines_do_not_depend_on_the_chunks(chunks):
     whole, lines, longest = b"".join(chunks), [], max(map(len, chunks), default=0)
-    splitter = Splitter(lines.append, limit=LIMIT)
+    splitter = Splitter(lines.append, limit=MAX_LINE_BYTES)
     for chunk in chunks:
         splitter.feed(chunk)
-        assert len(splitter.unended) <= LIMIT + longest
+        assert len(splitter.unended) <= MAX_LINE_BYTES + longest
     splitter.finish()
     *ended, rest = whole.split(b"\n")
     for right in [*ended, rest] if rest else ended:
-        if len(right) <= LIMIT:
+        if len(right) <= MAX_LINE_BYTES:
             assert lines.pop(0) == right
         else:
-            assert 0 <= len(right) - reported_size(lines, right) <= LIMIT
+            assert 0 <= len(right) - reported_size(lines, right) <= MAX_LINE_BYTES
     assert lines == []
 
 
@@ -109,12 +109,12 @@ def test_every_line_is_classified(chunks):
         assert line.text.isprintable() or shorten(line.text).replace("\n", "").isprintable()
         assert isinstance(glued(line), bool)
         for part in line.parts():
-            look_at(part)
+            process_message(part)
     assert [one for pieces in torn(lines) for one in pieces if one not in lines] == []
 
 
-def look_at(part):
-    """Do what the engine does with every message, which must not raise."""
+def process_message(part):
+    """Process a message as the engine does, which must not raise."""
     kind(part)
     assert len(show(part)) < 3000
     hash(id_key(part))
@@ -127,11 +127,11 @@ def look_at(part):
 
 @MANY
 @given(messages | values, known, st.sampled_from((CLIENT, SERVER)), st.none() | messages | values)
-def test_every_message_can_be_validated(message, revision, sender, question):
-    for wrong in message_errors(message, revision, sender, question):
+def test_every_message_can_be_validated(message, revision, sender, request):
+    for wrong in message_errors(message, revision, sender, request):
         assert wrong.rule
         assert str(wrong)
-    look_at(message)
+    process_message(message)
 
 
 @MANY
@@ -156,8 +156,8 @@ objects = st.dictionaries(names, schemas, max_size=3).map(
 
 
 @MANY
-@given(schemas | objects | instead, instead, known)
-def test_senseless_schema_is_unjudgeable_at_most(schema, value, revision):
+@given(schemas | objects | replacements, replacements, known)
+def test_senseless_schema_raises_only_unjudgeable(schema, value, revision):
     with suppress(Unjudgeable):  # no other exception
         schema_errors(schema, revision)
     with suppress(Unjudgeable):
@@ -168,7 +168,7 @@ def test_senseless_schema_is_unjudgeable_at_most(schema, value, revision):
 @FEWER
 @given(schemas | objects, known)
 @example({"$schema": True, "const": None}, "2024-10-07")
-def test_schema_has_no_example_at_most(schema, revision):
+def test_schema_raises_only_no_example(schema, revision):
     with suppress(NoExample):  # no other exception
         list(islice(hostile(schema, revision), 5))
     with suppress(NoExample):
@@ -185,7 +185,7 @@ braced = st.lists(
 
 @MANY
 @given(braced.map("".join) | texts, texts, texts)
-def test_any_text_may_be_read_as_a_template(template, uri, value):
+def test_any_text_can_be_read_as_a_template(template, uri, value):
     is_template(template)  # must not raise, nor must the others
     matches(template, uri)
     scheme(uri)

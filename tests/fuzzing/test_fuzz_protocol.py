@@ -1,4 +1,4 @@
-"""Fuzzing of the protocol: violations in a window, lines sent, findings reported, processes started."""
+"""Fuzzing of the protocol: violations in a window, sent lines, findings and processes."""
 
 import itertools
 import json
@@ -36,7 +36,7 @@ QUICK = ("--timeout", "5", "--call", "all")
 # Violations in a window
 
 
-def asked(id, method="ping", **params):
+def request(id, method="ping", **params):
     return {"jsonrpc": "2.0", "id": id, "method": method} | ({"params": params} if params else {})
 
 
@@ -57,7 +57,7 @@ def progress(token, value):
 
 
 def call(id, token):
-    return asked(id, "tools/call", name="a", _meta={"progressToken": token})
+    return request(id, "tools/call", name="a", _meta={"progressToken": token})
 
 
 ERROR = {"error": {"code": -32601, "message": "No."}}
@@ -80,55 +80,55 @@ def rules_broken(sent, received, revision="2025-11-25"):
 
 
 RIGHT = {
-    "two requests": ([asked(5), asked("5")], [answered("5"), answered(5)]),
-    "an id as a fraction": ([asked(5)], [answered(5.0)]),
-    "a cancelled request that is answered": ([asked(5), cancelled(5)], [answered(5)]),
-    "a cancelled request that is not": ([asked(5), cancelled(5)], []),
-    "a refusal": ([asked(5, "nonsense")], [answered(5, **ERROR)]),
-    "a server's request with the same id": ([asked(5)], [asked(5), answered(5)]),
+    "two requests": ([request(5), request("5")], [answered("5"), answered(5)]),
+    "an id as a fraction": ([request(5)], [answered(5.0)]),
+    "a cancelled request that is answered": ([request(5), cancelled(5)], [answered(5)]),
+    "a cancelled request that is not": ([request(5), cancelled(5)], []),
+    "a refusal": ([request(5, "nonsense")], [answered(5, **ERROR)]),
+    "a server's request with the same id": ([request(5)], [request(5), answered(5)]),
     "progress of two": (
         [call(5, "a"), call(6, 0)],
         [progress(0, 1), progress("a", 1), progress(0, 1.5), progress("a", 2), answered(5), answered(6)],
     ),
-    "a refused list": ([asked(5, "tools/list"), asked(6)], [answered(5, **ERROR), answered(6)]),
-    "a blank line": ([asked(5)], [b"", answered(5)]),
+    "a refused list": ([request(5, "tools/list"), request(6)], [answered(5, **ERROR), answered(6)]),
+    "a blank line": ([request(5)], [b"", answered(5)]),
 }
 
 WRONG = {
-    "no answer": ([asked(5)], [], ANSWERED),
-    "an answer with another id": ([asked(5)], [answered(6)], "jsonrpc.response-id-echo"),
-    "an answer without an id": ([asked(5)], [answered(None, **ERROR)], "jsonrpc.response-id-echo"),
-    "an answer with the id as text": ([asked(5)], [answered("5")], "jsonrpc.response-id-echo"),
+    "no answer": ([request(5)], [], ANSWERED),
+    "an answer with another id": ([request(5)], [answered(6)], "jsonrpc.response-id-echo"),
+    "an answer without an id": ([request(5)], [answered(None, **ERROR)], "jsonrpc.response-id-echo"),
+    "an answer with the id as text": ([request(5)], [answered("5")], "jsonrpc.response-id-echo"),
     "an answer with the id of another request": (
-        [asked(5), asked(6)],
+        [request(5), request(6)],
         [answered(5), answered(5)],
         "jsonrpc.response-id-echo",
     ),
-    "an answer without a request": ([asked(5)], [answered(5), answered(6)], "jsonrpc.response-id-echo"),
+    "an answer without a request": ([request(5)], [answered(5), answered(6)], "jsonrpc.response-id-echo"),
     "swapped answers": (
-        [asked(5, "tools/list"), asked(6)],
+        [request(5, "tools/list"), request(6)],
         [answered(5), answered(6, **TOOLS)],
         "jsonrpc.response-id-echo",
     ),
-    "two answers": ([asked(5)], [answered(5), answered(5)], "jsonrpc.response-exactly-once"),
+    "two answers": ([request(5)], [answered(5), answered(5)], "jsonrpc.response-exactly-once"),
     "two answers to a cancelled request, none to another": (
-        [asked(5), cancelled(5), asked(6)],
+        [request(5), cancelled(5), request(6)],
         [answered(5), answered(5, **ERROR)],
         [ANSWERED, "jsonrpc.response-exactly-once"],
     ),
     "an answer to a notification": (
-        [notification("nonsense"), asked(5)],
+        [notification("nonsense"), request(5)],
         [answered(None, **ERROR), answered(5)],
         "jsonrpc.no-response-to-notification",
     ),
-    "a result and an error": ([asked(5)], [answered(5, result={}, error=None)], "jsonrpc.result-xor-error"),
-    "neither a result nor an error": ([asked(5)], [answered(5, other=1)], "jsonrpc.result-xor-error"),
-    "a result of null": ([asked(5)], [answered(5, result=None)], "jsonrpc.result-object"),
-    "no version": ([asked(5)], [answered(5) | {"jsonrpc": 2.0}], "jsonrpc.version-member"),
-    "an array": ([asked(5)], [[answered(5)]], "jsonrpc.message-shape"),
-    "not a message": ([asked(5)], [{"level": "info"}, answered(5)], "jsonrpc.message-shape"),
-    "a number": ([asked(5)], [5, answered(5)], "jsonrpc.message-shape"),
-    "words": ([asked(5)], [b"ready", answered(5)], "stdio.stdout-purity"),
+    "a result and an error": ([request(5)], [answered(5, result={}, error=None)], "jsonrpc.result-xor-error"),
+    "neither a result nor an error": ([request(5)], [answered(5, other=1)], "jsonrpc.result-xor-error"),
+    "a result of null": ([request(5)], [answered(5, result=None)], "jsonrpc.result-object"),
+    "no version": ([request(5)], [answered(5) | {"jsonrpc": 2.0}], "jsonrpc.version-member"),
+    "an array": ([request(5)], [[answered(5)]], "jsonrpc.message-shape"),
+    "not a message": ([request(5)], [{"level": "info"}, answered(5)], "jsonrpc.message-shape"),
+    "a number": ([request(5)], [5, answered(5)], "jsonrpc.message-shape"),
+    "words": ([request(5)], [b"ready", answered(5)], "stdio.stdout-purity"),
     "progress with the token as text": (
         [call(5, 0)],
         [progress("0", 1), answered(5)],
@@ -154,7 +154,7 @@ def test_wrong_window_shows_the_broken_rule(name):
 
 
 def test_array_is_a_message_in_a_revision_with_batches():
-    assert rules_broken([asked(5)], [[answered(5)]], "2025-03-26") == []
+    assert rules_broken([request(5)], [[answered(5)]], "2025-03-26") == []
 
 
 # Lines sent
@@ -192,13 +192,13 @@ def sent_in(conversation):
     return [line.raw for line in sent if kind(line.message) is not Kind.RESULT]
 
 
-def subject(command, **chosen):
+def probed_server(command, **chosen):
     settings = Settings(tuple(command), timeout=5, examples=10, **chosen)
     return Server(settings, probe(settings, "2025-11-25", exactly=True))
 
 
 def test_forbidden_tools_are_not_called():
-    server = subject(REFERENCE, call=())
+    server = probed_server(REFERENCE, call=())
     assert not any(b"tools/call" in raw for raw in sent_in(right_messages(server)))
     server.close()
 
@@ -230,7 +230,7 @@ def test_same_seed_makes_the_same_choices():
 
 
 def test_conversation_sends_every_kind_of_message():
-    server = subject(REFERENCE, call=("all",))
+    server = probed_server(REFERENCE, call=("all",))
     methods = {json.loads(raw)["method"] for raw in sent_in(right_messages(server))}
     server.close()
     assert methods >= {line.message["method"] for line in NOTIFICATIONS}
@@ -266,7 +266,7 @@ def test_exit_is_reduced_to_a_request_and_its_cancellation(seed):
     assert ping["method"] == "ping"
 
 
-def test_request_lost_after_another_burst_is_shown_with_it(tmp_path):
+def test_lost_request_is_shown_with_the_burst_before_it(tmp_path):
     (text,) = blocked(mutant("a_cancellation_of_nothing_cancels_the_next_request"), cwd=tmp_path)
     first, second = wire(text)
     assert (first["method"], second["method"]) == ("notifications/cancelled", "tools/list")

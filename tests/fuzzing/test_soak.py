@@ -1,4 +1,4 @@
-"""The soak: right servers have no findings; failures are found, shrunk, reported once and kept."""
+"""The soak: right servers have no findings; failures are found, shrunk, reported once and stored."""
 
 import json
 import os
@@ -23,12 +23,12 @@ from conformance.verdicts import Blocked, Finding
 
 AWKWARD = ("out_of_order", "notification_first", "split_writes", "chatty_stderr")
 LONG = 600.0
-"""Seconds; no test waits for them."""
+"""Seconds; every test stops a soak earlier."""
 
 
 @pytest.fixture
 def soak_of(tmp_path):
-    """Return a function that makes the soak of a server."""
+    """Return a function that returns the soak of a server."""
     servers = []
 
     def make(command, **chosen):
@@ -43,7 +43,7 @@ def soak_of(tmp_path):
 
 
 def findings_of(soak, findings, calls=0):
-    """Soak until there are so many findings and calls; return the findings."""
+    """Soak until this number of findings and calls; return the findings."""
     found = []
     for one in soak.run(time.monotonic() + LONG):
         found += [one] if one is not None else []
@@ -53,7 +53,7 @@ def findings_of(soak, findings, calls=0):
 
 
 def mutated(*lines):
-    """Return the reference server with a ``mutate`` of these lines, which gets each request and its reply."""
+    """Return a reference server with a ``mutate`` of these lines, which gets each request and its reply."""
     body = "\n    ".join(lines)
     code = f"""
 import os, sys
@@ -83,7 +83,7 @@ def test_right_server_has_no_findings(soak_of, tmp_path, command):
 
 
 def test_answer_that_is_only_late_is_not_a_finding(soak_of):
-    """One answer is sent only when a ping comes, with which the soak tests that the server is alive."""
+    """The server sends one answer only after the ping with which the soak tests that the server is alive."""
     late = mutated(
         "if calls == 60 and name is not None:",
         "    server.memory['late'] = reply",
@@ -317,7 +317,7 @@ def test_older_revision_can_be_soaked(tmp_path):
     ],
     ids=str,
 )
-def test_usage_error_is_one_line_and_exit_4(words, error, tmp_path):
+def test_usage_error_is_one_line_and_exit_status_4(words, error, tmp_path):
     exit, output = run("soak", *words, "--", *REFERENCE, cwd=tmp_path)
     assert exit == 4
     assert error in output
@@ -325,13 +325,13 @@ def test_usage_error_is_one_line_and_exit_4(words, error, tmp_path):
 
 
 @pytest.mark.parametrize("command", [(), ("no-such-program-anywhere",)], ids=["none", "unknown"])
-def test_server_that_cannot_start_is_one_line_and_exit_4(command, tmp_path):
+def test_server_that_cannot_start_is_one_line_and_exit_status_4(command, tmp_path):
     exit, output = run("soak", "--for", "1s", "--", *command, cwd=tmp_path)
     assert exit == 4
     assert "no server is given" in output or "no such program" in output
 
 
-def test_no_callable_tool_is_exit_5_and_names_the_option(tmp_path):
+def test_no_callable_tool_is_exit_status_5_and_names_the_option(tmp_path):
     exit, output = run("soak", "--for", "1h", "--call", "none", "--", *REFERENCE, cwd=tmp_path)
     assert exit == 5
     assert "(release them by name with --call NAME, or all with --call all)" in output

@@ -36,10 +36,12 @@ SHRINKING = settings(QUIET, max_examples=600, phases=[Phase.generate, Phase.shri
 
 
 def of(**properties):
+    """Return the schema of an object that requires these properties."""
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
 def old(dialect, **keywords):
+    """Return the schema of an object that names its dialect."""
     return {"$schema": DIALECTS[dialect], "type": "object", **keywords}
 
 
@@ -276,18 +278,18 @@ def test_patterns_are_read_as_ecma_262():
         assert re.fullmatch("[A-Z][a-z-]+", draw_valid(schema, REVISION, source)["a"])
 
 
-def test_seeds_differ():
+def test_different_seeds_draw_different_arguments():
     schema = SCHEMAS["scalars"]
     assert len({json.dumps(draw_valid(schema, REVISION, seeded(seed))) for seed in range(20)}) > 15
 
 
-def test_the_schema_is_left_as_it_was():
+def test_the_schema_is_not_changed():
     schema = json.loads(json.dumps(SCHEMAS["texts"]))
     draw_valid(schema, REVISION, seeded(0))
     assert schema == SCHEMAS["texts"]
 
 
-WANTED = {
+MIXED = {
     "type": "object",
     "properties": {
         "count": {"type": "integer"},
@@ -307,13 +309,13 @@ def depth(tree):
 @pytest.mark.parametrize(
     ("schema", "condition", "smallest"),
     [
-        (WANTED, lambda _: True, {"text": ""}),
-        (WANTED, lambda found: found.get("count", 0) > 1000, {"count": 1001, "text": ""}),
-        (WANTED, lambda found: len(found["text"]) > 5, {"text": "000000"}),
-        (WANTED, lambda found: sum(found.get("list", [])) > 100, {"text": "", "list": [101]}),
-        (WANTED, lambda found: "ratio" in found.get("inner", {}), {"text": "", "inner": {"ratio": 0}}),
-        (WANTED, lambda found: isinstance(found.get("choice"), str), {"text": "", "choice": "000"}),
-        (WANTED, lambda found: {"count", "list"} <= found.keys(), {"count": 0, "text": "", "list": []}),
+        (MIXED, lambda _: True, {"text": ""}),
+        (MIXED, lambda found: found.get("count", 0) > 1000, {"count": 1001, "text": ""}),
+        (MIXED, lambda found: len(found["text"]) > 5, {"text": "000000"}),
+        (MIXED, lambda found: sum(found.get("list", [])) > 100, {"text": "", "list": [101]}),
+        (MIXED, lambda found: "ratio" in found.get("inner", {}), {"text": "", "inner": {"ratio": 0}}),
+        (MIXED, lambda found: isinstance(found.get("choice"), str), {"text": "", "choice": "000"}),
+        (MIXED, lambda found: {"count", "list"} <= found.keys(), {"count": 0, "text": "", "list": []}),
         (TREE, lambda found: depth(found) > 1, {"value": 0, "children": [{"value": 0}]}),
     ],
 )
@@ -321,7 +323,7 @@ def test_a_failure_shrinks_to_the_obvious_minimum(schema, condition, smallest):
     assert find(valid(schema, REVISION), condition, settings=SHRINKING) == smallest
 
 
-def test_the_walker_takes_its_choices_from_data_too():
+def test_draw_valid_takes_its_choices_from_hypothesis_data():
     @settings(QUIET, max_examples=10)
     @given(st.data())
     def draw(data):
@@ -331,14 +333,14 @@ def test_the_walker_takes_its_choices_from_data_too():
     draw()
 
 
-def test_an_example_names_what_the_schema_names():
+def test_an_example_has_the_values_that_the_schema_names():
     schema = of(
         a={"type": "string", "examples": [1, "one"]}, b={"default": 5}, c={"const": 6}, d={"enum": [7]}
     )
     assert example(schema, REVISION) == {"a": "one", "b": 5, "c": 6, "d": 7}
 
 
-def test_an_example_is_plain():
+def test_plain_choices_make_simple_values():
     schema = of(a={"type": "string"}, b={"type": "integer"}, c={"type": "boolean"}, d={"type": "array"})
     schema["properties"]["e"] = {"type": "string"}
     assert draw_valid(schema, REVISION, PlainSource()) == {"a": "example", "b": 1, "c": False, "d": []}
@@ -364,25 +366,25 @@ def test_an_example_is_plain():
     ],
     ids=str,
 )
-def test_an_example_is_what_a_tool_is_meant_for(schema, value):
+def test_an_example_is_a_typical_value(schema, value):
     assert example(of(a=schema), REVISION) == {"a": value}
 
 
 def test_the_users_examples_are_drawn():
     own = {"text": "mine", "count": -12345}
-    assert find(valid(WANTED, REVISION, [own]), lambda found: found == own, settings=SHRINKING) == own
+    assert find(valid(MIXED, REVISION, [own]), lambda found: found == own, settings=SHRINKING) == own
 
 
-def test_an_invalid_example_of_the_user_is_refused():
+def test_an_invalid_example_of_the_user_is_an_error():
     with pytest.raises(ValueError, match="not valid"):
-        valid(WANTED, REVISION, [{"text": 5}])
+        valid(MIXED, REVISION, [{"text": 5}])
 
 
-RIDDLE = of(a={"type": "string", "pattern": "^(?=[a-z]{9}$)(?=.*zqx)(?=qyj)"})
+HARD_PATTERN = of(a={"type": "string", "pattern": "^(?=[a-z]{9}$)(?=.*zqx)(?=qyj)"})
 
 
-@pytest.mark.parametrize("schema", [RIDDLE, {"type": "sometimes"}])
-def test_the_users_examples_serve_where_none_can_be_made(schema):
+@pytest.mark.parametrize("schema", [HARD_PATTERN, {"type": "sometimes"}])
+def test_the_users_examples_are_used_if_none_can_be_generated(schema):
     own = {"a": "qyjaaazqx"}
     with pytest.raises(NoExample):
         valid(schema, REVISION)
@@ -391,7 +393,7 @@ def test_the_users_examples_serve_where_none_can_be_made(schema):
 
 
 @pytest.mark.parametrize("reference", ["https://example.org/other", "other.json", "#/nowhere", "#nowhere"])
-def test_a_reference_that_leads_nowhere_is_said_and_nothing_is_fetched(reference, monkeypatch):
+def test_a_dangling_reference_is_an_error_and_nothing_is_fetched(reference, monkeypatch):
     def connect(*_):
         pytest.fail("a connection was opened")
 
@@ -410,7 +412,7 @@ def test_a_reference_that_leads_nowhere_is_said_and_nothing_is_fetched(reference
         5,
     ],
 )
-def test_a_broken_schema_is_said(schema):
+def test_a_broken_schema_has_no_example(schema):
     with pytest.raises(NoExample):
         example(schema, REVISION)
 
@@ -430,7 +432,7 @@ MANY = 10**9
     ],
     ids=json.dumps,
 )
-def test_a_value_that_would_be_huge_is_not_made(huge):
+def test_a_huge_value_is_not_generated(huge):
     with pytest.raises(NoExample, match="would"):
         example(of(a=huge), REVISION)
     without = {"type": "object", "properties": {"a": huge}}
@@ -439,12 +441,12 @@ def test_a_value_that_would_be_huge_is_not_made(huge):
     assert invalid(of(a=huge), REVISION)
 
 
-def test_a_search_without_success_is_said():
+def test_a_failed_search_names_the_keyword():
     with pytest.raises(NoExample, match="oneOf"):
         example(of(a={"oneOf": [True, True]}), REVISION)
 
 
-def test_a_schema_nested_too_deeply_is_said():
+def test_a_schema_nested_too_deeply_has_no_example():
     schema = {}
     for _ in range(3000):
         schema = {"type": "object", "properties": {"a": schema}, "required": ["a"]}
@@ -452,7 +454,7 @@ def test_a_schema_nested_too_deeply_is_said():
         example(schema, REVISION)
 
 
-def test_without_a_dialect_values_are_valid_in_every_one():
+def test_without_a_dialect_values_are_valid_in_every_dialect():
     schema = {
         "type": "object",
         "properties": {"a": {"$ref": "#/$defs/a", "minimum": 5}},
@@ -478,7 +480,7 @@ def test_values_need_not_be_objects():
     assert found == {int, list}
 
 
-def test_the_ambiguity_zone_is_left_alone():
+def test_ambiguous_values_are_not_drawn():
     schema = of(
         a={"type": "string", "pattern": r"^\d+$"},
         b={"type": "integer"},

@@ -1,4 +1,4 @@
-"""Patterns of servers match as in Python, and always in bounded time."""
+"""Patterns of servers: they match as in Python, and in bounded time."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""What allows less or more than before is told as such, and nothing else is."""
+"""Changes between two versions of a schema: each is reported with its effect, and nothing else is."""
 
 import pytest
 from hypothesis import given
@@ -16,11 +16,12 @@ BACK = {NARROWS: WIDENS, WIDENS: NARROWS}
 
 
 def members(closed=False, required=(), **properties):
+    """Return the schema of an object."""
     schema = {"type": "object", "properties": properties}
     return schema | ({"additionalProperties": False} if closed else {}) | {"required": list(required)}
 
 
-def told(old, new):
+def reported(old, new):
     return [(str(change), change.effect) for change in changes(old, new)]
 
 
@@ -80,49 +81,49 @@ def told(old, new):
     ],
     ids=str,
 )
-def test_a_change_is_told_with_its_effect(old, new, text, effect):
-    assert told(old, new) == [(text, effect)]
-    assert told(old, old) == told(new, new) == []
+def test_a_change_is_reported_with_its_effect(old, new, text, effect):
+    assert reported(old, new) == [(text, effect)]
+    assert reported(old, old) == reported(new, new) == []
     assert BACK.get(effect, effect) in {change.effect for change in changes(new, old)}
 
 
-def test_a_new_member_that_is_required_is_told_as_both():
-    assert told(members(), members(a=TEXT, required=["a"])) == [
+def test_a_new_required_member_is_reported_as_new_and_as_required():
+    assert reported(members(), members(a=TEXT, required=["a"])) == [
         ("a is new", NONE),
         ("a is required now", NARROWS),
     ]
 
 
 def tree(leaf):
-    """A schema that refers to itself and to its leaves."""
+    """Return a schema that refers to itself and to its leaves."""
     node = members(
         value={"$ref": "#/$defs/leaf"}, children={"type": "array", "items": {"$ref": "#/$defs/node"}}
     )
     return {"$ref": "#/$defs/node", "$defs": {"node": node, "leaf": leaf}}
 
 
-def test_references_are_followed_and_end():
-    assert told(tree(WHOLE), tree(TEXT)) == [("value is string now, not integer", REPLACES)]
-    assert told(tree(WHOLE), tree(WHOLE)) == []
+def test_recursive_references_are_followed_once():
+    assert reported(tree(WHOLE), tree(TEXT)) == [("value is string now, not integer", REPLACES)]
+    assert reported(tree(WHOLE), tree(WHOLE)) == []
 
 
-def test_what_a_choice_refers_to_is_compared():
+def test_a_reference_inside_anyof_is_followed():
     old, new = ({"anyOf": [{"$ref": "#/$defs/a"}, TEXT], "$defs": {"a": one}} for one in (WHOLE, ANY_NUMBER))
-    assert told(old, new) == [("the value is number now, not integer", WIDENS)]
+    assert reported(old, new) == [("the value is number now, not integer", WIDENS)]
 
 
 @pytest.mark.parametrize("pointer", ["#", "#/$defs/a", "#/$defs/a/b", "#/~1"])
-def test_references_that_lead_nowhere_end(pointer):
+def test_a_dangling_reference_is_not_followed(pointer):
     schema = {"$ref": pointer, "$defs": {"a": {"$ref": pointer}}}
-    assert told(schema, schema) == []
+    assert reported(schema, schema) == []
     changes(schema, TEXT)
 
 
-def test_many_references_to_each_other_take_no_time():
+def test_many_references_to_each_other_are_compared_in_bounded_time():
     names = [f"d{number}" for number in range(40)]
     refs = {name: {"$ref": f"#/$defs/{name}"} for name in names}
     schema = {"$ref": "#/$defs/d0", "$defs": {name: members(**refs) for name in names}}
-    assert told(schema, schema) == []
+    assert reported(schema, schema) == []
 
 
 VALUES = st.recursive(
@@ -145,6 +146,7 @@ KEYWORDS = {
 
 
 def above(below):
+    """Return a strategy for schemas that contain the schemas of another strategy."""
     nested = {
         "properties": st.dictionaries(st.sampled_from("ab"), below, max_size=2),
         "additionalProperties": below,
@@ -159,13 +161,13 @@ SCHEMAS = st.recursive(st.booleans() | st.fixed_dictionaries({}, optional=KEYWOR
 
 
 @given(SCHEMAS, SCHEMAS, VALUES)
-def test_no_value_is_lost_or_won_untold(old, new, value):
-    """A new member in an object that is open is told as new, though its values were unbounded before."""
+def test_every_value_newly_allowed_or_forbidden_has_a_change(old, new, value):
+    """A new member in an object that is open is reported as new, though any value was valid before."""
     before, after = (Draft202012Validator(schema).is_valid(value) for schema in (old, new))
     found = changes(old, new)
-    said = {change.effect for change in found}
+    effects = {change.effect for change in found}
     are_members_reported = any(change.text in ("is new", "is gone") for change in found)
     if before and not after:
-        assert said & {NARROWS, REPLACES, UNCLEAR} or are_members_reported
+        assert effects & {NARROWS, REPLACES, UNCLEAR} or are_members_reported
     if after and not before:
-        assert said & {WIDENS, REPLACES, UNCLEAR} or are_members_reported
+        assert effects & {WIDENS, REPLACES, UNCLEAR} or are_members_reported

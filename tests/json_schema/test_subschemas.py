@@ -1,4 +1,4 @@
-"""The schemas inside a schema are found where they are, and nowhere else."""
+"""The schemas inside a schema, and references that dangle."""
 
 import pytest
 
@@ -9,7 +9,7 @@ MARK = {"mark": 1}
 
 
 def marked(schema):
-    """The parts of a schema that have a mark: whether properties alone lead to each."""
+    """Return for each marked part of a schema whether properties alone lead to it."""
     return [part.is_parameter for part in subschemas(Value(schema)) if "mark" in part.value.json]
 
 
@@ -42,7 +42,7 @@ def test_a_property_of_properties_is_a_parameter(schema):
         {"dependentSchemas": {"a": {"properties": {"b": MARK}}}},
     ],
 )
-def test_what_else_leads_to_a_schema_makes_no_parameter(schema):
+def test_a_schema_under_another_keyword_is_not_a_parameter(schema):
     assert marked(schema) == [False]
 
 
@@ -61,19 +61,19 @@ def test_what_else_leads_to_a_schema_makes_no_parameter(schema):
         None,
     ],
 )
-def test_values_names_and_nonsense_are_no_schemas(schema):
+def test_values_and_names_are_not_schemas(schema):
     assert marked(schema) == []
 
 
 def nested(depth):
-    """A schema inside a schema, so many times."""
+    """Return a schema nested in this number of schemas."""
     schema = MARK
     for _ in range(depth):
         schema = {"items": schema}
     return schema
 
 
-def test_schemas_are_found_however_deep_they_are():
+def test_a_deeply_nested_schema_is_found():
     assert marked(nested(2_000)) == [False]
 
 
@@ -94,7 +94,7 @@ def test_schemas_are_found_however_deep_they_are():
         {"$ref": 5},
     ],
 )
-def test_a_reference_that_leads_somewhere_or_elsewhere_does_not_dangle(schema):
+def test_a_reference_that_resolves_or_leaves_the_document_does_not_dangle(schema):
     assert dangling(Value(schema)) == []
 
 
@@ -107,5 +107,5 @@ def test_a_reference_that_leads_somewhere_or_elsewhere_does_not_dangle(schema):
         ({"items": {"$ref": "#here"}}, "items.$ref"),
     ],
 )
-def test_a_reference_that_leads_nowhere_dangles(schema, where):
+def test_a_reference_without_a_target_dangles(schema, where):
     assert [ref.path for ref in dangling(Value(schema))] == [where]

@@ -1,4 +1,4 @@
-"""Errors of the user are one line and exit status 4; a server without a session is blocked once."""
+"""User errors: one line and exit status 4. Servers that open no session: blocked once."""
 
 import os
 import signal
@@ -51,21 +51,21 @@ def one_line(run):
         (("--no-such-option",), "unrecognized arguments: --no-such-option"),
     ],
 )
-def test_wrong_option_is_one_clear_line(options, message):
+def test_invalid_option_is_one_line(options, message):
     run = run_suite(REFERENCE, *options)
     assert run.exit == 4
     assert message in run.output
     assert "Traceback" not in run.output
 
 
-def test_unknown_program_is_one_clear_line():
+def test_unknown_program_is_one_line():
     run = run_suite(("no-such-program-anywhere", "--flag"))
     assert run.exit == 4
     message = "ERROR: --mcp-server: no such program, or not executable: no-such-program-anywhere"
     assert one_line(run) == [f"{message} (mcp-conformance doctor -- COMMAND finds out more)"]
 
 
-def test_unsupported_revision_is_one_clear_line():
+def test_unsupported_revision_is_one_line():
     run = run_suite(OLD, "--revision", "2025-11-25")
     assert run.exit == 4
     assert "the server does not speak 2025-11-25; it offers 2024-11-05" in run.output
@@ -90,7 +90,7 @@ for line in sys.stdin:
 """
 )
 
-MUTE = python(
+SILENT = python(
     """
 import json, sys
 for line in sys.stdin:
@@ -173,7 +173,7 @@ def test_hanging_tool_is_blocked_once_and_other_checks_run():
 
 
 def test_server_that_answers_only_initialize_is_blocked():
-    run = run_suite(MUTE, *QUICK)
+    run = run_suite(SILENT, *QUICK)
     assert run.exit == 1
     assert 1 <= len(run.of("blocked")) <= 4
     assert "stopped answering" in run.output
@@ -188,16 +188,16 @@ def test_run_without_a_tested_rule_is_not_green():
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_ctrl_c_ends_the_server_and_writes_the_report(tmp_path):
-    """The server hangs in a tool call when we are interrupted; it runs a child that holds its pipes."""
+    """The server hangs in a tool call, and its child holds its pipes."""
     report, marker = tmp_path / "junit.xml", tmp_path / "called"
     command = [sys.executable, "-m", "conformance", "run", "-v", "--call", "all", f"--junitxml={report}"]
     os.mkfifo(marker)
-    hangs = f"""
+    hang = f"""
             import os, subprocess, time
             child = subprocess.Popen(['sleep', '600'])
             print(os.getpid(), child.pid, file=open({str(marker)!r}, 'w'), flush=True)
             time.sleep(600)"""
-    command += ["--", *faulty("params(request).get('name') == 'echo'", hangs)]
+    command += ["--", *faulty("params(request).get('name') == 'echo'", hang)]
     ours = subprocess.Popen(
         command, env=environment(), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
@@ -211,7 +211,7 @@ def test_ctrl_c_ends_the_server_and_writes_the_report(tmp_path):
     assert report.read_text("utf-8").rstrip().endswith("</testsuites>")
 
 
-def test_interrupt_in_a_frame_without_lines_is_shown():
+def test_interrupt_in_a_frame_without_line_numbers_is_shown():
     def interrupted():
         raise KeyboardInterrupt
 

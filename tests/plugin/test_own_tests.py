@@ -1,4 +1,4 @@
-"""Tests of a user's own, in a repository with a server of its own: called, shrunk, shown with the lines."""
+"""Tests that a user writes with the public API: they run, fail, shrink and show the lines of the session."""
 
 import ast
 import json
@@ -116,7 +116,7 @@ def test_it_is_back_after_a_crash(mcp_server):
         mcp_server.call("crash")
     assert mcp_server.call("add", {{"a": 1, "b": 2}}).ok
 """
-"""All that one can do, in one module."""
+"""A module with each way to write a test."""
 
 
 def repository(folder, **tests):
@@ -159,7 +159,7 @@ SEEN = []
 @example(arguments={"a": 8, "b": 9})
 def test_settings_below(add, arguments):
     SEEN.append(arguments)
-    arguments.clear()  # what a test does to its arguments is nobody else's affair
+    arguments.clear()  # a test may change its arguments
 
 
 @example(arguments={"a": 8, "b": 9})
@@ -331,7 +331,7 @@ def test_deadline(slow, arguments):
 
 @pytest.fixture(scope="module")
 def failures(tmp_path_factory):
-    """What a run prints about each test that fails, on a server whose sums above 100 are wrong."""
+    """Return the output about each failed test, on a server whose sums above 100 are wrong."""
     folder = tmp_path_factory.mktemp("failures")
     repo = repository(folder / "repo", test_examples=EXAMPLES, test_failing=FAILING)
     run = run_pytest(repo, START, "--mcp-env=WRONG_FROM=100", "--mcp-timeout=2", ".")
@@ -342,16 +342,16 @@ def failures(tmp_path_factory):
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
-def test_a_failure_shows_the_shrunk_arguments_and_the_lines(failures):
+def test_a_failure_shows_the_shrunk_arguments_and_their_lines(failures):
     text = failures["test_the_sum_is_right"]
     assert re.search(r"arguments=\{'a': 0, 'b': 101\}", text), text
-    (asked,) = re.findall(r"> (\{.*\})", text)
+    (request,) = re.findall(r"> (\{.*\})", text)
     (answer,) = re.findall(r"< (\{.*\})", text)
-    assert json.loads(asked)["params"] == {"name": "add", "arguments": {"a": 0, "b": 101}}
+    assert json.loads(request)["params"] == {"name": "add", "arguments": {"a": 0, "b": 101}}
     assert json.loads(answer)["result"]["structuredContent"] == {"sum": 102}
 
 
-def test_a_failure_of_a_plain_test_shows_its_lines_only(failures):
+def test_a_failure_of_a_plain_test_shows_only_its_own_lines(failures):
     text = failures["test_plain"]
     assert re.findall(r'^[<>] .*("b":2|"3"|"b":100|"102")', text, re.MULTILINE) == [
         *('"b":2', '"3"', '"b":100', '"102"')
@@ -372,7 +372,7 @@ def test_hang_costs_a_few_timeouts(failures):
     assert re.search(r'> .*"name":"hang"', text), text
 
 
-def test_tool_that_cannot_be_tested_says_why(failures):
+def test_tool_that_cannot_be_tested_fails_with_the_reason(failures):
     assert (
         failures["test_unlisted_tool"].strip().splitlines()[0]
         == "the server has no tool 'ad'; did you mean 'add'?"
@@ -383,12 +383,12 @@ def test_tool_that_cannot_be_tested_says_why(failures):
     assert "--mcp-example 'unmakeable {...}' gives some" in failures["test_tool_without_valid_arguments"]
 
 
-def test_a_deadline_that_was_chosen_is_kept(failures):
+def test_a_deadline_of_the_user_is_kept(failures):
     assert "DeadlineExceeded" in failures["test_deadline"]
 
 
 @pytest.mark.parametrize(
-    ("option", "said"),
+    ("option", "message"),
     [
         ([], "no server is named: --mcp-server, or mcp_server in pytest's configuration"),
         ([on((sys.executable, "-c", "import sys; sys.exit('no config')"))], "stderr: no config"),
@@ -400,17 +400,17 @@ def test_a_deadline_that_was_chosen_is_kept(failures):
     ],
     ids=["no server", "dead server", "revision", "example"],
 )
-def test_without_a_usable_server_they_fail(tmp_path, option, said):
+def test_own_tests_fail_without_a_usable_server(tmp_path, option, message):
     repo = repository(tmp_path / "repo", test_examples=EXAMPLES)
     run = run_pytest(repo, *option, ".")
     assert run.exit == 1
     assert run.own == []
-    assert said in run.output
+    assert message in run.output
     assert "Traceback" not in run.output
 
 
 @pytest.mark.parametrize("head", ["def test_bad(add)", "async def test_bad(add, arguments)"])
-def test_a_function_that_cannot_be_one_is_refused(tmp_path, head):
+def test_a_function_with_unsuitable_parameters_is_refused(tmp_path, head):
     text = f"from conformance import for_valid_arguments\n@for_valid_arguments('add')\n{head}:\n    pass\n"
     run = run_pytest(repository(tmp_path / "repo", test_bad=text), START, ".")
     assert "test_bad must be a plain function with a parameter 'arguments'" in run.output
@@ -432,7 +432,7 @@ def test_ctrl_c_ends_the_server(tmp_path):
     assert not is_alive(pid)
 
 
-# The names ---------------------------------------------------------------------------------------
+# Public names ------------------------------------------------------------------------------------
 
 
 def test_every_public_name_exists_and_is_typed():
@@ -446,7 +446,7 @@ def test_every_public_name_exists_and_is_typed():
         getattr(conformance, "nonsense")  # noqa: B009
 
 
-def test_nothing_heavy_is_imported_until_it_is_used():
+def test_heavy_modules_are_imported_only_when_used():
     heavy = "print(sorted({'hypothesis', 'jsonschema', 'conformance.testing'} & {*sys.modules}))"
     code = f"import sys, conformance, conformance.plugin; dir(conformance); {heavy}"
     done = subprocess.run(
@@ -455,7 +455,7 @@ def test_nothing_heavy_is_imported_until_it_is_used():
     assert done.stdout == "[]\n"
 
 
-# Arguments the user vouches for ------------------------------------------------------------------
+# Examples of the user ----------------------------------------------------------------------------
 
 
 def logged(log):
@@ -467,7 +467,7 @@ TWO = ("--example", f"add {json.dumps(FIRST)}", "--example", f"add {json.dumps(S
 
 
 def calls(folder, *options):
-    """The calls that a run of the suites makes."""
+    """Return the calls that a run of the suites makes."""
     log, repo = folder / "log", repository(folder / "repo")
     run = run_suite((sys.executable, "calculator.py"), "--env", f"LOG={log}", *options, cwd=repo)
     assert run.cases, run.output
@@ -495,7 +495,7 @@ def test_fuzzer_tries_examples(tmp_path):
     assert ["add", SECOND] in calls(tmp_path, *TWO, *select)
 
 
-def test_examples_serve_a_tool_without_generated_arguments(tmp_path):
+def test_examples_are_used_for_a_tool_without_generated_arguments(tmp_path):
     rules = ("tools.call.listed-is-callable", "jsonrpc.response-every-request[unmakeable]")
     options = ("--select", ",".join(rules))
     assert "unmakeable" not in {name for name, _ in calls(tmp_path / "without", *options)}
@@ -510,7 +510,7 @@ def test_examples_release_no_tool(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("example", "said"),
+    ("example", "message"),
     [
         ("add {", "--mcp-example: not JSON"),
         ("add [1]", "--mcp-example: arguments are a JSON object, not '[1]'"),
@@ -522,14 +522,14 @@ def test_examples_release_no_tool(tmp_path):
         ),
     ],
 )
-def test_wrong_example_is_one_clear_line(example, said):
+def test_invalid_example_is_one_line(example, message):
     run = run_suite(REFERENCE, "--example", example)
     assert run.exit == 4
     (line,) = [line for line in run.output.splitlines() if line.strip()]
-    assert line.startswith(f"ERROR: {said}")
+    assert line.startswith(f"ERROR: {message}")
 
 
-def test_wrong_example_stops_two_workers_too():
+def test_invalid_example_also_stops_two_workers():
     run = run_suite(REFERENCE, "--example", "ad {}", "-n", "2")
     assert run.exit == 4
     assert "--mcp-example: the server has no tool 'ad'; did you mean add?" in run.output

@@ -1,4 +1,4 @@
-"""The private APIs of others that this tool uses: each test names the version that changed one."""
+"""Private APIs of libraries: each test names the version of a library that changed one."""
 
 import sys
 from importlib import import_module

@@ -33,7 +33,7 @@ def line(clock, monkeypatch):
 
 
 def screen(status_line):
-    """Return what a terminal shows, and all that was written to it."""
+    """Return the text that a terminal shows, and all text written to it."""
     text = status_line._out.getvalue()
     line = ""
     for part in text.split("\r"):
@@ -126,7 +126,7 @@ def on_a_terminal(folder, *options, **variables):
     process = subprocess.Popen(words, cwd=folder, env=variables, stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
     sent = b""
-    with suppress(OSError):  # Linux's way to say that the other end is closed
+    with suppress(OSError):  # Linux raises it when the other end is closed
         while part := os.read(ours, 65536):
             sent += part
     os.close(ours)
@@ -147,7 +147,7 @@ def test_terminal_shows_the_line_in_place_of_dots(tmp_path):
 
 
 @pytest.mark.parametrize(("options", "variables"), [(("-v",), {}), ((), {"CI": "true"})], ids=["-v", "CI"])
-def test_line_is_not_shown_where_it_would_disturb(options, variables, tmp_path):
+def test_line_is_not_shown_with_verbose_output_or_in_ci(options, variables, tmp_path):
     sent = on_a_terminal(tmp_path, *options, **variables)
     assert not re.search(r"\r\d+ of \d+", sent)
     assert re.search(r"test_\w+\.py(::test_\w+\[[^]]*\] PASSED| [.Fs])", re.sub(r"\x1b\[\d*m", "", sent))

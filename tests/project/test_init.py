@@ -20,7 +20,7 @@ ACTIONS = {
     *("actions/checkout@v6", "actions/setup-python@v6", "actions/setup-node@v6", "actions/setup-go@v6"),
     *("actions/upload-artifact@v7", "astral-sh/setup-uv@v7", "oven-sh/setup-bun@v2"),
 }
-"""Major versions that exist."""
+"""The actions of a workflow, each with an existing major version."""
 PACKAGED = '[build-system]\nrequires = ["setuptools"]\n'
 PROJECT = '[project]\nname = "acme-mcp"\n'
 SDK = 'from mcp.server.fastmcp import FastMCP\nif __name__ == "__main__":\n    FastMCP("x").run()\n'
@@ -210,9 +210,9 @@ def test_a_server_is_detected(name, tmp_path, monkeypatch, capsys):
     files, command, preparation, following = SERVERS[name]
     monkeypatch.chdir(write(tmp_path, files))
     assert main(["init"]) == 0
-    said = capsys.readouterr().out.splitlines()
-    assert re.match(rf"server: {re.escape(command)}   \(guessed from ", said[1])
-    assert said[-1] == f"next: {following}"
+    output = capsys.readouterr().out.splitlines()
+    assert re.match(rf"server: {re.escape(command)}   \(guessed from ", output[1])
+    assert output[-1] == f"next: {following}"
     options, words = suites(tmp_path)
     assert shlex.join(words) == command
     assert ("--cwd" in options) == ("--cwd" in following)
@@ -269,15 +269,15 @@ TAKEN = {
 
 
 @pytest.mark.parametrize("name", TAKEN)
-def test_an_existing_configuration_stays_and_the_lines_to_add_are_shown(name, tmp_path, capsys):
+def test_an_existing_configuration_stays_and_the_missing_lines_are_shown(name, tmp_path, capsys):
     file = name if "." in name else "pyproject.toml"
     text = PYTHON["pyproject.toml"]
     write(tmp_path, {**PYTHON, file: f"{text}{TAKEN[name]}" if file == "pyproject.toml" else TAKEN[name]})
     before = contents(tmp_path)
     assert init(tmp_path) == 0
-    said = capsys.readouterr().out
-    assert f"left as it is: {file}; add this to its [" in said
-    assert '    mcp_server = "acme-mcp"' in said or "    mcp_server = acme-mcp" in said
+    output = capsys.readouterr().out
+    assert f"left as it is: {file}; add this to its [" in output
+    assert '    mcp_server = "acme-mcp"' in output or "    mcp_server = acme-mcp" in output
     assert {path: contents(tmp_path)[path] for path in before} == before
 
 
@@ -311,9 +311,9 @@ def test_the_server_of_the_configuration_goes_into_the_workflow(tmp_path, capsys
 
 def test_another_server_in_the_configuration_stays(tmp_path, capsys):
     init(write(tmp_path, {**PYTHON, "pytest.ini": "[pytest]\nmcp_server = other\n"}), "--", "mine", "--stdio")
-    said = capsys.readouterr().out
-    assert "left as it is: pytest.ini has another mcp_server, 'other'" in said
-    assert "    mcp_server = mine --stdio\n" in said
+    output = capsys.readouterr().out
+    assert "left as it is: pytest.ini has another mcp_server, 'other'" in output
+    assert "    mcp_server = mine --stdio\n" in output
     assert suites(tmp_path)[1] == ["mine", "--stdio"]
 
 
@@ -344,12 +344,12 @@ def test_pytest_runs_the_suites_with_the_written_configuration(tmp_path):
 # The workflow
 
 
-def test_a_foreign_workflow_stays_and_ours_is_shown(tmp_path, capsys):
+def test_another_workflow_stays_and_ours_is_shown(tmp_path, capsys):
     write(tmp_path, {**SERVERS["go"][0], WORKFLOW: "name: mine\n"})
     init(tmp_path)
-    said = capsys.readouterr().out
-    assert f"left as it is: {WORKFLOW}, which does not run mcp-conformance; this would:" in said
-    shown = "\n".join(line[4:] for line in said.splitlines() if line.startswith("    "))
+    output = capsys.readouterr().out
+    assert f"left as it is: {WORKFLOW}, which does not run mcp-conformance; this would:" in output
+    shown = "\n".join(line[4:] for line in output.splitlines() if line.startswith("    "))
     assert "mcp-conformance run" in yaml.safe_load(shown)["jobs"]["conformance"]["steps"][-2]["run"]
     assert (tmp_path / WORKFLOW).read_text() == "name: mine\n"
 
@@ -383,8 +383,8 @@ def test_a_command_is_enough_in_an_unknown_project(tmp_path):
     assert setup_steps(tmp_path) == []
 
 
-def test_a_server_in_a_folder_of_its_repository(tmp_path):
-    """GitHub reads workflows at the top only, where the steps have to find the folder."""
+def test_a_server_in_a_subfolder_gets_a_workflow_at_the_top(tmp_path):
+    """GitHub reads workflows at the top of a repository only; their steps name the folder."""
     (tmp_path / ".git").mkdir()
     write(tmp_path, {"pnpm-lock.yaml": "", "package.json": "{}"})
     folder = write(tmp_path / "servers" / "a b", {"package.json": json.dumps(BIN), ".nvmrc": "22"})
@@ -397,12 +397,12 @@ def test_a_server_in_a_folder_of_its_repository(tmp_path):
     assert "pnpm install" in [step.get("run") for step in job["steps"]]
 
 
-def test_the_language_that_names_mcp_comes_first(tmp_path, capsys):
+def test_the_language_with_an_mcp_dependency_is_chosen(tmp_path, capsys):
     files = {"pyproject.toml": f"{PACKAGED}[project]\nname = 'tools'\n[project.scripts]\nx = 'a:b'\n"}
     dependency = {**BIN, "dependencies": {"@modelcontextprotocol/sdk": "1"}}
     init(write(tmp_path, {**files, "package.json": json.dumps(dependency)}))
-    said = capsys.readouterr().out
-    assert said.startswith("found: Node (package.json); ignored: Python (pyproject.toml)\n")
+    output = capsys.readouterr().out
+    assert output.startswith("found: Node (package.json); ignored: Python (pyproject.toml)\n")
 
 
 # Errors
@@ -428,10 +428,10 @@ def test_the_language_that_names_mcp_comes_first(tmp_path, capsys):
 def test_an_error_is_one_line_and_writes_nothing(files, words, message, tmp_path, capsys):
     before = contents(write(tmp_path, files))
     assert init(tmp_path, *words) == 4
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert message in said.err
-    assert len(said.err.splitlines()) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert message in captured.err
+    assert len(captured.err.splitlines()) == 1
     assert contents(tmp_path) == before
 
 

@@ -1,4 +1,4 @@
-"""Messages are judged by schemas of our own, which agree with the official ones; what we send passes them."""
+"""Our wire schemas: they agree with the official ones, and the messages that we send are valid."""
 
 import os
 import subprocess
@@ -26,15 +26,15 @@ MESSAGES = os.environ.get("OFFICIAL_MESSAGES", "2000")
 
 
 # --- the official schemas -------------------------------------------------------------------------
-# They are in nobody's repository but their own: OFFICIAL_SCHEMAS=folder names a checkout of it, or a bare
-# repository.  benchmarks/schema_agreement.py tells what is compared, and where they are known to differ.
+# They are only in the repository of the specification: OFFICIAL_SCHEMAS=folder names a checkout of it, or a
+# bare repository.  benchmarks/schema_agreement.py documents the comparison and the expected differences.
 
 
 @pytest.mark.parametrize("revision", OFFICIAL)
 def test_our_schema_agrees_with_the_official_one(revision):
     spec = Path(os.environ.get("OFFICIAL_SCHEMAS") or MIRROR)
     if not spec.exists():
-        pytest.skip("the official schemas are not at hand: OFFICIAL_SCHEMAS=folder names them")
+        pytest.skip("the official schemas are not on this machine: OFFICIAL_SCHEMAS=folder names them")
     command = [sys.executable, str(AGREEMENT), str(spec), "--revision", revision, "--messages", MESSAGES]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
@@ -43,12 +43,12 @@ def test_our_schema_agrees_with_the_official_one(revision):
 # --- our schemas alone ----------------------------------------------------------------------------
 
 
-def test_there_is_a_schema_for_every_revision():
+def test_every_revision_has_a_schema():
     assert list(revisions.KNOWN) == REVISIONS
 
 
 @pytest.mark.parametrize("revision", OFFICIAL)
-def test_a_rule_that_a_message_breaks_holds_in_its_revision(revision):
+def test_a_rule_in_a_schema_holds_in_its_revision(revision):
     rules = [
         part[name]
         for part in parts(own.schema(revision))
@@ -63,6 +63,7 @@ RULES = {"rule", "ruleBelow", "ruleMissing", "ruleMissingBelow"}
 
 
 def parts(schema):
+    """Yield every value inside a schema, and the schema itself."""
     yield schema
     if isinstance(schema, dict | list):
         for part in schema.values() if isinstance(schema, dict) else schema:
@@ -86,7 +87,7 @@ def answer(**result):
     return {"jsonrpc": "2.0", "id": 1, "result": result}
 
 
-def told(message, asked=None, revision="2025-11-25", sender=SERVER):
+def errors_of(message, asked=None, revision="2025-11-25", sender=SERVER):
     return [(str(wrong), wrong.rule) for wrong in message_errors(message, revision, sender, asked)]
 
 
@@ -129,39 +130,39 @@ CALL = {"method": "tools/call", "params": {}}
         ([], None, "message", "jsonrpc.message-shape"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_path_and_the_rule_it_breaks(message, asked, path, rule):
-    assert (path, rule) in [(wrong.partition(":")[0], broken) for wrong, broken in told(message, asked)]
+def test_an_error_has_its_path_and_the_broken_rule(message, asked, path, rule):
+    assert (path, rule) in [(wrong.partition(":")[0], broken) for wrong, broken in errors_of(message, asked)]
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
-def test_members_that_nobody_names_are_legal(revision):
+def test_unknown_members_and_methods_are_legal(revision):
     tool = {"name": "x", "inputSchema": {"type": "object", "x-more": 1}, "x-more": 1}
     page = {**answer(tools=[tool], more=1, resultType="complete", **HINTS), "x-more": 1}
-    assert told(page, modern_request("tools/list"), revision) == []
+    assert errors_of(page, modern_request("tools/list"), revision) == []
     assert (
-        told({"jsonrpc": "2.0", "method": "notifications/unheard-of", "params": {"a": 1}}, None, revision)
+        errors_of({"jsonrpc": "2.0", "method": "notifications/unknown", "params": {"a": 1}}, None, revision)
         == []
     )
 
 
-def test_what_a_revision_lacks_is_a_member_that_nobody_names():
+def test_a_member_of_a_newer_revision_is_unknown_in_older_ones():
     tool = {"name": "x", "title": 5, "inputSchema": {"type": "object"}}
     page = answer(tools=[tool], resultType="complete", **HINTS)
-    wrong = [revision for revision in OFFICIAL if told(page, modern_request("tools/list"), revision)]
+    wrong = [revision for revision in OFFICIAL if errors_of(page, modern_request("tools/list"), revision)]
     assert wrong == ["2025-06-18", "2025-11-25", "2026-07-28"]
 
 
 def test_a_batch_is_a_message_in_one_revision_only():
     batch = [answer(), answer(content=5)]
-    assert told(batch, revision="2025-03-26") == []
-    assert told(batch, revision="2025-06-18") != []
-    assert [wrong for wrong, _ in told(batch, CALL, "2025-03-26")] == [
+    assert errors_of(batch, revision="2025-03-26") == []
+    assert errors_of(batch, revision="2025-06-18") != []
+    assert [wrong for wrong, _ in errors_of(batch, CALL, "2025-03-26")] == [
         "result.content: is missing",
         "result.content: 5 is not of type array",
     ]
 
 
-def test_what_is_nested_too_deeply_is_let_pass():
+def test_a_message_nested_too_deeply_is_not_judged():
     deep = []
     for _ in range(100_000):
         deep = [deep]
@@ -214,7 +215,7 @@ def complete(**result):
     return answer(resultType="complete", **result)
 
 
-def asking(**result):
+def needs_input(**result):
     return answer(resultType="input_required", **result)
 
 
@@ -241,9 +242,15 @@ FROM_SERVER = {
     "contents": ("resources/read", complete(contents=[{"uri": "a:b", "text": "6"}], **HINTS)),
     "called": ("tools/call", complete(content=[], structuredContent=None, **SERVED)),
     "completed": ("completion/complete", complete(completion={"values": ["a"]})),
-    "question": ("tools/call", asking(inputRequests={"new_name": QUESTION}, requestState="b64.sealed")),
-    "questions": ("prompts/get", asking(inputRequests={"a": SAMPLING, "b": {"method": "roots/list"}})),
-    "busy": ("resources/read", asking(requestState="later")),
+    "question": (
+        "tools/call",
+        needs_input(inputRequests={"new_name": QUESTION}, requestState="b64.sealed"),
+    ),
+    "questions": (
+        "prompts/get",
+        needs_input(inputRequests={"a": SAMPLING, "b": {"method": "roots/list"}}),
+    ),
+    "busy": ("resources/read", needs_input(requestState="later")),
     "extended": ("tools/call", answer(resultType="task", taskId="t1")),
     "closed": ("subscriptions/listen", complete(**OF_LISTEN)),
     "progress": ("", announced("progress", progressToken="p-11", progress=1, total=3)),
@@ -259,14 +266,14 @@ FROM_SERVER = {
 
 
 def judged(name, message):
-    """What is wrong with a message that takes the place of a valid one."""
+    """Return the errors of a message that takes the place of a valid one."""
     if name in FROM_CLIENT:
-        return told(message, None, MODERN, CLIENT)
-    return told(message, modern_request(FROM_SERVER[name][0]), MODERN, SERVER)
+        return errors_of(message, None, MODERN, CLIENT)
+    return errors_of(message, modern_request(FROM_SERVER[name][0]), MODERN, SERVER)
 
 
 def mutated(message, path, value):
-    """A copy with another value at a path, or none at all."""
+    """Return a copy with another value at a path, or without that value."""
     step, *further = path
     copy = dict(message) if isinstance(message, dict) else list(message)
     if further:
@@ -279,7 +286,7 @@ def mutated(message, path, value):
 
 
 def steps(path):
-    """The members that a path names, of which those of ``_meta`` have dots themselves."""
+    """Return the members that a path names; the names of those in ``_meta`` contain dots."""
     before, key, after = path.partition(KEY)
     last = [key + after.partition(".")[0], *after.split(".")[1:]] if key else []
     return [int(one) if one.isdigit() else one for one in before.rstrip(".").split(".")] + last
@@ -291,7 +298,7 @@ VALID = FROM_CLIENT | {name: message for name, (_, message) in FROM_SERVER.items
 
 
 @pytest.mark.parametrize("name", VALID)
-def test_modern_messages_that_are_as_they_should_be_pass(name):
+def test_a_valid_modern_message_has_no_errors(name):
     assert judged(name, VALID[name]) == []
 
 
@@ -320,7 +327,7 @@ def test_modern_messages_that_are_as_they_should_be_pass(name):
         ("cancelled", "params.requestId", GONE),
     ],
 )
-def test_a_spoilt_member_of_a_modern_client_is_found(name, path, value):
+def test_an_invalid_member_of_a_modern_client_is_found(name, path, value):
     wrong = judged(name, mutated(VALID[name], steps(path), value))
     assert [one.partition(": ")[0] for one, _ in wrong] == [path]
 
@@ -379,17 +386,17 @@ def test_a_spoilt_member_of_a_modern_client_is_found(name, path, value):
         ("unknown", "error.code", "-32601", "jsonrpc.error-code-integer"),
     ],
 )
-def test_a_spoilt_member_of_a_modern_server_is_found(name, path, value, rule):
+def test_an_invalid_member_of_a_modern_server_is_found(name, path, value, rule):
     found = judged(name, mutated(VALID[name], steps(path), value))
-    where = path.replace(".0.", "[0].")
-    assert [(one.partition(": ")[0], broken) for one, broken in found][:1] == [(where, rule)]
+    location = path.replace(".0.", "[0].")
+    assert [(one.partition(": ")[0], broken) for one, broken in found][:1] == [(location, rule)]
 
 
-def test_neither_side_of_the_modern_era_says_what_belongs_to_the_other():
+def test_modern_servers_send_no_requests_and_modern_clients_send_no_answers():
     asked = {"jsonrpc": "2.0", "id": 1, "method": "roots/list"}
-    assert [rule for _, rule in told(asked, None, MODERN, SERVER)] == ["stdio.no-server-requests"]
-    assert told(answer(roots=[]), asked, MODERN, CLIENT) != []
-    assert told(failure(-32601), asked, MODERN, CLIENT) != []
+    assert [rule for _, rule in errors_of(asked, None, MODERN, SERVER)] == ["stdio.no-server-requests"]
+    assert errors_of(answer(roots=[]), asked, MODERN, CLIENT) != []
+    assert errors_of(failure(-32601), asked, MODERN, CLIENT) != []
 
 
 def test_a_modern_answer_is_a_result_or_an_error():
@@ -397,23 +404,23 @@ def test_a_modern_answer_is_a_result_or_an_error():
     assert [rule for _, rule in judged("called", both)] == ["jsonrpc.result-xor-error"]
 
 
-def test_a_result_is_a_modern_one_if_its_request_was():
+def test_a_result_is_modern_if_its_request_is_modern():
     plain = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-    assert told(answer(tools=5), plain, MODERN) == []
-    assert told(answer(tools=5), None, MODERN) == []
-    assert told(answer(tools=5), modern_request("tools/list"), MODERN) != []
+    assert errors_of(answer(tools=5), plain, MODERN) == []
+    assert errors_of(answer(tools=5), None, MODERN) == []
+    assert errors_of(answer(tools=5), modern_request("tools/list"), MODERN) != []
 
 
-def test_the_same_result_is_looked_at_again_for_a_modern_request():
+def test_an_equal_result_is_judged_again_for_a_modern_request():
     plain = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
-    said = [modern_request("server/discover"), plain, {**modern_request("tools/list"), "id": 3}]
-    lines = [Line(True, b"", message=one) for one in said]
+    requests = [modern_request("server/discover"), plain, {**modern_request("tools/list"), "id": 3}]
+    lines = [Line(True, b"", message=one) for one in requests]
     lines += [Line(False, b"", message={**complete(tools=[]), "id": id}) for id in (2, 3)]
     found = [wrong.path for _, wrong in conversation_errors(lines, MODERN, SERVER)]
     assert sorted(found) == ["result.cacheScope", "result.ttlMs"]
 
 
-def test_nothing_is_said_of_a_modern_conversation_that_was_opened_without_a_version():
+def test_a_modern_conversation_opened_without_a_version_is_not_judged():
     opened = [modern_request("tools/list"), {"jsonrpc": "2.0", "method": "notifications/initialized"}]
     asked = {"jsonrpc": "2.0", "id": 9, "method": "ping"}
     found = [
@@ -456,11 +463,11 @@ DELIBERATE = {
     "tools/list": {"jsonrpc", "params", "params.cursor"},
     "1": {"method", "params"},
 }
-"""What checks send wrong on purpose: by method (none for an answer and for what is no message), the paths."""
+"""The paths that checks make invalid on purpose, by method (empty for answers and for non-messages)."""
 
 
 def is_deliberate(message, path):
-    """Whether this is wrong on purpose; what is asked bare says too little of itself."""
+    """Return True if an error is on purpose; requests with the id "bare ..." lack members of ``_meta``."""
     method, id = (message.get("method", ""), message.get("id")) if isinstance(message, dict) else ("", None)
     is_bare = str(id).startswith("bare ") and (path == "params" or path.startswith("params._meta"))
     return is_bare or path in DELIBERATE.get(str(method), ())
@@ -478,7 +485,7 @@ def agreed_revision(lines):
 
 
 @pytest.mark.parametrize("revision", ["2025-03-26", "2025-11-25", MODERN])
-def test_what_we_send_is_valid_unless_it_is_wrong_on_purpose(revision):
+def test_our_messages_are_valid_unless_invalid_on_purpose(revision):
     conversations = []
     failures, verdicts = run_checks(settings_in_memory(recorded(conversations)), revision)
     assert (failures, verdicts) == ([], [])
@@ -492,7 +499,7 @@ def test_what_we_send_is_valid_unless_it_is_wrong_on_purpose(revision):
     assert wrong == {}
 
 
-def test_three_thousand_messages_are_looked_at_in_a_second():
+def test_three_thousand_messages_are_judged_in_a_second():
     tools = [{"name": f"tool{n}", "title": "Tool", "inputSchema": {"type": "object"}} for n in range(20)]
     lines = []
     for id in range(1500):

@@ -1,4 +1,4 @@
-"""URIs and URI templates are told from what is none, as RFC 3986 and RFC 6570 have it."""
+"""URIs and URI templates: text is recognised as one according to RFC 3986 and RFC 6570."""
 
 import time
 
@@ -21,7 +21,7 @@ from conformance.protocol.uri import expand, is_template, is_uri, matches, schem
         "x://",
     ],
 )
-def test_a_uri_is_one(text):
+def test_a_uri_is_recognised(text):
     assert is_uri(text)
 
 
@@ -43,11 +43,11 @@ def test_a_uri_is_one(text):
         "memo://a\n",
     ],
 )
-def test_what_is_no_uri_is_none(text):
+def test_other_text_is_not_a_uri(text):
     assert not is_uri(text)
 
 
-def test_a_scheme_is_named_even_if_it_is_not_legal():
+def test_a_scheme_is_found_even_if_it_is_illegal():
     texts = ("Memo://x", "my_memo://x", "1memo:x", "notes/today", "a note: x", "")
     assert [scheme(text) for text in texts] == ["memo", "my_memo", "1memo", "", "", ""]
 
@@ -65,7 +65,7 @@ def test_a_scheme_is_named_even_if_it_is_not_legal():
         ("it's/é/{x.y}/%41", ["x.y"]),
     ],
 )
-def test_a_template_is_one_and_has_variables(text, names):
+def test_a_template_is_recognised_and_has_variables(text, names):
     assert is_template(text)
     assert variables(text) == names
 
@@ -73,7 +73,7 @@ def test_a_template_is_one_and_has_variables(text, names):
 @pytest.mark.parametrize(
     "text", ["a{b", "a}b", "{}", "{user-id}", "{path...}", "a b", "%zz", "{a:0}", "{a,}"]
 )
-def test_what_is_no_template_is_none(text):
+def test_other_text_is_not_a_template(text):
     assert not is_template(text)
 
 
@@ -94,7 +94,7 @@ def test_a_template_is_expanded(template, uri):
 
 
 @pytest.mark.parametrize(
-    ("template", "uri", "does"),
+    ("template", "uri", "matched"),
     [
         ("memo://{a}", "memo://x", True),
         ("memo://{a}", "memo://", True),
@@ -107,11 +107,11 @@ def test_a_template_is_expanded(template, uri):
         ("memo://a", "memo://ab", False),
     ],
 )
-def test_a_template_matches_what_it_could_stand_for(template, uri, does):
-    assert matches(template, uri) is does
+def test_a_template_matches_its_expansions(template, uri, matched):
+    assert matches(template, uri) is matched
 
 
-def test_no_text_takes_long():
+def test_any_text_is_judged_in_bounded_time():
     started = time.monotonic()
     is_uri("x://" + "a:" * 100_000 + "!")
     is_uri("x://" + "%41" * 100_000 + "|")

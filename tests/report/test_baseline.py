@@ -1,4 +1,4 @@
-"""Expected findings do not fail, new ones do, and entries out of date are reported with their line."""
+"""The baseline: expected findings do not fail, new ones do, and outdated entries are reported."""
 
 import re
 import shlex
@@ -46,7 +46,7 @@ def all_messages(outcome, requirement="jsonrpc.message-shape", revision=NOW):
 
 
 def outdated(entry, *results, listed=LISTED):
-    """Return what is out of date in an entry after a run, without its place."""
+    """Return the reports about an outdated entry after a run, without its line."""
     baseline = Baseline("expected.toml", (replace(entry, line=7),))
     texts = list(outdated_entries(baseline, RunEvidence(results, listed), TODAY))
     assert all(text.startswith("expected.toml:7: ") for text in texts)
@@ -94,7 +94,7 @@ def test_narrower_entry_gives_the_reason():
     assert Baseline("", (narrow, wide)).excuse(all_messages(FAILED, TITLE), TODAY) is wide
 
 
-# Entries out of date
+# Outdated entries
 
 FIXED = [f"{TITLE} (nothing) is fixed: remove this entry"]
 FOUND_BY = BaselineEntry(TITLE, "nothing", checks=(CHECK,))
@@ -126,7 +126,7 @@ def test_entry_of_a_fixed_rule_is_outdated(entry):
         *("broken otherwise", "failed", "expected", "info"),
     ],
 )
-def test_entry_of_a_rule_broken_or_not_tried_is_not_outdated(entry, results):
+def test_entry_of_a_rule_broken_or_not_tested_is_not_outdated(entry, results):
     assert outdated(entry, *results) == []
 
 
@@ -141,7 +141,7 @@ def test_entry_without_checks_is_outdated_only_after_the_check_of_all_messages()
     assert outdated(FOUND_BY, result(PASSED)) == FIXED
 
 
-def test_all_checks_of_an_entry_must_have_judged():
+def test_entry_is_outdated_only_after_all_its_checks():
     entry = replace(FOUND_BY, checks=(CHECK, "test_tools_call.py::test_gone_from_the_suites", ALL_MESSAGES))
     assert outdated(entry, result(PASSED)) == []
     assert outdated(entry, result(PASSED), all_messages(FAILED)) == FIXED
@@ -152,7 +152,7 @@ def test_check_of_all_messages_does_not_keep_the_entry_of_a_tool():
     assert outdated(replace(FOUND_BY, tool=""), result(PASSED), all_messages(FAILED, TITLE)) == []
 
 
-def test_entry_of_a_tool_that_is_gone_is_outdated():
+def test_entry_of_a_removed_tool_is_outdated():
     assert outdated(BaselineEntry(TITLE, "gone")) == [
         f"{TITLE}: the server lists no tool 'gone': remove this entry"
     ]
@@ -178,7 +178,7 @@ def test_unknown_requirement_is_reported_with_suggestions():
     assert outdated(BaselineEntry("tools"))
 
 
-def test_expired_entry_is_reported_if_its_rule_was_tried():
+def test_expired_entry_is_reported_if_its_rule_was_tested():
     entry = replace(FOUND_BY, expires=date(2026, 11, 20))
     assert outdated(entry, result(FAILED)) == [
         f"{TITLE} (nothing) expired on 2026-11-20 and is still broken: fix it, or set a later date"
@@ -325,7 +325,7 @@ def run_with(path, server, *options):
 
 @pytest.fixture(scope="module")
 def baseline_file(tmp_path_factory):
-    """The baseline of a server with a null title, with a reason."""
+    """Return the baseline of a server with a null title, with a reason."""
     path = tmp_path_factory.mktemp("baseline") / "expected.toml"
     exit, output = update(path, quick_mutant(NULL_TITLE), *SELECTED)
     assert exit == 0, output
@@ -421,7 +421,7 @@ def test_blocked_check_can_be_expected(tmp_path):
 
 
 def plain(output):
-    """The output without the breaks of its lines."""
+    """Return the output on one line."""
     return re.sub(r"\s+", " ", output)
 
 
@@ -434,7 +434,7 @@ def test_run_that_ends_early_changes_no_file(options, tmp_path):
 
 
 def test_baseline_can_be_named_in_pytests_configuration(baseline_file, tmp_path):
-    """Its path starts from the root directory, wherever pytest is run."""
+    """Its path is relative to the root directory, also if pytest runs in another one."""
     server = shlex.join(quick_mutant(NULL_TITLE))
     (tmp_path / "expected.toml").write_text(baseline_file.read_text())
     ini = f"[pytest]\nmcp_server = {server}\nmcp_baseline = expected.toml\nmcp_select = {TITLE}[nothing]\n"

@@ -1,4 +1,4 @@
-"""Compare two reports: which rules broke or are fixed, and what clients will notice."""
+"""Comparison of two reports: rules that broke or are fixed, and changes that clients notice."""
 
 import pytest
 from support import REFERENCE, forked, quick_mutant
@@ -41,7 +41,7 @@ def names(rules):
 
 
 @pytest.mark.parametrize("outcome", [FAILED, Outcome.BLOCKED, Outcome.WARNED, Outcome.EXPECTED])
-def test_rule_that_was_kept_and_is_broken_broke(outcome):
+def test_rule_that_passed_and_is_broken_broke(outcome):
     worse = between([result(PASSED)], [result(outcome)])
     assert names(worse.broke) == [(TITLE, "add", "kept", outcome)]
     assert worse.is_worse
@@ -59,7 +59,7 @@ def test_rule_that_was_broken_before_did_not_break():
     assert not between([result(FAILED)], [result(Outcome.EXPECTED)]).is_worse
 
 
-def test_rule_that_was_not_tested_is_reported_as_such():
+def test_rule_that_is_no_longer_tested_is_reported():
     assert names(between([], [result(FAILED)]).broke) == [(TITLE, "add", "not tested", "failed")]
     comparison = between([result(FAILED)], [result(SKIPPED)])
     assert names(comparison.unseen) == [(TITLE, "add", "failed", "not tested")]
@@ -67,7 +67,7 @@ def test_rule_that_was_not_tested_is_reported_as_such():
 
 
 def test_rule_is_kept_if_its_check_found_nothing():
-    """Also a rule that the check does not cite, and what the check of all messages finds beside others."""
+    """This includes rules that the check does not cite, and other findings of the check of all messages."""
     rule = "jsonrpc.response-every-request"
     assert names(between([result(PASSED)], [result(FAILED, rule=rule)]).broke) == [
         (rule, "add", "kept", "failed")
@@ -107,7 +107,7 @@ def tool_changes(old, new, **more):
     return [str(one) for one in comparison.tools], comparison.is_worse
 
 
-def test_tools_come_and_go():
+def test_new_and_removed_tools_are_reported():
     assert tool_changes([tool("a")], [tool("b")]) == (["a: BREAKING is gone", "b: is new"], True)
     assert tool_changes([tool("a")], [tool("b")], left_out=1) == (["b: is new"], False)
 
@@ -143,7 +143,7 @@ def test_definition_of_a_tool_is_compared(old, new, text):
     assert tool_changes([tool(**old)], [tool(**old)]) == ([], False)
 
 
-def test_definition_that_was_not_kept_is_not_compared():
+def test_definition_missing_from_a_report_is_not_compared():
     assert tool_changes([tool()], [OfferedTool("add", called=True)]) == (
         ["add: is not compared, as its definition is too long"],
         False,
@@ -174,7 +174,7 @@ SELECTED = ("--select", "tools.def.title-string,pagination.invalid-cursor-code",
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory):
-    """Three releases of a server."""
+    """Write the reports of three releases of a server; return their folder."""
     folder = tmp_path_factory.mktemp("reports")
     releases = {
         "good": REFERENCE,
@@ -220,7 +220,7 @@ def test_usage_error_is_one_line_and_exit_status_4(reports, words, message):
 
 
 def test_comparison_is_plain_text():
-    """Whatever a server calls its tools."""
+    """The names of tools cannot add control characters."""
     old, new = report(), report(result(FAILED, "a\x1b[2J\nb"), tools=[tool("a\x1b[2J\nb")])
     text = "\n".join(comparison_lines(old, new, compared(old, new)))
     assert "tools.def.title-string (a\\u001b[2J\\nb)" in text

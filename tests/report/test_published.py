@@ -1,4 +1,4 @@
-"""The published reports: made from the stored facts, every red finding explained, no trace of a machine."""
+"""The published reports: generated from stored facts, with explained findings and no machine's paths."""
 
 import re
 import sys
@@ -44,16 +44,16 @@ def files():
     return [path for path in REPORTS.iterdir() if path.is_file()]
 
 
-def test_pages_are_made_from_the_stored_facts():
+def test_pages_are_generated_from_the_stored_facts():
     runs, explained = summaries.published(), summaries.notes()
     assert list(summaries.problems(runs, explained, SERVERS)) == []
-    made = regenerate.made_pages(runs, explained)
-    stale = [name for name, text in made.items() if (REPORTS / name).read_text(encoding="utf-8") != text]
+    generated = regenerate.made_pages(runs, explained)
+    stale = [name for name, text in generated.items() if (REPORTS / name).read_text(encoding="utf-8") != text]
     assert stale == [], REMAKE
-    assert {path.name for path in files()} == SCRIPTS | DATA | set(made)
+    assert {path.name for path in files()} == SCRIPTS | DATA | set(generated)
 
 
-def test_pages_are_short_and_link_only_to_what_exists():
+def test_pages_are_short_and_their_links_have_targets():
     broken = []
     for path in files():
         if path.suffix == ".md":
@@ -65,7 +65,7 @@ def test_pages_are_short_and_link_only_to_what_exists():
     assert sum(sizes.values()) <= MAX_BYTES
 
 
-def test_reports_do_not_name_a_machine():
+def test_reports_have_no_paths_of_a_machine():
     found = []
     for path in files():
         if path.suffix in {".md", ".json"}:
@@ -74,14 +74,14 @@ def test_reports_do_not_name_a_machine():
     assert found == []
 
 
-# What prevents publication -----------------------------------------------------------------------
+# Problems that prevent publication ---------------------------------------------------------------
 
 
 def as_published(report=REPORT, name="one"):
     return summaries.Published(name, "one 1.0", "", summaries.summary_of(replace(report, ended="")))
 
 
-def test_a_red_finding_without_a_note_and_a_note_without_one_are_problems():
+def test_a_red_finding_without_a_note_and_a_note_without_a_finding_are_problems():
     one = as_published()
     red = {"tools.def.title-string", "ping.responds"}
     servers = {"one": {"broken": sorted(red)}}
@@ -109,7 +109,7 @@ def test_an_incomplete_run_and_an_unknown_server_are_problems():
     assert problems == ["two: has no report", "one: is not in tests/servers/real/servers.toml"]
 
 
-def test_pages_escape_what_a_server_wrote():
+def test_pages_escape_text_of_a_server():
     one = as_published(name="<b>")
     page = chapters.page([(one, REPORT)])
     assert "<script" not in page
@@ -149,7 +149,7 @@ PLACES = {"{ENV}": "/srv/corpus/one", "{TMP}": "/tmp", "~": "/root"}
         ),
     ],
 )
-def test_cleaning_removes_what_names_a_machine(text, shown):
+def test_cleaning_removes_paths_and_names_of_a_machine(text, shown):
     assert cleaning.cleaner(PLACES, ["builder-7"])(text) == shown
 
 

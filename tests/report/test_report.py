@@ -1,4 +1,4 @@
-"""The output of a run: JUnit with the facts that a CI server shows, and findings that explain themselves."""
+"""The output of a run: JUnit for CI servers, and the texts of findings."""
 
 import json
 import re
@@ -25,7 +25,7 @@ SELECTED = (
 
 
 def junit(server, folder, *options):
-    """The cases of a run as plain values, without times and without the interpreter's path."""
+    """Return the cases of a run as plain values, without times and without the interpreter's path."""
     report = folder / "junit.xml"
     options = [*options, "--revision", "2025-11-25", f"--junitxml={report}"]
     command = [sys.executable, "-m", "conformance", "run", *options, "--", *server]
@@ -36,9 +36,9 @@ def junit(server, folder, *options):
 def plain(case):
     properties = {prop.get("name"): prop.get("value") for prop in case.iter("property")}
     properties = {name: text.replace(sys.executable, "python") for name, text in properties.items()}
-    troubles = [child.tag for child in case if child.tag in ("failure", "error", "skipped")]
+    problems = [child.tag for child in case if child.tag in ("failure", "error", "skipped")]
     facts = {"classname": case.get("classname"), "name": case.get("name")}
-    return facts | {"properties": properties, "troubles": troubles}
+    return facts | {"properties": properties, "problems": problems}
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def finding():
     return run, failed
 
 
-def test_finding_explains_itself():
+def test_finding_has_the_rule_the_reason_and_the_command():
     _, failed = finding()
     text = re.sub(r"\s+", " ", failed.text)
     assert "tools.def.title-string · MUST (schema) · 2025-11-25 · tool" in text
@@ -144,7 +144,7 @@ def test_all_findings_of_a_check_are_reported():
         assert f"{outcome} {requirement}" in run.output
 
 
-def test_tools_not_called_are_listed_with_the_options_that_release_them():
+def test_tools_not_called_are_listed_with_the_options_that_allow_them():
     output = run_suite(REFERENCE, "--select", "tools.call.is-error-boolean").output
     assert (
         "not called: change, grow (release them by name with --call NAME, or all with --call all)" in output
@@ -160,7 +160,7 @@ def test_call_none_calls_no_tool():
     assert not run.findings
 
 
-def test_internal_error_in_a_check_is_reported_as_one():
+def test_exception_in_a_check_is_an_internal_error():
     run = run_suite(
         REFERENCE, "--select", "ping", "-p", "support.crashing_check_plugin", allow_internal_errors=True
     )
@@ -175,7 +175,7 @@ def test_internal_error_in_a_check_is_reported_as_one():
     assert "verdict: not tested in full: an internal error in this tool, please report it" in run.output
 
 
-def test_internal_error_in_the_probe_is_reported_as_one(tmp_path):
+def test_exception_in_the_probe_is_an_internal_error(tmp_path):
     run = run_suite(
         *(REFERENCE, "-p", "support.crashing_probe_plugin", "--report", str(tmp_path / "r.json"), "-n", "1"),
         allow_internal_errors=True,
@@ -191,12 +191,12 @@ def test_internal_error_in_the_probe_is_reported_as_one(tmp_path):
 
 
 HOSTILE = "::stop-commands::x\n  ::add-mask::e ::set-output name=a::b\n##[add-mask]e\na ##[debug]b"
-"""Commands for GitHub's runner, at the beginning of a line, after a blank, or anywhere."""
+"""Commands for GitHub's runner at the beginning, after a blank and in the middle of lines."""
 
 
 @pytest.mark.parametrize("more", [(), ("-v", "--tb=long")], ids=["short", "long"])
 def test_github_runs_no_command_of_a_server(more, tmp_path):
-    """The server writes commands to stderr, so long that lines are broken."""
+    """The server writes commands to stderr in lines that are wrapped."""
     code = f"import sys; sys.exit({HOSTILE!r} + ' word' * 30 + ' ::error ::x' * 30)"
     variables = environment(GITHUB_ACTIONS="true", COLUMNS="60")
     words = ["run", *more, "--", sys.executable, "-c", code]
@@ -205,18 +205,18 @@ def test_github_runs_no_command_of_a_server(more, tmp_path):
         command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False, timeout=120
     )
     lines = (done.stdout + done.stderr).splitlines()
-    obeyed = [line for line in lines if line.strip().startswith("::") or "##[" in line]
-    assert len(obeyed) == 1
-    assert obeyed[0].startswith("::error title=MCP lifecycle.initialize.responds blocked")
+    executed = [line for line in lines if line.strip().startswith("::") or "##[" in line]
+    assert len(executed) == 1
+    assert executed[0].startswith("::error title=MCP lifecycle.initialize.responds blocked")
     assert "\\u003a:add-mask::e" in done.stdout
 
 
 def test_dropped_lines_are_counted():
-    gone = Line(sent=False, raw=b"")
-    sent, came = Line(sent=True, raw=b"1"), Line.received(b"2")
+    dropped = Line(sent=False, raw=b"")
+    sent, received = Line(sent=True, raw=b"1"), Line.received(b"2")
     row = catalogue.requirement("ping.responds")
     facts = CheckFacts(
-        "node", row, "2025-11-25", Outcome.FAILED, evidence=Evidence(lines=(sent, gone, gone, came))
+        "node", row, "2025-11-25", Outcome.FAILED, evidence=Evidence(lines=(sent, dropped, dropped, received))
     )
     shown = build_result(facts, Settings(("server",))).wire
     assert shown == ("> 1", "< 2", "... and 2 lines dropped, as the server wrote too much to keep")

@@ -69,7 +69,7 @@ def test_report_matches_golden_file(name):
 
 @pytest.mark.parametrize("name", [name for name in RENDERED if name != "report.json"])
 def test_report_has_no_control_characters(name):
-    """JSON has escapes for them."""
+    """The JSON report may have them, escaped."""
     text = RENDERED[name]()
     assert not [char for char in text if not (char.isprintable() or char == "\n")]
 
@@ -78,13 +78,13 @@ def test_worst_finding_decides_the_status():
     outcomes = [one.outcome for one in RESULTS]
     assert REPORT.status == "failed"
     assert set(REPORT.counts) == set(Outcome) == set(outcomes)
-    for gone, then in (
+    for removed, status in (
         ("failed blocked", "internal-error"),
         ("internal-error", "passed"),
         ("passed", "passed"),
     ):
-        outcomes = [one for one in outcomes if one.value not in gone.split()]
-        assert with_results(*(one for one in RESULTS if one.outcome in outcomes)).status == then
+        outcomes = [one for one in outcomes if one.value not in removed.split()]
+        assert with_results(*(one for one in RESULTS if one.outcome in outcomes)).status == status
     assert with_results(*(one for one in RESULTS if one.outcome is Outcome.SKIPPED)).status == "untested"
     assert with_results().status == "untested"
 
@@ -181,7 +181,7 @@ def test_json_conforms_to_its_schema(report):
     assert not list(checker.iter_errors(json.loads(json_format.render(report))))
 
 
-def test_schema_names_all_members():
+def test_schema_describes_all_members():
     described = SCHEMA["$defs"]["result"]["properties"]
     assert set(described) == {*json_format.FACTS, *json_format.EVIDENCE}
     assert set(SCHEMA["$defs"]["outcome"]["enum"]) == set(Outcome)
@@ -201,7 +201,7 @@ def test_schema_names_all_members():
     ],
     ids=range(7),
 )
-def test_text_that_is_not_a_report_is_refused(text, message):
+def test_text_that_is_not_a_report_is_an_error(text, message):
     with pytest.raises(BadReport, match=re.escape(message)):
         json_format.read(text)
 
@@ -231,7 +231,7 @@ class Page(HTMLParser):
         self.texts.append(data)
 
 
-def test_page_has_no_tag_of_the_server():
+def test_page_has_no_tags_of_the_server():
     page = Page(html.render(REPORT))
     assert page.open == []
     assert page.tags["script"] == page.tags["style"] == 1
@@ -255,7 +255,7 @@ def test_link_has_an_https_target():
     assert "href" not in html.render(replace(GOOD, results=(hostile,)))
 
 
-def test_page_of_a_clean_run_says_so():
+def test_page_of_a_clean_run_reports_no_findings():
     text = page(GOOD)
     assert "No tested rule is broken." in text
     assert "<article" not in text
@@ -355,11 +355,11 @@ ESSENTIALS = {
         },
     },
 }
-"""The members that readers of SARIF need; its whole schema was tried by hand."""
+"""A schema of the members that readers of SARIF need."""
 
 
 @pytest.mark.parametrize("report", [REPORT, GOOD, replace(REPORT, source="")])
-def test_sarif_has_what_its_readers_need(report):
+def test_sarif_has_the_members_that_readers_need(report):
     log = json.loads(sarif.render(report))
     assert not list(jsonschema.Draft202012Validator(ESSENTIALS).iter_errors(log))
     (run,) = log["runs"]
@@ -464,7 +464,7 @@ def test_every_text_of_a_report_is_redacted():
 
 
 def test_report_of_a_dead_server_has_no_credentials(tmp_path):
-    """The server writes one to stderr."""
+    """The server writes a credential to stderr."""
     code = "import os, sys; sys.exit('my key is ' + os.environ['MY_API_KEY'])"
     files = [tmp_path / name for name in ("a.json", "a.html", "a.md", "a.sarif")]
     reports = [word for file in files for word in ("--report", str(file))]

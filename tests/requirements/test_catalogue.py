@@ -1,4 +1,4 @@
-"""The catalogue is valid by its schema, consistent with itself, and found by id, group and family."""
+"""The catalogue: valid under its schema, consistent, and found by id, group and family."""
 
 import json
 import pickle
@@ -75,7 +75,7 @@ def test_rows_are_in_the_file_of_their_family_in_its_order():
     assert [id for family, id in placed if not id.startswith(f"{family}.")] == []
 
 
-def test_every_file_is_valid_by_the_schema_and_names_it():
+def test_every_file_is_valid_under_the_schema_and_names_it():
     schema = json.loads((FOLDER / SCHEMA).read_text(encoding="utf-8"))
     validator_class = validator_for(schema)
     validator_class.check_schema(schema)
@@ -90,7 +90,7 @@ def test_every_file_is_valid_by_the_schema_and_names_it():
     assert [file for file, text in FILES.items() if text.partition("\n")[0] != first] == []
 
 
-def test_the_schema_has_just_the_members_that_are_read():
+def test_the_schema_has_exactly_the_members_that_are_read():
     schema = json.loads((FOLDER / SCHEMA).read_text(encoding="utf-8"))
     members = set(schema["$defs"]["requirement"]["properties"])
     assert members == {*TEXTS, "level", "basis", "revisions", "probe", "see", "sdk", "section"}
@@ -111,7 +111,7 @@ def test_the_schema_has_just_the_members_that_are_read():
     ],
     ids=lambda value: value if isinstance(value, str) else "+".join(value),
 )
-def test_the_schema_rejects_a_wrong_row(change, path):
+def test_the_schema_rejects_an_invalid_row(change, path):
     schema = json.loads((FOLDER / SCHEMA).read_text(encoding="utf-8"))
     row = {**tomllib.loads(FILES["ping"])["ping.empty-result"], **change}
     row = {name: value for name, value in row.items() if value is not None}

@@ -1,4 +1,4 @@
-"""Every rule has a check or a reason why it has none, and `docs/requirements.md` is up to date."""
+"""The rules: each has a check or a reason for none, and `docs/requirements.md` is up to date."""
 
 import sys
 from pathlib import Path

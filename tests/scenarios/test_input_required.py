@@ -38,7 +38,7 @@ def call(session, name, **arguments):
     )
 
 
-def test_more_rounds_go_on_until_the_request_is_done(session):
+def test_more_rounds_continue_until_the_result_is_complete(session):
     first = call(session, "ask")
     done = more_rounds(session, first)[-1]
     assert first.needs_input
@@ -83,18 +83,18 @@ def test_replies_are_found_with_their_requests(session):
 
 
 @pytest.mark.parametrize("state", ["a", "ab", "v1.sealed-note", "1234567890", "{}"])
-def test_a_tampered_state_has_the_same_length(state):
+def test_a_tampered_state_keeps_its_length(state):
     changed = list(tampered(state))
     assert changed
     assert all(len(other) == len(state) and other != state for other in changed)
 
 
-def test_a_state_is_truncated_at_its_signature_too():
+def test_a_signed_state_is_also_truncated_before_its_signature():
     assert truncated("note.seal.mark") == ["note.seal.", "note.seal"]
     assert truncated("a") == []
 
 
-def test_unusual_ways_to_require_input_pass():
+def test_unusual_ways_to_require_input_break_no_rule():
     run = run_suite(UNUSUAL, "--revision", MODERN, "--fuzz", "none", *EVERYTHING)
     assert [case.text for case in run.findings if case.requirement != "mrtr.tampered-state"] == []
     assert [case.outcome for case in run.findings] == ["info"]

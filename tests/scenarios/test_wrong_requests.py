@@ -1,4 +1,4 @@
-"""A tool that is not there is called with arguments that do no harm if the server runs one all the same."""
+"""Calls of an unknown tool: their arguments are harmless if the server runs another tool."""
 
 import sys
 
@@ -13,22 +13,23 @@ REFERENCE = (sys.executable, "-m", "conformance.fixtures.reference")
 
 
 @pytest.fixture
-def served(request):
+def server(request):
     settings = Settings(REFERENCE, call=request.param)
     server = Server(settings, probe(settings, "2025-06-18", exactly=True))
     yield server
     server.close()
 
 
-def sent(server):
+def sent_arguments(server):
+    """Return the arguments of each call of an unknown tool."""
     return [reply.request.message["params"]["arguments"] for reply in unknown_calls(server)]
 
 
-@pytest.mark.parametrize("served", [("all",)], indirect=True)
-def test_a_tool_that_there_is_not_gets_the_arguments_of_those_there_are(served):
-    assert {"a", "b"} in [set(arguments) for arguments in sent(served)]
+@pytest.mark.parametrize("server", [("all",)], indirect=True)
+def test_an_unknown_tool_gets_the_arguments_of_listed_tools(server):
+    assert {"a", "b"} in [set(arguments) for arguments in sent_arguments(server)]
 
 
-@pytest.mark.parametrize("served", [("add",), ()], indirect=True)
-def test_what_fits_a_tool_that_may_not_be_called_is_not_sent(served):
-    assert sent(served) == [{}]
+@pytest.mark.parametrize("server", [("add",), ()], indirect=True)
+def test_arguments_of_a_forbidden_tool_are_not_sent(server):
+    assert sent_arguments(server) == [{}]

@@ -1,4 +1,4 @@
-"""Helpers of our own tests; tests import the common ones from here."""
+"""Helpers of the tests; the common ones are imported from here."""
 
 from support.running import (
     EVERYTHING,

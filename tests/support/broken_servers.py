@@ -1,4 +1,4 @@
-"""A small MCP server with a disease: ``sick.py NAME``."""
+"""A small MCP server with one fault: ``broken_servers.py NAME``."""
 
 import json
 import os
@@ -13,7 +13,7 @@ OUT = sys.stdout.buffer
 
 
 def answer(request):
-    """What a healthy server answers."""
+    """Return the result that a healthy server sends."""
     method, params = request["method"], request.get("params", {})
     if method == "initialize":
         version, info = params["protocolVersion"], {"name": "sick", "version": "1.0"}
@@ -21,7 +21,7 @@ def answer(request):
     return {"tools": []} if method == "tools/list" else {}
 
 
-def say(text, to=sys.stderr):
+def write_line(text, to=sys.stderr):
     to.write(f"{text}\n")
     to.flush()
 
@@ -40,7 +40,7 @@ def line(message):
 
 
 def serve(write=lambda message: send(line(message)), reply=response, take=lambda raw: raw):
-    """Answer every line; what is wrong with it is in one of these."""
+    """Answer every line; a faulty server replaces one of these functions."""
     for raw in sys.stdin.buffer:
         text = take(raw)
         request = json.loads(text) if text.strip() else {}
@@ -49,11 +49,11 @@ def serve(write=lambda message: send(line(message)), reply=response, take=lambda
 
 
 def prints_a_banner():
-    say("My server 1.0 \x1b[1mis starting\x1b[0m", sys.stdout)
+    write_line("My server 1.0 \x1b[1mis starting\x1b[0m", sys.stdout)
     serve()
 
 
-def is_mute():
+def is_silent():
     sys.stdin.read()
 
 
@@ -88,19 +88,19 @@ def lacks_a_credential():
 
 
 def lacks_a_variable():
-    say(os.environ["SICK_DATABASE_URL"])
+    write_line(os.environ["SICK_DATABASE_URL"])
 
 
 def lacks_an_argument():
-    say("usage: sick [-h] DATABASE")
+    write_line("usage: sick [-h] DATABASE")
     raise SystemExit(2)
 
 
-def ends_lines_nowhere():
+def ends_no_line():
     serve(write=lambda message: send(line(message).strip()))
 
 
-def ends_lines_with_a_return():
+def ends_lines_with_cr():
     serve(write=lambda message: send(line(message).strip() + b"\r"))
 
 
@@ -108,7 +108,7 @@ def indents():
     serve(write=lambda message: send(json.dumps(message, indent=2).encode() + b"\n"))
 
 
-def marks_byte_order():
+def writes_a_byte_order_mark():
     serve(write=lambda message: send(b"\xef\xbb\xbf" + line(message)))
 
 
@@ -148,27 +148,27 @@ def waits_for_headers():
             request = json.loads(sys.stdin.buffer.read(int(head.split()[1])))
             body = line(response(request)).strip()
             send(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
-            return is_mute()
-    return is_mute()
+            return is_silent()
+    return is_silent()
 
 
-def wants_carriage_returns():
+def needs_carriage_returns():
     serve(take=lambda raw: raw if raw.endswith(b"\r\n") else b"")
 
 
 def serves_http():
-    say("INFO:     Uvicorn running on http://127.0.0.1:8000 (Press CTRL+C to quit)")
-    is_mute()
+    write_line("INFO:     Uvicorn running on http://127.0.0.1:8000 (Press CTRL+C to quit)")
+    is_silent()
 
 
 def listens():
     with socket.create_server(("127.0.0.1", 0)):
-        is_mute()
+        is_silent()
 
 
 def asks_to_install():
-    say("Need to install the following packages:\nserver-sick@1.0\nOk to proceed? (y) ")
-    is_mute()
+    write_line("Need to install the following packages:\nserver-sick@1.0\nOk to proceed? (y) ")
+    is_silent()
 
 
 def ends_at_once():
@@ -192,7 +192,7 @@ def forgets_to_await():
 
 def goes_on_in_the_background():
     if hasattr(os, "fork") and os.fork() == 0:
-        is_mute()
+        is_silent()
 
 
 def kills_itself():
@@ -201,7 +201,7 @@ def kills_itself():
 
 def closes_stdout():
     os.close(1)
-    is_mute()
+    is_silent()
 
 
 def refuses_the_version():
@@ -215,16 +215,16 @@ def refuses():
     serve(reply=lambda request: {"jsonrpc": "2.0", "id": request["id"], "error": error})
 
 
-def tells_no_version():
+def sends_no_version():
     serve(reply=lambda request: response(request) | {"result": {"capabilities": {}}})
 
 
-def tells_an_odd_version():
+def sends_an_odd_version():
     result = {"protocolVersion": "1.0", "capabilities": {}}
     serve(reply=lambda request: response(request) | {"result": result})
 
 
-def dies_later():
+def exits_later():
     def reply(request):
         if request["method"] != "initialize":
             raise SystemExit("the tools are gone")
@@ -233,9 +233,9 @@ def dies_later():
     serve(reply=reply)
 
 
-def prints_and_dies_later():
-    say("My server 1.0", sys.stdout)
-    dies_later()
+def prints_and_exits_later():
+    write_line("My server 1.0", sys.stdout)
+    exits_later()
 
 
 def floods():
@@ -253,15 +253,15 @@ def is_stateless_and_prints():
     error = {"code": -32601, "message": "There is no such method."}
 
     def reply(request):
-        what = {"error": error} if request["method"] == "initialize" else {"result": result}
-        return {"jsonrpc": "2.0", "id": request["id"], **what}
+        outcome = {"error": error} if request["method"] == "initialize" else {"result": result}
+        return {"jsonrpc": "2.0", "id": request["id"], **outcome}
 
-    say("My stateless server is starting", sys.stdout)
+    write_line("My stateless server is starting", sys.stdout)
     serve(reply=reply)
 
 
 def is_healthy():
-    say("debug: a log line")
+    write_line("debug: a log line")
     serve()
 
 

@@ -1,7 +1,7 @@
-"""Runs ``mcp-conformance`` in children of one process that has imported all of it already.
+"""A process that has imported the tool, and forks a child for each run of ``mcp-conformance``.
 
-Each line of stdin is a run: its words, directory and environment, and the file its output goes to. A child is
-forked for it, and nothing of one run is seen by the next; the answer is a line with the exit status.
+Each line of stdin is a run: its words, directory and environment, and the file for its output. The answer is
+a line with the exit status. Runs share no state.
 """
 
 import gc
@@ -27,7 +27,7 @@ sys.path.append(str(Path(__file__).parents[1]))  # for ``-p``, with PYTHONSAFEPA
 
 
 def load():
-    """Import and read what every run needs, and keep the children from looking through it for garbage."""
+    """Import the modules and read the files that every run needs; exclude them from garbage collection."""
     for plugin in entry_points(group="pytest11"):
         plugin.load()
     for name in ("collection", "execution", "outcomes", "output"):
@@ -51,8 +51,8 @@ def serve(runs):
     return 0
 
 
-def run(words, cwd, env, output, told=""):
-    """Become a process that was started with these; write to the file ``told`` what is left at the end."""
+def run(words, cwd, env, output, facts=""):
+    """Run the tool as in a new process; write costs and leftovers at the end to the file ``facts``."""
     for number, path, flags in ((0, os.devnull, os.O_RDONLY), (1, output, os.O_WRONLY | os.O_CREAT)):
         opened = os.open(path, flags)
         os.dup2(opened, number)
@@ -66,15 +66,15 @@ def run(words, cwd, env, output, told=""):
     sys.argv = ["mcp-conformance", *words]
     before = set(pipes())
     status = main(words)
-    if told:
+    if facts:
         left = [*threading.enumerate()[1:], *(set(pipes()) - before), *children()]
         cost = {"peak_kb": peak(), "cpu": time.process_time()}
-        Path(told).write_text(json.dumps({"left": [str(one) for one in left], **cost}))
+        Path(facts).write_text(json.dumps({"left": [str(one) for one in left], **cost}))
     return status
 
 
 def pipes():
-    """The pipes and sockets this process has open, where that can be seen."""
+    """Yield the open pipes and sockets of this process; none without /proc."""
     for link in Path("/proc/self/fd").glob("*"):
         with suppress(OSError):
             target = str(link.readlink())
@@ -83,13 +83,13 @@ def pipes():
 
 
 def children():
-    """The processes that this process has started and not seen the end of."""
+    """Yield the child processes that have not been waited for."""
     for path in Path("/proc/self/task").glob("*/children"):
         yield from (f"child {pid}" for pid in path.read_text().split())
 
 
 def peak():
-    """The most memory this process has had, in kilobytes."""
+    """Return the peak memory of this process in kilobytes; 0 without /proc."""
     status = Path("/proc/self/status")
     if not status.exists():
         return 0

@@ -1,6 +1,6 @@
-"""Serves as a mutant, as ``python -m conformance.fixtures.mutants`` does, but starts in half of the time.
+"""A launcher of mutants that starts in half the time of ``python -m conformance.fixtures.mutants``.
 
-Run it with ``python -S``; its words are the directory that the fixtures lie in, and the name of the mutant.
+Run it with ``python -S``; its arguments are the directory of the fixtures and the name of the mutant.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Some checks on a server in memory that follows a script, and the texts of a report about them."""
+"""Runs of some checks on a scripted server in memory, with a report."""
 
 from collections import Counter
 from datetime import UTC, datetime
@@ -13,9 +13,10 @@ from support.in_memory import scripted
 
 
 def run_in_memory(script, revisions, chosen, examples=0):
-    """Run checks on a server that follows a script, and count them; raises whatever the engine raises.
+    """Run checks on a scripted server, and return counts of checks and verdicts.
 
-    ``chosen`` gives the checks to run, each with its case and the number of a tool.
+    ``chosen`` has the checks to run, each with its case and the number of a tool.  Raise the
+    engine's errors.
     """
     subject = probe_all(settings_in_memory(scripted(tuple(script)), examples), revisions)
     surfaces = [one.to_json() for one in subject.surfaces]

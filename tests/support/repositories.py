@@ -1,4 +1,4 @@
-"""A stranger's repository, and runs of pytest in it."""
+"""The repository of a user, and runs of pytest in it."""
 
 import json
 import os
@@ -62,7 +62,7 @@ class Run:
     cases: list[Case]
 
     def is_clean(self, cases, own=MINE):
-        """Return True if both ran as they should; otherwise fail with the output."""
+        """Return True if exactly these tests and cases ran; otherwise fail with the output."""
         assert self.exit == 0, self.output
         assert self.own == sorted(own), self.output
         assert self.named ^ named(cases) == set(), self.output
@@ -86,7 +86,7 @@ def write(folder, files):
 
 
 PYTEST = (sys.executable, "-P", "-m", "pytest")
-"""As the script ``pytest`` does it: the current folder cannot be imported from."""
+"""The command of the script ``pytest``: modules in the current folder cannot be imported."""
 SOME = "stdio,ping,tools,result,meta"
 """Some chapters, with checks that run once and checks that run for each tool."""
 ALONE = ("--fuzz", "none", "--revision", "2025-11-25", "--select", SOME)

@@ -1,4 +1,4 @@
-"""A run of the suite on a hostile server: what it said, what it cost, and what it left behind."""
+"""A run of the suites on a hostile server: its output, its costs and its leftovers."""
 
 import json
 import os
@@ -17,13 +17,13 @@ from support import FINDINGS, Case, environment, expect_no_internal_error, fork_
 TABLE = Path(__file__).parents[1] / "servers" / "hostile" / "servers.toml"
 PYTHON = sys.executable
 MARK = "HOSTILE_RUN"
-"""The variable that every process of a run has inherited."""
+"""The environment variable that every process of a run inherits."""
 PLACES = ("HOME", "TMPDIR")
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table; what its members mean is told there."""
+    """A row of the table, which documents the members."""
 
     name: str
     bound: float
@@ -46,9 +46,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Measured:
-    """A run; ``cpu`` are the seconds of it in which we computed.
+    """A run; ``cpu`` are the CPU seconds of the tool.
 
-    ``left`` names every process, thread, pipe and file that was there when it was over.
+    ``left`` names every process, thread, pipe and file that the run left.
     """
 
     exit: int
@@ -77,10 +77,10 @@ def rows():
 def measured(words, folder, timeout):
     """Run ``mcp-conformance`` with these words in a forked process, in the empty ``folder``.
 
-    Raises `AssertionError` for an internal error of the tool.
+    Raise `AssertionError` for an internal error of the tool.
     """
     mark = uuid.uuid4().hex
-    work, report, output, told = (folder / name for name in ("work", "junit.xml", "output", "told.json"))
+    work, report, output, facts = (folder / name for name in ("work", "junit.xml", "output", "facts.json"))
     places = {name: folder / name for name in PLACES}
     for place in (work, *places.values()):
         place.mkdir()
@@ -88,14 +88,14 @@ def measured(words, folder, timeout):
     words = ["run", "--color=no", f"--junitxml={report}", *words]
     begun = time.monotonic()
     try:
-        run = {"words": words, "cwd": str(work), "env": env, "output": str(output), "told": str(told)}
+        run = {"words": words, "cwd": str(work), "env": env, "output": str(output), "facts": str(facts)}
         exit = fork_server().run(run, timeout)
         seconds = time.monotonic() - begun
         alive = processes(mark)
     finally:
         end(processes(mark))
-    inside = json.loads(told.read_text())
-    left = [*alive, *inside["left"], *files(folder)]
+    in_process = json.loads(facts.read_text())
+    left = [*alive, *in_process["left"], *files(folder)]
     text = output.read_text(errors="surrogateescape")
     cases = tuple(read_junit(report)) if report.exists() else ()
     expect_no_internal_error(text, cases)
@@ -105,14 +105,14 @@ def measured(words, folder, timeout):
         report.read_text() if report.exists() else "",
         cases,
         seconds,
-        inside["cpu"],
-        inside["peak_kb"] / 1024,
+        in_process["cpu"],
+        in_process["peak_kb"] / 1024,
         tuple(left),
     )
 
 
 def processes(mark):
-    """Every process that has inherited the mark, as ``pid command``; none where there is no /proc."""
+    """Return every process that has inherited the mark, as ``pid command``; none without /proc."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -128,19 +128,19 @@ def end(left):
 
 
 def files(folder):
-    """What lies about in the run's home, among the temporary files, or in its working directory."""
+    """Return the files left in the home, the temporary folder and the working directory of a run."""
     expected = {folder / "work" / name for name in (".hypothesis", ".mcp-conformance")}
-    about = [path for name in (*PLACES, "work") for path in (folder / name).iterdir()]
-    return [str(path) for path in about if path not in expected]
+    left = [path for name in (*PLACES, "work") for path in (folder / name).iterdir()]
+    return [str(path) for path in left if path not in expected]
 
 
 def well_formed(report):
-    """Whether a JUnit report can be read and has a test case."""
+    """Return True if a JUnit report can be read and has a test case."""
     return any(True for _ in ElementTree.fromstring(report).iter("testcase"))
 
 
 def emptied(folder):
-    """The folder, new and empty."""
+    """Return the folder, emptied."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     return folder

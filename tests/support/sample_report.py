@@ -1,4 +1,4 @@
-"""A report of a server whose texts try to be markup or commands for whatever shows them."""
+"""A report of a server whose texts contain markup and commands for the programs that show them."""
 
 from conformance.report.model import REFUSED, Interface, OfferedTool, Report, Result, in_order
 from conformance.requirements import catalogue

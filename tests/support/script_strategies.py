@@ -1,4 +1,4 @@
-"""Hypothesis strategies: what a server could do, as scripts for `scripted`; most begin with what is right."""
+"""Hypothesis strategies for scripts of `scripted_server`, in which most messages stay partly valid."""
 
 from hypothesis import strategies as st
 
@@ -11,7 +11,7 @@ METHODS = (
     *("notifications/subscriptions/acknowledged", "sampling/createMessage", "elicitation/create"),
     *("roots/list", "conformance/no-such-method"),
 )
-"""What a step is for; those first are on the way of every conversation."""
+"""The methods that a step applies to; every conversation has the first ones."""
 ASKED = ("ping", "roots/list", "sampling/createMessage", "elicitation/create", "tasks/get", "no/such")
 NAMES = (
     *("name", "title", "type", "text", "data", "mimeType", "uri", "uriTemplate", "id", "method", "params"),
@@ -125,7 +125,7 @@ names = st.sampled_from(NAMES) | st.sampled_from(NAMES) | st.sampled_from(WORDS)
 
 
 def nested(depth):
-    """A value inside so many lists or objects."""
+    """Return a value nested in this number of lists and objects."""
     value = 0
     for at in range(depth):
         value = [value] if at % 2 else {"properties": value}
@@ -137,7 +137,7 @@ values = st.recursive(
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(names, inner, max_size=3)),
     max_leaves=6,
 )
-"""Arbitrary JSON, much of it in words that mean something."""
+"""Arbitrary JSON, often with names of the protocol."""
 
 schemas = st.recursive(
     st.one_of(scalars, st.just({}), st.builds(lambda name: {"type": name}, scalars)),
@@ -148,9 +148,9 @@ schemas = st.recursive(
     ),
     max_leaves=6,
 )
-"""What may look like a JSON Schema."""
+"""Values that resemble JSON Schemas."""
 
-instead = st.one_of(values, values, schemas, st.sampled_from([20, 200, 400, 900]).map(nested))
+replacements = st.one_of(values, values, schemas, st.sampled_from([20, 200, 400, 900]).map(nested))
 numbers = st.integers(0, 400)
 few_bytes = st.binary(max_size=20).map(lambda data: data.decode("latin-1"))
 odd_bytes = few_bytes | st.sampled_from(
@@ -159,31 +159,31 @@ odd_bytes = few_bytes | st.sampled_from(
 
 
 def message(**members):
-    """An object with some of these members."""
+    """Return a strategy for messages with some of these members."""
     return st.fixed_dictionaries({"jsonrpc": st.just("2.0")}, optional=members)
 
 
 ids = st.one_of(st.just("$id"), st.integers(0, 30), scalars)
-asking = st.fixed_dictionaries(
+requests = st.fixed_dictionaries(
     {"jsonrpc": st.just("2.0"), "id": ids, "method": st.sampled_from(ASKED) | values},
     optional={"params": values},
 )
-telling = st.fixed_dictionaries(
+notifications = st.fixed_dictionaries(
     {"jsonrpc": st.just("2.0"), "method": st.sampled_from(METHODS) | values}, optional={"params": values}
 )
 errors = st.fixed_dictionaries(
     {}, optional={"code": st.sampled_from(NUMBERS) | scalars, "message": scalars, "data": values}
 )
-answering = st.one_of(
+answers = st.one_of(
     st.builds(lambda named, error: {"jsonrpc": "2.0", "id": named, "error": error}, ids, errors | values),
     st.builds(lambda named, result: {"jsonrpc": "2.0", "id": named, "result": result}, ids, values),
     message(id=ids, result=values, error=errors | values, method=scalars, params=values),
 )
-messages = st.one_of(asking, telling, answering, values)
+messages = st.one_of(requests, notifications, answers, values)
 
 
 def step(do, **more):
-    """A step that does this."""
+    """Return a strategy for steps with this action."""
     return st.fixed_dictionaries(
         {
             "on": st.sampled_from(METHODS[:9]) | st.sampled_from(METHODS) | st.just("*"),
@@ -194,13 +194,13 @@ def step(do, **more):
     )
 
 
-odd = st.sampled_from([[], {}, [[]], [{}], {"a": []}, [None], None, True, 0, 1.5, "", "x", -1, ["x"]])
+odd_values = st.sampled_from([[], {}, [[]], [{}], {"a": []}, [None], None, True, 0, 1.5, "", "x", -1, ["x"]])
 value_steps = st.one_of(
-    step("put", at=numbers, member=names, value=odd),
-    step("put", at=numbers, member=names, value=instead),
-    step("put", at=numbers, member=names, value=odd | scalars),
-    step("put", at=numbers, value=instead),
-    step("put", at=numbers, value=odd | scalars),
+    step("put", at=numbers, member=names, value=odd_values),
+    step("put", at=numbers, member=names, value=replacements),
+    step("put", at=numbers, member=names, value=odd_values | scalars),
+    step("put", at=numbers, value=replacements),
+    step("put", at=numbers, value=odd_values | scalars),
     step("drop", at=numbers, member=names),
     step("drop", at=numbers),
     step("double", at=numbers, name=names),
@@ -210,7 +210,7 @@ value_steps = st.one_of(
 )
 message_steps = st.one_of(
     step("say", messages=st.lists(messages, max_size=3)),
-    step("say", messages=st.lists(answering, min_size=1, max_size=2)),
+    step("say", messages=st.lists(answers, min_size=1, max_size=2)),
     step("before", message=messages),
     step("after", message=messages),
     step("twice"),
@@ -232,4 +232,4 @@ end_steps = st.one_of(
 )
 steps = st.one_of(value_steps, value_steps, value_steps, message_steps, byte_steps, end_steps)
 scripts = st.lists(steps, min_size=1, max_size=5)
-"""One to five things that a server does wrong."""
+"""Scripts of one to five steps."""

@@ -1,16 +1,15 @@
-"""The reference server, mutated by a script: a list of steps that say what to do to some of what it sends.
+"""The reference server, mutated by a script: a list of steps that change some of its messages.
 
-Run it as ``python scripted.py SCRIPT``, with the steps as JSON. A step has ``on`` (a method, or "*"), ``nth``
-(only the nth such message; without it all of them), and ``do``, with what that needs:
+Run it as ``python scripted_server.py SCRIPT``, with the steps as JSON. A step has ``on`` (a method, or
+"*"), ``nth`` (only the nth such message; without it all of them), and ``do``, with its parameters:
 
-put, drop, double, wrap, swap   something else in the place of the value number ``at`` in the message; without
-                                that value; a list's item or an object twice; a value in a list or an object;
-                                two values in each other's place
-say                             these messages instead, the id of the request in the place of "$id"
-before, after, late             a message more; the message only after the next one
-bytes, cut, insert, glue, torn  other bytes instead; a beginning; bytes inside; no line end; lines in between
-silence, twice, stderr          nothing; the same again; text on stderr
-exit, signal, close             the end of the process, by itself or by a signal; of its stdout
+put, drop, double, wrap, swap   replace the value number ``at`` of the message; remove it; duplicate it;
+                                put it into a list or an object; swap it with another value
+say                             send these messages instead, with the id of the request for "$id"
+before, after, late             send another message before or after; send the message after the next one
+bytes, cut, insert, glue, torn  send other bytes; cut the line; insert bytes; omit or insert line ends
+silence, twice, stderr          send nothing; send the message twice; write to stderr
+exit, signal, close             end the process, with a status or by a signal; close stdout
 """
 
 import json
@@ -21,11 +20,11 @@ import sys
 from conformance.fixtures.mutants import method
 from conformance.fixtures.reference import END, SILENCE, START, Reference
 
-DEEPEST = 300  # what is nested deeper than this is not walked
+MAX_DEPTH = 300  # of the values that a step can choose
 
 
 class Ended(BaseException):
-    """The process is to end, with this status."""
+    """A request to end the process with a status; a negative one is a signal."""
 
     def __init__(self, status):
         super().__init__(status)
@@ -42,7 +41,7 @@ class Scripted:
         self.is_open = True
         self.server = Reference(self.mutate, self)
 
-    # What the reference writes to
+    # The stream that the reference server writes to
 
     def write(self, data):
         """Write bytes, unless stdout is closed."""
@@ -50,28 +49,28 @@ class Scripted:
             self.out.write(data)
 
     def flush(self):
-        """Have them go out."""
+        """Flush, unless stdout is closed."""
         if self.is_open:
             self.out.flush()
 
-    # Spoiling
+    # Mutations
 
     def mutate(self, server, request, reply):
-        """Do what the script says to a message."""
+        """Apply the steps of the script to a message."""
         if request is START or request is END or reply is None:
             return None
         steps = [step for number, step in enumerate(self.steps) if self.is_due(number, step, request, reply)]
-        lates, self.late = self.late, []
-        if not steps and not lates:
+        postponed, self.late = self.late, []
+        if not steps and not postponed:
             return None
         message = json.loads(json.dumps(reply))
         self.play(steps, message, method(request) and request.get("id"))
-        for data in lates:
+        for data in postponed:
             self.write(data)
         return SILENCE
 
     def is_due(self, number, step, request, reply):
-        """Tell whether a step is for this message."""
+        """Return True if a step applies to this message."""
         called = method(request) or method(reply)
         if step["on"] not in ("*", called):
             return False
@@ -79,7 +78,7 @@ class Scripted:
         return step.get("nth") is None or step["nth"] == self.seen[number]
 
     def play(self, steps, message, id):
-        """Write a message as these steps want it."""
+        """Write a message as these steps change it."""
         messages, after, change = [message], [], []
         for step in map(fresh, steps):
             do = step["do"]
@@ -104,7 +103,7 @@ class Scripted:
         self.flush()
 
     def changed(self, data, step):
-        """Return what a step makes of bytes, or do what it does to the process."""
+        """Return the bytes that a step changes, or end the process or its stdout."""
         do = step["do"]
         if do in BYTES:
             return BYTES[do](data, step)
@@ -128,19 +127,19 @@ class Scripted:
 
 
 def places(value, found, depth=0):
-    """Put into ``found`` each place inside a value, as its container and its key there."""
+    """Add to ``found`` each place inside a value, as a container and a key; return ``found``."""
     keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
     for key in keys:
         found.append((value, key))
-        if depth < DEEPEST:
+        if depth < MAX_DEPTH:
             places(value[key], found, depth + 1)
     return found
 
 
 def place(message, step, at="at"):
-    """Return the container and the key of the value number ``at``, counted round and round.
+    """Return the container and the key of the value number ``at``, modulo the number of values.
 
-    Only members of that name are counted where the step has a ``member`` and the message has such members.
+    If the step has a ``member`` and the message has members of that name, only those are counted.
     """
     found = places(message, [])
     found = [one for one in found if one[1] == step.get("member")] or found
@@ -148,7 +147,7 @@ def place(message, step, at="at"):
 
 
 def put(message, step):
-    """Put something else in the place of a value."""
+    """Replace a value."""
     found = place(message, step)
     if found is None:
         return step["value"]
@@ -158,7 +157,7 @@ def put(message, step):
 
 
 def drop(message, step):
-    """Take a value out."""
+    """Remove a value."""
     found = place(message, step)
     if found is not None:
         del found[0][found[1]]
@@ -166,7 +165,7 @@ def drop(message, step):
 
 
 def double(message, step):
-    """Have a value twice."""
+    """Duplicate a value."""
     found = place(message, step)
     if found is not None:
         container, key = found
@@ -187,7 +186,7 @@ def wrap(message, step):
 
 
 def swap(message, step):
-    """Put two values in each other's place."""
+    """Swap two values."""
     one, other = place(message, step), place(message, step, "with")
     if one is not None and one != other:
         here, there = one[0][one[1]], other[0][other[1]]
@@ -202,12 +201,12 @@ def fresh(value):
 
 
 def inside(value, whole):
-    """Tell whether a value lies in another one."""
+    """Return True if a value is part of another one."""
     return value is whole or any(container[key] is value for container, key in places(whole, []))
 
 
 def with_id(message, id):
-    """Put an id in the place of "$id"."""
+    """Replace "$id" by an id."""
     if isinstance(message, dict):
         return {key: with_id(value, id) for key, value in message.items()}
     if isinstance(message, list):
@@ -216,7 +215,7 @@ def with_id(message, id):
 
 
 def line_of(message):
-    """Write a message as a line; one that cannot be written as an empty one."""
+    """Return a message as a line; an empty line if it cannot be encoded."""
     try:
         return json.dumps(message, separators=(",", ":")).encode() + b"\n"
     except (ValueError, RecursionError):
@@ -236,12 +235,12 @@ BYTES = {
 
 
 def inserted(data, at, more):
-    """Put bytes inside of others."""
+    """Insert bytes into others."""
     return data[:at] + more + data[at:]
 
 
 def main():
-    """Serve standard input by the script on the command line."""
+    """Serve stdin with the script on the command line."""
     scripted = Scripted(json.loads(sys.argv[1]), sys.stdout.buffer, sys.stderr.buffer)
     try:
         scripted.server.serve(sys.stdin.buffer)
@@ -250,7 +249,7 @@ def main():
             os.kill(os.getpid(), -end.status)
         os._exit(end.status)
     except OSError:
-        os._exit(0)  # nobody listens any more
+        os._exit(0)  # the client has closed the pipe
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Installing servers from PyPI and npm, and starting what is installed."""
+"""Installations of servers from PyPI and npm."""
 
 import json
 import os
@@ -12,7 +12,7 @@ NO_BROWSERS = {"PUPPETEER_SKIP_DOWNLOAD": "1", "PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD
 
 
 def installed(place, name, server):
-    """The folder the server is installed in; installed once, and again when it asks for something else."""
+    """Return the folder of an installed server; install it the first time and when its packages change."""
     folder, wanted = place / name, json.dumps(server["install"])
     done = folder / "installed"
     if not done.exists() or done.read_text() != wanted:
@@ -39,7 +39,7 @@ def filled(text, places):
 
 
 def left_behind(folder):
-    """The processes whose command line or working directory names the folder."""
+    """Return the processes whose command line or working directory names the folder."""
     if not sys.platform.startswith("linux"):
         return []
     found = []

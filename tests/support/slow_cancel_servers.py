@@ -1,4 +1,4 @@
-"""A server with a slow tool that does not take it well when a call is cancelled, or that never answers."""
+"""Servers with a slow tool that handle its cancellation wrongly, or never answer it."""
 
 import os
 import sys
@@ -7,28 +7,28 @@ import threading
 from conformance.fixtures.awkward.slow_tool import Server
 
 
-class Deaf(Server):
-    """Goes on with what is cancelled."""
+class Ignoring(Server):
+    """A server that ignores cancellations."""
 
     def cancel(self, id):
-        """Ignore it."""
+        """Ignore the cancellation."""
 
 
-class Dying(Server):
-    """Ends with what is cancelled."""
+class Exiting(Server):
+    """A server that ends when a call is cancelled."""
 
     def cancel(self, id):
         """End the process."""
         os._exit(3)
 
 
-class Mute(Server):
-    """Never answers a slow call."""
+class Silent(Server):
+    """A server that never answers a slow call."""
 
     def work(self):
-        """Wait for nothing."""
+        """Wait without end."""
         threading.Event().wait()
 
 
 if __name__ == "__main__":
-    {"deaf": Deaf, "dying": Dying, "mute": Mute}[sys.argv[1]]().serve()
+    {"ignoring": Ignoring, "exiting": Exiting, "silent": Silent}[sys.argv[1]]().serve()

@@ -1,4 +1,4 @@
-"""The reference server, asking its client in ways that are unusual and allowed."""
+"""The reference server, requiring input in ways that are unusual and allowed."""
 
 import sys
 
@@ -10,28 +10,28 @@ RETRY = ("inputResponses", "requestState")
 
 
 def mutate(server, request, reply):
-    """What is sent instead of a reply, None for the reply itself."""
-    odd = ODD.get(params(request).get("name")) if method(request) == "tools/call" else None
-    return odd(server, request, reply) if odd is not None and reply is not None else None
+    """Return the message to send instead of a reply; None to send the reply."""
+    change = CHANGES.get(params(request).get("name")) if method(request) == "tools/call" else None
+    return change(server, request, reply) if change is not None and reply is not None else None
 
 
-def begins_with_a_state_alone(server, request, reply):
-    """Has the client come again before it asks."""
-    if asks(reply) and "requestState" not in params(request):
+def requires_a_state_first(server, request, reply):
+    """Require a retry with a state alone before the first input request."""
+    if needs_input(reply) and "requestState" not in params(request):
         del reply["result"]["inputRequests"]
 
 
-def never_has_enough(server, request, reply):
-    """Asks the same again, whatever it is given."""
-    if "result" not in reply or asks(reply):
+def always_requires_more(server, request, reply):
+    """Require the same input again after every response."""
+    if "result" not in reply or needs_input(reply):
         return None
     known = {name: value for name, value in params(request).items() if name not in RETRY}
     return server.reply_to(request | {"params": known})
 
 
-def does_not_look_at_its_state(server, request, reply):
-    """Gives a state that says nothing, and takes any."""
-    if asks(reply):
+def ignores_its_state(server, request, reply):
+    """Send a constant state, and accept every state."""
+    if needs_input(reply):
         reply["result"]["requestState"] = "nothing of note"
     elif isinstance(params(request).get("requestState"), str):
         known = {name: value for name, value in params(request).items() if name != "requestState"}
@@ -39,29 +39,29 @@ def does_not_look_at_its_state(server, request, reply):
     return None
 
 
-def refuses_in_words(server, request, reply):
-    """Says in a result that it cannot use a response."""
+def refuses_in_a_tool_result(server, request, reply):
+    """Refuse a response in a tool result."""
     if "error" in reply and isinstance(params(request).get("requestState", ""), str) and is_retry(request):
         words = f"These are no answers: {params(request).get('inputResponses')}"
         return answered(request, server.modern.stamped("tools/call", {"content": [text(words)]}))
     return None
 
 
-def asks(reply):
-    """Tell whether a reply asks the client for something."""
+def needs_input(reply):
+    """Return True if a reply requires input."""
     return member(reply, "result").get("resultType") == "input_required"
 
 
 def is_retry(request):
-    """Tell whether a request brings responses."""
+    """Return True if a request has input responses."""
     return "inputResponses" in params(request)
 
 
-ODD = {
-    "folders": begins_with_a_state_alone,
-    "summarize": never_has_enough,
-    "confirm": does_not_look_at_its_state,
-    "ask": refuses_in_words,
+CHANGES = {
+    "folders": requires_a_state_first,
+    "summarize": always_requires_more,
+    "confirm": ignores_its_state,
+    "ask": refuses_in_a_tool_result,
 }
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Which eras a server speaks is found out, and no process sees both."""
+"""The eras of a server: the probe finds them, and no process gets requests of both."""
 
 import sys
 
@@ -30,7 +30,7 @@ main(mutate)
 
 
 def logged(log, *methods, action="return refused(request, -32601)"):
-    """The reference server, which writes down the eras that a process sees, and spoils some methods."""
+    """Return a reference server that logs the eras of each process, and answers some methods wrongly."""
     return (sys.executable, "-c", LOGGED.format(log=str(log), methods=methods, action=action))
 
 
@@ -76,12 +76,12 @@ def test_a_revision_of_the_other_era_is_refused_in_one_line():
     assert "the server does not speak 2026-07-28; it offers no modern revision" in run.output
 
 
-def test_all_revisions_are_those_of_both_eras():
+def test_revision_all_selects_the_revisions_of_both_eras():
     run = run_suite(REFERENCE, "--revision", "all", "--select", "tools.def.name-string", *QUICK)
     assert {HANDSHAKE, MODERN, "2024-10-07"} <= {case.revision for case in run.of("passed")}
 
 
-def test_a_modern_server_that_cannot_be_discovered_is_tested_all_the_same():
+def test_a_modern_server_without_discovery_is_tested_without_its_declarations():
     selected = "discover,capabilities,list-changed,version,tools.list,prompts.list,resources.list,errors"
     options = ("--revision", f"{HANDSHAKE},{MODERN}", "--select", selected, "--fuzz", "none", *EVERYTHING)
     run = run_suite(mutant("discovery_is_unknown"), *options)

@@ -1,4 +1,4 @@
-"""The server runs where it can do no harm and knows no secrets, unless it is told otherwise."""
+"""The sandbox: a server runs in a throwaway folder without secrets, unless options change that."""
 
 import json
 import os
@@ -17,8 +17,8 @@ json.dump(seen, open(os.environ["REPORT"], "w"))
 """
 
 
-def seen_by_a_server(folder, monkeypatch, *options, words=()):
-    """What a server sees that is started with these options from ``folder / "here"``."""
+def reported_by_a_server(folder, monkeypatch, *options, words=()):
+    """Return the directory, arguments and environment of a server run from ``folder / "here"``."""
     here = folder / "here"
     here.mkdir()
     (here / "data").mkdir()
@@ -32,7 +32,7 @@ def seen_by_a_server(folder, monkeypatch, *options, words=()):
 
 
 def test_a_server_runs_in_a_throwaway_folder(tmp_path, monkeypatch):
-    seen = seen_by_a_server(tmp_path, monkeypatch)
+    seen = reported_by_a_server(tmp_path, monkeypatch)
     root = Path(seen["cwd"]).parent
     assert root.name.startswith("mcp-conformance-")
     assert not root.exists()
@@ -40,28 +40,28 @@ def test_a_server_runs_in_a_throwaway_folder(tmp_path, monkeypatch):
         assert Path(seen["env"][name]).is_relative_to(root)
 
 
-def test_a_server_is_told_no_secrets(tmp_path, monkeypatch):
-    seen = seen_by_a_server(tmp_path, monkeypatch)["env"]
+def test_a_server_gets_no_secrets(tmp_path, monkeypatch):
+    seen = reported_by_a_server(tmp_path, monkeypatch)["env"]
     assert "GITHUB_TOKEN" not in seen
     assert "MY_API_KEY" not in seen
     assert seen["COLOUR"] == "green"
     assert seen["PATH"] == os.environ["PATH"]
 
 
-def test_a_secret_that_is_named_is_passed_on(tmp_path, monkeypatch):
-    seen = seen_by_a_server(tmp_path, monkeypatch, "--env", "GITHUB_TOKEN")["env"]
+def test_a_named_secret_is_passed_on(tmp_path, monkeypatch):
+    seen = reported_by_a_server(tmp_path, monkeypatch, "--env", "GITHUB_TOKEN")["env"]
     assert seen["GITHUB_TOKEN"] == "hush"
     assert "MY_API_KEY" not in seen
 
 
 def test_home_and_directory_can_be_kept(tmp_path, monkeypatch):
-    seen = seen_by_a_server(tmp_path, monkeypatch, "--cwd", ".", "--inherit-home")
+    seen = reported_by_a_server(tmp_path, monkeypatch, "--cwd", ".", "--inherit-home")
     assert seen["cwd"] == str(tmp_path / "here")
     assert seen["env"]["HOME"] == os.environ["HOME"]
 
 
-def test_relative_paths_of_the_command_still_lead_there(tmp_path, monkeypatch):
-    seen = seen_by_a_server(tmp_path, monkeypatch, words=("data", "nothing", "--flag"))
+def test_relative_paths_of_the_command_become_absolute(tmp_path, monkeypatch):
+    seen = reported_by_a_server(tmp_path, monkeypatch, words=("data", "nothing", "--flag"))
     assert seen["argv"] == [str(tmp_path / "here" / "data"), "nothing", "--flag"]
 
 
@@ -83,14 +83,14 @@ def test_a_module_of_this_directory_still_runs(tmp_path, monkeypatch):
         (("node", "-e", "x" * 5000), ("node", "-e", "x" * 5000)),
     ],
 )
-def test_rooted(command, becomes, tmp_path):
+def test_files_of_a_command_become_absolute_paths(command, becomes, tmp_path):
     (tmp_path / "server.py").touch()
     (tmp_path / "data").mkdir()
     wanted = [Path(word.format(here=tmp_path)) if "{" in word else word for word in becomes]
     assert rooted(command, tmp_path) == tuple(map(str, wanted))
 
 
-def test_importable_is_for_python_modules_only(tmp_path):
+def test_importable_changes_the_path_of_python_modules_only(tmp_path):
     assert importable(["node", "-m", "x"], tmp_path, {}) == {}
     assert importable(["python3", "x.py"], tmp_path, {}) == {}
     assert importable(["python3", "-m", "x"], tmp_path, {"PYTHONSAFEPATH": "1"}) == {}
@@ -100,7 +100,7 @@ def test_importable_is_for_python_modules_only(tmp_path):
     }
 
 
-def test_without_secrets_knows_common_names():
+def test_without_secrets_removes_common_names_of_secrets():
     secrets = [
         "AWS_SECRET_ACCESS_KEY",
         "OPENAI_API_KEY",

@@ -1,4 +1,4 @@
-"""The awkward servers are as awkward as they say, and hold a plain conversation in every revision."""
+"""The awkward servers: each behaves as documented, and holds a plain conversation in every revision."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from conformance.fixtures import awkward
 
 REVISIONS = ("2024-10-07", "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 NEWEST = REVISIONS[-1]
-PATIENCE = 20  # seconds, for anything that is waited for
+WAIT_SECONDS = 20
 NAMES = sorted(path.stem for path in Path(awkward.__file__).parent.glob("[a-z]*.py"))
 ARGUMENTS = {"slow_start": ["0.2"]}
 CALLS = {
@@ -26,8 +26,8 @@ CALLS = {
 CALLS |= {"read_chain": {"word": "a", "next": {"word": "b"}}, "count_labels": {"labels": ["x", "y"]}}
 
 
-class Talk:
-    """One awkward server and what it has written so far."""
+class Conversation:
+    """A conversation with one awkward server, and its output so far."""
 
     def __init__(self, name):
         command = [sys.executable, "-m", f"conformance.fixtures.awkward.{name}", *ARGUMENTS.get(name, [])]
@@ -58,18 +58,18 @@ class Talk:
             self.close()
         finally:
             self.child.kill()
-            self.child.wait(PATIENCE)
+            self.child.wait(WAIT_SECONDS)
             for thread in self.threads:
-                thread.join(PATIENCE)
+                thread.join(WAIT_SECONDS)
             self.child.stdout.close()
             self.child.stderr.close()
 
     def close(self):
         with suppress(OSError):
             self.child.stdin.close()
-        assert self.child.wait(PATIENCE) == 0
+        assert self.child.wait(WAIT_SECONDS) == 0
         for thread in self.threads:
-            thread.join(PATIENCE)
+            thread.join(WAIT_SECONDS)
 
     def send(self, *messages):
         """Write messages, all in one write."""
@@ -77,16 +77,16 @@ class Talk:
         self.child.stdin.write(data)
 
     def read(self):
-        """Take in one more chunk."""
-        chunk = self.chunks.get(timeout=PATIENCE)
-        assert chunk, "the server has gone"
+        """Read one more chunk."""
+        chunk = self.chunks.get(timeout=WAIT_SECONDS)
+        assert chunk, "the server ended"
         self.reads.append(chunk)
         *lines, self.rest = (self.rest + chunk).split(b"\n")
         self.lines += lines
         self.messages += map(json.loads, lines)
 
     def reply(self, id):
-        """Wait for the reply to a request, which may lie in a batch."""
+        """Wait for the reply to a request, which may be in a batch."""
         while True:
             for message in self.messages:
                 for one in message if isinstance(message, list) else [message]:
@@ -101,7 +101,7 @@ class Talk:
         return self.reply(self.last)
 
     def open(self, revision=NEWEST):
-        """Shake hands."""
+        """Do the handshake."""
         client = {"name": "test", "version": "1"}
         params = {"protocolVersion": revision, "capabilities": {}, "clientInfo": client}
         result = self.request("initialize", params)["result"]
@@ -109,7 +109,7 @@ class Talk:
         return result
 
     def list(self):
-        """Walk through all pages of tools/list."""
+        """Return the tools of all pages."""
         tools, params = [], {}
         while True:
             result = self.request("tools/list", params)["result"]
@@ -121,8 +121,8 @@ class Talk:
     def call(self, name, arguments=None):
         return self.request("tools/call", {"name": name, "arguments": arguments or {}})["result"]
 
-    def asked(self, method):
-        """Everything of one method that the server has sent by itself."""
+    def sent(self, method):
+        """Return the requests and notifications of one method that the server has sent."""
         return [
             message
             for message in self.messages
@@ -135,24 +135,24 @@ def request(id, method, params=None):
 
 
 @pytest.fixture
-def talk():
-    """Start servers by name; all have ended when the test has."""
-    open_ones = []
+def start_server():
+    """Return a function that starts a server by name; all servers end with the test."""
+    conversations = []
 
     def start(name):
-        open_ones.append(Talk(name))
-        return open_ones[-1]
+        conversations.append(Conversation(name))
+        return conversations[-1]
 
     yield start
-    for one in open_ones:
+    for one in conversations:
         with one:
             pass
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
 @pytest.mark.parametrize("name", NAMES)
-def test_a_plain_conversation_succeeds(talk, name, revision):
-    server = talk(name)
+def test_a_plain_conversation_succeeds(start_server, name, revision):
+    server = start_server(name)
     result = server.open(revision)
     assert result["protocolVersion"] == revision
     assert server.request("ping")["result"].keys() <= {"_meta"}
@@ -177,8 +177,8 @@ def test_a_plain_conversation_succeeds(talk, name, revision):
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
-def test_the_base_answers_errors_as_each_revision_wants(talk, revision):
-    server = talk("crlf")
+def test_the_base_answers_errors_as_each_revision_requires(start_server, revision):
+    server = start_server("crlf")
     server.send(request("early", "tools/list"), request("first", "ping"))
     assert server.reply("early")["error"]["code"] == -32600
     assert server.reply("first")["result"] == {}
@@ -202,20 +202,20 @@ def test_the_base_answers_errors_as_each_revision_wants(talk, revision):
         assert bad["error"]["code"] == -32602
 
 
-def test_an_unknown_revision_is_answered_with_the_newest(talk):
-    assert talk("crlf").open("1999-01-01")["protocolVersion"] == NEWEST
+def test_an_unknown_revision_is_answered_with_the_newest(start_server):
+    assert start_server("crlf").open("1999-01-01")["protocolVersion"] == NEWEST
 
 
-def test_chatty_stderr_fills_pipes_with_logs(talk):
-    server = talk("chatty_stderr")
+def test_chatty_stderr_fills_pipes_with_logs(start_server):
+    server = start_server("chatty_stderr")
     server.open()
     server.request("ping")
     server.close()
     assert len(server.logged) >= 100_000 + 2 * 20_000
 
 
-def test_big_line_writes_two_lines_of_200_kb(talk):
-    server = talk("big_line")
+def test_big_line_writes_two_lines_of_200_kb(start_server):
+    server = start_server("big_line")
     server.open()
     server.list()
     server.call("big")
@@ -223,8 +223,8 @@ def test_big_line_writes_two_lines_of_200_kb(talk):
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
-def test_notification_first_notifies_before_each_reply(talk, revision):
-    server = talk("notification_first")
+def test_notification_first_notifies_before_each_reply(start_server, revision):
+    server = start_server("notification_first")
     server.open(revision)
     server.request("ping")
     server.request("no/such")
@@ -237,8 +237,8 @@ def test_notification_first_notifies_before_each_reply(talk, revision):
         assert server.messages[-2]["params"]["level"] == "error"
 
 
-def test_ping_same_id_asks_under_the_id_of_the_request(talk):
-    server = talk("ping_same_id")
+def test_ping_same_id_pings_under_the_id_of_the_request(start_server):
+    server = start_server("ping_same_id")
     server.open()
     server.send(request("s", "ping"), {"jsonrpc": "2.0", "id": "s", "result": {}}, request(1.0, "ping"))
     server.reply(1.0)
@@ -247,24 +247,24 @@ def test_ping_same_id_asks_under_the_id_of_the_request(talk):
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
-def test_three_pages_has_three_pages_from_2024_11_05(talk, revision):
-    server = talk("three_pages")
+def test_three_pages_has_three_pages_from_2024_11_05(start_server, revision):
+    server = start_server("three_pages")
     server.open(revision)
     assert len({tool["name"] for tool in server.list()}) == 7
     sizes = [len(message["result"]["tools"]) for message in server.messages[1:]]
     assert sizes == ([7] if revision == "2024-10-07" else [3, 3, 1])
 
 
-def test_late_tool_announces_the_tool_it_adds(talk):
-    server = talk("late_tool")
+def test_late_tool_announces_the_tool_it_adds(start_server):
+    server = start_server("late_tool")
     assert server.open()["capabilities"] == {"tools": {"listChanged": True}}
     assert "late" in [tool["name"] for tool in server.list()]
-    assert len(server.asked("notifications/tools/list_changed")) == 1
+    assert len(server.sent("notifications/tools/list_changed")) == 1
     assert "method" in server.messages[1]
 
 
-def test_out_of_order_answers_in_reverse(talk):
-    server = talk("out_of_order")
+def test_out_of_order_answers_in_reverse(start_server):
+    server = start_server("out_of_order")
     server.open()
     server.request("ping")
     server.send(*(request(id, "ping") for id in "abc"))
@@ -273,27 +273,27 @@ def test_out_of_order_answers_in_reverse(talk):
     assert [message["id"] for message in server.messages[-3:]] == ["c", "b", "a"]
 
 
-def test_crlf_ends_every_line_with_both(talk):
-    server = talk("crlf")
+def test_crlf_ends_every_line_with_both_characters(start_server):
+    server = start_server("crlf")
     server.open()
     server.list()
     assert all(line.endswith(b"\r") for line in server.lines)
 
 
-def test_string_ids_echo_asks_under_strings(talk):
-    server = talk("string_ids_echo")
+def test_string_ids_echo_pings_under_string_ids(start_server):
+    server = start_server("string_ids_echo")
     server.open()
     server.send(request("1", "ping"), request("2", "ping"), request(3, "ping"))
     assert [server.reply(id)["result"] for id in ("1", "2", 3)] == [{}, {}, {}]
-    assert [message["id"] for message in server.asked("ping")][:3] == ["1", "2", "3"]
+    assert [message["id"] for message in server.sent("ping")][:3] == ["1", "2", "3"]
 
 
-def test_extra_members_are_everywhere(talk):
-    server = talk("extra_members")
+def test_extra_members_has_unknown_members_everywhere(start_server):
+    server = start_server("extra_members")
     result = server.open()
     called, listed = server.call("length", {"text": ""}), server.list()[0]
     error = server.request("no/such")["error"]
-    log = server.asked("notifications/message")[0]["params"]
+    log = server.sent("notifications/message")[0]["params"]
     block = called["content"][0]
     places = [
         result,
@@ -310,8 +310,8 @@ def test_extra_members_are_everywhere(talk):
     assert server.request("ping")["result"].keys() == {"_meta"}
 
 
-def test_empty_lists_has_nothing(talk):
-    server = talk("empty_lists")
+def test_empty_lists_has_nothing(start_server):
+    server = start_server("empty_lists")
     assert server.open()["capabilities"].keys() == {"tools", "prompts", "resources"}
     for method, member in (
         ("tools/list", "tools"),
@@ -326,8 +326,8 @@ def test_empty_lists_has_nothing(talk):
     assert server.request("resources/read", {"uri": "a:b"})["error"]["data"] == {"uri": "a:b"}
 
 
-def test_empty_text_is_empty(talk):
-    server = talk("empty_text")
+def test_empty_text_is_empty(start_server):
+    server = start_server("empty_text")
     server.open()
     assert {tool["description"] for tool in server.list()} == {""}
     assert server.call("empty_text")["content"] == [{"type": "text", "text": ""}]
@@ -338,48 +338,48 @@ def test_empty_text_is_empty(talk):
     }
 
 
-def test_slow_start_sleeps_before_it_reads(talk):
+def test_slow_start_sleeps_before_it_reads(start_server):
     begin = time.monotonic()
-    server = talk("slow_start")
+    server = start_server("slow_start")
     server.request("ping")
     assert time.monotonic() - begin >= 0.2
 
 
-def test_bare_minimum_declares_nothing(talk):
-    server = talk("bare_minimum")
+def test_bare_minimum_declares_nothing(start_server):
+    server = start_server("bare_minimum")
     assert server.open()["capabilities"] == {}
     for method in ("tools/list", "tools/call", "prompts/list", "resources/list", "logging/setLevel"):
         assert server.request(method)["error"]["code"] == -32601
 
 
-def test_changing_descriptions_change_and_names_stay(talk):
-    server = talk("changing_descriptions")
+def test_changing_descriptions_change_and_names_stay(start_server):
+    server = start_server("changing_descriptions")
     server.open()
     first, second = server.list(), server.list()
     assert [tool["name"] for tool in first] == [tool["name"] for tool in second]
     assert all(one["description"] != two["description"] for one, two in zip(first, second, strict=True))
 
 
-def test_unicode_is_raw_and_escaped(talk):
-    server = talk("unicode")
+def test_unicode_is_raw_and_escaped(start_server):
+    server = start_server("unicode")
     server.open()
-    said = server.call("speak")["content"][0]["text"]
+    words = server.call("speak")["content"][0]["text"]
     line = server.lines[-1]
-    assert all(letter in said for letter in "\u2028\u2029\x85😀é🎉")
+    assert all(letter in words for letter in "\u2028\u2029\x85😀é🎉")
     assert all(letter.encode() in line for letter in "\u2028\u2029\x85😀")
     assert b"\\u00e9" in line
     assert b"\\ud83c\\udf89" in line
     assert server.call("echo", {"text": "\ud800\\é"})["content"][0]["text"] == "\ud800\\é"
-    assert {tool["title"] for tool in server.list()} == {said}
+    assert {tool["title"] for tool in server.list()} == {words}
 
 
-def test_split_writes_ends_its_writes_anywhere(talk):
-    server = talk("split_writes")
+def test_split_writes_ends_its_writes_anywhere(start_server):
+    server = start_server("split_writes")
     server.open()
     server.send(*(request(id, "tools/list") for id in "abc"))
     server.reply("c")
     assert any(b"\n{" in chunk for chunk in server.reads)
-    for _ in range(20):  # a reader that comes late gets several pieces as one
+    for _ in range(20):  # a late reader gets several pieces in one read
         if any(not chunk.endswith(b"\n") for chunk in server.reads):
             return
         server.request("tools/list")
@@ -387,8 +387,8 @@ def test_split_writes_ends_its_writes_anywhere(talk):
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
-def test_only_failing_fails_helpfully(talk, revision):
-    server = talk("only_failing")
+def test_only_failing_fails_helpfully(start_server, revision):
+    server = start_server("only_failing")
     server.open(revision)
     [tool] = server.list()
     result = server.call(tool["name"])
@@ -399,22 +399,22 @@ def test_only_failing_fails_helpfully(talk, revision):
         assert "closed" in result["content"][0]["text"]
 
 
-def test_odd_numbers_are_written_oddly(talk):
-    server = talk("odd_numbers")
+def test_odd_numbers_writes_unusual_forms_of_numbers(start_server):
+    server = start_server("odd_numbers")
     server.open()
     server.call("count")
     assert b'{"count": 3.0, "limit": 1e3}' in server.lines[-1]
     assert b'"priority": 1}' in server.lines[-1]
     assert b'"priority": 1.0}' in server.lines[-1]
-    assert [message["id"] for message in server.asked("ping")] == [0]
+    assert [message["id"] for message in server.sent("ping")] == [0]
     server.list()
     assert b'"maxLength": 1E+2' in server.lines[-1]
     server.request("no/such")
     assert b'"code": -32601.0' in server.lines[-1]
 
 
-def test_deep_schema_takes_what_its_schemas_allow_and_nothing_else(talk):
-    server = talk("deep_schema")
+def test_deep_schema_accepts_only_what_its_schemas_allow(start_server):
+    server = start_server("deep_schema")
     server.open()
     assert server.call("sum_tree", CALLS["sum_tree"])["content"][0]["text"] == "5"
     assert server.call("read_chain", CALLS["read_chain"])["content"][0]["text"] == "a b"

@@ -1,6 +1,6 @@
-"""No server harms, hangs, blinds or bloats the run: one finding names it, and nothing is left of it.
+"""Runs on hostile servers: each has one finding that names the cause, bounded costs and no leftovers.
 
-Every fifth of the servers takes part; all of them with ``HOSTILE=all`` (`tox -e hostile`).
+The tests run every fifth server, and all of them with ``HOSTILE=all`` (`tox -e hostile`).
 """
 
 import os
@@ -18,44 +18,43 @@ OPTIONS = (
     *("--timeout", "3", "--start-timeout", "5", "--fuzz", "none"),
     *("--call", "all", "--revision", "2025-11-25"),
 )
-PEAK_MB = 300
-MOST_RED = 5
-OUTPUT, REPORT = 100_000, 5_000_000
-"""The most characters of what goes to the terminal, and of the JUnit report."""
+MAX_PEAK_MB = 300
+MAX_RED = 5
+MAX_OUTPUT_LENGTH, MAX_REPORT_LENGTH = 100_000, 5_000_000
 GIVEN_UP = ("the server flooded its stdout in", "the server stopped answering in")
 OURS = ("Traceback (most recent call last)", "Warning:")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the run is measured in a forked process")
 @pytest.mark.parametrize("row", TRIED, ids=str)
-def test_a_hostile_server_is_survived(row, tmp_path):
+def test_a_hostile_server_gets_one_finding_and_harms_nothing(row, tmp_path):
     if row.platform not in ("", sys.platform):
         pytest.skip(f"a server for {row.platform}")
     run = measured([*OPTIONS, *row.options, "--", *row.command], tmp_path, 2 * row.bound)
     text = run.output
     assert run.exit == row.exit, text
-    assert named(run, row), text
+    assert is_named(run, row), text
     assert len([case for case in run.cases if gave_up(case)]) <= 1, text
     red = {case.requirement for case in run.of("failed", "blocked") if not gave_up(case)}
     assert [id for id in red if not any(fnmatchcase(id, one) for one in (row.finding, *row.also))] == [], text
-    assert len(red) <= MOST_RED, text
+    assert len(red) <= MAX_RED, text
     assert len(run.of("passed")) >= row.passes, text
     assert [word for word in OURS if word in text] == []
     assert well_formed(run.report)
-    assert (len(text) < OUTPUT, len(run.report) < REPORT) == (True, True)
+    assert (len(text) < MAX_OUTPUT_LENGTH, len(run.report) < MAX_REPORT_LENGTH) == (True, True)
     assert [char for char in text if not char.isprintable() and char != "\n"] == []
     assert run.left == ()
-    assert run.peak_mb < PEAK_MB
+    assert run.peak_mb < MAX_PEAK_MB
     assert run.seconds < row.bound
 
 
 def gave_up(case):
-    """Whether a check tells that nothing more is tested, for what another finding has named."""
+    """Return True if a check reports that testing stopped for a cause that another finding names."""
     return any(words in case.text for words in GIVEN_UP)
 
 
-def named(run, row):
-    """Whether the run says what went wrong, in the finding that is to say it."""
+def is_named(run, row):
+    """Return True if the expected finding of a run reports the cause."""
     if not row.finding:
         return row.says in run.output
     found = [case.text for case in run.findings if fnmatchcase(case.requirement, row.finding)]

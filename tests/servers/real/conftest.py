@@ -1,4 +1,4 @@
-"""These tests install servers from PyPI and npm: they run only where ``REAL_SERVERS`` names a folder."""
+"""Tests that install servers from PyPI and npm; they run only if ``REAL_SERVERS`` names a folder."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""On real servers the suite finds what is known to be wrong with them, and nothing else."""
+"""Runs on published servers: the findings are the known ones."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ PLACE = Path(os.environ["REAL_SERVERS"])
 
 
 @pytest.mark.parametrize("name", SERVERS)
-def test_a_real_server(name, tmp_path):
+def test_the_findings_on_a_published_server_are_the_known_ones(name, tmp_path):
     server = SERVERS[name]
     places = {"ENV": str(installed(PLACE, name, server)), "WORK": str(tmp_path)}
     for step in server.get("setup", ()):

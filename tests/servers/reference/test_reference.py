@@ -24,7 +24,7 @@ CLIENT = {"name": "test", "version": "1"}
 
 
 class Wire:
-    """One process; `heard` are the notifications that came before the last answer."""
+    """A connection to one process; `notifications` came before the last answer."""
 
     def __init__(self, revision=None, name=None, capabilities=None):
         module = ["conformance.fixtures.mutants", name] if name else ["conformance.fixtures.reference"]
@@ -32,7 +32,7 @@ class Wire:
         self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.watchdog = threading.Timer(30, self.child.kill)
         self.watchdog.start()
-        self.heard = []
+        self.notifications = []
         self.used = 0
         if revision:
             self.start(revision, capabilities)
@@ -45,7 +45,7 @@ class Wire:
         self.end()
 
     def end(self):
-        """Close the input, and return what was still written and the exit status."""
+        """Close the input, and return the rest of the output and the exit status."""
         rest, _ = self.child.communicate()
         self.watchdog.cancel()
         self.watchdog.join()
@@ -67,9 +67,9 @@ class Wire:
         """Send a request and return the whole answer."""
         self.used += 1
         self.send({"jsonrpc": "2.0", "id": self.used, "method": method, "params": params})
-        self.heard = []
+        self.notifications = []
         while "method" in (message := self.read()):
-            self.heard.append(message)
+            self.notifications.append(message)
         assert message["id"] == self.used
         assert type(message["id"]) is int
         return message
@@ -90,7 +90,7 @@ class Wire:
         return result
 
     def pages(self, method):
-        """Walk the pages of a list."""
+        """Return the pages of a list."""
         pages = [self.result(method)]
         while "nextCursor" in pages[-1]:
             pages.append(self.result(method, cursor=pages[-1]["nextCursor"]))
@@ -107,6 +107,7 @@ def wire(revision):
 
 
 def every(*revisions):
+    """Run a test in each of these revisions, or in all."""
     return pytest.mark.parametrize("revision", revisions or REVISIONS)
 
 
@@ -114,7 +115,7 @@ def every(*revisions):
 
 
 @every()
-def test_a_known_revision_is_echoed_and_decides_what_is_declared(revision):
+def test_a_known_revision_is_echoed_and_decides_the_capabilities(revision):
     later = {"tools", "prompts", "resources", "logging", "completions"}
     declared = {
         DRAFT: {"tools"},
@@ -150,7 +151,7 @@ def test_before_initialize_only_ping_is_served():
 
 
 @pytest.mark.parametrize("id", [0, -1, "", "1", 'é\u2028"\n', "\U0001f600", "\ud800", 2**53 + 1])
-def test_an_id_comes_back_with_its_type(id):
+def test_an_id_is_returned_with_its_type(id):
     with Wire() as wire:
         wire.send({"jsonrpc": "2.0", "id": id, "method": "ping"})
         answer = wire.read()
@@ -159,7 +160,7 @@ def test_an_id_comes_back_with_its_type(id):
 
 
 @every()
-def test_what_is_not_a_request_is_refused_and_does_not_end_the_session(wire, revision):
+def test_an_invalid_request_is_refused_and_does_not_end_the_session(wire, revision):
     def refused(data, code, id=None):
         wire.write(data + b"\n")
         answer = wire.read()
@@ -169,8 +170,8 @@ def test_what_is_not_a_request_is_refused_and_does_not_end_the_session(wire, rev
 
     for garbage in (b"{", b"zork", b"\xff", b"NaN", b'{"a":Infinity}', b'{"id":1,"method":"ping"}}'):
         refused(garbage, -32700)
-    for strange in (b"42", b"null", b'"ping"', b"{}", b'{"jsonrpc":"2.0"}', b"[]"):
-        refused(strange, -32600)
+    for non_message in (b"42", b"null", b'"ping"', b"{}", b'{"jsonrpc":"2.0"}', b"[]"):
+        refused(non_message, -32600)
     refused(b'{"jsonrpc":"2.0","id":7}', -32600, 7)
     refused(b'{"jsonrpc":"2.0","id":"b","method":5}', -32600, "b")
     refused(b'{"jsonrpc":"1.0","id":8,"method":"ping"}', -32600, 8)
@@ -182,7 +183,7 @@ def test_what_is_not_a_request_is_refused_and_does_not_end_the_session(wire, rev
 
 
 @every(FIRST, ICONS)
-def test_nothing_answers_notifications_responses_and_blank_lines(wire):
+def test_notifications_responses_and_blank_lines_are_not_answered(wire):
     for message in (
         {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 99}},
         {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": 5},
@@ -194,10 +195,10 @@ def test_nothing_answers_notifications_responses_and_blank_lines(wire):
         wire.send(message)
     wire.write(b"\n\r\n")
     assert wire.result("ping") == {}
-    assert wire.heard == []
+    assert wire.notifications == []
 
 
-def test_batches_are_served_in_the_one_revision_that_has_them():
+def test_batches_are_served_only_in_the_revision_that_has_them():
     ping = {"jsonrpc": "2.0", "id": "a", "method": "ping"}
     note = {"jsonrpc": "2.0", "method": "notifications/x"}
     with Wire(BATCHES) as wire:
@@ -215,7 +216,7 @@ def test_batches_are_served_in_the_one_revision_that_has_them():
 
 
 @every(ICONS)
-def test_hostile_lines_are_survived(wire):
+def test_a_hostile_line_does_not_end_the_server(wire):
     for depth in (64, 499, 500, 5000, 100_000):
         deep = b'["]",' * depth + b"0" + b"]" * depth
         wire.write(b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":' + deep + b"}}\n")
@@ -228,7 +229,7 @@ def test_hostile_lines_are_survived(wire):
     assert wire.read()["result"]["isError"] is True
 
 
-def test_the_server_ends_with_its_input_and_answers_an_unended_last_line():
+def test_the_server_ends_with_its_input_and_answers_a_last_line_without_line_end():
     with Wire(ICONS) as wire:
         wire.write(b'{"jsonrpc":"2.0","id":"last","method":"ping"}')
         rest, status = wire.end()
@@ -237,7 +238,7 @@ def test_the_server_ends_with_its_input_and_answers_an_unended_last_line():
 
 
 @every(*REVISIONS[1:])
-def test_unknown_methods_and_misshapen_params_have_their_codes(wire, revision):
+def test_unknown_methods_and_invalid_params_have_their_error_codes(wire, revision):
     assert wire.code("no/such") == -32601
     for method in ("tools/call", "prompts/get", "resources/read", "resources/subscribe", "logging/setLevel"):
         assert wire.code(method) == -32602
@@ -261,7 +262,7 @@ def test_the_draft_has_tools_only():
 
 @every(*REVISIONS[1:])
 @pytest.mark.parametrize("method", LISTS)
-def test_lists_come_in_pages_with_stable_cursors_of_their_own(wire, method):
+def test_a_list_has_pages_with_stable_cursors_of_its_own(wire, method):
     pages = wire.pages(method)
     assert len(pages) >= 2
     entries = [json.dumps(entry) for entry in wire.all(method)]
@@ -280,7 +281,7 @@ def test_the_draft_lists_all_tools_at_once():
 
 
 @every()
-def test_a_tool_has_the_members_and_the_list_has_the_tools_of_the_revision(wire, revision):
+def test_tools_and_their_members_follow_the_revision(wire, revision):
     late = {"audio": BATCHES, "link": TITLES, "authorize": ICONS, "change": FIRST}
     tools = {tool["name"]: tool for tool in wire.all("tools/list")}
     assert all((name in tools) == (revision >= since) for name, since in late.items())
@@ -355,7 +356,7 @@ VALID = [
 
 
 @every()
-def test_arguments_that_break_the_schema_are_refused_in_the_way_of_the_revision(wire, revision):
+def test_invalid_arguments_are_refused_as_the_revision_requires(wire, revision):
     for tool, arguments in INVALID:
         answer = wire.ask("tools/call", name=tool, arguments=arguments)
         if revision == ICONS:
@@ -369,7 +370,7 @@ def test_arguments_that_break_the_schema_are_refused_in_the_way_of_the_revision(
 
 
 @every(*REVISIONS[1:])
-def test_only_content_that_the_revision_knows_is_sent(wire, revision):
+def test_only_content_types_of_the_revision_are_sent(wire, revision):
     known = {"text", "image", "resource"}
     known |= {"audio"} if revision >= BATCHES else set()
     known |= {"resource_link"} if revision >= TITLES else set()
@@ -387,7 +388,7 @@ def test_only_content_that_the_revision_knows_is_sent(wire, revision):
 
 
 @every(ICONS)
-def test_the_picture_and_the_sound_are_real(wire):
+def test_the_image_and_the_audio_are_well_formed(wire):
     png = base64.b64decode(wire.call("image")["content"][0]["data"], validate=True)
     wav = base64.b64decode(wire.call("audio")["content"][0]["data"], validate=True)
     assert png.startswith(b"\x89PNG\r\n\x1a\n")
@@ -397,39 +398,41 @@ def test_the_picture_and_the_sound_are_real(wire):
 
 
 @every()
-def test_a_list_that_grows_says_so_before_the_answer(wire, revision):
+def test_a_list_change_is_notified_before_the_answer(wire, revision):
     before = wire.all("tools/list")
     wire.call("grow")
-    told = ("tools",) if revision == DRAFT else ("tools", "prompts", "resources")
-    assert wire.heard == [{"jsonrpc": "2.0", "method": f"notifications/{what}/list_changed"} for what in told]
+    kinds = ("tools",) if revision == DRAFT else ("tools", "prompts", "resources")
+    assert wire.notifications == [
+        {"jsonrpc": "2.0", "method": f"notifications/{kind}/list_changed"} for kind in kinds
+    ]
     after = wire.all("tools/list")
     assert [tool["name"] for tool in after] == [*(tool["name"] for tool in before), "grown_1"]
     wire.call("grown_1")
     if revision == DRAFT:
         return
-    for what in ("prompts", "resources"):
-        before = wire.all(f"{what}/list")
-        wire.call("change", what=what)
-        assert wire.heard[0]["method"] == f"notifications/{what}/list_changed"
-        assert wire.all(f"{what}/list")[:-1] == before
+    for kind in ("prompts", "resources"):
+        before = wire.all(f"{kind}/list")
+        wire.call("change", what=kind)
+        assert wire.notifications[0]["method"] == f"notifications/{kind}/list_changed"
+        assert wire.all(f"{kind}/list")[:-1] == before
     assert wire.result("prompts/get", name="grown_1")["messages"]
     assert wire.result("resources/read", uri="memo://grown/grown_1")["contents"][0]["text"] == ""
 
 
 @every(*REVISIONS[1:])
-def test_reports_are_logged_from_the_level_on_and_tell_progress_if_asked(wire, revision):
+def test_log_messages_follow_the_level_and_progress_follows_the_token(wire, revision):
     wire.call("report", level="debug")
-    assert wire.heard == []
+    assert wire.notifications == []
     wire.call("report", text="hello")
-    assert wire.heard[0]["params"] == {"level": "info", "logger": "reference", "data": "hello"}
+    assert wire.notifications[0]["params"] == {"level": "info", "logger": "reference", "data": "hello"}
     assert wire.result("logging/setLevel", level="error") == {}
     assert wire.code("logging/setLevel", level="loud") == -32602
     wire.result("tools/call", name="report", _meta={"progressToken": 0})
-    assert [message["params"]["progress"] for message in wire.heard] == [1, 2]
-    assert all(("message" in message["params"]) == (revision >= BATCHES) for message in wire.heard)
+    assert [message["params"]["progress"] for message in wire.notifications] == [1, 2]
+    assert all(("message" in message["params"]) == (revision >= BATCHES) for message in wire.notifications)
 
 
-def test_authorize_asks_for_a_page_only_of_a_client_that_can_show_one():
+def test_authorize_requires_url_elicitation_only_if_the_client_declares_it():
     with Wire(ICONS, capabilities={"elicitation": {"url": {}}}) as wire:
         error = wire.ask("tools/call", name="authorize")["error"]
     assert error["code"] == -32042
@@ -439,36 +442,36 @@ def test_authorize_asks_for_a_page_only_of_a_client_that_can_show_one():
             assert wire.call("authorize")["isError"] is True
 
 
-# --- tools that ask the client ------------------------------------------------------------------
+# --- tools that send requests to the client -----------------------------------------------------
 
 
 def call_without_waiting(wire, id, tool, **arguments):
-    """Call a tool, and return the next message, which is what it asks the client."""
+    """Call a tool, and return the next message, which is its request to the client."""
     params = {"name": tool, "arguments": arguments}
     wire.send({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
     return wire.read()
 
 
-def respond(wire, asked, result):
-    """Answer what the server asked, and return the next message."""
-    wire.send({"jsonrpc": "2.0", "id": asked["id"], "result": result})
+def respond(wire, request, result):
+    """Answer a request of the server, and return the next message."""
+    wire.send({"jsonrpc": "2.0", "id": request["id"], "result": result})
     return wire.read()
 
 
 @every(TITLES, ICONS)
-def test_a_tool_asks_the_user_and_checks_the_answer(revision):
+def test_a_tool_elicits_input_and_validates_the_answer(revision):
     with Wire(revision, capabilities={"elicitation": {}}) as wire:
         for content, failed in (({"name": "Ada", "age": 36}, None), ({"name": 5, "age": 36}, True)):
-            asked = call_without_waiting(wire, "a", "ask")
-            assert asked["method"] == "elicitation/create"
-            assert ("mode" in asked["params"]) == (revision == ICONS)
-            answer = respond(wire, asked, {"action": "accept", "content": content})
+            request = call_without_waiting(wire, "a", "ask")
+            assert request["method"] == "elicitation/create"
+            assert ("mode" in request["params"]) == (revision == ICONS)
+            answer = respond(wire, request, {"action": "accept", "content": content})
             assert (answer["id"], answer["result"].get("isError")) == ("a", failed)
-        asked = call_without_waiting(wire, "b", "ask")
-        assert not respond(wire, asked, {"action": "cancel"})["result"].get("isError")
+        request = call_without_waiting(wire, "b", "ask")
+        assert not respond(wire, request, {"action": "cancel"})["result"].get("isError")
 
 
-def test_calls_under_way_do_not_wait_for_each_other():
+def test_calls_in_flight_do_not_wait_for_each_other():
     with Wire(FIRST, capabilities={"sampling": {}, "roots": {}}) as wire:
         first = call_without_waiting(wire, "a", "summarize", text="x")
         second = call_without_waiting(wire, "b", "folders")
@@ -481,34 +484,34 @@ def test_calls_under_way_do_not_wait_for_each_other():
         assert answer == {"jsonrpc": "2.0", "id": "a", "result": {"content": [{"type": "text", "text": "y"}]}}
 
 
-def test_a_call_that_is_cancelled_is_never_answered():
+def test_a_cancelled_call_is_not_answered():
     with Wire(FIRST, capabilities={"roots": {}}) as wire:
-        asked = call_without_waiting(wire, "a", "folders")
+        request = call_without_waiting(wire, "a", "folders")
         cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
         for params in (None, {}, {"requestId": "b"}, {"requestId": True}, {"requestId": []}):
             wire.send(cancelled | ({} if params is None else {"params": params}))
         wire.send(cancelled | {"params": {"requestId": "a"}})
-        taken_back = wire.read()
-        assert taken_back["method"] == "notifications/cancelled"
-        assert taken_back["params"]["requestId"] == asked["id"]
-        wire.send({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": []}})
+        cancellation = wire.read()
+        assert cancellation["method"] == "notifications/cancelled"
+        assert cancellation["params"]["requestId"] == request["id"]
+        wire.send({"jsonrpc": "2.0", "id": request["id"], "result": {"roots": []}})
         assert wire.result("ping") == {}
-        assert wire.heard == []
+        assert wire.notifications == []
 
 
 @every(FIRST, ICONS)
-def test_counting_tells_its_progress_and_pings_the_client(wire):
+def test_count_reports_progress_and_pings_the_client(wire):
     params = {"name": "count", "arguments": {"to": 2}, "_meta": {"progressToken": ""}}
     wire.send({"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": params})
     for step in (1, 2):
-        told, ping = wire.read(), wire.read()
-        assert (told["params"]["progressToken"], told["params"]["progress"]) == ("", step)
+        progress, ping = wire.read(), wire.read()
+        assert (progress["params"]["progressToken"], progress["params"]["progress"]) == ("", step)
         assert ping["method"] == "ping"
         wire.send({"jsonrpc": "2.0", "id": ping["id"], "result": {}})
     assert wire.read()["id"] == "a"
 
 
-def test_a_tool_that_asks_is_not_run_in_a_batch():
+def test_a_tool_that_sends_requests_fails_in_a_batch():
     with Wire(BATCHES) as wire:
         call = {"name": "count", "arguments": {}}
         wire.send([{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}])
@@ -517,12 +520,12 @@ def test_a_tool_that_asks_is_not_run_in_a_batch():
 
 
 @every(FIRST, BATCHES, TITLES, ICONS)
-def test_tools_ask_only_a_client_that_offers_it(wire, revision):
-    asking = {"summarize", "folders"} | ({"ask"} if revision >= TITLES else set())
+def test_a_tool_fails_if_the_client_lacks_its_capability(wire, revision):
+    requesting = {"summarize", "folders"} | ({"ask"} if revision >= TITLES else set())
     listed = {tool["name"] for tool in wire.all("tools/list")}
-    assert asking <= listed
+    assert requesting <= listed
     assert "plan" not in listed
-    for tool in asking:
+    for tool in requesting:
         assert (
             wire.call(tool, text="x")["isError"] is True
             if tool == "summarize"
@@ -532,14 +535,14 @@ def test_tools_ask_only_a_client_that_offers_it(wire, revision):
 
 def test_the_model_gets_the_results_of_the_tools_it_uses():
     with Wire(ICONS, capabilities={"sampling": {"tools": {}}}) as wire:
-        asked = call_without_waiting(wire, "a", "plan")
+        request = call_without_waiting(wire, "a", "plan")
         use = {"type": "tool_use", "id": "u", "name": "forecast", "input": {}}
         for rounds in range(1, 5):
-            asked = respond(wire, asked, {"role": "assistant", "model": "m", "content": [use]})
-            last = asked["params"]["messages"][-1]
+            request = respond(wire, request, {"role": "assistant", "model": "m", "content": [use]})
+            last = request["params"]["messages"][-1]
             assert (last["role"], [block["toolUseId"] for block in last["content"]]) == ("user", ["u"])
-            assert len(asked["params"]["messages"]) == 1 + 2 * rounds
-        answer = respond(wire, asked, {"role": "assistant", "model": "m", "content": [use]})
+            assert len(request["params"]["messages"]) == 1 + 2 * rounds
+        answer = respond(wire, request, {"role": "assistant", "model": "m", "content": [use]})
     assert answer["result"]["isError"] is True
 
 
@@ -579,22 +582,22 @@ def test_resources_are_read_as_listed(wire):
 
 
 @every(*REVISIONS[1:])
-def test_only_a_subscriber_hears_of_updates(wire):
+def test_updates_are_sent_to_subscribers_only(wire):
     counter = "memo://counter"
     wire.call("change", what="counter")
-    assert wire.heard == []
+    assert wire.notifications == []
     assert wire.result("resources/subscribe", uri=counter) == {}
     wire.call("change", what="counter")
-    assert [message["params"] for message in wire.heard] == [{"uri": counter}]
+    assert [message["params"] for message in wire.notifications] == [{"uri": counter}]
     assert wire.result("resources/read", uri=counter)["contents"][0]["text"] == "2"
     assert wire.result("resources/unsubscribe", uri=counter) == {}
     wire.call("change", what="counter")
-    assert wire.heard == []
+    assert wire.notifications == []
     assert wire.code("resources/subscribe", uri="memo://zork") == -32002
 
 
 @every(*REVISIONS[1:])
-def test_completion_gives_at_most_a_hundred_values(wire, revision):
+def test_completion_returns_at_most_a_hundred_values(wire, revision):
     def complete(ref, name, value, **more):
         return wire.ask("completion/complete", ref=ref, argument={"name": name, "value": value}, **more)
 
@@ -622,7 +625,7 @@ def test_completion_gives_at_most_a_hundred_values(wire, revision):
 # --- mutants ----------------------------------------------------------------------------------
 
 
-def test_the_mutants_of_capabilities_declare_wrongly():
+def test_capability_mutants_declare_wrong_capabilities():
     declared = {}
     for name in (
         "tools_are_not_declared",
@@ -634,19 +637,19 @@ def test_the_mutants_of_capabilities_declare_wrongly():
             declared[name] = wire.start(ICONS)["capabilities"]
             assert wire.call("add", a=1, b=2)["structuredContent"] == {"sum": 3}
             wire.call("report")
-            assert len(wire.heard) == 1
+            assert len(wire.notifications) == 1
     assert "tools" not in declared["tools_are_not_declared"]
     assert declared["tools_flag_is_a_word"]["tools"] == {"listChanged": "yes"}
     assert declared["logging_is_a_flag"]["logging"] is True
     assert "logging" not in declared["logging_is_not_declared"]
 
 
-def test_a_mutant_lacks_the_methods_it_is_said_to_be_without():
+def test_a_mutant_without_a_capability_lacks_its_methods():
     with Wire(ICONS, name="logging_is_not_declared") as wire:
         assert wire.code("logging/setLevel", level="debug") == -32601
     with Wire(ICONS, name="tools_are_not_declared") as wire:
         wire.call("grow")
-        assert {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"} not in wire.heard
+        assert {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"} not in wire.notifications
 
 
 def test_mutants_are_listed_and_an_unknown_one_is_refused():
@@ -669,11 +672,11 @@ def fresh(monkeypatch):
 
 
 def mutated(register, request, reply):
-    """Return what a mutant made with these filters is called with."""
+    """Return the calls of a mutant registered with these filters."""
     calls = []
 
     def probe(request, reply):
-        """Notes its calls."""
+        """Record the calls."""
         calls.append((request, reply))
 
     register(probe)
@@ -712,13 +715,13 @@ ERROR = {"error": {"code": -32602, "message": ""}}
         ({"of": "add"}, {"method": "tools/call", "params": []}, None, False),
     ],
 )
-def test_a_mutant_is_called_for_what_it_selects(fresh, filters, request_, reply, called):
+def test_a_mutant_is_called_for_the_messages_that_it_selects(fresh, filters, request_, reply, called):
     assert bool(mutated(mutant("some.id", **filters), request_, reply)) == called
 
 
-def test_a_mutant_needs_a_requirement_a_sentence_and_a_name_of_its_own(fresh):
+def test_a_mutant_needs_a_requirement_a_docstring_and_a_unique_name(fresh):
     def named():
-        """Says what it does."""
+        """Change nothing."""
 
     mutant("some.id")(named)
     with pytest.raises(ValueError, match="two mutants called named"):

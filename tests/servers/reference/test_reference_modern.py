@@ -12,19 +12,23 @@ from conformance.fixtures.mutants import mutant
 from conformance.fixtures.reference import Reference
 
 OURS = "io.modelcontextprotocol/"
-VERSION, ABLE, LEVEL = OURS + "protocolVersion", OURS + "clientCapabilities", OURS + "logLevel"
+VERSION, CAPABILITIES, LEVEL = OURS + "protocolVersion", OURS + "clientCapabilities", OURS + "logLevel"
 SERVER, LISTEN = OURS + "serverInfo", OURS + "subscriptionId"
-META = {VERSION: "2026-07-28", ABLE: {}}
+META = {VERSION: "2026-07-28", CAPABILITIES: {}}
 ALL = {"roots": {}, "sampling": {"tools": {}}, "elicitation": {"form": {}, "url": {}}}
 LISTS = ("tools/list", "prompts/list", "resources/list", "resources/templates/list")
-HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+INITIALIZE_PARAMS = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "test", "version": "1"},
+}
 EVERYTHING = {f"{kind}ListChanged": True for kind in ("tools", "prompts", "resources")}
 EVERYTHING |= {"resourceSubscriptions": ["memo://counter"]}
 FORM, PAGE, MODEL = {"form": {}}, {"url": {}}, {"role": "assistant", "model": "m"}
 
 
 class Wire:
-    """One process; `heard` are the notifications that came before the last answer."""
+    """A connection to one process; `notifications` came before the last answer."""
 
     def __init__(self, module="conformance.fixtures.reference", *more):
         command = [sys.executable, "-m", module, *more]
@@ -40,7 +44,7 @@ class Wire:
         self.end()
 
     def end(self):
-        """Close the input, and return what was still written."""
+        """Close the input, and return the rest of the output."""
         rest, _ = self.child.communicate()
         self.watchdog.cancel()
         self.watchdog.join()
@@ -60,20 +64,20 @@ class Wire:
         return json.loads(line)
 
     def plain(self, method, **params):
-        """Send a request as it is, and return its result or its error."""
+        """Send a request without adding `_meta`, and return its result or its error."""
         self.used += 1
         self.send(method, self.used, **params)
-        self.heard = []
+        self.notifications = []
         while "method" in (message := self.read()):
-            self.heard.append(message)
+            self.notifications.append(message)
         assert message["id"] == self.used
         return message.get("result") or message["error"]
 
-    def ask(self, method, able=None, meta=None, **params):
-        return self.plain(method, _meta=META | {ABLE: able or {}} | (meta or {}), **params)
+    def ask(self, method, capabilities=None, meta=None, **params):
+        return self.plain(method, _meta=META | {CAPABILITIES: capabilities or {}} | (meta or {}), **params)
 
-    def call(self, name, able=None, meta=None, arguments=None, **more):
-        return self.ask("tools/call", able, meta, name=name, arguments=arguments or {}, **more)
+    def call(self, name, capabilities=None, meta=None, arguments=None, **more):
+        return self.ask("tools/call", capabilities, meta, name=name, arguments=arguments or {}, **more)
 
     def listen(self, id, **wanted):
         self.send("subscriptions/listen", id, _meta=META, notifications=wanted)
@@ -98,16 +102,16 @@ def wire():
 
 def test_the_first_request_decides_the_era(wire):
     assert wire.ask("tools/list")["resultType"] == "complete"
-    refusal = wire.plain("initialize", **HELLO)
+    refusal = wire.plain("initialize", **INITIALIZE_PARAMS)
     assert refusal["code"] == -32022
     assert refusal["data"] == {"supported": ["2026-07-28"], "requested": "2025-11-25"}
     with Wire() as other:
-        assert other.plain("initialize", **HELLO)["protocolVersion"] == "2025-11-25"
+        assert other.plain("initialize", **INITIALIZE_PARAMS)["protocolVersion"] == "2025-11-25"
         assert other.ask("server/discover")["code"] == -32601
         assert "resultType" not in other.ask("tools/list")
 
 
-def test_discovery_says_what_is_offered(shared):
+def test_discovery_declares_capabilities_and_extensions(shared):
     found = shared.ask("server/discover")
     assert found["supportedVersions"] == ["2026-07-28"]
     offered = {"tools", "prompts", "resources", "logging", "completions", "extensions"}
@@ -134,45 +138,56 @@ def test_an_unknown_version_is_refused_at_any_time():
 LISTEN_PARAMS, READ = {"notifications": {}}, {"uri": "memo://plan"}
 METHODS = {"server/discover": {}, "subscriptions/listen": LISTEN_PARAMS, "resources/read": READ}
 METHODS |= {"tools/list": {}, "tools/call": {"name": "nothing"}, "prompts/get": {"name": "gallery"}}
-WRONG = [{}, {VERSION: "2026-07-28"}, {ABLE: {}}, META | {VERSION: 20260728}, META | {ABLE: None}]
-WRONG += [META | {ABLE: []}, META | {ABLE: {"roots": True}}, META | {ABLE: {"elicitation": {"form": 1}}}]
+WRONG = [
+    {},
+    {VERSION: "2026-07-28"},
+    {CAPABILITIES: {}},
+    META | {VERSION: 20260728},
+    META | {CAPABILITIES: None},
+]
+WRONG += [
+    META | {CAPABILITIES: []},
+    META | {CAPABILITIES: {"roots": True}},
+    META | {CAPABILITIES: {"elicitation": {"form": 1}}},
+]
 WRONG += [META | {OURS + "clientInfo": {"name": "x"}}, META | {LEVEL: "loud"}, META | {"progressToken": 1.5}]
-WRONG += [META | {ABLE: {"extensions": {"org.example/x": True}}}, [], None]
+WRONG += [META | {CAPABILITIES: {"extensions": {"org.example/x": True}}}, [], None]
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_an_envelope_is_demanded_of_every_request(shared, method):
+def test_a_request_without_a_valid_envelope_is_refused(shared, method):
     assert shared.plain(method, **METHODS[method])["code"] == -32602
     for meta in WRONG:
         assert shared.plain(method, _meta=meta, **METHODS[method])["code"] == -32602, meta
 
 
-def test_what_an_envelope_may_hold_changes_nothing(shared):
+def test_optional_members_of_the_envelope_change_nothing(shared):
     trace = {"traceparent": f"00-{'1' * 32}-{'2' * 16}-01", "tracestate": "a=b", "baggage": "c=d"}
-    who = {OURS + "clientInfo": {"name": "x", "version": "1"}}
-    assert shared.ask("tools/list", meta=trace | who | {"com.example/x": {}}) == shared.ask("tools/list")
-    assert shared.ask("tools/list", able=ALL) == shared.ask("tools/list")
+    client_info = {OURS + "clientInfo": {"name": "x", "version": "1"}}
+    meta = trace | client_info | {"com.example/x": {}}
+    assert shared.ask("tools/list", meta=meta) == shared.ask("tools/list")
+    assert shared.ask("tools/list", capabilities=ALL) == shared.ask("tools/list")
 
 
-GONE = ("ping", "initialize", "logging/setLevel", "resources/subscribe", "resources/unsubscribe")
-GONE += ("tasks/list", "tasks/get", "tasks/result", "tasks/cancel", "no/such")
+REMOVED = ("ping", "initialize", "logging/setLevel", "resources/subscribe", "resources/unsubscribe")
+REMOVED += ("tasks/list", "tasks/get", "tasks/result", "tasks/cancel", "no/such")
 
 
-def test_what_is_gone_is_gone(shared):
-    assert {shared.ask(method, uri="memo://plan", level="info")["code"] for method in GONE} == {-32601}
+def test_removed_methods_are_unknown(shared):
+    assert {shared.ask(method, uri="memo://plan", level="info")["code"] for method in REMOVED} == {-32601}
     assert "2026-07-28" in shared.plain("initialize")["message"]
     assert "task" not in shared.call("report", task={"ttl": 1})
     shared.send("notifications/initialized")
     shared.send("notifications/roots/list_changed")
     assert shared.ask("tools/list")["tools"]
-    assert not shared.heard
+    assert not shared.notifications
 
 
 # --- results ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", LISTS)
-def test_a_list_has_pages_and_says_how_long_they_keep(shared, method):
+def test_a_list_has_pages_and_cache_hints(shared, method):
     pages = [shared.ask(method)]
     while "nextCursor" in pages[-1]:
         pages.append(shared.ask(method, cursor=pages[-1]["nextCursor"]))
@@ -184,26 +199,26 @@ def test_a_list_has_pages_and_says_how_long_they_keep(shared, method):
     assert not any("execution" in entry for found in entries for entry in found)
 
 
-def test_every_result_is_complete_and_signed(shared):
+def test_every_result_is_complete_and_names_the_server(shared):
     argument = {"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "tone", "value": "f"}}
-    asked = METHODS | {"completion/complete": argument}
-    del asked["subscriptions/listen"]
-    for method, params in asked.items():
+    requests = METHODS | {"completion/complete": argument}
+    del requests["subscriptions/listen"]
+    for method, params in requests.items():
         result = shared.ask(method, **params)
         assert result["resultType"] == "complete"
         assert result["_meta"][SERVER]["version"] == "1.0.0"
-        kept = method in ("server/discover", "resources/read", *LISTS)
-        assert {"ttlMs", "cacheScope"} <= result.keys() or not kept
+        is_cacheable = method in ("server/discover", "resources/read", *LISTS)
+        assert {"ttlMs", "cacheScope"} <= result.keys() or not is_cacheable
 
 
-def test_structured_content_may_be_anything(shared):
+def test_structured_content_may_be_any_json_value(shared):
     contents = [shared.call("days", arguments={"count": 1}), shared.call("length", arguments={"text": "é"})]
     contents += [shared.call("initial", arguments={"text": word}) for word in ("Ada", "")]
     assert [found["structuredContent"] for found in contents] == [["monday"], 1, "A", None]
     assert [json.loads(found["content"][0]["text"]) for found in contents] == [["monday"], 1, "A", None]
 
 
-def test_what_is_unknown_or_fails_has_the_codes_of_this_revision(shared):
+def test_unknown_names_and_failures_have_the_codes_of_this_revision(shared):
     missing = shared.ask("resources/read", uri="memo://nothing")
     assert (missing["code"], missing["data"]) == (-32602, {"uri": "memo://nothing"})
     assert shared.ask("resources/read", uri="memo://unavailable")["code"] == -32603
@@ -212,56 +227,57 @@ def test_what_is_unknown_or_fails_has_the_codes_of_this_revision(shared):
     assert shared.call("add", arguments={"a": 1})["isError"] is True
 
 
-# --- what comes beside a result ---------------------------------------------------------------
+# --- notifications during a request -----------------------------------------------------------
 
 
-def test_log_messages_and_progress_come_only_when_they_are_asked_for(shared):
+def test_log_messages_and_progress_are_sent_only_if_requested(shared):
     shared.call("report")
-    assert shared.heard == []
-    for level, words in (("debug", 1), ("info", 1), ("error", 0)):
+    assert shared.notifications == []
+    for level, count in (("debug", 1), ("info", 1), ("error", 0)):
         shared.call("report", meta={LEVEL: level})
-        assert [told["method"] for told in shared.heard] == ["notifications/message"] * words
+        assert [one["method"] for one in shared.notifications] == ["notifications/message"] * count
     for token in (0, "", "1"):
         shared.call("report", meta={"progressToken": token})
-        assert [told["params"]["progressToken"] for told in shared.heard] == [token] * 2
+        assert [one["params"]["progressToken"] for one in shared.notifications] == [token] * 2
 
 
-def test_a_slow_call_leaves_the_others_alone_and_a_cancelled_one_is_silent(shared):
+def test_calls_in_flight_are_independent_and_a_cancelled_one_is_silent(shared):
     for id, steps in (("first", 10), (0, 5)):
         params = {"name": "count", "arguments": {"to": steps}, "_meta": META | {"progressToken": id}}
         shared.send("tools/call", id, **params)
     shared.send("notifications/cancelled", requestId="first", reason="No more.")
     shared.ask("server/discover")
-    before, after = shared.heard, [shared.read()]
+    before, after = shared.notifications, [shared.read()]
     while after[-1].get("id") != 0:
         after.append(shared.read())
     assert after[-1]["result"]["content"][0]["text"] == "Counted to 5."
     assert {one["params"]["progressToken"] for one in after[:-1]} <= {0}
-    told = [one["params"] for one in (*before, *after[:-1])]
-    assert [one["progress"] for one in told if one["progressToken"] == 0] == [1, 2, 3, 4, 5]
+    received = [one["params"] for one in (*before, *after[:-1])]
+    assert [one["progress"] for one in received if one["progressToken"] == 0] == [1, 2, 3, 4, 5]
 
 
-# --- listening --------------------------------------------------------------------------------
+# --- subscriptions ----------------------------------------------------------------------------
 
 
 def tagged(wire):
-    return [(told["params"]["_meta"][LISTEN], told["method"].split("/")[1]) for told in wire.heard]
+    """Return the subscription and the kind of each notification."""
+    return [(one["params"]["_meta"][LISTEN], one["method"].split("/")[1]) for one in wire.notifications]
 
 
-def test_changes_are_told_to_who_listens_and_to_nobody_else(wire):
+def test_changes_are_notified_to_subscriptions_only(wire):
     wire.call("grow")
-    assert wire.heard == []
+    assert wire.notifications == []
     for id in (0, "", "0", "all"):
         wanted = EVERYTHING if id == "all" else {"promptsListChanged": True, "toolsListChanged": False}
-        told = wire.listen(id, **wanted, zork=1)
-        assert told["method"] == "notifications/subscriptions/acknowledged"
+        acknowledged = wire.listen(id, **wanted, zork=1)
+        assert acknowledged["method"] == "notifications/subscriptions/acknowledged"
         granted = {name: value for name, value in wanted.items() if value}
-        assert told["params"] == {"notifications": granted, "_meta": {LISTEN: id}}
+        assert acknowledged["params"] == {"notifications": granted, "_meta": {LISTEN: id}}
     assert wire.listen("none")["params"]["notifications"] == {}
     wire.call("grow", meta={LEVEL: "debug"})
     prompts = [(id, "prompts") for id in (0, "", "0", "all")]
     assert tagged(wire) == [("all", "tools"), *prompts, ("all", "resources"), ("all", "resources")]
-    assert wire.heard[-1]["params"]["uri"] == "memo://counter"
+    assert wire.notifications[-1]["params"]["uri"] == "memo://counter"
     for id in (0, "all"):
         wire.send("notifications/cancelled", requestId=id)
     wire.call("grow")
@@ -280,21 +296,21 @@ def test_a_wrong_filter_is_refused(shared):
     assert shared.ask("subscriptions/listen")["code"] == -32602
 
 
-# --- asking the client ------------------------------------------------------------------------
+# --- required input ---------------------------------------------------------------------------
 
 YES, NO = {"action": "accept", "content": {"name": "Ada", "age": 36}}, {"action": "decline"}
-SAYS = MODEL | {"content": {"type": "text", "text": "Short."}}
+SUMMARY = MODEL | {"content": {"type": "text", "text": "Short."}}
 HOME = {"roots": [{"uri": "file:///home"}]}
 WORD = {"action": "accept", "content": {"word": "owls"}}
 TOOL, PROMPT, RESOURCE = ("tools/call", "prompts/get", "resources/read")
-ASKING = [  # method, what is named, what has to be offered; an answer, and what the result then holds
+REQUIRING_INPUT = [  # method, params, required capabilities; an answer, and a text in the result
     (TOOL, {"name": "ask"}, {"elicitation": FORM}, (YES, "This is Ada, 36 years old.")),
     (TOOL, {"name": "ask"}, {"elicitation": FORM}, (NO, "Then this stays unknown.")),
     (TOOL, {"name": "ask"}, {"elicitation": FORM}, ({"action": "cancel"}, "Then this stays unknown.")),
     (TOOL, {"name": "authorize"}, {"elicitation": PAGE}, ({"action": "accept"}, "This is authorized.")),
     (TOOL, {"name": "confirm"}, {"elicitation": PAGE}, (NO, "This is not confirmed.")),
-    (TOOL, {"name": "summarize", "arguments": {"text": "Long."}}, {"sampling": {}}, (SAYS, "Short.")),
-    (TOOL, {"name": "plan"}, {"sampling": {"tools": {}}}, (SAYS, "Short.")),
+    (TOOL, {"name": "summarize", "arguments": {"text": "Long."}}, {"sampling": {}}, (SUMMARY, "Short.")),
+    (TOOL, {"name": "plan"}, {"sampling": {"tools": {}}}, (SUMMARY, "Short.")),
     (TOOL, {"name": "folders"}, {"roots": {}}, (HOME, "file:///home")),
     (PROMPT, {"name": "interview"}, {"elicitation": FORM}, (WORD, "about owls")),
     (RESOURCE, {"uri": "memo://diary"}, {"elicitation": FORM}, (WORD, "Dear diary: owls.")),
@@ -302,51 +318,51 @@ ASKING = [  # method, what is named, what has to be offered; an answer, and what
 ]
 
 
-@pytest.mark.parametrize(("method", "params", "able", "answered"), ASKING)
-def test_what_is_asked_for_in_a_result_is_answered_in_a_retry(shared, method, params, able, answered):
+@pytest.mark.parametrize(("method", "params", "capabilities", "answered"), REQUIRING_INPUT)
+def test_an_input_request_is_answered_in_a_retry(shared, method, params, capabilities, answered):
     answer, words = answered
     refusal = shared.ask(method, **params)
-    assert (refusal["code"], refusal["data"]) == (-32021, {"requiredCapabilities": able})
-    asked = shared.ask(method, able, **params)
-    assert asked["resultType"] == "input_required"
-    assert not {"ttlMs", "cacheScope"} & asked.keys()
-    ((key, question),) = asked["inputRequests"].items()
+    assert (refusal["code"], refusal["data"]) == (-32021, {"requiredCapabilities": capabilities})
+    required = shared.ask(method, capabilities, **params)
+    assert required["resultType"] == "input_required"
+    assert not {"ttlMs", "cacheScope"} & required.keys()
+    ((key, question),) = required["inputRequests"].items()
     assert question.keys() <= {"method", "params"}
     assert "elicitationId" not in question.get("params", {})
-    state = asked["requestState"]
+    state = required["requestState"]
     for again in ({}, {"zork": 1}):
-        found = shared.ask(method, able, **params, inputResponses=again, requestState=state)
-        assert found["inputRequests"] == asked["inputRequests"]
+        found = shared.ask(method, capabilities, **params, inputResponses=again, requestState=state)
+        assert found["inputRequests"] == required["inputRequests"]
     for wrong in (5, None, {}, {"action": "maybe"}, {"roots": 1}, MODEL):
-        found = shared.ask(method, able, **params, inputResponses={key: wrong}, requestState=state)
+        found = shared.ask(method, capabilities, **params, inputResponses={key: wrong}, requestState=state)
         assert found["code"] == -32602
     given = {"inputResponses": {key: answer, "zork": 1}, "requestState": state}
-    result = shared.ask(method, able, **params, **given)
+    result = shared.ask(method, capabilities, **params, **given)
     assert result["resultType"] == "complete"
     assert words in json.dumps(result, ensure_ascii=False)
     assert shared.ask(method, {}, **params, **given)["code"] == -32021
-    assert shared.heard == []
+    assert shared.notifications == []
 
 
-def test_a_note_cannot_be_changed_or_used_elsewhere(shared):
-    able = {"elicitation": {}}
-    asked = shared.call("ask", able)
-    state, answers = asked["requestState"], {next(iter(asked["inputRequests"])): YES}
+def test_a_request_state_cannot_be_changed_or_used_elsewhere(shared):
+    capabilities = {"elicitation": {}}
+    required = shared.call("ask", capabilities)
+    state, answers = required["requestState"], {next(iter(required["inputRequests"])): YES}
     changed = [
         state[:at] + ("A" if state[at] != "A" else "B") + state[at + 1 :] for at in (0, 9, len(state) - 1)
     ]
     for wrong in (*changed, state[:-1], state[9:], "", ".", "\ud800.é", 5, None, {}):
-        assert shared.call("ask", able, inputResponses=answers, requestState=wrong)["code"] == -32602
+        assert shared.call("ask", capabilities, inputResponses=answers, requestState=wrong)["code"] == -32602
     for other in ("meet", "add", "summarize"):
         assert shared.call(other, ALL, inputResponses=answers, requestState=state)["code"] == -32602
     for wrong in (None, [], 5):
-        assert shared.call("ask", able, inputResponses=wrong, requestState=state)["code"] == -32602
+        assert shared.call("ask", capabilities, inputResponses=wrong, requestState=state)["code"] == -32602
 
 
-def test_two_questions_at_once_and_rounds_across_processes(shared):
-    asked = shared.call("meet", ALL)
-    mood, roots = asked["inputRequests"]
-    given = {"inputResponses": {roots: HOME}, "requestState": asked["requestState"]}
+def test_input_requests_are_answered_one_by_one_and_across_processes(shared):
+    required = shared.call("meet", ALL)
+    mood, roots = required["inputRequests"]
+    given = {"inputResponses": {roots: HOME}, "requestState": required["requestState"]}
     again = shared.call("meet", ALL, **given)
     assert set(again["inputRequests"]) == {mood}
     lacking = shared.call("meet", {"elicitation": FORM})["data"]["requiredCapabilities"]
@@ -356,22 +372,22 @@ def test_two_questions_at_once_and_rounds_across_processes(shared):
         given = {"inputResponses": answer, "requestState": again["requestState"]}
         assert "has 1 folders" in other.call("meet", ALL, **given)["content"][0]["text"]
         uses = {"type": "tool_use", "id": "1", "name": "forecast", "input": {}}
-        asked, seen = other.call("plan", ALL), set()
-        while asked["resultType"] == "input_required":
-            (key,) = asked["inputRequests"]
+        required, seen = other.call("plan", ALL), set()
+        while required["resultType"] == "input_required":
+            (key,) = required["inputRequests"]
             seen.add(key)
             answer = MODEL | {"content": [uses]}
-            given = {"inputResponses": {key: answer}, "requestState": asked["requestState"]}
-            asked = other.call("plan", ALL, **given)
-        assert asked["isError"] is True
+            given = {"inputResponses": {key: answer}, "requestState": required["requestState"]}
+            required = other.call("plan", ALL, **given)
+        assert required["isError"] is True
         assert len(seen) == 5
 
 
 # --- mutants ----------------------------------------------------------------------------------
 
 
-def line(id, method, able=None, **params):
-    params = {"_meta": META | {ABLE: able or {}}, **params}
+def line(id, method, capabilities=None, **params):
+    params = {"_meta": META | {CAPABILITIES: capabilities or {}}, **params}
     return json.dumps({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).encode()
 
 
@@ -401,13 +417,13 @@ ACKNOWLEDGED, UPDATED = "notifications/subscriptions/acknowledged", "notificatio
         ({"error": -32601}, [True]),
     ],
 )
-def test_a_mutant_can_spoil_all_that_is_sent(monkeypatch, filters, seen):
-    """Seen is None for a notification of the server's own, and else whether there is a reply."""
+def test_a_mutant_can_change_every_message(monkeypatch, filters, seen):
+    """`seen` has None for a notification of the server, else whether the message has a reply."""
     monkeypatch.setattr(mutants, "MUTANTS", {})
     found, out = [], io.BytesIO()
 
     def probe(server, request, reply):
-        """Marks what it sees."""
+        """Mark every reply."""
         found.append(None if request is None else reply is not None)
         if reply is not None:
             reply["mutated"] = server.revision

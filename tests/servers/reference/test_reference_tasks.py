@@ -20,35 +20,35 @@ def create(wire, name="report", arguments=None, **task):
     return created["task"]
 
 
-def ask_about(wire, method, task):
+def task_request(wire, method, task):
     return wire.ask(method, taskId=task["taskId"])
 
 
-def test_a_task_works_until_its_result_is_asked_for(wire):
+def test_a_task_works_until_its_result_is_requested(wire):
     task = create(wire, ttl=60000)
     assert set(task) == MEMBERS
     assert (task["status"], task["ttl"]) == ("working", 60000)
-    assert ask_about(wire, "tasks/get", task)["result"]["status"] == "working"
-    result = ask_about(wire, "tasks/result", task)["result"]
+    assert task_request(wire, "tasks/get", task)["result"]["status"] == "working"
+    result = task_request(wire, "tasks/result", task)["result"]
     assert result["content"] == wire.call("report")["content"]
     assert result["_meta"][RELATED]["taskId"] == task["taskId"]
-    assert ask_about(wire, "tasks/get", task)["result"]["status"] == "completed"
-    assert ask_about(wire, "tasks/result", task)["result"] == result
+    assert task_request(wire, "tasks/get", task)["result"]["status"] == "completed"
+    assert task_request(wire, "tasks/result", task)["result"] == result
 
 
-def test_a_task_ends_when_it_is_only_polled(wire):
+def test_a_task_completes_if_it_is_only_polled(wire):
     task = create(wire)
-    statuses = [ask_about(wire, "tasks/get", task)["result"]["status"] for _ in range(WAIT)]
+    statuses = [task_request(wire, "tasks/get", task)["result"]["status"] for _ in range(WAIT)]
     assert statuses == ["working"] * (WAIT - 1) + ["completed"]
-    related = [one["method"] for one in wire.heard if RELATED in one["params"].get("_meta", {})]
+    related = [one["method"] for one in wire.notifications if RELATED in one["params"].get("_meta", {})]
     assert related == ["notifications/message"]
-    assert [one["params"]["status"] for one in wire.heard if one["method"] == STATUS] == ["completed"]
+    assert [one["params"]["status"] for one in wire.notifications if one["method"] == STATUS] == ["completed"]
 
 
-def test_a_tool_that_fails_fails_its_task(wire):
+def test_a_failed_tool_call_fails_its_task(wire):
     task = create(wire, "fail", {"reason": "disk full"})
-    assert ask_about(wire, "tasks/result", task)["result"]["isError"] is True
-    assert ask_about(wire, "tasks/get", task)["result"]["status"] == "failed"
+    assert task_request(wire, "tasks/result", task)["result"]["isError"] is True
+    assert task_request(wire, "tasks/get", task)["result"]["status"] == "failed"
 
 
 def test_a_ttl_is_as_requested_up_to_a_limit(wire):
@@ -58,7 +58,7 @@ def test_a_ttl_is_as_requested_up_to_a_limit(wire):
         assert wire.code("tools/call", name="report", task=wrong) == -32602
 
 
-def test_tools_are_called_as_their_task_support_says(wire):
+def test_tools_are_called_as_their_task_support_requires(wire):
     assert wire.code("tools/call", name="ponder", arguments={}) == -32601
     assert wire.code("tools/call", name="nothing", arguments={}, task={}) == -32601
     assert wire.code("tools/call", name="add", arguments={"a": 1, "b": 2}, task={}) == -32601
@@ -67,12 +67,12 @@ def test_tools_are_called_as_their_task_support_says(wire):
 
 def test_a_cancelled_task_stays_cancelled(wire):
     task = create(wire)
-    assert ask_about(wire, "tasks/cancel", task)["result"]["status"] == "cancelled"
-    assert ask_about(wire, "tasks/cancel", task)["error"]["code"] == -32602
-    assert ask_about(wire, "tasks/result", task)["error"]["code"] == -32603
+    assert task_request(wire, "tasks/cancel", task)["result"]["status"] == "cancelled"
+    assert task_request(wire, "tasks/cancel", task)["error"]["code"] == -32602
+    assert task_request(wire, "tasks/result", task)["error"]["code"] == -32603
     for _ in range(WAIT):
-        assert ask_about(wire, "tasks/get", task)["result"]["status"] == "cancelled"
-        assert wire.heard == []
+        assert task_request(wire, "tasks/get", task)["result"]["status"] == "cancelled"
+        assert wire.notifications == []
 
 
 def test_tasks_are_listed_page_by_page(wire):
@@ -90,7 +90,7 @@ def test_an_unknown_task_is_refused(wire, method):
 
 
 def ask_for_result(wire, task):
-    """Request the result of a task that asks the client; return its request to the client."""
+    """Request the result of a task that requires input; return its request to the client."""
     wire.send({"jsonrpc": "2.0", "id": 77, "method": "tasks/result", "params": {"taskId": task["taskId"]}})
     status, request = wire.read(), wire.read()
     assert (status["method"], status["params"]["status"]) == (STATUS, "input_required")
@@ -98,11 +98,11 @@ def ask_for_result(wire, task):
     return request
 
 
-def test_a_task_that_asks_the_client_waits_for_the_answer():
+def test_a_task_that_requires_input_waits_for_the_answer():
     with Wire(ICONS, capabilities=ELICITING) as wire:
         task = create(wire, "ask")
         request = ask_for_result(wire, task)
-        assert ask_about(wire, "tasks/get", task)["result"]["status"] == "input_required"
+        assert task_request(wire, "tasks/get", task)["result"]["status"] == "input_required"
         wire.send({"jsonrpc": "2.0", "id": request["id"], "result": {"action": "decline"}})
         assert wire.read()["params"]["status"] == "completed"
         answer = wire.read()

@@ -1,4 +1,4 @@
-"""These tests install SDKs from PyPI and npm: they run only where ``SDK_SERVERS`` names a folder."""
+"""Tests that install SDKs from PyPI and npm; they run only if ``SDK_SERVERS`` names a folder."""
 
 import os
 

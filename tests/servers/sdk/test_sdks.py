@@ -1,4 +1,4 @@
-"""On servers of official SDKs the suite finds what the baseline tells, with its reason, and nothing else."""
+"""Runs on servers of official SDKs: the findings are those of the baseline, each with its reason."""
 
 import os
 import shutil
@@ -18,11 +18,11 @@ PLACE = Path(os.environ["SDK_SERVERS"])
 SOURCES = Path(fixtures.__file__).parent / "sdk"
 ALWAYS = ("--call", "all", "--fuzz", "none")
 REVISIONS = os.environ.get("SDK_REVISIONS", "all")
-"""``all`` that a server speaks, or ``latest``: the newest of each era."""
+"""``all`` revisions of a server, or ``latest``: the newest of each era."""
 
 
 @pytest.mark.parametrize("name", SERVERS)
-def test_the_findings_are_the_known_ones(name, tmp_path):
+def test_the_findings_are_those_of_the_baseline(name, tmp_path):
     server = SERVERS[name]
     if server["registry"] == "npm" and shutil.which("npm") is None:
         pytest.skip("npm is not installed")
@@ -38,7 +38,7 @@ def test_the_findings_are_the_known_ones(name, tmp_path):
 
 
 def found(run):
-    """The revisions of each finding."""
+    """Return the revisions of each finding."""
     where = defaultdict(set)
     for case in run.findings:
         where[case.requirement, case.outcome].add(case.revision)
@@ -46,24 +46,24 @@ def found(run):
 
 
 def chosen(supported):
-    """Those of the revisions a server supports that are tested."""
+    """Return the tested revisions of those that a server supports."""
     newest = {revisions.is_modern(each): each for each in sorted(supported)}
     return set(newest.values() if REVISIONS == "latest" else supported)
 
 
 def known(server, tested):
-    """What the baseline tells of the revisions that were tested, in the same form."""
-    told = {
+    """Return the baseline's findings in the tested revisions, in the form of `found`."""
+    expected = {
         (requirement, outcome): tested & set(between(finding[outcome], server["revisions"]))
         for requirement, finding in server["known"].items()
         for outcome in FINDINGS
         if outcome in finding
     }
-    return {finding: where for finding, where in told.items() if where}
+    return {finding: where for finding, where in expected.items() if where}
 
 
 def between(text, supported):
-    """The revisions that ``2025-06-18 to 2026-07-28`` means; ``all`` are all that the server supports."""
+    """Return the supported revisions in a range such as ``2025-06-18 to 2026-07-28``, or in ``all``."""
     first, _, last = text.partition(" to ")
     return [each for each in supported if text == "all" or first <= each <= (last or first)]
 
