@@ -53,7 +53,9 @@ def test_a_row_a_check_and_a_mutant_are_written_beside_their_group(tree, capsys)
 
 def test_the_printed_line_numbers_are_those_of_the_templates(tree, capsys):
     main(["new-check", "ping.example"])
-    for line in capsys.readouterr().out.splitlines()[:-1]:
+    lines = capsys.readouterr().out.splitlines()[:-1]
+    assert len(lines) == 3
+    for line in lines:
         name, number, _ = line.split(":")
         first = (tree / name).read_text(encoding="utf-8").splitlines()[int(number) - 1]
         assert "ping.example" in first

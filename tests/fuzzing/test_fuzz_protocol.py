@@ -314,7 +314,7 @@ def test_failure_that_does_not_repeat_is_flaky_and_has_both_conversations(tmp_pa
     sent = [
         [json.loads(row) for row in (tmp_path / file).read_text().splitlines()] for file in (first, second)
     ]
-    assert [row["raw"] for row in sent[0] if row.get("sent")][-1] not in ([], None)
+    assert any(row.get("sent") for row in sent[0])
     assert len(sent[1]) > len(sent[0])
 
 

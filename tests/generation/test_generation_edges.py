@@ -83,7 +83,7 @@ def test_every_invalid_value_has_errors(schema):
     found = invalid(schema, REVISION)
     for one in found:
         assert instance_errors(one.arguments, schema, REVISION)
-        assert one.location.split("/")[1:] or one.keyword
+        assert one.keyword
         assert (one.kind == "arguments") == (not isinstance(one.arguments, dict))
     assert found == invalid(schema, REVISION)
 

@@ -154,10 +154,17 @@ def test_tools_not_called_are_listed_with_the_options_that_allow_them():
 
 
 def test_call_none_calls_no_tool():
-    run = run_suite(REFERENCE, "--select", "tools.call", "--call", "none", "--revision", "2025-11-25")
-    called = {case.check for case in run.of("passed")}
-    assert not [check for check in called if "test_a_tool_result" in check]
-    assert not run.findings
+    ends_at_a_call = """
+from conformance.fixtures.mutants import params
+from conformance.fixtures.reference import main
+def mutate(server, request, reply):
+    if params(request).get("name") in ("add", "echo", "nothing", "weather"):
+        raise SystemExit(3)
+main(mutate)
+"""
+    server = (sys.executable, "-c", ends_at_a_call)
+    assert run_suite(server, "--select", "tools.call", "--fuzz", "none").exit == 1
+    assert run_suite(server, "--select", "tools.call", "--call", "none").findings == []
 
 
 def test_exception_in_a_check_is_an_internal_error():
