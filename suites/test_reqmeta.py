@@ -176,7 +176,8 @@ def expect_refusal(reply, *codes):
     """Expect an error with one of the codes, -32602 by default; no answer is a finding, too."""
     codes = codes or (INVALID_PARAMS,)
     if isinstance(reply.fault, Silence):
-        raise Finding(f"error {' or '.join(map(str, codes))}", f"{reply.method}: {reply}", reply.lines)
+        expected = f"error {' or '.join(map(str, codes))}"
+        raise Finding(expected, f"{reply.method}: {reply}", reply.lines, fault=reply.fault)
     expect_error(reply, *codes)
 
 
