@@ -73,9 +73,7 @@ def in_memory(script: Script, chance: random.Random) -> str:
     """Run some checks on a server in memory, and return whether a conversation opened."""
     revision = chance.choice([*revisions.KNOWN, revisions.LATEST_HANDSHAKE, revisions.LATEST_MODERN])
     chosen = fuzz.some_checks(chance.random(), 40)
-    counts = fuzz.checks_in_memory.run_in_memory(
-        script, (revision,), chosen, as_for_workers=chance.random() < 0.1
-    )
+    counts = fuzz.run_in_memory(script, (revision,), chosen)
     return "conversations" if counts["live"] else "no conversation"
 
 
@@ -103,8 +101,6 @@ def main() -> int:
     attempt: Try = in_memory if chosen.where == "memory" else in_a_process
     counts, errors, end = Counter[str](), Counter[str](), time.monotonic() + chosen.seconds
     for script, chance in made(chosen.seed):
-        if time.monotonic() > end:
-            break
         counts["scripts"] += 1
         try:
             counts[attempt(script, chance)] += 1
@@ -113,6 +109,8 @@ def main() -> int:
             errors[name] += 1
             if errors[name] == 1:
                 print(f"{name}: {str(error)[:SHOWN]}\n    {json.dumps(script)}", flush=True)
+        if time.monotonic() > end:
+            break
     print(f"{dict(counts)}; internal errors: {dict(errors) or 'none'}")
     return 1 if errors else 0
 

@@ -1,11 +1,9 @@
 """Set-up of all tests."""
 
-import os
 import signal
-import tempfile
 
 import pytest
-from support.running import BYTECODE
+from support.running import bytecode_folder
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 """A shell makes what it starts in the background ignore Ctrl-C, and so would every process of the tests."""
@@ -20,12 +18,9 @@ TOGETHER = {
 """The files whose tests share what is slow to set up: one worker runs each of them."""
 
 
-def pytest_configure(config):
-    """Make one folder for the bytecode of the processes of all workers."""
-    if BYTECODE not in os.environ:
-        folder = tempfile.TemporaryDirectory(prefix="mcp-conformance-pycache-", ignore_cleanup_errors=True)
-        os.environ[BYTECODE] = folder.name
-        config.add_cleanup(folder.cleanup)
+def pytest_configure():
+    """Make the folder that all workers share."""
+    bytecode_folder()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -7,6 +7,7 @@ import json
 import os
 import random
 import re
+import subprocess
 import sys
 from contextlib import suppress
 from itertools import islice
@@ -216,6 +217,16 @@ def test_reference_in_memory_has_no_findings(revision):
     counts = run_in_memory([], (revision,), everything)
     assert counts["checks"] > 300
     assert counts["verdicts"] == 0
+
+
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "self_fuzz.py"
+
+
+def test_the_benchmark_runs_a_script():
+    command = [sys.executable, str(BENCHMARK), "memory", "--seconds", "0", "--seed", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "'scripts': 1" in done.stdout
 
 
 # --- a run, on a server in a process --------------------------------------------------------------

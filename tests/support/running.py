@@ -196,7 +196,16 @@ def environment(**more: str) -> dict[str, str]:
     ours = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     for name in ("PYTHONDONTWRITEBYTECODE", *CI):
         ours.pop(name, None)
-    return {**ours, "PYTHONPYCACHEPREFIX": os.environ[BYTECODE], **more}
+    return {**ours, "PYTHONPYCACHEPREFIX": bytecode_folder(), **more}
+
+
+def bytecode_folder() -> str:
+    """Return the folder for the bytecode of the processes; the process that makes it removes it."""
+    if BYTECODE not in os.environ:
+        folder = tempfile.TemporaryDirectory(prefix="mcp-conformance-pycache-", ignore_cleanup_errors=True)
+        os.environ[BYTECODE] = folder.name
+        atexit.register(folder.cleanup)
+    return os.environ[BYTECODE]
 
 
 def read_junit(report: Path):
