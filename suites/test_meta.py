@@ -7,7 +7,7 @@ import re
 import pytest
 
 from conformance.expect import expect, expect_each, is_object, require_answer, require_some
-from conformance.protocol.jsonrpc import Kind
+from conformance.protocol.jsonrpc import Kind, show
 from conformance.protocol.methods import LISTS
 from conformance.protocol.revisions import is_modern
 from conformance.protocol.value import Value, members
@@ -22,6 +22,7 @@ PREFIX = re.compile(rf"{LABEL}(?:\.{LABEL})*")
 NAME = re.compile("(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?")
 COMMON_DOMAINS = ("com", "org", "net", "io", "dev", "edu")
 OTHER_DOMAINS = ("ai", "app", "biz", "cloud", "gov", "info", "int", "mil", "tech", "xyz")
+MAX_ITEM_LENGTH = 100_000
 RESERVED = ("modelcontextprotocol", "mcp")
 DEFINED = {
     f"io.modelcontextprotocol/{name}"
@@ -172,6 +173,7 @@ def is_reserved(prefix, revision):
 
 
 def listed(method, reply):
-    """Return the items on a page of a list; None if it has no array of them."""
+    """Return the items on a page of a list as sorted texts; None if it has no array of them."""
     found = reply.value.get(LISTS[method][1]) if reply.value is not None else None
-    return None if found is None else found.json
+    is_array = found is not None and found.is_a(list)
+    return sorted(show(item, MAX_ITEM_LENGTH) for item in found.json) if is_array else None
