@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import sys
 from collections import Counter
@@ -25,7 +24,7 @@ from conformance.report.build import (
     interfaces,
     tools_not_called,
 )
-from conformance.report.model import Result
+from conformance.report.model import Result, plural
 from conformance.report.text import WIDTH, limit_lines, not_called_line, server_lines, wrapped
 from conformance.requirements import catalogue
 from conformance.requirements.catalogue import families
@@ -301,8 +300,9 @@ def _reason_of_end(session: pytest.Session, results: list[Result]) -> str:
     if late := next((one for one in results if one.outcome is Outcome.BLOCKED and one.is_late), None):
         return late.reason
     stopped = str(session.shouldfail or session.shouldstop or "")
-    if failures := re.fullmatch(r"stopping after (\d+) failures", stopped):
-        return f"stopped after {failures[1]} failure{'s' * (failures[1] != '1')}"
+    most = session.config.getoption("maxfail")
+    if stopped and most and session.testsfailed >= most:
+        return f"stopped after {plural(session.testsfailed, 'failure')}"
     if session.exitstatus != pytest.ExitCode.INTERRUPTED:
         return stopped
     has_errors = session.config.stash[RECORDER].has_errors
