@@ -14,6 +14,7 @@ Each page starts with the server of the tutorial, as ``server.py`` and as the mo
 import doctest
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -22,7 +23,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from support import environment
+from support import environment, forked
 
 from conformance.cli.arguments import parser
 from conformance.report import baseline
@@ -51,6 +52,9 @@ NOT_RUN = {
     r" -- npx ": "needs npm's registry",
 }
 """Commands that are not run, and why."""
+SHELL = re.compile(r"[|&;<>$`*]")
+"""Matches a command that only a shell can run."""
+TIMEOUT = 300
 ALLOWED_STATUSES = (0, 1)
 """The exit statuses of a command without a usage error: no findings, and findings."""
 SOURCES = ("conformance/requirements", "suites", "fixtures", "docs/generating.py")
@@ -133,6 +137,14 @@ class Reader:
             return None
         if command != "echo $?":
             assert self.status == 0, command
+        if not command.startswith("mcp-conformance ") or SHELL.search(command):
+            return self.run_in_bash(command)
+        words = shlex.split(command, comments=True)[1:]
+        self.status, output = forked(words, self.folder, TIMEOUT, self.env)
+        return output
+
+    def run_in_bash(self, command):
+        """Run a command as a shell does, and return its output."""
         done = subprocess.run(
             ["bash", "-c", f"(exit {self.status})\n{command}"],
             cwd=self.folder,
@@ -141,7 +153,7 @@ class Reader:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             encoding="utf-8",
-            timeout=300,
+            timeout=TIMEOUT,
             check=False,
         )
         self.status = done.returncode

@@ -139,10 +139,12 @@ def started(words: Sequence[str], cwd: Path | str, timeout: float) -> tuple[int,
     return done.returncode, done.stdout
 
 
-def forked(words: Sequence[str], cwd: Path | str, timeout: float) -> tuple[int, str]:
+def forked(
+    words: Sequence[str], cwd: Path | str, timeout: float, env: Mapping[str, str] | None = None
+) -> tuple[int, str]:
     """Do the same in a child of a process that has imported all modules, which saves most of the time."""
     with tempfile.NamedTemporaryFile("r+", encoding="utf-8", errors="replace") as output:
-        run = {"words": words, "cwd": str(cwd), "env": environment(), "output": output.name}
+        run = {"words": words, "cwd": str(cwd), "env": env or environment(), "output": output.name}
         exit = fork_server().run(run, timeout)
         return exit, output.read()
 
