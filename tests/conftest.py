@@ -1,5 +1,6 @@
 """Set-up of all tests."""
 
+import gc
 import signal
 
 import pytest
@@ -21,6 +22,12 @@ TOGETHER = {
 def pytest_configure():
     """Make the folder that all workers share."""
     bytecode_folder()
+
+
+def pytest_collection_finish():
+    """Keep the thousands of collected items out of the search for garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
