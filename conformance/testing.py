@@ -367,7 +367,7 @@ class _OwnTest:
 
 
 def _wire(lines: Sequence[Line]) -> str:
-    return "\n".join(f"{'>' if line.sent else '<'} {shorten(line.text, MAX_LINE_LENGTH)}" for line in lines)
+    return "\n".join(line.shown(MAX_LINE_LENGTH) for line in lines)
 
 
 def _failure_text(reason: str, lines: Sequence[Line], stderr: str) -> str:

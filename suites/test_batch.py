@@ -5,14 +5,13 @@ from __future__ import annotations
 import pytest
 
 from conformance.expect import skip
-from conformance.protocol.jsonrpc import Kind, kind
+from conformance.protocol.jsonrpc import Kind, is_response, kind
 from conformance.protocol.text import shorten
 from conformance.scenarios.traffic import exercise_everything
 from conformance.target.scenario import scenario
 from conformance.verdicts import Finding
 
 ANSWER_SECONDS = 2.0
-ANSWERS = (Kind.RESULT, Kind.ERROR)
 NOTIFICATION = {
     "jsonrpc": "2.0",
     "method": "notifications/cancelled",
@@ -99,13 +98,14 @@ def replies_to(session, message, expected_answers=0):
 
     session.wait_for(is_answered, session.scaled_timeout(ANSWER_SECONDS))
     came = session.received_since(sent)
-    return sent, [line for line in came if kind(line.message) in (*ANSWERS, Kind.BATCH)], last.fault
+    replies = [line for line in came if is_response(line.message) or kind(line.message) is Kind.BATCH]
+    return sent, replies, last.fault
 
 
 def answered_ids(lines):
     """Return the ids of the answers on these lines."""
     parts = [part for line in lines for part in line.parts()]
-    return [part.get("id") for part in parts if kind(part) in ANSWERS]
+    return [part.get("id") for part in parts if is_response(part)]
 
 
 def is_invalid_request(message):

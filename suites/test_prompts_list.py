@@ -17,6 +17,7 @@ from conformance.protocol.jsonrpc import Kind
 from conformance.protocol.value import members
 from conformance.scenarios.list_changes import NOTIFICATION_SECONDS
 from conformance.scenarios.list_stability import (
+    NO_ARGUMENTS_FORMS,
     expect_items,
     expect_list_answered,
     expect_same_after_reads,
@@ -30,7 +31,6 @@ from conformance.scenarios.subscriptions import list_change_notified, trigger_no
 from conformance.verdicts import Finding
 
 LIST = "prompts/list"
-FORMS = ("absent", "empty", "meta")
 LIST_CHANGED = "notifications/prompts/list_changed"
 
 
@@ -49,10 +49,10 @@ def test_a_page_has_an_array_of_prompts(server):
 
 
 @pytest.mark.requirement("prompts.list.params-optional")
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", NO_ARGUMENTS_FORMS)
 def test_the_list_of_prompts_needs_no_params(server, session, form):
     require_capability(server, "prompts")
-    expect_result(require_answered_form(session, LIST, form, FORMS))
+    expect_result(require_answered_form(session, LIST, form))
 
 
 @pytest.mark.requirement("prompts.list.same-per-connection", "stateless.list-invariant")

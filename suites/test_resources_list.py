@@ -17,6 +17,7 @@ from conformance.expect import (
 from conformance.protocol.uri import is_uri, scheme
 from conformance.protocol.value import members
 from conformance.scenarios.list_stability import (
+    NO_ARGUMENTS_FORMS,
     expect_items,
     expect_same_after_reads,
     expect_same_in_every_process,
@@ -29,7 +30,6 @@ from conformance.scenarios.list_stability import (
 from conformance.verdicts import Finding
 
 LIST = "resources/list"
-FORMS = ("absent", "empty", "meta")
 REGISTERED_SCHEMES = {
     *("https", "http", "file", "git", "ftp", "sftp", "ssh", "ws", "wss", "data", "urn", "tag", "mailto"),
     *("tel", "about", "blob", "cid", "mid", "dav", "imap", "ldap", "nfs", "smb", "svn", "rsync", "jar"),
@@ -53,12 +53,12 @@ def test_a_page_has_an_array_of_resources(server):
 
 
 @pytest.mark.requirement("resources.list.params-optional")
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", NO_ARGUMENTS_FORMS)
 def test_the_list_of_resources_needs_no_params(server, session, form):
     require_capability(server, "resources")
     if server.listing(LIST).replies[0].fault is not None:
         skip(f"{LIST} is not answered")
-    expect_result(require_answered_form(session, LIST, form, FORMS))
+    expect_result(require_answered_form(session, LIST, form))
 
 
 @pytest.mark.requirement("resources.list.same-per-connection", "stateless.list-invariant")

@@ -6,6 +6,7 @@ import pytest
 
 from conformance.expect import expect_result, require_answer, require_capability, skip
 from conformance.scenarios.list_stability import (
+    NO_ARGUMENTS_FORMS,
     expect_items,
     expect_list_answered,
     expect_same_after_reads,
@@ -17,8 +18,6 @@ from conformance.scenarios.list_stability import (
     require_pages,
 )
 from conformance.verdicts import Finding
-
-FORMS = ("absent", "empty", "meta")
 
 
 @pytest.mark.requirement("tools.list.answered")
@@ -33,10 +32,10 @@ def test_a_page_has_an_array_of_tools(server):
 
 
 @pytest.mark.requirement("tools.list.params-optional")
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", NO_ARGUMENTS_FORMS)
 def test_the_list_of_tools_needs_no_params(server, session, form):
     require_capability(server, "tools")
-    expect_result(require_answered_form(session, "tools/list", form, FORMS))
+    expect_result(require_answered_form(session, "tools/list", form))
 
 
 @pytest.mark.requirement("tools.list.comprehensive")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from conformance.client.message_log import one_message, scan
+from conformance.client.message_log import scan
 from conformance.client.reply import Reply
 from conformance.client.session import Session
 from conformance.protocol.jsonrpc import ABSENT, Kind, id_key, kind
@@ -83,4 +83,4 @@ def replies_in(session: Session) -> Iterator[Reply]:
             elif not line.sent and found in (Kind.RESULT, Kind.ERROR):
                 request = requests.get(id_key(message.get("id", ABSENT)))
                 if request is not None:
-                    yield Reply(request, line, one_message(line, message))
+                    yield Reply(request, line, message)

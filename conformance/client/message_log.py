@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import wraps
-from typing import Any, ClassVar, Concatenate, ParamSpec, Protocol, TypeVar, cast
+from typing import Any, ClassVar, Protocol, TypeVar, TypeVarTuple, cast
 
 from conformance.protocol.jsonrpc import ABSENT, REPEATED, Line, decode, is_response
 
-P = ParamSpec("P")
 S = TypeVar("S", bound="HasLines")
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 MAX_LOG_BYTES = 16_000_000
 """The memory that the lines of a conversation may take."""
@@ -47,13 +47,15 @@ class MessageLog(list[Line]):
     ``dropped`` counts the received lines that were dropped.  An empty line without a fault takes the place of
     each of them, and of each dropped answer of ours; our other lines are cut to their head (`head_of`).
     ``repeats`` counts the received lines with an object that has a member twice.
-    ``scans`` has what was read from the lines since the last one came (`scan`).
+    ``scans`` has what was read from the lines since the last one came (`scan`); ``has_long`` says that a line
+    is, or was, a `CompressedLine`.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.dropped = self.repeats = 0
         self.scans: dict[Any, Any] = {}
+        self.has_long = False
         self._weight = 0
         self._oldest = self._longest = 0
         self._empty_lines: dict[bool, Line] = {}
@@ -62,6 +64,7 @@ class MessageLog(list[Line]):
         """Add a line."""
         self.append(line)
         self.repeats += not line.sent and REPEATED in line.oddities
+        self.has_long = self.has_long or isinstance(line, CompressedLine)
         self._weight += _weight(line)
         self.trim(MAX_LOG_BYTES)
 
@@ -101,18 +104,21 @@ class HasLines(Protocol):
         """The lines of the conversation."""
 
 
-def scan(read: Callable[Concatenate[S, P], Iterable[T]]) -> Callable[Concatenate[S, P], Sequence[T]]:
+def scan(read: Callable[[S, *Ts], Iterable[T]]) -> Callable[[S, *Ts], Iterable[T]]:
     """Keep what a function reads from the lines of a session until another line comes.
 
-    Many checks read the same conversation, most of them after it has ended.
+    Many checks read the same conversation, most of them after it has ended.  One with long lines is read
+    anew each time, as their messages are not to stay in memory.
     """
 
     @wraps(read)
-    def kept(session: S, /, *args: P.args, **kwargs: P.kwargs) -> Sequence[T]:
+    def kept(session: S, *args: *Ts) -> Iterable[T]:
+        if session.lines.has_long:
+            return read(session, *args)
         scans, key = session.lines.scans, (read, args)
         if key not in scans:
-            scans[key] = tuple(read(session, *args, **kwargs))
-        return cast("Sequence[T]", scans[key])
+            scans[key] = tuple(read(session, *args))
+        return cast("Iterable[T]", scans[key])
 
     return kept
 

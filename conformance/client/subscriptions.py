@@ -153,7 +153,7 @@ class ChangeNotification:
 
 
 @scan
-def change_notifications(session: Session, methods: Sequence[str]) -> Iterator[ChangeNotification]:
+def change_notifications(session: Session, methods: tuple[str, ...]) -> Iterator[ChangeNotification]:
     """Yield the notifications of a session by these methods."""
     listens = listens_in(session)
     for one in notifications_in(session.lines) if session.lines else ():

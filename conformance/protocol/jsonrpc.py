@@ -84,6 +84,10 @@ class Line:
         """The line as text; bytes that are not UTF-8 are kept as escapes."""
         return self.raw.decode("utf-8", "backslashreplace")
 
+    def shown(self, longest: int) -> str:
+        """Return the line with a mark of its direction, cut to so many characters."""
+        return f"{'>' if self.sent else '<'} {shorten(self.text, longest)}"
+
     @property
     def is_json(self) -> bool:
         """Whether it is strict JSON, without NaN and infinity."""
@@ -96,7 +100,7 @@ class Line:
 
     def __repr__(self) -> str:
         """Return a short text, as pytest prints the values in a traceback."""
-        return f"<Line {'>' if self.sent else '<'} {shorten(self.text, 200)}>"
+        return f"<Line {self.shown(200)}>"
 
     def parts(self) -> Sequence[Any]:
         """Return the messages of the line: one, or those of a batch, or none."""

@@ -139,7 +139,7 @@ def _wire(lines: Sequence[Line], most: int, longest: int) -> Iterator[str]:
     shown = [line for line in lines if line.raw or line.fault]
     for line in shown[:most]:
         note = f"   ({line.fault})" if line.fault else ""
-        yield f"{'>' if line.sent else '<'} {shorten(line.text, longest)}{note}"
+        yield f"{line.shown(longest)}{note}"
     if len(shown) > most:
         yield f"... and {len(shown) - most} more lines"
     if dropped := len(lines) - len(shown):

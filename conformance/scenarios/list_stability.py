@@ -52,7 +52,9 @@ def require_pages(server: Server, method: str) -> list[Value]:
     return require_some(pages, skip=f"{method} gave no result")
 
 
-def require_answered_form(session: Session, method: str, form: str, forms: Iterable[str]) -> Reply:
+def require_answered_form(
+    session: Session, method: str, form: str, forms: Iterable[str] = NO_ARGUMENTS_FORMS
+) -> Reply:
     """Return the reply to params of one of `NO_ARGUMENTS_FORMS`; skip if no form gets a result."""
     reply = session.request(method, NO_ARGUMENTS_FORMS[form])
     others = (session.request(method, NO_ARGUMENTS_FORMS[other]) for other in forms if other != form)

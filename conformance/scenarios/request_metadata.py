@@ -11,7 +11,7 @@ from conformance.client.reply import Reply
 from conformance.client.session import NO_PARAMS, Session
 from conformance.expect import require_answer, skip
 from conformance.protocol import revisions
-from conformance.protocol.jsonrpc import ABSENT, Kind, Line, id_key, kind
+from conformance.protocol.jsonrpc import ABSENT, Kind, Line, id_key, is_response, kind
 from conformance.protocol.value import Value
 from conformance.target.scenario import scenario
 from conformance.target.server import Server
@@ -123,7 +123,7 @@ def _exchanges_of(session: Session) -> Iterator[tuple[Mapping[str, Any], Value]]
         for message in line.parts():
             if line.sent and kind(message) is Kind.REQUEST:
                 open[id_key(message["id"])] = line
-            elif not line.sent and kind(message) in (Kind.RESULT, Kind.ERROR):
+            elif not line.sent and is_response(message):
                 request = open.pop(id_key(message.get("id", ABSENT)), None)
                 if request is not None:
                     yield request.message, Value(message, "", (request, line))

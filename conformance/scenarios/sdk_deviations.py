@@ -86,13 +86,13 @@ def evidence(error: Finding | Blocked) -> str:
 
     The words of this tool are left out, so that they may change.
     """
+    fault, status = error.fault, ""
+    if isinstance(fault, Closed):
+        status = f" {fault.exit_code}"
     lines = [f"{'>' if line.sent else '<'} {line.text}" for line in error.lines]
-    fault = error.fault
-    if fault is not None:
-        status = f" {fault.exit_code}" if isinstance(fault, Closed) else ""
-        lines.append(f"! {type(fault).__name__}{status}")
-    stderr = error.stderr if isinstance(error, Blocked) else ""
-    return "\n".join([*lines, *([stderr] if stderr else [])])
+    lines += [f"! {type(fault).__name__}{status}"] if fault is not None else []
+    lines += [error.stderr] if isinstance(error, Blocked) and error.stderr else []
+    return "\n".join(lines)
 
 
 def known_deviation(server: Server, requirement: str, error: Finding | Blocked) -> str:

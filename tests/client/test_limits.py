@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from contextlib import closing
+from types import SimpleNamespace
 
 import pytest
 from support import awkward, run_suite
@@ -18,6 +19,7 @@ from conformance.client.message_log import (
     MessageLog,
     is_dropped,
     received,
+    scan,
     weight,
 )
 from conformance.client.reply import Silence
@@ -133,6 +135,28 @@ def test_a_long_line_is_compressed_and_can_be_read():
     assert [line.message for line in lines] == [decode(raw)[0] for raw in raws]
     assert all(len(vars(line)["compressed"]) < LONG // 100 for line in lines)
     assert type(received(b"x" * LONG, 1.0)) is Line
+
+
+def test_a_scan_is_kept_until_another_line_comes():
+    session = SimpleNamespace(lines=MessageLog())
+    texts = scan(lambda session: [line.text for line in session.lines])
+    session.lines.keep(Line.received(b"1"))
+    first = texts(session)
+    assert texts(session) is first
+    session.lines.keep(Line.received(b"2"))
+    assert list(texts(session)) == ["1", "2"]
+    session.lines.trim(0)
+    assert list(texts(session)) == ["", "2"]
+    session.lines.clear()
+    assert list(texts(session)) == []
+
+
+def test_a_scan_of_long_lines_is_not_kept():
+    session = SimpleNamespace(lines=MessageLog())
+    messages = scan(lambda session: [line.message for line in session.lines])
+    session.lines.keep(received(b'["%s"]' % (b"a" * LONG), 0.0))
+    assert list(messages(session)) == [["a" * LONG]]
+    assert session.lines.scans == {}
 
 
 def test_an_answer_without_a_line_end_is_not_complete():

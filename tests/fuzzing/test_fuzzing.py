@@ -34,14 +34,14 @@ def fuzzed(tmp_path, monkeypatch):
 
     def run(serve, tool, *rules, seed=0):
         settings = settings_in_memory(serve, 50, timeout=5.0, seed=seed, transcripts=tmp_path)
-        failures, verdicts = run_checks(
+        found = run_checks(
             replace(settings, call=(tool,)),
             REVISION,
             lambda check: check.is_per_tool and not check.ids.isdisjoint(rules),
             is_whole=False,
         )
-        assert failures == []
-        return verdicts
+        assert found.failures == []
+        return found.verdicts
 
     return run
 

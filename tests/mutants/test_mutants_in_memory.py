@@ -5,16 +5,14 @@ it breaks; one in forty, and with ``MUTANTS=whole`` all of them in each era, und
 """
 
 import pytest
-from support.bench import leave_out_shrinking, run_checks, settings_in_memory
+from support.bench import leave_out_shrinking, settings_in_memory
 from support.in_memory import mutated
-from support.mutant_runs import FUZZ_EXAMPLES, expect_found, in_memory
+from support.mutant_runs import in_memory
 
 
 @pytest.mark.filterwarnings("ignore:Generating overly large repr")
 @pytest.mark.parametrize("run", in_memory(), ids=lambda run: run.id)
-def test_a_mutant_is_found(run, monkeypatch):
+def test_a_mutant_is_found(run, tmp_path, monkeypatch):
     leave_out_shrinking(monkeypatch)
-    examples = FUZZ_EXAMPLES if run.fuzzed else 0
-    settings = settings_in_memory(mutated(run.mutant.mutate), examples, timeout=5.0, start_timeout=5.0)
-    found = run_checks(settings, run.revision, run.selects, is_whole=run.is_whole, tools=run.tools)
-    expect_found(run.mutant, *found)
+    serve = mutated(run.mutant.mutate)
+    run.expect_found(settings_in_memory(serve, transcripts=tmp_path, **run.limits))

@@ -486,8 +486,8 @@ def agreed_revision(lines):
 @pytest.mark.parametrize("revision", ["2025-03-26", "2025-11-25", MODERN])
 def test_our_messages_are_valid_unless_invalid_on_purpose(revision):
     conversations = []
-    failures, verdicts = run_checks(settings_in_memory(recorded(conversations)), revision)
-    assert (failures, verdicts) == ([], [])
+    run = run_checks(settings_in_memory(recorded(conversations)), revision)
+    assert (run.failures, run.verdicts) == ([], [])
     assert len([line for lines in conversations for line in lines if line.sent]) > 500
     wrong = {
         str(error): line.text

@@ -7,14 +7,13 @@ import sys
 import pytest
 from conformance.fixtures.mutants import all_mutants
 from support import EVERYTHING, REFERENCE, awkward, run_suite
-from support.bench import Bench, checks_of, settings_in_memory
+from support.bench import run_checks, settings_in_memory
 from support.in_memory import mutated
-from support.mutant_runs import FUZZ_EXAMPLES
 
 from conformance.protocol import revisions
 from conformance.requirements import catalogue
 from conformance.requirements.checks import checked, checks
-from conformance.target.probe import probe_all
+from conformance.target.settings import FUZZ_EXAMPLES
 
 NEWEST = {revisions.LATEST_HANDSHAKE, revisions.LATEST_MODERN}
 FUZZ = os.environ.get("FUZZ", "none")
@@ -29,14 +28,9 @@ def run_on_processes():
 
 @functools.cache
 def run_in_memory(revision):
-    """Return the verdicts on the reference server in one revision, and the names of the checks that pass.
-
-    In the newest revision of each era it is fuzzed too.
-    """
-    examples = FUZZ_EXAMPLES if revision in NEWEST else 0
-    subject = probe_all(settings_in_memory(mutated(None), examples), (revision,))
-    bench = Bench(subject, revision, is_whole=True)
-    return bench.run_all(checks_of(revision)), bench.passed
+    """Run the suite on the reference server in memory; in the newest revision of each era fuzz it too."""
+    examples = FUZZ_EXAMPLES["quick"] if revision in NEWEST else 0
+    return run_checks(settings_in_memory(mutated(None), examples), revision)
 
 
 def test_every_check_cites_requirements_of_the_catalogue():
@@ -68,9 +62,10 @@ def test_the_reference_server_is_clean():
 
 @pytest.mark.parametrize("revision", revisions.KNOWN)
 def test_the_reference_server_is_clean_in_every_revision(revision):
-    verdicts, passed = run_in_memory(revision)
-    assert [verdict.text for verdict in verdicts] == []
-    assert passed
+    run = run_in_memory(revision)
+    assert [failure.reason for failure in run.failures] == []
+    assert [verdict.text for verdict in run.verdicts] == []
+    assert run.passed
 
 
 def test_every_check_has_run_on_a_right_server():
@@ -81,5 +76,5 @@ def test_every_check_has_run_on_a_right_server():
     assert [(case.check, case.text) for case in other.findings] == []
     runs = (run_on_processes(), nothing, other)
     ran = {case.check.partition("[")[0] for run in runs for case in run.of("passed")}
-    ran |= {name for revision in revisions.KNOWN for name in run_in_memory(revision)[1]}
+    ran |= {name for revision in revisions.KNOWN for name in run_in_memory(revision).passed}
     assert sorted({check.name for check in checks()} - ran) == []

@@ -13,7 +13,6 @@ from conformance.fuzzing.fuzzer import Fuzzer
 from conformance.generation import NoExample
 from conformance.json_schema.validation import Unjudgeable
 from conformance.plugin.collection import STAGES
-from conformance.protocol.text import shorten
 from conformance.requirements import catalogue
 from conformance.requirements.checks import PACKAGE, suites_directory
 from conformance.target.probe import probe_all
@@ -78,7 +77,7 @@ class Verdict:
     @property
     def text(self):
         """The check and what it found, with the lines that prove it, and the end of stderr."""
-        lines = [f"{'>' if line.sent else '<'} {shorten(line.text, 300)}" for line in self.error.lines[-6:]]
+        lines = [line.shown(300) for line in self.error.lines[-6:]]
         stderr = getattr(self.error, "stderr", "").splitlines()[-6:]
         return "\n".join(
             [f"{self.check.name} ({self.row.id}, {self.outcome}): {self.error}", *lines, *stderr]
@@ -239,24 +238,34 @@ def settings_on_process(command, folder, examples=0, **others):
         sandbox.remove()
 
 
+@dataclass(frozen=True)
+class Found:
+    """What a run found: the failures of the probe, the verdicts, and the names of the checks that passed."""
+
+    failures: list
+    verdicts: list
+    passed: set
+
+
 def is_any(check):
     """Select every check."""
     return True
 
 
 def run_checks(settings, revision, selects=is_any, *, is_whole=True, tools=None):
-    """Run the selected checks in one revision; return the failures of the probe, and the verdicts.
+    """Run the selected checks in one revision, and return what they found.
 
     ``tools`` are the names of the tools for which a check runs that runs once for each tool; None for all.
 
     Raises whatever the engine or a check raises that is not a verdict.
     """
     subject = probe_all(settings, (revision,))
-    verdicts = []
+    verdicts, passed = [], set()
     for surface in subject.live:
         bench = Bench(subject, surface.revision, is_whole=is_whole)
         try:
             verdicts += bench.run_all(filter(selects, checks_of(surface.revision)), tools)
         finally:
             bench.server.close()
-    return [one for surface in subject.surfaces for one in surface.failures], verdicts
+        passed |= bench.passed
+    return Found([one for surface in subject.surfaces for one in surface.failures], verdicts, passed)

@@ -12,6 +12,8 @@ from conformance.fixtures.mutants import Mutant, all_mutants
 
 from conformance.protocol import revisions
 from conformance.requirements import catalogue
+from conformance.target.settings import FUZZ_EXAMPLES
+from support.bench import run_checks
 
 WHOLE = os.environ.get("MUTANTS") == "whole"
 ON_PROCESSES = os.environ.get("MUTANTS") == "processes"
@@ -19,8 +21,6 @@ WHOLE_SHARE = 40
 """One of so many mutants runs under the whole suite by default."""
 SEES_ALL = "jsonrpc.message-shape"
 """The rule of the check that judges every message, of all chapters."""
-FUZZ_EXAMPLES = 50
-"""The values for each fuzzed target, as with ``--fuzz quick``."""
 FAULTY_TOOLS = ("add", "echo", "nothing", "weather")
 """The tools that mutants of the family ``fuzz_tools`` get wrong."""
 IN_PASSING = "messages"
@@ -49,6 +49,12 @@ class MutantRun:
         return f"test_{self.mutant.family}" if self.mutant.family.startswith("fuzz_") else ""
 
     @property
+    def limits(self):
+        """The settings of the run."""
+        examples = FUZZ_EXAMPLES["quick"] if self.fuzzed else 0
+        return {"examples": examples, "timeout": 5.0, "start_timeout": 5.0}
+
+    @property
     def tools(self):
         """The names of the tools for which checks run; None for all."""
         return FAULTY_TOOLS if self.mutant.family == "fuzz_tools" and not WHOLE else None
@@ -66,6 +72,19 @@ class MutantRun:
             return check.suite in (self.fuzzed, "test_messages")
         starts = tuple(f"{chapter}." for chapter in self.chapters)
         return self.is_whole or SEES_ALL in check.ids or any(id.startswith(starts) for id in check.ids)
+
+    def expect_found(self, settings):
+        """Expect that the checks report what the mutant breaks, and nothing else."""
+        run = run_checks(settings, self.revision, self.selects, is_whole=self.is_whole, tools=self.tools)
+        one, found = self.mutant, [{failure.requirement} for failure in run.failures]
+        found += [verdict.check.ids | {verdict.row.id} for verdict in run.verdicts]
+        text = "\n".join([*(one.reason for one in run.failures), *(one.text for one in run.verdicts)])
+        missed = [id for id in one.breaks if not any(id in ids for ids in found)]
+        assert not missed, (
+            f"nothing reported {missed}; is the mutant called, and does the check not skip?\n{text}"
+        )
+        strays = [sorted(ids) for ids in found if not ids & {*one.breaks, *one.also}]
+        assert not strays, f"{strays} were reported too:\n{text}"
 
 
 def revisions_of(one):
@@ -107,16 +126,3 @@ def on_processes():
 
 def _is_in_share(one):
     return zlib.crc32(f"{one.family}.{one.name}".encode()) % WHOLE_SHARE == 0
-
-
-def expect_found(one, failures, verdicts):
-    """Expect that a mutant is found, and nothing else, by the failures of the probe and the verdicts."""
-    found = [{one.requirement} for one in failures]
-    found += [one.check.ids | {one.row.id} for one in verdicts]
-    text = "\n".join([*(one.reason for one in failures), *(one.text for one in verdicts)])
-    missed = [id for id in one.breaks if not any(id in ids for ids in found)]
-    assert not missed, (
-        f"nothing reported {missed}; is the mutant called, and does the check not skip?\n{text}"
-    )
-    strays = [sorted(ids) for ids in found if not ids & {*one.breaks, *one.also}]
-    assert not strays, f"{strays} were reported too:\n{text}"

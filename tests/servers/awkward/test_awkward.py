@@ -7,6 +7,8 @@ from conformance.fixtures import awkward as folder
 from support import awkward, run_suite
 from support.bench import is_any, run_checks, settings_on_process
 
+from conformance.target.settings import FUZZ_EXAMPLES
+
 NAMES = sorted(path.stem for path in Path(folder.__file__).parent.glob("[a-z]*.py"))
 ARGUMENTS = {"slow_start": ["0.3"]}
 NEWEST, OLDEST = "2025-11-25", "2024-11-05"
@@ -14,7 +16,6 @@ OLD_CHAPTERS = ("tools.", "prompts.", "resources.", "ping.", "jsonrpc.")
 """The chapters that run in the oldest revision: the lists, calls and messages of these servers."""
 FUZZED = ("deep_schema", "odd_numbers", "out_of_order", "split_writes", "unicode")
 """The servers that are fuzzed too: what is awkward about them shows in many answers."""
-FUZZ_EXAMPLES = 50
 ALLOWED = {"deep_schema": {"jsonschema.recommended-dialect", "jsonschema.prefer-2020-12"}}
 """Notes that are due: an old dialect is allowed, and reported."""
 
@@ -24,11 +25,12 @@ ALLOWED = {"deep_schema": {"jsonschema.recommended-dialect", "jsonschema.prefer-
 def test_an_awkward_server_passes(name, revision, tmp_path):
     command, is_whole = awkward(name, *ARGUMENTS.get(name, [])), revision == NEWEST
     selects = is_any if is_whole else is_of_old_chapters
-    examples = FUZZ_EXAMPLES if name in FUZZED and is_whole else 0
+    examples = FUZZ_EXAMPLES["quick"] if name in FUZZED and is_whole else 0
     with settings_on_process(command, tmp_path, examples) as settings:
-        failures, verdicts = run_checks(settings, revision, selects, is_whole=is_whole)
-    assert [failure.reason for failure in failures] == []
-    assert [verdict.text for verdict in verdicts if is_stray(name, verdict)] == []
+        run = run_checks(settings, revision, selects, is_whole=is_whole)
+    assert [failure.reason for failure in run.failures] == []
+    assert [verdict.text for verdict in run.verdicts if is_stray(name, verdict)] == []
+    assert run.passed
 
 
 def is_of_old_chapters(check):
