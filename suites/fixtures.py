@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -32,13 +32,6 @@ def server(pytestconfig: pytest.Config, revision: str) -> Server:
 def session(server: Server) -> Session:
     """Return the shared session, for checks that do not change the state of the server."""
     return server.session
-
-
-@pytest.fixture
-def fresh_session(server: Server) -> Iterator[Session]:
-    """Yield a session with a new process, for checks that may change its state."""
-    with server.fresh() as session:
-        yield session
 
 
 @pytest.fixture

@@ -68,16 +68,16 @@ def test_a_malformed_cancellation_is_ignored(server, params):
 @pytest.mark.requirement("cancel.race-graceful")
 def test_a_cancellation_that_crosses_the_answer_does_no_harm(server):
     method = harmless_method(server)
-    with server.fresh() as session:
-        size = len(require_answer(session.request(method)).line.raw)
-        times = max_crossings(size)
-        crossed = [*cancel_at_once(session, method, times), *cancel_in_reverse(session, method, times)]
-        after = session.request(method)
-        for request, cancellation in crossed:
-            answers = answers_to(session, request)
-            count = Value(len(answers), "the number of answers", (request, cancellation, *answers))
-            expect(count, len(answers) < 2, "one answer or none")
-        unanswered = [lines for lines in crossed if not answers_to(session, lines[0])]
+    session = responsive_session(server)
+    size = len(require_answer(session.request(method)).line.raw)
+    times = max_crossings(size)
+    crossed = [*cancel_at_once(session, method, times), *cancel_in_reverse(session, method, times)]
+    after = session.request(method)
+    for request, cancellation in crossed:
+        answers = answers_to(session, request)
+        count = Value(len(answers), "the number of answers", (request, cancellation, *answers))
+        expect(count, len(answers) < 2, "one answer or none")
+    unanswered = [lines for lines in crossed if not answers_to(session, lines[0])]
     if after.fault is not None:
         require_answers(server, method, len(crossed) + 2)
         raise Finding(
@@ -88,7 +88,7 @@ def test_a_cancellation_that_crosses_the_answer_does_no_harm(server):
 @pytest.mark.requirement("cancel.tasks-own-mechanism")
 def test_a_task_is_not_cancelled_with_the_request_that_made_it(server):
     run = created_tasks(server)[0]
-    with server.fresh() as session:
+    with server.fresh("a cancelled task") as session:
         created = require_answer(session.request("tools/call", run.params))
         session.notify(CANCELLED, {"requestId": created.request.message["id"], "reason": "It is a task."})
         name = {"taskId": task_id(created.value.get("task") if created.value is not None else None)}

@@ -75,6 +75,9 @@ def test_hostile_arguments_are_survived(server, call, revision):
 def fuzzer_of(server, call, label, *, known=None):
     if not server.settings.examples:
         skip("nothing is fuzzed: --mcp-fuzz none")
+    newer = server.newer_revision_with(call.tool)
+    if newer:
+        skip(f"the same tool is fuzzed in {newer}")
     if server.is_slow(call):
         skip(f"{call.tool.name} takes {call.reply.seconds:.1f} s, so it is not fuzzed")
     return Fuzzer(server, FuzzTarget.of_tool(call), label, {known.kind} if known else set())

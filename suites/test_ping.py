@@ -66,7 +66,9 @@ def pong_while_waiting(server):
     """Return the reply to a ping while a tool waits for the client; None if no tool sends it a request."""
     for call in run_with_client(server, FULL_CLIENT).calls:
         if call.asked:
-            with server.fresh(all_capabilities(server.revision), WAITING) as session:
+            with server.fresh(
+                "a ping while a tool waits", all_capabilities(server.revision), WAITING
+            ) as session:
                 session.send("tools/call", {"name": call.tool.name, "arguments": call.arguments})
                 if session.wait_for(
                     lambda session=session: session.server_requests(*FEATURES), session.timeout

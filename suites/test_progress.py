@@ -91,7 +91,9 @@ def test_open_requests_of_the_server_have_different_tokens(server):
     calls = run_with_client(server, FULL_CLIENT).calls
     asking = [call for call in calls if members(list(call.asked), "params", "_meta", "progressToken")]
     call = require_some(asking, skip="no request of the server has a progress token")[0]
-    with server.fresh(all_capabilities(server.revision), WAITING) as session:
+    with server.fresh(
+        "requests of the server side by side", all_capabilities(server.revision), WAITING
+    ) as session:
         params = {"name": call.tool.name, "arguments": call.arguments}
         for _ in range(2):
             session.send("tools/call", params)

@@ -20,11 +20,11 @@ from conformance.scenarios.client_features import FULL_CLIENT, all_capabilities,
 from conformance.scenarios.multi_round_trip import ask_with_fewer_capabilities
 from conformance.scenarios.request_metadata import (
     exchanges,
+    first_request_without_capabilities,
     meta_value,
     meta_without,
     modern_session,
     request_as_is,
-    send_as_is,
     simple_method,
 )
 from conformance.scenarios.traffic import exercise_everything
@@ -68,10 +68,7 @@ def test_a_request_without_capabilities_is_rejected(server):
 
 @pytest.mark.requirement("reqmeta.missing-client-capabilities")
 def test_a_first_request_without_capabilities_is_rejected(server):
-    plain = simple_method(server)
-    with server.launch() as session:
-        sent = send_as_is(session, plain, {"_meta": meta_without(session, revisions.CLIENT_CAPABILITIES)})
-        expect_refusal(session.await_reply(sent, server.settings.start_timeout))
+    expect_refusal(first_request_without_capabilities(server))
 
 
 @pytest.mark.requirement("reqmeta.applies-to-every-request")
@@ -202,7 +199,7 @@ def served(replies):
 
 def is_answered_when_cancelled_with_meta(server, one):
     """Return whether a call is answered although a notification with a complete `_meta` cancelled it."""
-    with server.fresh() as session:
+    with server.fresh("a cancellation with _meta") as session:
         request = session.send("tools/call", one.request.message["params"])
         progress = "notifications/progress"
         session.wait_for(

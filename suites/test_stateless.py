@@ -92,18 +92,21 @@ def test_client_info_changes_nothing(server):
 
 @pytest.mark.requirement("stateless.no-connection-affinity")
 def test_a_page_may_be_requested_from_another_process(server):
-    for listing in require_some(server.paged_listings(), skip="no list has a second page"):
-        cursor = {"cursor": next(cursor.json for cursor in listing.cursors if cursor.is_a(str))}
-        with server.fresh() as session:
+    listings = require_some(server.paged_listings(), skip="no list has a second page")
+    with server.fresh("pages of another process") as session:
+        for listing in listings:
+            cursor = {"cursor": next(cursor.json for cursor in listing.cursors if cursor.is_a(str))}
             reply = require_answer(session.request(listing.method, cursor))
-        if reply.value is None and server.session.request(listing.method, cursor).value is not None:
-            raise Finding("the next page, as from the first process", str(reply), reply.lines, advisory=True)
+            if reply.value is None and server.session.request(listing.method, cursor).value is not None:
+                expected = "the next page, as from the first process"
+                raise Finding(expected, str(reply), reply.lines, advisory=True)
 
 
 @pytest.mark.requirement("stateless.no-connection-affinity")
 def test_a_request_may_be_retried_in_another_process(server):
     rounds = require_some(abandoned_process(server).asked, skip="no request requires input a second time")
-    with server.fresh(FULL_CLIENT.declares(server.revision), answers_for(server, FULL_CLIENT)) as session:
+    capabilities, answers = FULL_CLIENT.declares(server.revision), answers_for(server, FULL_CLIENT)
+    with server.fresh("a retry in another process", capabilities, answers) as session:
         for one, first in rounds:
             reply = require_answer(send_retry(session, first, require_responses(session, first) or ABSENT))
             taken = len(one.rounds) > 1 and not is_refused(one.rounds[1])
@@ -115,7 +118,7 @@ def test_a_request_may_be_retried_in_another_process(server):
 def calls_with_capabilities(server):
     """Make a call that requires input three times one by one, and three times at once; return the replies."""
     params = list(params_of(server, require_asking_call(server)))
-    with server.fresh() as session:
+    with server.fresh("capabilities of each request") as session:
         replies = [session.request("tools/call", one) for one in params]
         sent = [session.send("tools/call", one) for one in params]
         return replies + [session.await_reply(one) for one in sent]
@@ -152,7 +155,7 @@ def expect_own_capabilities(server, replies):
 
 def requires_input_first(server, reply):
     """Return whether the same call, as the first one of a new process, requires input."""
-    with server.fresh(all_capabilities(server.revision)) as session:
+    with server.fresh("a first call", all_capabilities(server.revision)) as session:
         again = require_answer(session.request("tools/call", reply.request.message["params"]))
         return bool(input_requests(again))
 

@@ -25,6 +25,7 @@ ACCENTS, SEPARATOR, TWO_LINES = "conformance é漢😀", "conformance \u2028\u00
 # Output
 
 
+@pytest.mark.stage("last")
 @pytest.mark.requirement("stdio.stdout-purity")
 def test_stdout_has_only_messages(server):
     close_stdin(server)
@@ -40,6 +41,7 @@ def test_stdout_has_only_messages(server):
         skip(reason, cause=Cause.TOO_COSTLY)
 
 
+@pytest.mark.stage("last")
 @pytest.mark.requirement("stdio.newline-delimited")
 def test_each_message_has_a_line_end(server):
     close_stdin(server)
@@ -121,6 +123,7 @@ def expect_pongs(session, *params):
 # The end
 
 
+@pytest.mark.stage("last")
 @pytest.mark.requirement("stdio.exit-on-stdin-close")
 def test_the_server_exits_when_stdin_is_closed(server):
     session, status = close_stdin(server)

@@ -10,11 +10,14 @@ import pytest
 from conformance.expect import expect, expect_each, expect_error, require_answer, require_some
 from conformance.protocol import revisions
 from conformance.protocol.value import Value, members
-from conformance.scenarios.request_metadata import is_later, meta_value, simple_method, versions
-from conformance.target.scenario import scenario
+from conformance.scenarios.request_metadata import (
+    UNKNOWN_VERSION,
+    is_later,
+    meta_value,
+    replies_by_version,
+    versions,
+)
 from conformance.verdicts import Finding
-
-UNKNOWN = "1900-01-01"
 
 
 @pytest.mark.requirement("version.unsupported-error")
@@ -53,7 +56,11 @@ def test_the_error_lists_the_supported_versions(server, session):
 def test_the_error_repeats_the_version(server):
     for error in require_rejections(server):
         requested = error.get("data", "requested")
-        expect(error, requested is not None and requested.json == UNKNOWN, f"{UNKNOWN!r} in data.requested")
+        expect(
+            error,
+            requested is not None and requested.json == UNKNOWN_VERSION,
+            f"{UNKNOWN_VERSION!r} in data.requested",
+        )
 
 
 @pytest.mark.requirement("version.list-consistent")
@@ -66,25 +73,9 @@ def test_the_error_lists_the_versions_of_discovery(server):
             expect(listed, versions(listed) == discovered, expected)
 
 
-@scenario
-def replies_by_version(server):
-    """Send good requests, and some of an unknown version; return the replies up to an unanswered one."""
-    plain, unknown = simple_method(server), {"_meta": {revisions.PROTOCOL_VERSION: UNKNOWN}}
-    methods = [plain] if server.surface.found_features else ["server/discover", plain]
-    bad, good = [(method, unknown) for method in methods], [(method, {}) for method in methods]
-    replies, timeout = [], server.settings.start_timeout
-    with server.launch() as session:
-        for method, params in [*bad, *good, *bad, good[-1], bad[-1], good[0]]:
-            replies.append(session.request(method, params, timeout=timeout))
-            if replies[-1].fault is not None:
-                break
-            timeout = session.timeout
-    return replies
-
-
 def names_unknown(reply):
     """Return whether the request of a reply names the unknown version."""
-    return meta_value(reply.request.message, revisions.PROTOCOL_VERSION) == UNKNOWN
+    return meta_value(reply.request.message, revisions.PROTOCOL_VERSION) == UNKNOWN_VERSION
 
 
 def lists_versions(error):

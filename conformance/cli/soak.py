@@ -96,7 +96,7 @@ class SoakPlugin:
         for one in surface.failures:
             what = Blocked(one.reason, one.lines, one.stderr, one.requirement)
             self._report(config, subject, SoakFinding(0, "", what))
-        server = Server(subject.settings, surface)
+        server = Server.of(subject, surface.revision)
         soak, progress = Soak(server), SoakProgress()
         try:
             stopped = self._watch(config, subject, soak, progress)

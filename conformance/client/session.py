@@ -130,10 +130,13 @@ class Session:
             self.notify("notifications/initialized")
         return opening
 
-    def propose(self, timeout: float | None = None) -> Reply:
-        """Send ``initialize`` for ``self.revision`` and adopt the revision that the server answers."""
+    def propose(self, timeout: float | None = None, revision: str = "") -> Reply:
+        """Send ``initialize`` and adopt the revision that the server answers.
+
+        The revision proposed is that of the session unless another is given.
+        """
         params = {
-            "protocolVersion": self.revision,
+            "protocolVersion": revision or self.revision,
             "capabilities": self.capabilities,
             "clientInfo": self.client_info,
         }

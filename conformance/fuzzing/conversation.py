@@ -30,7 +30,8 @@ DIED, SILENT = "the server ended", "a request was not answered"
 FIRST_ID = 1_000_000
 SLOW_ANSWER_SECONDS = 10.0
 """How long to wait for answers overtaken by others, and how long a stage may wait in vain."""
-MAX_BURSTS = 200
+MAX_BURSTS, MAX_CONVERSATION_SECONDS = 2000, 10.0
+"""A longer conversation goes on in a new process, as a failure is confirmed by sending all of it again."""
 MAX_PROCESS_FAILURES = 4
 MAX_VIOLATIONS = 10
 MAX_LINES_SHOWN = 6
@@ -91,6 +92,7 @@ class FuzzConversation:
         self._ids = itertools.count(FIRST_ID)
         self._window: Window | None = None
         self._bursts: list[Burst] = []
+        self._seconds_taken = 0.0
         self._unanswered: list[Burst] = []
         self._process_failures: list[str] = []
 
@@ -142,7 +144,9 @@ class FuzzConversation:
         self._bursts.append(burst)
         begun = self.server.clock.monotonic()
         window.exchange(burst, self._slack)
-        self._seconds_left -= self.server.clock.monotonic() - begun
+        taken = self.server.clock.monotonic() - begun
+        self._seconds_left -= taken
+        self._seconds_taken += taken
         self.has_progress |= bool(tokens_in(window.lines))
         for violation in self._oracle(window):
             self._note(window, violation)
@@ -165,10 +169,11 @@ class FuzzConversation:
             self._stage_is_over = True
             return None
         window = self._window
-        if window is None or window.session.closed or len(self._bursts) >= MAX_BURSTS:
+        is_long = len(self._bursts) >= MAX_BURSTS or self._seconds_taken > MAX_CONVERSATION_SECONDS
+        if window is None or window.session.closed or is_long:
             self.close()
             window = self._window = Window(_separate_session(self.server))
-            self._bursts = []
+            self._bursts, self._seconds_taken = [], 0.0
         return window
 
     def _note(self, window: Window, violation: Violation) -> None:
@@ -220,7 +225,7 @@ class FuzzConversation:
 
 def _separate_session(server: Server) -> Session:
     """Start a process whose lines no other check judges."""
-    session = server.connect()
+    session = server.connect("fuzzing the protocol")
     session.drain()  # late lines of the opening must not count as answers to later requests
     server.exclude(session)
     return session

@@ -118,7 +118,7 @@ class Soak:
         if self._session is not None and self._session.closed:
             self._end()
         if self._session is None:
-            self._session = self.server.connect()
+            self._session = self.server.connect("the soak")
             self._first = self._next
             self.processes += 1
         return self._session
@@ -277,7 +277,7 @@ class Soak:
 
     def _culprit(self, suspects: Sequence[FailedCall]) -> FailedCall | None:
         """Return the first call that a fresh process does not answer either."""
-        with self._other_server() as server, server.fresh() as session:
+        with self._other_server() as server, server.fresh("reproductions") as session:
             for one in suspects:
                 load = one.call.load
                 reply = load.target.ask(session, one.call.case.text, load.answer_seconds)
@@ -382,7 +382,11 @@ class Soak:
         """Make calls on a fresh server; return the failure if it is the same, else None."""
         waiting: deque[tuple[SoakCall, Line]] = deque()
         todo = iter(calls)
-        with self._other_server() as server, suppress(Skipped, Blocked), server.fresh() as session:
+        with (
+            self._other_server() as server,
+            suppress(Skipped, Blocked),
+            server.fresh("reproductions") as session,
+        ):
             while True:
                 for call in islice(todo, CALLS_IN_FLIGHT - len(waiting)):
                     waiting.append((call, call.load.target.send(session, call.case.text)))

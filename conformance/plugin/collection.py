@@ -108,6 +108,7 @@ def probed(config: pytest.Config, chosen: Settings) -> Subject:
 def pytest_configure_node(node: Any) -> None:
     """Send the result of the probe to an xdist worker."""
     if SUBJECT in node.config.stash:
+        node.config.stash[SUBJECT].close()
         surfaces = node.config.stash[SUBJECT].surfaces
         node.workerinput["mcp_surfaces"] = json.dumps([surface.to_json() for surface in surfaces])
         node.workerinput["mcp_probe_traceback"] = node.config.stash.get(PROBE_TRACEBACK, "")
@@ -314,7 +315,12 @@ def _stage(item: pytest.Item) -> int:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Note whether checks of every suite run, so that slow tools are worth starting early."""
+    """Note whether checks of every suite run, so that slow tools are worth starting early.
+
+    The server of the probe does not run on beside the user's own tests, which may start it too.
+    """
+    if SUBJECT in session.config.stash and not all(map(is_ours, session.items)):
+        session.config.stash[SUBJECT].close()
     run = {item.path.name for item in session.items if is_ours(item)}
     session.config.stash[WHOLE] = run >= {path.name for path in SUITES.glob("test_*.py")}
 

@@ -26,7 +26,7 @@ from conformance.plugin.collection import (
     revision_of,
 )
 from conformance.protocol.text import named
-from conformance.target.scenario import STARTED_EARLY
+from conformance.scenarios.beginning import begin
 from conformance.target.server import Server
 from conformance.transport.process_tree import end_run
 from conformance.verdicts import Blocked, Cause, Skipped
@@ -40,11 +40,9 @@ def server_for(config: pytest.Config, revision: str) -> Server:
     if revision not in servers:
         subject = config.stash[SUBJECT]
         common = config.stash.setdefault(COMMON, {})
-        server = servers[revision] = Server(subject.settings, subject.surface(revision), common)
+        server = servers[revision] = Server.of(subject, revision, common)
         if config.stash.get(WHOLE, False):
-            server.begin_calls()
-            for scenario in STARTED_EARLY:
-                scenario(server)
+            begin(server)
     return servers[revision]
 
 
@@ -94,6 +92,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     for server in config.stash.get(SERVERS, {}).values():
         server.close()
     if SUBJECT in config.stash:
+        config.stash[SUBJECT].close()
         config.stash[OUTLIVED] = config.stash.get(OUTLIVED, 0) + end_run()
         getattr(config, "workeroutput", {})["mcp_outlived"] = config.stash[OUTLIVED]
 

@@ -101,7 +101,7 @@ def expect_ignored(server: Server, sent: SentCancellation) -> None:
 
 def _is_ignored_alone(server: Server, params: Any) -> bool:
     """Return whether a new process goes on after the cancellation."""
-    with server.fresh() as session:
+    with server.fresh("reproductions") as session:
         if session.is_modern:
             require_answer(session.request(harmless_method(server)))
         return send_cancellation(session, params).pings[1].fault is None
@@ -133,7 +133,7 @@ def _cancellation_of(request: dict[str, Any]) -> dict[str, Any]:
 
 def require_answers(server: Server, method: str, times: int) -> None:
     """Send so many requests to a new process, without cancelling; raise `Blocked` if one has no answer."""
-    with server.fresh() as session:
+    with server.fresh("reproductions") as session:
         for _ in range(times):
             require_answer(session.request(method))
 
@@ -322,7 +322,7 @@ def _start(
     server: Server, tool: Tool, arguments: dict[str, Any], questions: Collection[str], seconds: float
 ) -> StartedCancellation | None:
     """Call a tool, and cancel the call once it runs, or after ``seconds``; return None if it ended before."""
-    session = server.connect(all_capabilities(server.revision), WAITING)
+    session = server.connect("a cancelled call", all_capabilities(server.revision), WAITING)
     meta = {"progressToken": "progress-of-cancelled"}
     params = {"name": tool.name, "arguments": arguments, "_meta": meta}
     request = session.send("tools/call", with_log_level(params, "debug") if session.is_modern else params)

@@ -188,7 +188,9 @@ def run_with_client(server: Server, client: Client) -> ClientRun:
 @scenario
 def _client_run(server: Server, client: Client) -> ClientRun:
     tools, fetches = _failed(server) if client is FULL_CLIENT else _asking(server)
-    with server.fresh(client.declares(server.revision), answers_for(server, client)) as session:
+    with server.fresh(
+        f"the client {client.name!r}", client.declares(server.revision), answers_for(server, client)
+    ) as session:
         session.drain()
         new = _new_tools(server, session) if client is FULL_CLIENT else []
         calls = tuple(_calls(server, session, [*tools, *new]))

@@ -1,4 +1,4 @@
-"""Sessions that open in unusual ways, in a handshake revision: each costs one process."""
+"""Unusual ways to open a session by a handshake; what they leave is as good as any other session."""
 
 from __future__ import annotations
 
@@ -7,18 +7,42 @@ from dataclasses import dataclass
 
 from conformance.client.reply import Reply
 from conformance.client.session import Session
-from conformance.scenarios.client_features import all_capabilities
+from conformance.protocol import revisions
+from conformance.scenarios.client_features import FULL_CLIENT, answers_for
 from conformance.target.scenario import scenario
 from conformance.target.server import Server
+from conformance.target.settings import FUZZ_EXAMPLES
+
+OLD, NEW = "1999-01-01", "2099-01-01"
+"""Revisions that do not exist."""
+UNKNOWN = "org.example/unknown"
+PROPOSABLE = revisions.HANDSHAKE[1:]
+
+
+# Proposals
+
+
+def proposable(server: Server) -> list[str]:
+    """Return the revisions to propose, in ascending order.
+
+    They are the oldest one and those that cost no process, all of them if the server is fuzzed thoroughly.
+    """
+    if server.settings.examples >= FUZZ_EXAMPLES["thorough"]:
+        return list(PROPOSABLE)
+    return [one for one in PROPOSABLE if one == PROPOSABLE[0] or server.was_proposed(one)]
+
+
+def propose_new_revision(server: Server) -> Reply:
+    """Return the reply to ``initialize`` for a revision of the future."""
+    return server.proposed(NEW)
+
+
+# Before the session is open
 
 
 @dataclass(frozen=True)
 class EarlyRequests:
-    """The replies to requests before the session is open, in the order they were sent.
-
-    None stands for a request that was not sent, as the server did not survive an earlier one, or as
-    ``initialize`` failed.
-    """
+    """The replies to requests that came too early; those after one without an answer were not sent."""
 
     ping: Reply
     list_before_initialize: Reply | None = None
@@ -29,21 +53,36 @@ class EarlyRequests:
 
 @scenario
 def early_requests(server: Server) -> EarlyRequests:
-    """Send a ping and a list request before ``initialize``, and a list request before ``initialized``."""
-    with server.launch() as session:
-        steps: dict[str, Callable[[], Reply]] = {
-            "ping": lambda: session.request("ping", timeout=server.settings.start_timeout),
-            "list_before_initialize": lambda: session.request("tools/list"),
-            "initialize": lambda: session.propose(server.settings.start_timeout),
-            "list_before_initialized": lambda: session.request("tools/list"),
-            "last_ping": lambda: _ping_after_initialized(session),
-        }
-        replies: dict[str, Reply] = {}
-        for name, step in steps.items():
-            replies[name] = step()
-            if replies[name].fault is not None or (name == "initialize" and replies[name].value is None):
-                break
-    return EarlyRequests(**replies)
+    """Send a ping and a list request before ``initialize``, and a list request before ``initialized``.
+
+    The revision proposed does not exist, or is that of the run if no session opens with that.
+    """
+    early = _early_requests(server, OLD)
+    if early.initialize is None or early.initialize.value is not None:
+        return early
+    return _early_requests(server, server.revision)
+
+
+def _early_requests(server: Server, proposed: str) -> EarlyRequests:
+    session = server.launch("requests before initialize")
+    seconds = server.settings.start_timeout
+    steps: dict[str, Callable[[], Reply]] = {
+        "ping": lambda: session.request("ping", timeout=seconds),
+        "list_before_initialize": lambda: session.request("tools/list"),
+        "initialize": lambda: session.propose(seconds, proposed),
+        "list_before_initialized": lambda: session.request("tools/list"),
+        "last_ping": lambda: _ping_after_initialized(session),
+    }
+    replies: dict[str, Reply] = {}
+    for name, step in steps.items():
+        replies[name] = step()
+        if replies[name].fault is not None or (name == "initialize" and replies[name].value is None):
+            break
+    early = EarlyRequests(**replies)
+    if early.initialize is not None and early.initialize.value is not None:
+        server.note_proposal(proposed, early.initialize)
+    server.release(session)
+    return early
 
 
 def _ping_after_initialized(session: Session) -> Reply:
@@ -61,17 +100,32 @@ def ping_breaks_initialize(server: Server) -> bool:
 @scenario
 def initialize_after_ping(server: Server) -> Reply:
     """Send a ping, then ``initialize``, and return the reply to that."""
-    with server.launch() as session:
+    with server.launch("initialize after a ping") as session:
         session.request("ping", timeout=server.settings.start_timeout)
         return session.propose(server.settings.start_timeout)
+
+
+# Other openings
+
+
+@scenario
+def initialize_with_unknown_members(server: Server) -> Reply:
+    """Send ``initialize`` with members that no server knows, and return the reply."""
+    session = server.launch("unknown members of initialize", {UNKNOWN: {}, "experimental": {UNKNOWN: {}}})
+    session.client_info |= {UNKNOWN: [], "title": "Example", "websiteUrl": "https://example.org"}
+    opening = session.initialize(server.settings.start_timeout)
+    server.release(session)
+    return opening
 
 
 @scenario
 def delay_initialized(server: Server) -> None:
     """Open a session with every client capability, and send ``initialized`` late."""
-    with server.launch(all_capabilities(server.revision)) as session:
-        if session.propose(server.settings.start_timeout).fault is None:
-            session.drain()
-            session.drain()
-            session.notify("notifications/initialized")
-            session.drain()
+    answers = answers_for(server, FULL_CLIENT)
+    session = server.launch("a late initialized", FULL_CLIENT.declares(server.revision), answers)
+    if session.propose(server.settings.start_timeout).fault is None:
+        session.drain()
+        session.drain()
+        session.notify("notifications/initialized")
+        session.drain()
+    server.release(session)

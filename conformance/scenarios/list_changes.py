@@ -82,7 +82,7 @@ def unsubscribed_change(server: Server) -> ObservedChange:
 def attempt_unsubscribed_change(server: Server) -> ObservedChange:
     """Make the mutating call in a modern session without a subscription; it may go unanswered."""
     sample = mutating_call(server)
-    with server.fresh() as session:
+    with server.fresh("a change without a subscription") as session:
         change = change_in(server, session, sample, snapshot(server, session), snapshot)
         session.drain()
         seconds = session.scaled_timeout(STRAY_NOTIFICATION_SECONDS)
@@ -94,7 +94,7 @@ def attempt_unsubscribed_change(server: Server) -> ObservedChange:
 def announced_change(server: Server) -> tuple[ObservedChange, list[str]]:
     """Make the mutating call in a handshake revision; return it with the list changes it announced."""
     sample = mutating_call(server)
-    with server.fresh() as session:
+    with server.fresh("an announced change") as session:
         change = change_in(server, session, sample, list_snapshot(server, session), list_snapshot)
         declared = [feature for feature in change.features if server.declares(feature, "listChanged")]
         methods = [f"notifications/{feature}/list_changed" for feature in declared]

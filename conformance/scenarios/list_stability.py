@@ -177,14 +177,14 @@ class ListsAroundReads:
 def lists_around_reads(server: Server) -> ListsAroundReads:
     """Fetch the lists before and after requests that only read; no reads if one of them goes unanswered."""
     wanted = list(_reading_replies(server))
-    with server.fresh() as session:
-        before = _served_lists(server, session)
-        reads = tuple(_repeat(session, wanted))
-        if not reads or reads[-1].fault is not None:
-            return ListsAroundReads({}, (), {}, {}, {})
-        after = _served_lists(server, session)
-        elsewhere = _served_lists(server, second_process(server))
-        return ListsAroundReads(before, reads, after, elsewhere, _served_lists(server, session))
+    session = server.session
+    before = _served_lists(server, session)
+    reads = tuple(_repeat(session, wanted))
+    if not reads or reads[-1].fault is not None:
+        return ListsAroundReads({}, (), {}, {}, {})
+    after = _served_lists(server, session)
+    elsewhere = _served_lists(server, second_process(server))
+    return ListsAroundReads(before, reads, after, elsewhere, _served_lists(server, session))
 
 
 def _reading_replies(server: Server) -> Iterator[Reply]:

@@ -34,7 +34,8 @@ class LoggingRequest:
 @scenario
 def logging_requests(server: Server) -> list[LoggingRequest]:
     """Send harmless requests at the level debug, and return those during which the server logs."""
-    return list(find_logging_requests(server, server.shared("logging")))
+    session = server.shared("logging" if server.declares("logging") else "calls")
+    return list(find_logging_requests(server, session))
 
 
 def find_logging_requests(server: Server, session: Session) -> Iterator[LoggingRequest]:

@@ -324,8 +324,8 @@ def other_arguments(server: Server, one: InputRequired) -> Iterator[dict[str, An
 @scenario
 def ask_with_fewer_capabilities(server: Server) -> None:
     """Send each first request again for clients that lack a feature which its input requests need."""
-    session = full_client_session(server)
     for one in input_required_requests(server):
+        session = full_client_session(server)
         others = [feature for kind, feature in FEATURES.items() if one.kinds - {kind}]
         send_initial(session, one, {})
         for feature in others:
@@ -347,7 +347,8 @@ class AbandonedProcess:
 def abandoned_process(server: Server) -> AbandonedProcess:
     """Send each first request to a process of its own, and leave it without any retry."""
     known = input_required_requests(server)
-    with server.fresh(FULL_CLIENT.declares(server.revision), answers_for(server, FULL_CLIENT)) as session:
+    capabilities, answers = FULL_CLIENT.declares(server.revision), answers_for(server, FULL_CLIENT)
+    with server.fresh("requests without retries", capabilities, answers) as session:
         replies = [(one, send_initial(session, one)) for one in known]
         require_answer(session.drain())
         asked = [(one, reply) for one, reply in replies if reply.needs_input]
@@ -356,7 +357,8 @@ def abandoned_process(server: Server) -> AbandonedProcess:
 
 def exits_after_retries(server: Server) -> bool:
     """Return whether a process that gets every retry exits when its stdin is closed."""
-    with server.fresh(FULL_CLIENT.declares(server.revision), answers_for(server, FULL_CLIENT)) as session:
+    capabilities, answers = FULL_CLIENT.declares(server.revision), answers_for(server, FULL_CLIENT)
+    with server.fresh("the end after retries", capabilities, answers) as session:
         for one in retryable(server):
             reply = send_initial(session, one)
             require_answer(send_retry(session, reply, require_responses(session, reply) or ABSENT))

@@ -16,6 +16,7 @@ from conformance.protocol.value import Value
 from conformance.target.scenario import scenario
 from conformance.target.server import Server
 
+UNKNOWN_VERSION = "1900-01-01"
 ANSWER_SECONDS = 2.0
 """How long a request may go unanswered after two later ones were answered."""
 
@@ -50,7 +51,7 @@ def modern_session(server: Server) -> Session:
     """
     if not server.served_lists():
         skip("the server offers no list")
-    session = server.shared("envelope")
+    session = server.malformed_session
     if require_answer(session.request(simple_method(server))).value is None:
         skip(f"{simple_method(server)} is no longer answered with a result")
     return session
@@ -59,14 +60,60 @@ def modern_session(server: Server) -> Session:
 @scenario
 def first_exchange(server: Server) -> tuple[Session, Reply]:
     """Start a process, send a list request first, and return its session, which stays open, and the reply."""
-    session = server.launch()
+    session = server.launch("a list request first")
     return session, session.request(simple_method(server), timeout=server.settings.start_timeout)
 
 
 @scenario
+def first_request_without_capabilities(server: Server) -> Reply:
+    """Start a process, and send it a request that declares no capabilities; return the reply."""
+    session = server.launch("a request without capabilities first")
+    meta = meta_without(session, revisions.CLIENT_CAPABILITIES)
+    sent = send_as_is(session, simple_method(server), {"_meta": meta})
+    reply = session.await_reply(sent, server.settings.start_timeout)
+    _release(server, session)
+    return reply
+
+
+@scenario
+def replies_by_version(server: Server) -> list[Reply]:
+    """Send good requests, and some of an unknown version; return the replies up to an unanswered one.
+
+    The first ones, one for each method, name the unknown version.
+    """
+    plain, unknown = simple_method(server), {"_meta": {revisions.PROTOCOL_VERSION: UNKNOWN_VERSION}}
+    methods = [plain] if server.surface.found_features else ["server/discover", plain]
+    bad = [(method, unknown) for method in methods]
+    good: list[tuple[str, dict[str, Any]]] = [(method, {}) for method in methods]
+    replies, timeout = list[Reply](), server.settings.start_timeout
+    session = server.launch("an unknown version first")
+    for method, params in [*bad, *good, *bad, good[-1], bad[-1], good[0]]:
+        replies.append(session.request(method, params, timeout=timeout))
+        if replies[-1].fault is not None:
+            break
+        timeout = session.timeout
+    _release(server, session)
+    return replies
+
+
+def _release(server: Server, session: Session) -> None:
+    """Release a session if the server goes on to serve it."""
+    if not (session.closed or session.is_silent or server.surface.found_features):
+        session.discover(session.timeout)
+    server.release(session)
+
+
+@scenario
 def handshake_result(server: Server, wanted: str) -> tuple[Reply, Reply | None]:
-    """Return what a new process answers to ``initialize`` and, if it agrees to a handshake, to a ping."""
-    with server.launch() as session:
+    """Return what a process answers to ``initialize`` first and, if it agrees to a handshake, to a ping.
+
+    If checks run in the latest handshake revision too, its sessions are such processes.
+    """
+    other = server.handshake_server
+    if other is not None:
+        opening = other.proposed(wanted)
+        return opening, other.session.drain() if opening.value is not None else None
+    with server.launch(f"a handshake for {wanted}") as session:
         params = {"protocolVersion": wanted, "capabilities": {}, "clientInfo": session.client_info}
         opening = session.await_reply(send_as_is(session, "initialize", params), opening_seconds(server))
         agreed = opening.value.get("protocolVersion") if opening.value is not None else None

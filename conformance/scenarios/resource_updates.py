@@ -103,7 +103,7 @@ def _update_trial(server: Server) -> UpdateTrial:
     sample = mutating_call(server)
     subscribes = server.declares("resources", "subscribe") and not leaves_requests_unanswered(server)
     uris = server.listing("resources/list").identifiers()[:MAX_RESOURCES] if subscribes else []
-    with server.fresh() as session:
+    with server.fresh("updates of resources") as session:
         subscribed = _accepted(session, SUBSCRIBE, uris)
         call, changed = _change(session, sample, subscribed)
         if call.fault is not None:

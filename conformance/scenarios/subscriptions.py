@@ -153,7 +153,7 @@ def _subscriptions(server: Server) -> Subscriptions:
     unchanged = attempt_unsubscribed_change(server).unchanged_uris if sample else []
     change = second = cancellation = None
     read_at = 0.0
-    with server.fresh() as session:
+    with server.fresh("subscriptions") as session:
         before = snapshot(server, session) if sample else ServerSnapshot({}, {})
         filters = _filters(server, unchanged)
         listens = {name: _listen(session, name, filter) for name, filter in filters.items()}

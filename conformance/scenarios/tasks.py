@@ -353,7 +353,10 @@ def _asking_task(server: Server) -> AskingTask | None:
     asked = {call.tool.name for call in run_with_client(server, FULL_CLIENT).calls if call.asked}
     likely = [tool for tool in task_tools(server) if tool.name in asked or task_support(tool) == "required"]
     for tool in likely[:MAX_TASK_TOOLS]:
-        with suppress(NoExample), server.fresh(all_capabilities(server.revision), WAITING) as session:
+        with (
+            suppress(NoExample),
+            server.fresh("a task that asks", all_capabilities(server.revision), WAITING) as session,
+        ):
             asking = _asking(session, tool, server.arguments(tool))
             if asking is not None:
                 return asking

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
 from dataclasses import replace
 
 from conformance.client.listing import Listing, fetch_list
@@ -25,15 +24,31 @@ MIN_DISCOVER_SECONDS = 3.0
 MAX_LIST_TRIES = 3
 
 
-def probe(settings: Settings, revision: str, *, exactly: bool, timeout: float | None = None) -> Surface:
+def probe(
+    settings: Settings,
+    revision: str,
+    *,
+    exactly: bool,
+    timeout: float | None = None,
+    sessions: dict[str, Session] | None = None,
+) -> Surface:
     """Open one conversation and see what the server offers.
 
     With ``exactly``, a server that offers another revision than ``revision`` has refused it; otherwise the
-    revision it offers is taken.  The opening takes ``timeout`` seconds at most, else the settings' own.
+    revision it offers is taken.  The opening takes ``timeout`` seconds at most, else the settings' own.  The
+    session stays open and is put into ``sessions`` if checks can use it, else it is ended.
     Raises `CannotStart`; all else is in the surface.
     """
-    with closing(Session(settings.start(), revision=revision, timeout=settings.timeout)) as session:
-        return opened(settings, session, exactly=exactly, timeout=timeout)
+    session = Session(settings.start(), revision=revision, timeout=settings.timeout)
+    try:
+        surface = opened(settings, session, exactly=exactly, timeout=timeout)
+        is_usable = is_live(surface) and not (surface.failures or session.closed or session.is_silent)
+        if sessions is not None and is_usable and not surface.found_features:
+            sessions[surface.revision] = session
+        return surface
+    finally:
+        if sessions is None or session not in sessions.values():
+            session.close()
 
 
 def opened(settings: Settings, session: Session, *, exactly: bool, timeout: float | None = None) -> Surface:
@@ -191,17 +206,18 @@ def probe_all(settings: Settings, wanted: Sequence[str]) -> Subject:
     """Probe the server in each revision of ``wanted``.
 
     ``("latest",)`` means the handshake revision that it agrees to, and the newest modern one if it speaks
-    that. Raises `CannotStart`.
+    that.  The sessions stay open for the checks (`Subject.close`).  Raises `CannotStart`.
     """
     latest = tuple(wanted) == ("latest",)
     found: list[Surface] = []
+    sessions: dict[str, Session] = {}
     for revision in (revisions.LATEST_HANDSHAKE, revisions.LATEST_MODERN) if latest else wanted:
         timeout = _discover_timeout(settings, found) if revisions.is_modern(revision) else None
-        found.append(probe(settings, revision, exactly=not latest, timeout=timeout))
+        found.append(probe(settings, revision, exactly=not latest, timeout=timeout, sessions=sessions))
     found = [_reconciled(one, found) for one in found]
     if latest:
         found = [one for one in found if is_live(one)] or found[:1]
-    return Subject(settings, tuple(found))
+    return Subject(settings, tuple(found), sessions)
 
 
 def _discover_timeout(settings: Settings, found: Sequence[Surface]) -> float:

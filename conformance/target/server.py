@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from conformance.client.listing import Listing, fetch_list
 from conformance.client.refusals import NO_SUCH_NAME
 from conformance.client.reply import Closed, Reply, Unread
+from conformance.client.session import Session
 from conformance.client.tool_call import Call, PendingCall, Tool
 from conformance.expect import require_answer, skip
 from conformance.generation import NoExample, example
+from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import Kind
 from conformance.protocol.methods import LISTS
 from conformance.protocol.value import Value
 from conformance.target.scenario import Records, scenario
 from conformance.target.sessions import Sessions
 from conformance.target.settings import Settings
-from conformance.target.surface import Surface
+from conformance.target.surface import Subject, Surface
 from conformance.verdicts import Blocked, Cause, Skipped
 
 T = TypeVar("T")
@@ -26,6 +28,8 @@ R = TypeVar("R")
 MAX_SILENT_CALLS = 2
 MAX_READS = 10
 SLOW_SECONDS = 2.0
+SERVERS = "servers"
+"""The key under which the servers of all revisions are known to each other."""
 
 
 class Server(Sessions):
@@ -35,15 +39,52 @@ class Server(Sessions):
     answers. ``records`` are those of the scenarios.
     """
 
-    def __init__(self, settings: Settings, surface: Surface, common: dict[str, Any] | None = None):
-        super().__init__(settings, surface, common)
+    def __init__(
+        self,
+        settings: Settings,
+        surface: Surface,
+        common: dict[str, Any] | None = None,
+        first: Session | None = None,
+    ):
+        super().__init__(settings, surface, common, first)
         self.records: Records = {}
+        self.other_surfaces: tuple[Surface, ...] = ()
         self.failed_cases: set[str] = set()
         self.pending_call: PendingCall | None = None
         self._calls: dict[str, Call] = {}
         self._fetches: dict[tuple[str, str], Reply] = {}
         self._silent_calls = 0
         self._silent_fetches = 0
+
+    @classmethod
+    def of(cls, subject: Subject, revision: str, common: dict[str, Any] | None = None) -> Self:
+        """Return the server in one revision, with the session and the proposals of the probe."""
+        server = cls(subject.settings, subject.surface(revision), common, subject.take_session(revision))
+        server.common.setdefault(SERVERS, {})[revision] = server
+        server.other_surfaces = tuple(one for one in subject.live if one.revision != revision)
+        for surface in subject.surfaces:
+            if not surface.is_modern and (opening := surface.opening_reply) is not None:
+                server.note_proposal(surface.proposed_revision, opening)
+        return server
+
+    @property
+    def handshake_server(self) -> Server | None:
+        """The same server in `revisions.LATEST_HANDSHAKE`, if checks run in that too."""
+        server: Server | None = self.common.get(SERVERS, {}).get(revisions.LATEST_HANDSHAKE)
+        return server
+
+    def newer_revision_with(self, tool: Tool) -> str:
+        """Return a newer revision of the run in which the server has the same tool; empty if none."""
+        return next(
+            (
+                surface.revision
+                for surface in self.other_surfaces
+                if surface.revision > self.revision
+                for other in surface.tools
+                if other.name == tool.name and other.input_schema == tool.input_schema
+            ),
+            "",
+        )
 
     # Capabilities and lists
 

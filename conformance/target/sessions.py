@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any, Self
@@ -15,12 +16,13 @@ from conformance.client.session import Answer, Session
 from conformance.client.timing import Pace, start_timeout
 from conformance.expect import skip
 from conformance.protocol.jsonrpc import Kind, Line, kind
+from conformance.protocol.methods import FEATURES
 from conformance.target.settings import Settings
 from conformance.target.surface import ProbeFailure, Surface
 from conformance.transport.interface import CannotStart, Clock, Transport
 from conformance.verdicts import Blocked, Skipped
 
-MAX_PROCESSES_AHEAD = 2
+MAX_PROCESSES_AHEAD = max(2, os.cpu_count() or 2)
 """How many processes are started before they are needed."""
 SLOW_START_SECONDS = 0.2
 """A server that starts more slowly is started ahead."""
@@ -46,17 +48,17 @@ class Starter:
         self._starts_slowly = any(line.at > SLOW_START_SECONDS for line in surface.opening[1:])
         self._ahead: list[Transport] = []
 
-    def process(self, *, more: bool) -> Transport:
+    def process(self, following: int) -> Transport:
         """Return a process that was started ahead, if it still runs, else a new one.
 
-        With ``more``, others are expected to follow, and are started ahead.
+        So many others are sure to follow; some of them are started ahead.
         """
         ahead = [process for process in self._ahead if process.exit_code is None]
         for ended in set(self._ahead) - set(ahead):
             ended.stop()
         process = ahead.pop(0) if ahead else self._settings.start()
         with suppress(CannotStart):
-            while more and self._starts_slowly and len(ahead) < MAX_PROCESSES_AHEAD:
+            while self._starts_slowly and len(ahead) < min(following, MAX_PROCESSES_AHEAD):
                 ahead.append(self._settings.start())
         self._ahead = ahead
         return process
@@ -76,12 +78,22 @@ class Starter:
 class Sessions:
     """The sessions with the server in one revision.
 
-    `session` is shared by the checks that leave no trace; `fresh` starts a process.  A process that ended is
-    replaced; the check that met its end is blocked, later ones are not.  ``common`` holds what the servers of
-    all revisions share.
+    `session` is shared by the checks that leave no trace, and is that of the probe, ``first``, if there is
+    one.  A process that ended is replaced; the check that met its end is blocked, later ones are not.
+    ``common`` holds what the servers of all revisions share.
+
+    A session that a check has opened in an unusual way, and that came to no harm, is as good as a new one:
+    `release` keeps it, and `connect` hands it out.  ``openings`` are such ways, which the next sessions use.
+    ``starts`` counts the processes by what they are for.
     """
 
-    def __init__(self, settings: Settings, surface: Surface, common: dict[str, Any] | None = None):
+    def __init__(
+        self,
+        settings: Settings,
+        surface: Surface,
+        common: dict[str, Any] | None = None,
+        first: Session | None = None,
+    ):
         self.settings = _with_start_timeout(settings, surface)
         self.pace = Pace()
         self.common = common if common is not None else {}
@@ -91,11 +103,17 @@ class Sessions:
         self._starter = Starter(settings, surface)
         self._shared: dict[str, Session] = {}
         self._raised: set[str] = set()
-        self._proposals: list[Session] = []
+        self.starts: Counter[str] = Counter({"the probe": 1})
+        self.openings: list[Callable[[Any], object]] = []
+        self._spare: list[Session] = []
         self._excluded: list[Transport] = []
         self._others: list[Self] = []
         self._hangs = 0
         self._causes: Counter[Any] = Counter(filter(None, map(_cause, surface.failures)))
+        if first is not None:
+            first.pace, first.client = self.pace, DECLINING
+            self.sessions.append(first)
+            self._shared["session"] = first
 
     @property
     def clock(self) -> Clock:
@@ -103,13 +121,52 @@ class Sessions:
         return self.settings.clock
 
     def connect(
-        self, capabilities: Mapping[str, Any] | None = None, client: Mapping[str, Answer] = DECLINING
+        self,
+        because: str,
+        capabilities: Mapping[str, Any] | None = None,
+        client: Mapping[str, Answer] = DECLINING,
     ) -> Session:
-        """Start a process and open a session with it in this revision.
+        """Return a session in this revision that no check has used but to open it.
 
-        Raises `Blocked` if it does not open as it did in the probe.
+        Raises `Blocked` if a process does not open one as it did in the probe.
         """
-        session = self.launch(capabilities, client)
+        while (session := self._take_spare(capabilities or {})) is None and self.openings:
+            with suppress(Skipped):
+                self.openings.pop(0)(self)
+        if session is not None:
+            session.client = client
+            return session
+        return self._connect_new(because, capabilities, client)
+
+    def release(self, session: Session) -> None:
+        """Keep a session for `connect` if it is open in this revision; else begin to end it."""
+        is_open = session.opening is not None and session.opening.value is not None
+        if session.revision != self.revision:
+            self.exclude(session)
+        if is_open and session.revision == self.revision and not (session.closed or session.is_silent):
+            self._spare.append(session)
+        else:
+            session.begin_close()
+
+    def _take_spare(self, capabilities: Mapping[str, Any]) -> Session | None:
+        """Return a released session of a client with these capabilities whose process runs.
+
+        In a modern revision every request declares them.
+        """
+        wanted = _features(capabilities)
+        for session in list(self._spare):
+            if session.is_modern or _features(session.capabilities) == wanted:
+                self._spare.remove(session)
+                if session.process.exit_code is None:
+                    session.capabilities = dict(capabilities)
+                    return session
+                session.begin_close()
+        return None
+
+    def _connect_new(
+        self, because: str, capabilities: Mapping[str, Any] | None, client: Mapping[str, Answer]
+    ) -> Session:
+        session = self.launch(because, capabilities, client)
         opening = session.open(self.settings.start_timeout)
         is_open = opening.value is not None or (self.surface.found_features and opening.error is not None)
         if not is_open or session.revision != self.revision:
@@ -121,12 +178,18 @@ class Sessions:
         return session
 
     def launch(
-        self, capabilities: Mapping[str, Any] | None = None, client: Mapping[str, Answer] = DECLINING
+        self,
+        because: str,
+        capabilities: Mapping[str, Any] | None = None,
+        client: Mapping[str, Answer] = DECLINING,
     ) -> Session:
-        """Start a process and send it nothing; skip the check if the server is given up."""
+        """Start a process and send it nothing; skip the check if the server is given up.
+
+        ``because`` says what it is for.
+        """
         self._skip_if_given_up()
         session = Session(
-            self._process(),
+            self._process(because),
             revision=self.revision,
             timeout=self.settings.timeout,
             capabilities=capabilities,
@@ -136,8 +199,9 @@ class Sessions:
         self.sessions.append(session)
         return session
 
-    def _process(self) -> Transport:
-        return self._starter.process(more=bool(self.sessions))
+    def _process(self, because: str) -> Transport:
+        self.starts[because] += 1
+        return self._starter.process(len(self.openings))
 
     def _skip_if_given_up(self) -> None:
         """Skip the check if no process would open, or go on; drop old lines of closed sessions."""
@@ -166,23 +230,35 @@ class Sessions:
         return reply
 
     def _proposed(self, revision: str) -> Reply:
-        if self.surface.proposed_revision == revision:
-            request, line = self.surface.opening
-            return Reply(request, line, line.message)
-        self._skip_if_given_up()
-        session = Session(self._process(), revision=revision, timeout=self.settings.timeout)
-        self._proposals.append(session)
-        try:
-            return session.propose(self.settings.start_timeout)
-        finally:
+        if self.surface.proposed_revision == revision and self.surface.opening_reply is not None:
+            return self.surface.opening_reply
+        session = self.launch(f"a proposal of {revision}")
+        reply = session.propose(self.settings.start_timeout, revision)
+        if reply.value is not None and session.revision == self.revision:
+            session.notify("notifications/initialized")
+            self.release(session)
+        else:
+            self.exclude(session)
             session.begin_close()
+        return reply
+
+    def was_proposed(self, revision: str) -> bool:
+        """Return whether the reply to ``initialize`` for a revision is known."""
+        return self.surface.proposed_revision == revision or f"proposed {revision}" in self.common
+
+    def note_proposal(self, revision: str, reply: Reply) -> None:
+        """Keep the reply to ``initialize`` for a revision, if it is the first one."""
+        self.common.setdefault(f"proposed {revision}", reply)
 
     @contextmanager
     def fresh(
-        self, capabilities: Mapping[str, Any] | None = None, client: Mapping[str, Answer] = DECLINING
+        self,
+        because: str,
+        capabilities: Mapping[str, Any] | None = None,
+        client: Mapping[str, Answer] = DECLINING,
     ) -> Iterator[Session]:
-        """Start a process and end it afterwards; ``client`` answers the server's requests."""
-        session = self.connect(capabilities, client)
+        """Give a session that no check has used, and end it afterwards."""
+        session = self.connect(because, capabilities, client)
         try:
             yield session
         finally:
@@ -196,7 +272,7 @@ class Sessions:
         """
         raised = set(self._raised)
         try:
-            session = self.connect()
+            session = self._connect_new("reproductions", None, DECLINING)
         except Blocked as blocked:
             self._raised &= raised
             skip(f"it could not be reproduced: {blocked}")
@@ -242,7 +318,7 @@ class Sessions:
             if session is not None:
                 session.begin_close()
             self._shared.pop(name, None)
-            session = self._shared[name] = self.connect(capabilities, client)
+            session = self._shared[name] = self.connect(name, capabilities, client)
         return session
 
     def _hung(self, session: Session) -> None:
@@ -306,16 +382,20 @@ class Sessions:
         for other in self._others:
             other.close()
         self._starter.begin_stop()
-        sessions = [*self.sessions, *self._proposals]
-        for session in sessions:
+        for session in self.sessions:
             session.begin_close()
         for process in self._excluded:
             process.begin_stop()
         self._starter.stop()
         for process in self._excluded:
             process.stop()
-        for session in sessions:
+        for session in self.sessions:
             session.close()
+
+
+def _features(capabilities: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the capabilities that permit requests of the server."""
+    return {name: value for name, value in capabilities.items() if name in FEATURES.values()}
 
 
 def _cause(failure: ProbeFailure) -> Any:

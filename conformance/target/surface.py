@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
+from conformance.client.reply import Reply
+from conformance.client.session import Session
 from conformance.client.tool_call import Tool
 from conformance.json_schema.validation import Unjudgeable, instance_errors
 from conformance.protocol import revisions
-from conformance.protocol.jsonrpc import Line, decode
+from conformance.protocol.jsonrpc import Line, decode, is_response
 from conformance.protocol.text import named, shorten
 from conformance.protocol.value import Value, members
 from conformance.target.settings import Sample, Settings
@@ -63,6 +65,14 @@ class Surface:
         message = self.opening[1].message if len(self.opening) > 1 else None
         result = message.get("result") if isinstance(message, dict) else None
         return Value(result if isinstance(result, dict) else {}, "result", self.opening)
+
+    @property
+    def opening_reply(self) -> Reply | None:
+        """The reply to ``initialize`` or ``server/discover``; None if there was no answer."""
+        request, line = (*self.opening, None, None)[:2]
+        if request is None or line is None or not is_response(line.message):
+            return None
+        return Reply(request, line, line.message)
 
     @property
     def offers(self) -> Value:
@@ -186,10 +196,26 @@ def _listed(lines: tuple[Line, ...]) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class Subject:
-    """The server under test: how to run it, and its surface in each revision to be tested."""
+    """The server under test: how to run it, and its surface in each revision to be tested.
+
+    ``sessions`` are those of the probe that are still open and that no `Server` has taken, by revision.
+    """
 
     settings: Settings
     surfaces: tuple[Surface, ...]
+    sessions: dict[str, Session] = field(default_factory=dict, compare=False)
+
+    def take_session(self, revision: str) -> Session | None:
+        """Return the session of the probe in a revision, once; None if there is none."""
+        return self.sessions.pop(revision, None)
+
+    def close(self) -> None:
+        """End the sessions that no `Server` has taken."""
+        for session in self.sessions.values():
+            session.begin_close()
+        for session in self.sessions.values():
+            session.close()
+        self.sessions.clear()
 
     @property
     def live(self) -> tuple[Surface, ...]:

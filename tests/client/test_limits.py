@@ -168,7 +168,7 @@ def test_an_answer_without_a_line_end_is_not_complete():
 
 def ended(server):
     """Return the `Blocked` that a check raises when the process ends."""
-    with server.fresh() as session:
+    with server.fresh("a test") as session:
         try:
             while True:
                 require_answer(session.request("tools/call", {"name": "hello", "arguments": {}}))

@@ -15,8 +15,8 @@ from conformance.json_schema.validation import Unjudgeable
 from conformance.plugin.collection import STAGES
 from conformance.requirements import catalogue
 from conformance.requirements.checks import PACKAGE, suites_directory
+from conformance.scenarios.beginning import begin
 from conformance.target.probe import probe_all
-from conformance.target.scenario import STARTED_EARLY
 from conformance.target.server import Server
 from conformance.target.settings import Sample, Settings
 from conformance.transport.sandbox import Sandbox
@@ -152,14 +152,12 @@ class Bench:
     """
 
     def __init__(self, subject, revision, *, is_whole=False):
-        self.server = Server(subject.settings, subject.surface(revision))
+        self.server = Server.of(subject, revision)
         self.revision = revision
         self.passed = set()
         self._open = []
         if is_whole:
-            self.server.begin_calls()
-            for scenario in STARTED_EARLY:
-                scenario(self.server)
+            begin(self.server)
 
     def run(self, check, case, tool):
         """Return the verdicts of a check, the worst first; raises what no check may raise."""

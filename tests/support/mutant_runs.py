@@ -19,6 +19,8 @@ WHOLE = os.environ.get("MUTANTS") == "whole"
 ON_PROCESSES = os.environ.get("MUTANTS") == "processes"
 WHOLE_SHARE = 40
 """One of so many mutants runs under the whole suite by default."""
+PROPOSES_ALL = "lifecycle.initialize.version-echo"
+"""The rule that needs all revisions to be proposed, as only a thorough run does."""
 SEES_ALL = "jsonrpc.message-shape"
 """The rule of the check that judges every message, of all chapters."""
 FAULTY_TOOLS = ("add", "echo", "nothing", "weather")
@@ -52,6 +54,8 @@ class MutantRun:
     def limits(self):
         """The settings of the run."""
         examples = FUZZ_EXAMPLES["quick"] if self.fuzzed else 0
+        if PROPOSES_ALL in self.mutant.breaks:
+            examples = FUZZ_EXAMPLES["thorough"]
         return {"examples": examples, "timeout": 5.0, "start_timeout": 5.0}
 
     @property

@@ -1,0 +1,32 @@
+"""What a run of all suites does before its first check."""
+
+from __future__ import annotations
+
+from conformance.protocol import revisions
+from conformance.scenarios.lifecycle import (
+    delay_initialized,
+    early_requests,
+    initialize_with_unknown_members,
+    propose_new_revision,
+)
+from conformance.scenarios.request_metadata import first_request_without_capabilities, replies_by_version
+from conformance.target.scenario import STARTED_EARLY
+from conformance.target.server import Server
+
+HANDSHAKE_OPENINGS = (
+    initialize_with_unknown_members,
+    delay_initialized,
+    propose_new_revision,
+    early_requests,
+)
+MODERN_OPENINGS = (first_request_without_capabilities, replies_by_version)
+
+
+def begin(server: Server) -> None:
+    """Let the next sessions open in the unusual ways that checks judge, and start what takes its time."""
+    assert server.session
+    openings = MODERN_OPENINGS if revisions.is_modern(server.revision) else HANDSHAKE_OPENINGS
+    server.openings = list(openings)
+    server.begin_calls()
+    for scenario in STARTED_EARLY:
+        scenario(server)
