@@ -97,6 +97,7 @@ class SoakPlugin:
             what = Blocked(one.reason, one.lines, one.stderr, one.requirement)
             self._report(config, subject, SoakFinding(0, "", what))
         server = Server.of(subject, surface.revision)
+        subject.close()
         soak, progress = Soak(server), SoakProgress()
         try:
             stopped = self._watch(config, subject, soak, progress)

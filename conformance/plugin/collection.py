@@ -47,6 +47,8 @@ SERVERS = pytest.StashKey[dict[str, Server]]()
 BEGUN = pytest.StashKey[float]()
 LINE_COUNTS = pytest.StashKey[Counter[str]]()
 OUTLIVED = pytest.StashKey[int]()
+STARTS = pytest.StashKey[Counter[tuple[str, str]]]()
+"""The number of processes started in a revision for a purpose."""
 ON_WAIT = pytest.StashKey[OnWait]()
 PROBE_TRACEBACK = pytest.StashKey[str]()
 COMMON = pytest.StashKey[dict[str, Any]]()
@@ -95,13 +97,20 @@ def probed(config: pytest.Config, chosen: Settings) -> Subject:
         subject = probe_all(chosen, wanted_revisions(config))
     except CannotStart as error:
         raise pytest.UsageError(f"{error} (mcp-conformance doctor -- COMMAND finds out more)") from error
+    if wrong := _user_error(subject):
+        subject.close()
+        raise pytest.UsageError(wrong)
+    return subject
+
+
+def _user_error(subject: Subject) -> str:
+    """Return what is wrong with the user's options for this server; empty if nothing is."""
     if all(surface.refused for surface in subject.surfaces):
         asked = ", ".join(surface.revision for surface in subject.surfaces)
         offered = named(subject.surfaces[0].refused)
-        raise pytest.UsageError(f"--mcp-revision: the server does not speak {asked}; it offers {offered}")
-    if error_text := subject.error_in_samples():
-        raise pytest.UsageError(f"--mcp-example: {named(error_text, MAX_REASON)}")
-    return subject
+        return f"--mcp-revision: the server does not speak {asked}; it offers {offered}"
+    wrong = subject.error_in_samples()
+    return f"--mcp-example: {named(wrong, MAX_REASON)}" if wrong else ""
 
 
 @pytest.hookimpl(optionalhook=True)

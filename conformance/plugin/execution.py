@@ -20,6 +20,7 @@ from conformance.plugin.collection import (
     OUTLIVED,
     SANDBOX,
     SERVERS,
+    STARTS,
     SUBJECT,
     WHOLE,
     is_ours,
@@ -91,17 +92,30 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     config = session.config
     for server in config.stash.get(SERVERS, {}).values():
         server.close()
+    _count_starts(config)
     if SUBJECT in config.stash:
         config.stash[SUBJECT].close()
         config.stash[OUTLIVED] = config.stash.get(OUTLIVED, 0) + end_run()
         getattr(config, "workeroutput", {})["mcp_outlived"] = config.stash[OUTLIVED]
 
 
+def _count_starts(config: pytest.Config) -> None:
+    """Add the processes that the servers of this run have started."""
+    starts = config.stash.setdefault(STARTS, Counter())
+    for revision, server in config.stash.get(SERVERS, {}).items():
+        starts.update({(revision, purpose): number for purpose, number in server.starts.items()})
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["mcp_starts"] = [(*key, number) for key, number in starts.items()]
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Add the processes that outlived the server in an xdist worker."""
-    stash = node.config.stash
-    stash[OUTLIVED] = stash.get(OUTLIVED, 0) + getattr(node, "workeroutput", {}).get("mcp_outlived", 0)
+    """Add the processes that an xdist worker has started, and those that outlived the server there."""
+    stash, output = node.config.stash, getattr(node, "workeroutput", {})
+    stash[OUTLIVED] = stash.get(OUTLIVED, 0) + output.get("mcp_outlived", 0)
+    starts = stash.setdefault(STARTS, Counter())
+    for revision, purpose, number in output.get("mcp_starts", ()):
+        starts[revision, purpose] += number
 
 
 # Skipping ----------------------------------------------------------------------------------------

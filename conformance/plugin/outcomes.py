@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from conformance.plugin.baseline import outdated, with_baseline
-from conformance.plugin.collection import OUTLIVED, SUBJECT, is_ours, revision_of, tool_name
+from conformance.plugin.collection import OUTLIVED, STARTS, SUBJECT, is_ours, revision_of, tool_name
 from conformance.plugin.execution import SKIP_CAUSE, new_line_counts, server_for
 from conformance.plugin.options import value
 from conformance.protocol.text import shorten
@@ -292,7 +292,15 @@ def run_facts(session: pytest.Session, started: datetime, seconds: float) -> Run
     config = session.config
     ended = _reason_of_end(session, config.stash[RESULTS])
     not_run = _not_run(config) if ended else {}
-    return RunFacts(started, seconds, ended, not_run, tuple(_outdated(config)))
+    return RunFacts(started, seconds, ended, not_run, tuple(_outdated(config)), _starts(config))
+
+
+def _starts(config: pytest.Config) -> dict[str, dict[str, int]]:
+    """Count the processes of the server in each revision, by what they were started for."""
+    found = {one.revision: {"the probe": 1} for one in config.stash[SUBJECT].surfaces}
+    for (revision, purpose), number in config.stash.get(STARTS, Counter()).items():
+        found[revision][purpose] = number
+    return found
 
 
 def _reason_of_end(session: pytest.Session, results: list[Result]) -> str:

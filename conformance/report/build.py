@@ -154,7 +154,7 @@ class RunFacts:
     """The facts about a run: its start, its duration, and why it ``ended`` early, if it did.
 
     ``not_run`` counts the checks of each chapter that did not run, ``outdated`` lists what to fix in the
-    baseline.
+    baseline.  ``starts`` counts the processes in each revision by what they were started for.
     """
 
     started: datetime
@@ -162,6 +162,7 @@ class RunFacts:
     ended: str = ""
     not_run: Mapping[str, int] = field(default_factory=dict)
     outdated: tuple[str, ...] = ()
+    starts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 def build_report(
@@ -193,6 +194,7 @@ def build_report(
         notices=tuple(notices),
         not_run=facts.not_run,
         outdated=facts.outdated,
+        starts=facts.starts,
     )
     return redact(report)
 

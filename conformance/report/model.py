@@ -133,6 +133,7 @@ class Report:
     ``ended`` says why a run ended before all checks had run, and ``not_run`` how many of each chapter did
     not; both are empty for a complete run.  ``results`` are in the order of the specification's chapters.
     ``notices`` say what was not tested, or not kept, and why; ``outdated`` lists what to fix in the baseline.
+    ``starts`` counts the server's processes in each revision by what they were started for.
     """
 
     tool_version: str
@@ -150,6 +151,7 @@ class Report:
     notices: tuple[str, ...] = ()
     not_run: Mapping[str, int] = field(default_factory=dict)
     outdated: tuple[str, ...] = ()
+    starts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @property
     def counts(self) -> Mapping[Outcome, int]:

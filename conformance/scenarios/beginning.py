@@ -19,14 +19,17 @@ HANDSHAKE_OPENINGS = (
     propose_new_revision,
     early_requests,
 )
+HANDSHAKE_STARTS, MODERN_STARTS = 5, 6
+"""How many processes a run of all suites needs in an era whatever the server does, besides the probe."""
 MODERN_OPENINGS = (first_request_without_capabilities, replies_by_version)
 
 
 def begin(server: Server) -> None:
     """Let the next sessions open in the unusual ways that checks judge, and start what takes its time."""
     assert server.session
-    openings = MODERN_OPENINGS if revisions.is_modern(server.revision) else HANDSHAKE_OPENINGS
-    server.openings = list(openings)
+    is_modern = revisions.is_modern(server.revision)
+    server.openings = list(MODERN_OPENINGS if is_modern else HANDSHAKE_OPENINGS)
+    server.sure_starts = MODERN_STARTS if is_modern else HANDSHAKE_STARTS
     server.begin_calls()
     for scenario in STARTED_EARLY:
         scenario(server)

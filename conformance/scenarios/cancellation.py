@@ -60,7 +60,7 @@ def responsive_session(server: Server) -> Session:
 
     A modern server answers a request first: it need not recognise the era by a notification.
     """
-    session = server.shared("cancel")
+    session = server.shared("unusual requests")
     if session.is_modern:
         require_answer(session.request(harmless_method(server)))
     pong = session.drain()

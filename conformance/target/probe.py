@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 
 from conformance.client.listing import Listing, fetch_list
@@ -16,6 +17,7 @@ from conformance.protocol.text import shorten
 from conformance.protocol.value import Value
 from conformance.target.settings import Settings
 from conformance.target.surface import ProbeFailure, Subject, Surface, is_live
+from conformance.transport.interface import Transport
 
 NOT_MODERN = "no modern revision"
 NO_LISTING = Listing("tools/list", "tools", ())
@@ -24,31 +26,18 @@ MIN_DISCOVER_SECONDS = 3.0
 MAX_LIST_TRIES = 3
 
 
-def probe(
-    settings: Settings,
-    revision: str,
-    *,
-    exactly: bool,
-    timeout: float | None = None,
-    sessions: dict[str, Session] | None = None,
-) -> Surface:
+def probe(settings: Settings, revision: str, *, exactly: bool) -> Surface:
     """Open one conversation and see what the server offers.
 
     With ``exactly``, a server that offers another revision than ``revision`` has refused it; otherwise the
-    revision it offers is taken.  The opening takes ``timeout`` seconds at most, else the settings' own.  The
-    session stays open and is put into ``sessions`` if checks can use it, else it is ended.
-    Raises `CannotStart`; all else is in the surface.
+    revision it offers is taken.  Raises `CannotStart`; all else is in the surface.
     """
-    session = Session(settings.start(), revision=revision, timeout=settings.timeout)
-    try:
-        surface = opened(settings, session, exactly=exactly, timeout=timeout)
-        is_usable = is_live(surface) and not (surface.failures or session.closed or session.is_silent)
-        if sessions is not None and is_usable and not surface.found_features:
-            sessions[surface.revision] = session
-        return surface
-    finally:
-        if sessions is None or session not in sessions.values():
-            session.close()
+    with closing(_session(settings, settings.start(), revision)) as session:
+        return opened(settings, session, exactly=exactly)
+
+
+def _session(settings: Settings, process: Transport, revision: str) -> Session:
+    return Session(process, revision=revision, timeout=settings.timeout)
 
 
 def opened(settings: Settings, session: Session, *, exactly: bool, timeout: float | None = None) -> Surface:
@@ -203,21 +192,47 @@ def stable_listing(session: Session, method: str) -> Listing:
 
 
 def probe_all(settings: Settings, wanted: Sequence[str]) -> Subject:
-    """Probe the server in each revision of ``wanted``.
+    """Probe the server in each revision of ``wanted``; each process starts while the one before is probed.
 
     ``("latest",)`` means the handshake revision that it agrees to, and the newest modern one if it speaks
-    that.  The sessions stay open for the checks (`Subject.close`).  Raises `CannotStart`.
+    that.  Sessions that checks can use stay open (`Subject.close`).  Raises `CannotStart`.
     """
     latest = tuple(wanted) == ("latest",)
-    found: list[Surface] = []
-    sessions: dict[str, Session] = {}
-    for revision in (revisions.LATEST_HANDSHAKE, revisions.LATEST_MODERN) if latest else wanted:
-        timeout = _discover_timeout(settings, found) if revisions.is_modern(revision) else None
-        found.append(probe(settings, revision, exactly=not latest, timeout=timeout, sessions=sessions))
+    order = (revisions.LATEST_HANDSHAKE, revisions.LATEST_MODERN) if latest else tuple(wanted)
+    subject, found = Subject(settings, ()), list[Surface]()
+    processes = [settings.start()]
+    try:
+        for following, revision in enumerate(order, 1):
+            if following < len(order):
+                processes.append(settings.start())
+            timeout = _discover_timeout(settings, found) if revisions.is_modern(revision) else None
+            session = _session(settings, processes.pop(0), revision)
+            found.append(_probed(subject, session, exactly=not latest, timeout=timeout))
+    except BaseException:
+        subject.close()
+        raise
+    finally:
+        for process in processes:
+            process.stop()
     found = [_reconciled(one, found) for one in found]
     if latest:
         found = [one for one in found if is_live(one)] or found[:1]
-    return Subject(settings, tuple(found), sessions)
+    return replace(subject, surfaces=tuple(found))
+
+
+def _probed(subject: Subject, session: Session, *, exactly: bool, timeout: float | None) -> Surface:
+    """Open a session of the subject and return what the server offers; begin to end it if it is of no use."""
+    surface = None
+    try:
+        surface = opened(subject.settings, session, exactly=exactly, timeout=timeout)
+        return surface
+    finally:
+        is_sound = surface is not None and is_live(surface) and not surface.failures
+        if surface is None or not is_sound or surface.found_features or session.closed or session.is_silent:
+            session.begin_close()
+            subject.ending.append(session)
+        else:
+            subject.sessions[surface.revision] = session
 
 
 def _discover_timeout(settings: Settings, found: Sequence[Surface]) -> float:

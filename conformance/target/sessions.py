@@ -84,7 +84,7 @@ class Sessions:
 
     A session that a check has opened in an unusual way, and that came to no harm, is as good as a new one:
     `release` keeps it, and `connect` hands it out.  ``openings`` are such ways, which the next sessions use.
-    ``starts`` counts the processes by what they are for.
+    ``starts`` counts the processes by what they are for; the checks that run need ``sure_starts`` at least.
     """
 
     def __init__(
@@ -103,8 +103,9 @@ class Sessions:
         self._starter = Starter(settings, surface)
         self._shared: dict[str, Session] = {}
         self._raised: set[str] = set()
-        self.starts: Counter[str] = Counter({"the probe": 1})
+        self.starts: Counter[str] = Counter()
         self.openings: list[Callable[[Any], object]] = []
+        self.sure_starts = 0
         self._spare: list[Session] = []
         self._excluded: list[Transport] = []
         self._others: list[Self] = []
@@ -113,7 +114,7 @@ class Sessions:
         if first is not None:
             first.pace, first.client = self.pace, DECLINING
             self.sessions.append(first)
-            self._shared["session"] = first
+            self._shared["the shared session"] = first
 
     @property
     def clock(self) -> Clock:
@@ -201,7 +202,7 @@ class Sessions:
 
     def _process(self, because: str) -> Transport:
         self.starts[because] += 1
-        return self._starter.process(len(self.openings))
+        return self._starter.process(self.sure_starts - self.starts.total())
 
     def _skip_if_given_up(self) -> None:
         """Skip the check if no process would open, or go on; drop old lines of closed sessions."""
@@ -290,17 +291,17 @@ class Sessions:
     @property
     def session(self) -> Session:
         """The shared session; a process that ended or stopped answering is replaced."""
-        return self.shared("session")
+        return self.shared("the shared session")
 
     @property
     def malformed_session(self) -> Session:
         """The session for malformed lines, so that they disturb no other check."""
-        return self.shared("malformed")
+        return self.shared("malformed lines")
 
     @property
     def fuzzing_session(self) -> Session:
         """The session for fuzzed calls."""
-        return self.shared("fuzz")
+        return self.shared("fuzzed requests")
 
     def shared(
         self,

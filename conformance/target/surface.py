@@ -198,12 +198,14 @@ def _listed(lines: tuple[Line, ...]) -> Iterator[Any]:
 class Subject:
     """The server under test: how to run it, and its surface in each revision to be tested.
 
-    ``sessions`` are those of the probe that are still open and that no `Server` has taken, by revision.
+    ``sessions`` are those of the probe that are still open and that no `Server` has taken, by revision;
+    ``ending`` are those that are about to end.
     """
 
     settings: Settings
     surfaces: tuple[Surface, ...]
     sessions: dict[str, Session] = field(default_factory=dict, compare=False)
+    ending: list[Session] = field(default_factory=list, compare=False)
 
     def take_session(self, revision: str) -> Session | None:
         """Return the session of the probe in a revision, once; None if there is none."""
@@ -211,11 +213,12 @@ class Subject:
 
     def close(self) -> None:
         """End the sessions that no `Server` has taken."""
-        for session in self.sessions.values():
-            session.begin_close()
-        for session in self.sessions.values():
-            session.close()
+        left = [*self.sessions.values(), *self.ending]
         self.sessions.clear()
+        for session in left:
+            session.begin_close()
+        for session in left:
+            session.close()
 
     @property
     def live(self) -> tuple[Surface, ...]:

@@ -148,11 +148,12 @@ class Bench:
     """A server in one revision, and the checks that run on it.
 
     With ``is_whole`` all checks will run, so the scenarios that take their time start at once.
-    ``passed`` has the names of the checks that have passed.
+    ``passed`` has the names of the checks that have passed.  ``common`` is what the benches of several
+    revisions share.
     """
 
-    def __init__(self, subject, revision, *, is_whole=False):
-        self.server = Server.of(subject, revision)
+    def __init__(self, subject, revision, *, is_whole=False, common=None):
+        self.server = Server.of(subject, revision, common)
         self.revision = revision
         self.passed = set()
         self._open = []

@@ -21,7 +21,7 @@ EVIDENCE = (
 )
 """The members of a result: `FACTS` always, `EVIDENCE` unless they are empty."""
 SERVER = {"name": "server", "version": "version", "command": "command", "source": "source"}
-RUN = ("started", "seconds", "ended")
+RUN, COUNTS = ("started", "seconds", "ended"), ("not_run", "starts")
 
 
 class BadReport(ValueError):  # noqa: N818
@@ -40,7 +40,7 @@ def _head(report: Report) -> dict[str, Any]:
         "format": FORMAT,
         "tool": {"name": TOOL, "version": report.tool_version},
         "server": {name: getattr(report, member) for name, member in SERVER.items()},
-        "run": {**{name: getattr(report, name) for name in (*RUN, "not_run")}, "options": report.options},
+        "run": {**{name: getattr(report, name) for name in (*RUN, *COUNTS)}, "options": report.options},
         "verdict": {"status": report.status, "text": report.verdict, "counts": report.counts},
         "chapters": [
             {"name": name, "title": families()[name].title, "counts": counts}
@@ -106,7 +106,7 @@ def _report(data: Mapping[str, Any]) -> Report:
         results=tuple(_read_result(one, rules) for one in data["results"]),
         not_called=tuple(data["not_called"]),
         notices=tuple(data["notices"]),
-        not_run=data["run"].get("not_run", {}),
+        **{name: data["run"].get(name, {}) for name in COUNTS},
         outdated=tuple(data.get("outdated", [])),
         options=data["run"]["options"],
         **{name: data["run"][name] for name in RUN},

@@ -61,7 +61,8 @@ def _lines(report: Report, width: int, *, verbose: bool, tracebacks: bool) -> It
         else:
             blocks.append(list(_finding(group, width, verbose=verbose)))
     blocks += [[plain(line) for line in wrapped(text, width, "", "  ")] for text in _deviations(report)]
-    blocks.append([plain(line) for text in _notes(report) for line in wrapped(text, width, "", "  ")])
+    notes = [*_notes(report), *(_starts(report) if verbose else ())]
+    blocks.append([plain(line) for text in notes for line in wrapped(text, width, "", "  ")])
     for block in filter(None, blocks):
         yield from block
         yield plain("")
@@ -173,6 +174,15 @@ def _notes(report: Report) -> Iterator[str]:
         yield f"not run: {', '.join(f'{name} ({number})' for name, number in report.not_run.items())}"
     yield from report.notices
     yield from (f"baseline: {text}" for text in report.outdated)
+
+
+def _starts(report: Report) -> Iterator[str]:
+    """Yield how many processes were started in each revision, and what for."""
+    for revision, purposes in report.starts.items():
+        listed = ", ".join(
+            purpose if number == 1 else f"{purpose} ({number})" for purpose, number in purposes.items()
+        )
+        yield f"processes started in {revision}: {sum(purposes.values())} ({listed})"
 
 
 def _expected(results: Iterable[Result]) -> Iterator[str]:

@@ -1,0 +1,64 @@
+"""A run starts few processes of the server."""
+
+import pytest
+from conformance.fixtures.mutants import OPENING, refused
+from support.bench import Bench, checks_of
+from support.in_memory import MemorySettings, VirtualClock, mutated
+
+from conformance.protocol.revisions import LATEST_HANDSHAKE, LATEST_MODERN
+from conformance.target.probe import probe_all
+from conformance.target.settings import FUZZ_EXAMPLES
+from conformance.verdicts import Outcome
+
+DONE = {"resultType": "complete", "content": []}
+BOTH = (LATEST_HANDSHAKE, LATEST_MODERN)
+OTHERS = ("prompts/", "resources/", "completion/", "logging/", "tasks/")
+"""The beginnings of the methods of features that the server lacks."""
+
+
+def with_two_tools(server, request, reply):
+    """Make the reference server offer two tools that only read, and nothing else."""
+    method = request.get("method") if isinstance(request, dict) else None
+    if not isinstance(method, str) or "id" not in request:
+        return None
+    result = (reply or {}).get("result", {})
+    if method in OPENING:
+        result["capabilities"] = {"tools": {}}
+    if method == "tools/list" and "tools" in result:
+        result["tools"] = [tool for tool in result["tools"] if tool["name"] in ("echo", "nothing")]
+        result.pop("nextCursor", None)
+    if method == "tools/call" and "task" in request.get("params", ()):
+        return {"jsonrpc": "2.0", "id": request["id"], "result": DONE}
+    return refused(request, -32601) if method.startswith(OTHERS) else None
+
+
+@pytest.mark.parametrize(
+    ("revisions", "fuzz", "most"),
+    [
+        ((LATEST_HANDSHAKE,), "none", 8),
+        ((LATEST_MODERN,), "none", 9),
+        (BOTH, "none", 14),
+        ((LATEST_HANDSHAKE,), "quick", 12),
+        ((LATEST_MODERN,), "quick", 12),
+        (BOTH, "quick", 20),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_a_right_server_is_started_a_few_times(revisions, fuzz, most, tmp_path):
+    starts = []
+
+    def serve(out, err):
+        starts.append(1)
+        return mutated(with_two_tools)(out, err)
+
+    examples, clock = FUZZ_EXAMPLES[fuzz], VirtualClock()
+    settings = MemorySettings(
+        ("in-memory",), examples=examples, serve=serve, clock=clock, transcripts=tmp_path
+    )
+    subject, common = probe_all(settings, revisions), {}
+    benches = [Bench(subject, revision, is_whole=True, common=common) for revision in revisions]
+    verdicts = [one for bench in benches for one in bench.run_all(checks_of(bench.revision))]
+    purposes = {bench.revision: dict(bench.server.starts) for bench in benches}
+    assert {one.outcome for one in verdicts} <= {Outcome.INFO, Outcome.WARNED}, verdicts
+    assert len(starts) <= most, purposes
+    assert len(starts) == len(revisions) + sum(sum(one.values()) for one in purposes.values())
