@@ -28,6 +28,8 @@ Burst = tuple[Line, ...]
 
 DIED, SILENT = "the server ended", "a request was not answered"
 FIRST_ID = 1_000_000
+FIRST_WAIT_SECONDS = 0.1
+"""How long to wait for answers overtaken by others, before the request is sent again and awaited longer."""
 SLOW_ANSWER_SECONDS = 10.0
 """How long to wait for answers overtaken by others, and how long a stage may wait in vain."""
 MAX_BURSTS, MAX_CONVERSATION_SECONDS = 2000, 10.0
@@ -129,7 +131,7 @@ class FuzzConversation:
         self.start_confirming()
         timeout = self.server.settings.timeout
         self._stage, self._oracle, self._slow_answers = stage, oracle, slow_answers
-        self._slack = min(timeout, SLOW_ANSWER_SECONDS) if slow_answers else OVERTAKEN_SECONDS
+        self._slack = min(timeout, SLOW_ANSWER_SECONDS) if slow_answers else FIRST_WAIT_SECONDS
         self._lost_after = min(timeout, lost_after) or timeout
         self._seconds_left = max_seconds
         self._bursts = [burst for burst in self._bursts if burst not in self._unanswered]
@@ -157,7 +159,7 @@ class FuzzConversation:
         if window.open:
             self._unanswered.append(burst)  # not sent again when a later stage is confirmed
         self._stage_is_over = window.session.closed or SILENT in self._process_failures
-        self._seconds_wasted += self._slack if window.open else 0.0
+        self._seconds_wasted += max(self._slack, OVERTAKEN_SECONDS) if window.open else 0.0
         return window
 
     def _usable(self) -> Window | None:

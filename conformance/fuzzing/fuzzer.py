@@ -27,6 +27,7 @@ from conformance.target.server import Server
 from conformance.target.settings import FUZZ_EXAMPLES
 from conformance.verdicts import Blocked, Finding
 
+MIN_HOSTILE_SECONDS = 0.1
 MIN_ANSWER_SECONDS = 1.0
 """An answer counts as missing after this time, or after 20 times the tool's usual time."""
 CASES_PER_EXAMPLE = 4
@@ -197,24 +198,34 @@ class Fuzzer:
     def _try(self, case: Case) -> FailedCase | None:
         begun = self.server.clock.monotonic()
         session = self.server.fuzzing_session
-        seconds = self._answer_seconds / 2 if case.hostile else self._answer_seconds
-        reply = self.target.ask(session, case.text, seconds)
+        reply = self._ask(session, case)
         self._seconds_left -= self.server.clock.monotonic() - begun
         failure = case.oracle(reply)
         if failure is None or failure.kind in self.known:
             return None
         failed = FailedCase(case, failure, reply, session.lines, len(session.lines))
         self._deaths += failed.is_death
-        if failed.is_silence:
-            self._silences += 1
-            self._end_if_silent(session)
+        self._silences += failed.is_silence
         return failed
 
-    def _end_if_silent(self, session: Session) -> None:
-        """End a process that has stopped answering, pings included."""
-        if session.request(session.liveness_method, timeout=self._answer_seconds).fault is not None:
+    def _ask(self, session: Session, case: Case) -> Reply:
+        """Send a case and return the reply; end a process that answers neither the case nor a ping.
+
+        A hostile value gets a short time; if it is not answered then, it is sent again in the end, and gets
+        a longer one.
+        """
+        brief = max(MIN_HOSTILE_SECONDS, 10 * self.target.seconds)
+        sent = self.target.send(session, case.text)
+        reply = session.await_reply(
+            sent, min(self._answer_seconds, brief) if case.hostile else self._answer_seconds, alone=True
+        )
+        if reply.fault is None or session.closed:
+            return reply
+        ping = session.request(session.liveness_method, timeout=self._answer_seconds)
+        if ping.fault is not None:
             session.close()
         session.is_silent = False
+        return session.await_reply(sent, 0.0, alone=True) if session.is_answered(sent) else reply
 
     @property
     def _is_spent(self) -> bool:

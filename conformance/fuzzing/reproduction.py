@@ -137,7 +137,7 @@ class Reproducer:
         """
         sent: list[tuple[FailedCase, Line]] = []
         try:
-            with self.server.reproduction_session() as session:
+            with self.server.shared_reproduction_session() as session:
                 for failed in waiting:
                     sent.append((failed, self.target.send(session, failed.case.text)))
                     ping = session.request(session.liveness_method, timeout=self._max_wait(failed))
@@ -162,7 +162,7 @@ class Reproducer:
         if not failures:
             return []
         try:
-            with self.server.reproduction_session() as session:
+            with self.server.shared_reproduction_session() as session:
                 asked = [
                     (one, self.target.ask(session, one.case.text, self.answer_seconds)) for one in failures
                 ]

@@ -19,17 +19,21 @@ HANDSHAKE_OPENINGS = (
     propose_new_revision,
     early_requests,
 )
-HANDSHAKE_STARTS, MODERN_STARTS = 5, 6
+HANDSHAKE_STARTS, MODERN_STARTS, FUZZING_STARTS = 5, 6, 3
 """How many processes a run of all suites needs in an era whatever the server does, besides the probe."""
 MODERN_OPENINGS = (first_request_without_capabilities, replies_by_version)
 
 
 def begin(server: Server) -> None:
     """Let the next sessions open in the unusual ways that checks judge, and start what takes its time."""
-    assert server.session
+    server.session.drain()
     is_modern = revisions.is_modern(server.revision)
     server.openings = list(MODERN_OPENINGS if is_modern else HANDSHAKE_OPENINGS)
     server.sure_starts = MODERN_STARTS if is_modern else HANDSHAKE_STARTS
+    if server.settings.examples:
+        server.sure_starts += FUZZING_STARTS
+    if not is_modern and any(surface.is_modern for surface in server.other_surfaces):
+        server.sure_starts += 1
     server.begin_calls()
     for scenario in STARTED_EARLY:
         scenario(server)

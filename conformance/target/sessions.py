@@ -282,6 +282,27 @@ class Sessions:
         finally:
             session.begin_close()
 
+    @contextmanager
+    def shared_reproduction_session(self) -> Iterator[Session]:
+        """Give the session in which requests are sent again together, as long as it answers.
+
+        Raises `Skipped` as `reproduction_session` does.
+        """
+        name, raised = "reproductions", set(self._raised)
+        try:
+            session = self.shared(name)
+        except Blocked as blocked:
+            self._raised &= raised
+            skip(f"it could not be reproduced: {blocked}")
+        try:
+            yield session
+        finally:
+            is_usable = not session.closed and session.drain().fault is None
+            session.is_silent = False
+            if not is_usable:
+                session.begin_close()
+                self._shared.pop(name, None)
+
     def with_environment(self, **variables: str) -> Self:
         """Return the same server with more environment variables."""
         other = type(self)(replace(self.settings, env={**self.settings.env, **variables}), self.surface)
