@@ -24,6 +24,8 @@ ANSWER_HEAD = re.compile(
 
 Key = tuple[str, str]
 """An id as `id_key` makes it, which tells 1 from "1"."""
+NO_ID = (id_key(None), id_key(ABSENT))
+"""The keys of answers that name no request."""
 
 
 class Inbox:
@@ -38,6 +40,9 @@ class Inbox:
         self._max_line = max_line
         self._answers: dict[Key, tuple[Line, Mapping[str, Any]]] = {}
         self._taken: set[Key] = set()
+        self._requested: set[Key] = set()
+        self._abandoned: set[Key] = set()
+        self._unrequested: list[float] = []
         self._unread_answers: dict[Key, str] = {}
         self._overlong_answer: Key | None = None
 
@@ -64,9 +69,27 @@ class Inbox:
         self.unread = f"a line of more than {self._max_line} bytes"
         return Line(sent=False, raw=part.head, at=at, fault=TOO_LONG)
 
+    def expect(self, request: Any) -> None:
+        """Note that the client sends this message, which may be a request."""
+        if isinstance(request, dict) and "id" in request and "method" in request:
+            self._requested.add(id_key(request["id"]))
+
     def add(self, line: Line, message: Mapping[str, Any]) -> None:
         """Keep an answer, unless one with the same id waits already."""
-        self._answers.setdefault(id_key(message.get("id", ABSENT)), (line, one_message(line, message)))
+        key = id_key(message.get("id", ABSENT))
+        self._answers.setdefault(key, (line, one_message(line, message)))
+        if key not in self._requested and key not in self._abandoned and key not in NO_ID:
+            self._unrequested.append(line.at)
+
+    def abandon(self, key: Key) -> None:
+        """Note that nobody waits for the answer to a request any more."""
+        self._requested.discard(key)
+        self._abandoned.add(key)
+
+    def has_only_wrong_ids(self, since: float) -> bool:
+        """Return whether as many answers with an id of no request came since then as requests are open."""
+        wrong = sum(at >= since for at in self._unrequested)
+        return wrong > 0 and 0 < len(self._requested - self._taken - self._answers.keys()) <= wrong
 
     def has(self, key: Key) -> bool:
         """Return whether an answer was read and not yet taken."""
@@ -110,6 +133,9 @@ class Inbox:
         """Drop the answers, and forget which were taken."""
         self._answers.clear()
         self._taken.clear()
+        self._requested.clear()
+        self._abandoned.clear()
+        self._unrequested.clear()
 
 
 def _answer_key(head: bytes) -> Key | None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from conformance.client.inbox import UNREAD, Inbox
+from conformance.client.inbox import NO_ID, UNREAD, Inbox
 from conformance.client.message_log import MessageLog, is_dropped, scan
 from conformance.client.reply import Closed, Fault, Flood, Reply, Silence, Unread
 from conformance.client.timing import Pace
@@ -38,8 +38,8 @@ FLOOD_LINES = 50_000
 FLOOD_LINES_AT_TIMEOUT = 2_000
 """How many lines instead of an answer are a flood if the answer did not come in time."""
 FLOOD_BYTES = 100_000_000
-NO_ID = (id_key(None), id_key(ABSENT))
-"""The keys of answers that name no request."""
+WRONG_ID_SECONDS = 1.0
+"""How long an answer may take when one has come whose id no request has."""
 
 Answer = Callable[[Any, str], Mapping[str, Any] | None]
 """A function from a request's params and the revision to the client's response: its member ``result`` or
@@ -204,6 +204,7 @@ class Session:
         sent = [replace(line, at=at) for line in lines]
         for line in sent:
             self.lines.keep(line)
+            self.inbox.expect(line.message)
         self.process.write(b"".join(line.raw + b"\n" for line in sent))
         return sent
 
@@ -220,6 +221,7 @@ class Session:
         """Send any bytes and a line end."""
         line = Line(sent=True, raw=raw, at=self.process.age, message=message)
         self.lines.keep(line)
+        self.inbox.expect(message)
         self.process.write(raw + b"\n")
         return line
 
@@ -232,9 +234,13 @@ class Session:
         """
         seconds = self.timeout if timeout is None else timeout
         keys = [id_key(request.message["id"]), *(NO_ID if alone else ())]
-        before = len(self.lines)
-        self.inbox.drop_older(keys[1:], request.at)
-        self._listen(seconds, lambda: self.inbox.has_any(keys))
+        before, begun, inbox = len(self.lines), self.clock.monotonic(), self.inbox
+        inbox.drop_older(keys[1:], request.at)
+        self._listen(seconds, lambda: inbox.has_any(keys) or inbox.has_only_wrong_ids(request.at))
+        if not inbox.has_any(keys) and inbox.has_only_wrong_ids(request.at):
+            more = min(self.scaled_timeout(WRONG_ID_SECONDS), begun + seconds - self.clock.monotonic())
+            self._listen(more, lambda: inbox.has_any(keys))
+            seconds = min(seconds, self.clock.monotonic() - begun)
         if (answer := self.inbox.take(keys)) is not None:
             return Reply(request, *answer)
         others = [line for line in self.lines[before:] if not line.sent]
@@ -243,6 +249,7 @@ class Session:
         else:
             self._give_up_if_flooded(others)
             fault = self._fault(request, seconds)
+            self.inbox.abandon(keys[0])
         return Reply(request, fault=fault, other_lines=tuple(others[:MAX_OTHER_LINES]))
 
     def is_answered(self, request: Line) -> bool:

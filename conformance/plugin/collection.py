@@ -197,7 +197,7 @@ class SuiteDirectory(pytest.Directory):
         return (path for path in self.path.glob("test_*.py") if path.name in suites or not patterns)
 
     def collect(self) -> Iterator[pytest.Collector | pytest.Item]:
-        """Yield the failures of the probe, then every suite if a session could be opened."""
+        """Yield the failures of the probe, then every suite if a session could be used."""
         subject = self.config.stash[SUBJECT]
         if traceback := self.config.stash.get(PROBE_TRACEBACK, ""):
             wanted = wanted_revisions(self.config)
@@ -276,7 +276,7 @@ def _skip_reason(surface: Surface, rows: list[catalogue.Requirement], *, per_too
     if surface.refused:
         return f"the server does not speak {surface.revision}; it offered {surface.refused}"
     if surface.dead:
-        return f"no session could be opened in {surface.revision}: see the blocked check"
+        return f"no session could be used in {surface.revision}: see the blocked check"
     if not any(row.holds_in(surface.revision) for row in rows):
         return f"not a rule of {surface.revision}"
     if per_tool and not surface.tools:

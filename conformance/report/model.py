@@ -16,7 +16,7 @@ FINDINGS = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED, Outcome.EXPECTED, O
 REMARKS = {Outcome.EXPECTED: "expected finding", Outcome.WARNED: "warning", Outcome.INFO: "note"}
 """What the verdict calls the findings that do not fail."""
 TESTED, REFUSED, DEAD = "tested", "refused", "dead"
-"""The states of a revision: tested, not spoken by the server, or no session could be opened."""
+"""The states of a revision: tested, not spoken by the server, or no session could be used."""
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ def server_lines(interfaces: Iterable[Interface]) -> Iterator[str]:
         if one.state == REFUSED:
             yield f"{one.revision}: not spoken (it offered {named(one.answered, 80)})"
         elif one.state == DEAD:
-            yield f"{one.revision}: no session could be opened"
+            yield f"{one.revision}: no session could be used"
         else:
             name = named(f"{one.server} {one.version}".strip(), 80) or "(no name)"
             yield f"{name}, revision {one.revision}: {_offer(one)}"

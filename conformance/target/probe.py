@@ -16,7 +16,7 @@ from conformance.protocol.methods import LISTED, LISTS
 from conformance.protocol.text import shorten
 from conformance.protocol.value import Value
 from conformance.target.settings import Settings
-from conformance.target.surface import ProbeFailure, Subject, Surface, is_live
+from conformance.target.surface import SILENT, START, ProbeFailure, Subject, Surface, is_live
 from conformance.transport.interface import Transport
 
 NOT_MODERN = "no modern revision"
@@ -55,6 +55,9 @@ def opened(settings: Settings, session: Session, *, exactly: bool, timeout: floa
         return Surface(revision, opening.lines, refused=session.revision)
     has_tools = "tools" in found or session.declares("tools")
     listing, failures = _probe_tools(session) if has_tools else (NO_LISTING, ())
+    is_unread = any(failure.is_unread for failure in failures)
+    if session.is_silent and not is_unread and (pong := session.drain()).fault is not None:
+        failures = (_silence(opening, listing, pong),)
     tools = tuple(map(Tool, listing.first(settings.max_tools)))
     if len(tools) < listing.size:
         tools = tuple(_without_messages(tools))
@@ -119,7 +122,7 @@ def _opening_failure(settings: Settings, session: Session, opening: Reply) -> Pr
         return None
     rule = requirement or ("discover.implemented" if session.is_modern else "lifecycle.initialize.responds")
     text = f"{reason} (mcp-conformance doctor -- COMMAND finds out more)"
-    return ProbeFailure("start", rule, text, opening.lines, session.process.stderr)
+    return ProbeFailure(START, rule, text, opening.lines, session.process.stderr)
 
 
 def _unknown_revision(result: Value) -> str:
@@ -155,6 +158,16 @@ def _probe_tools(session: Session) -> tuple[Listing, tuple[ProbeFailure, ...]]:
         is_unread=isinstance(fault, Silence) and bool(fault.unread),
     )
     return listing, (failure,)
+
+
+def _silence(opening: Reply, listing: Listing, pong: Reply) -> ProbeFailure:
+    """Return the failure of a server that answers nothing any more."""
+    last = listing.replies[-1] if listing.replies else opening
+    reason = f"the server answered {opening.method}, and then neither {last.method} nor a ping: {pong.fault}"
+    lines = (*last.lines, *pong.lines)
+    return ProbeFailure(
+        SILENT, "jsonrpc.response-every-request", reason, lines, pong.fault.stderr if pong.fault else ""
+    )
 
 
 def _without_messages(tools: Iterable[Tool]) -> Iterator[Tool]:
@@ -237,7 +250,7 @@ def _probed(subject: Subject, session: Session, *, exactly: bool, timeout: float
 
 def _discover_timeout(settings: Settings, found: Sequence[Surface]) -> float:
     """Return how long ``server/discover`` may take, in seconds, by how long ``initialize`` took."""
-    taken = [one.opening[-1].at for one in found if is_live(one)]
+    taken = [one.opening[-1].at for one in found if one.opening_reply is not None]
     return (
         min(settings.start_timeout, max(MIN_DISCOVER_SECONDS, 4 * max(taken)))
         if taken
@@ -248,7 +261,8 @@ def _discover_timeout(settings: Settings, found: Sequence[Surface]) -> float:
 def _reconciled(surface: Surface, found: Sequence[Surface]) -> Surface:
     """Return the surface; one without a session counts as refused if the server speaks only the other era."""
     alive = {one.is_modern for one in found if is_live(one)}
-    if not surface.dead or alive != {not surface.is_modern}:
+    is_unopened = any(failure.name == START for failure in surface.failures)
+    if not is_unopened or alive != {not surface.is_modern}:
         return surface
     refused = NOT_MODERN if surface.is_modern else ", ".join(revisions.MODERN)
     return Surface(surface.revision, surface.opening, refused=refused)

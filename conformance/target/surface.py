@@ -18,6 +18,7 @@ from conformance.protocol.text import named, shorten
 from conformance.protocol.value import Value, members
 from conformance.target.settings import Sample, Settings
 
+START, SILENT = "start", "silent"
 INITIALIZED = Line.sending({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
 
@@ -25,7 +26,8 @@ INITIALIZED = Line.sending({"jsonrpc": "2.0", "method": "notifications/initializ
 class ProbeFailure:
     """A reason why rules cannot be exercised; ``requirement`` is the rule that it breaks itself.
 
-    ``name`` is ``start`` if no session opened, else the feature concerned.  ``is_flood`` says that the server
+    ``name`` is `START` if no session opened, `SILENT` if the server then stopped answering, else the feature
+    concerned.  ``is_flood`` says that the server
     flooded stdout, ``is_unread`` that a line was too long to read.
     """
 
@@ -100,8 +102,8 @@ class Surface:
 
     @property
     def dead(self) -> bool:
-        """Whether no session opened at all."""
-        return any(failure.name == "start" for failure in self.failures)
+        """Whether no session opened at all, or none that the server goes on to serve."""
+        return any(failure.name in (START, SILENT) for failure in self.failures)
 
     @property
     def server_info(self) -> Value | None:

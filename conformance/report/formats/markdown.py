@@ -44,7 +44,7 @@ def render(report: Report) -> str:
 def _head(report: Report) -> Iterator[str]:
     yield f"## {SIGNS[report.status]} MCP conformance: {report.verdict}"
     tested = ", ".join(one.revision for one in report.revisions if one.state == TESTED)
-    facts = [f"{code(report.server)} {code(report.version)}", tested or "no session could be opened"]
+    facts = [f"{code(report.server)} {code(report.version)}", tested or "no session could be used"]
     facts += [f"{report.seconds:.0f} s", f"pytest-mcp-conformance {report.tool_version}"]
     yield " · ".join(facts)
 

@@ -1,0 +1,44 @@
+"""Answers with an id that no request has: they end the wait for the right answer."""
+
+from conformance.fixtures.reference import SILENCE
+from support.in_memory import MemorySettings, VirtualClock, mutated
+
+from conformance.client.session import WRONG_ID_SECONDS, Session
+
+TIMEOUT = 30.0
+
+
+def session_with(mutate):
+    settings = MemorySettings(("in-memory",), serve=mutated(mutate), clock=VirtualClock())
+    session = Session(settings.start(), timeout=TIMEOUT)
+    session.open()
+    return session
+
+
+def with_wrong_ids(server, request, reply):
+    """Answer ``tools/list`` with another id."""
+    if isinstance(request, dict) and request.get("method") == "tools/list":
+        return {**reply, "id": f"not {request['id']}"}
+    return None
+
+
+def test_a_wrong_id_ends_the_wait_for_each_request():
+    session = session_with(with_wrong_ids)
+    for _ in range(3):
+        reply = session.request("tools/list")
+        assert reply.fault.strays[-1] == f"not {reply.request.message['id']}"
+        assert reply.fault.seconds < 2 * WRONG_ID_SECONDS
+    assert session.drain().fault is None
+
+
+def test_one_wrong_id_does_not_end_the_wait_while_two_requests_are_open():
+    def late(server, request, reply):
+        if isinstance(request, dict) and request.get("method") == "prompts/list":
+            server.schedule(5.0, lambda: server.send(reply))
+            return SILENCE
+        return with_wrong_ids(server, request, reply)
+
+    session = session_with(late)
+    slow = session.send("prompts/list")
+    session.send("tools/list")
+    assert session.await_reply(slow).value is not None
