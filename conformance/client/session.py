@@ -247,7 +247,8 @@ class Session:
         if unread := self.inbox.take_unread(keys[0]):
             fault: Fault = Unread(seconds, stderr=self.process.stderr, unread=unread)
         else:
-            self._give_up_if_flooded(others)
+            if not self.closed and len(others) > FLOOD_LINES_AT_TIMEOUT:
+                self._give_up()
             fault = self._fault(request, seconds)
             self.inbox.abandon(keys[0])
         return Reply(request, fault=fault, other_lines=tuple(others[:MAX_OTHER_LINES]))
@@ -261,11 +262,6 @@ class Session:
         """The fault of a session that is flooded."""
         last = next((line.text for line in reversed(self.lines) if not line.sent), "")
         return Flood(len(self.lines), self.process.stderr, self.inbox.size, last)
-
-    def _give_up_if_flooded(self, others: Sequence[Line]) -> None:
-        """Give up if too many other lines came instead of an answer that did not come in time."""
-        if not self.closed and len(others) > FLOOD_LINES_AT_TIMEOUT:
-            self._give_up()
 
     def _fault(self, request: Line, seconds: float) -> Fault:
         """Return what came instead of an answer."""
