@@ -379,6 +379,7 @@ class Session:
 
     def _receive(self, data: bytes | Overlong, at: float) -> None:
         """Log a line; answer the requests in it, and keep the answers."""
+        self.unended = None
         line = self.inbox.line_from(data, at)
         if line is None:
             return

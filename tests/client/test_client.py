@@ -22,6 +22,13 @@ for line in sys.stdin:
     elif "method" in message:
         print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": {}}), flush=True)
 """
+ENDS_LATER = """
+import json, sys
+for number, line in enumerate(sys.stdin):
+    answer = json.dumps({"jsonrpc": "2.0", "id": json.loads(line)["id"], "result": {}})
+    print(answer if number == 0 else "\\n" + answer + "\\n", end="", flush=True)
+"""
+"""A server that ends its first line with its second answer."""
 FORM = {
     "type": "object",
     "properties": {
@@ -189,3 +196,14 @@ def test_on_wait_is_called_during_a_wait(monkeypatch):
     assert {limit for _, limit in reported} == {0.3}
     assert sorted(reported) == reported
     assert 0 <= reported[0][0] <= reported[-1][0] <= 0.3
+
+
+def test_a_line_that_ends_late_has_an_end():
+    with Session(Process([sys.executable, "-c", ENDS_LATER]), revision=ICONS, timeout=30) as session:
+        first = session.send("ping")
+        while not session.process.unended.endswith(b"}"):
+            session.wait_for(lambda: False, 0.05)
+        assert session.await_reply(first, 0.0).fault.unended
+        assert session.unended is not None
+        assert session.drain().value is not None
+        assert session.unended is None
