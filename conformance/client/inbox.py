@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from conformance.client.message_log import one_message, received, weight
-from conformance.protocol.jsonrpc import ABSENT, Line, id_key
+from conformance.protocol.jsonrpc import ABSENT, Line, id_key, is_response
 from conformance.transport.interface import HEAD, Overlong
 
 BYTES_IN_MEMORY = 8
@@ -69,10 +69,11 @@ class Inbox:
         self.unread = f"a line of more than {self._max_line} bytes"
         return Line(sent=False, raw=part.head, at=at, fault=TOO_LONG)
 
-    def expect(self, request: Any) -> None:
-        """Note that the client sends this message, which may be a request."""
-        if isinstance(request, dict) and "id" in request and "method" in request:
-            self._requested.add(id_key(request["id"]))
+    def expect(self, message: Any) -> None:
+        """Note that the client sends this; a server may take it, or its parts, for requests."""
+        for part in message if isinstance(message, list) else [message]:
+            if isinstance(part, dict) and "id" in part and not is_response(part):
+                self._requested.add(id_key(part["id"]))
 
     def add(self, line: Line, message: Mapping[str, Any]) -> None:
         """Keep an answer, unless one with the same id waits already."""
