@@ -9,7 +9,8 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any, ClassVar, Protocol, TypeVar, TypeVarTuple, cast
 
-from conformance.protocol.jsonrpc import ABSENT, REPEATED, Line, decode, is_response
+from conformance.protocol.jsonrpc import ABSENT, REPEATED, Line, decode, is_message, is_response
+from conformance.transport.interface import Transport
 
 S = TypeVar("S", bound="HasLines")
 T = TypeVar("T")
@@ -199,3 +200,9 @@ def head_of(line: Line) -> Line:
 def is_dropped(line: Line) -> bool:
     """Return whether a received line was dropped."""
     return not (line.sent or line.raw or line.fault)
+
+
+def unended_message(process: Transport) -> Line | None:
+    """Return the message that came without its line end so far; None if there is none."""
+    line = Line.received(process.unended, process.age)
+    return line if is_message(line.message) else None

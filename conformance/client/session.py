@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from conformance.client.inbox import NO_ID, UNREAD, Inbox
-from conformance.client.message_log import MessageLog, is_dropped, scan
+from conformance.client.message_log import MessageLog, is_dropped, scan, unended_message
 from conformance.client.reply import Closed, Fault, Flood, Reply, Silence, Unread
 from conformance.client.timing import Pace
 from conformance.protocol import revisions
@@ -20,7 +20,6 @@ from conformance.protocol.jsonrpc import (
     Line,
     encode,
     id_key,
-    is_message,
     is_response,
     kind,
 )
@@ -38,6 +37,8 @@ FLOOD_LINES = 50_000
 FLOOD_LINES_AT_TIMEOUT = 2_000
 """How many lines instead of an answer are a flood if the answer did not come in time."""
 FLOOD_BYTES = 100_000_000
+LINE_END_SECONDS = 0.5
+"""How long the end of a line may take when the message on it has come."""
 WRONG_ID_SECONDS = 1.0
 """How long an answer may take when one has come whose id no request has."""
 
@@ -270,6 +271,8 @@ class Session:
         if self.closed:
             return Closed(self.process.wait(1.0), self.process.stderr)
         self.is_silent = True
+        if unended_message(self.process) is not None:  # its end may be on its way
+            self._listen(LINE_END_SECONDS, lambda: not self.process.unended)
         self._keep_unended()
         sent = (line.message for line in self.lines if line.sent and isinstance(line.message, dict))
         strays = self.inbox.strays({id_key(message.get("id")) for message in sent})
@@ -379,7 +382,6 @@ class Session:
 
     def _receive(self, data: bytes | Overlong, at: float) -> None:
         """Log a line; answer the requests in it, and keep the answers."""
-        self.unended = None
         line = self.inbox.line_from(data, at)
         if line is None:
             return
@@ -391,9 +393,7 @@ class Session:
                 self.inbox.add(line, message)
 
     def _keep_unended(self) -> None:
-        line = Line.received(self.process.unended, self.process.age)
-        if is_message(line.message):
-            self.unended = line
+        self.unended = unended_message(self.process) or self.unended
 
     def _answer(self, message: Mapping[str, Any]) -> None:
         method, params = message["method"], message.get("params")

@@ -56,8 +56,10 @@ def opened(settings: Settings, session: Session, *, exactly: bool, timeout: floa
     has_tools = "tools" in found or session.declares("tools")
     listing, failures = _probe_tools(session) if has_tools else (NO_LISTING, ())
     is_unread = any(failure.is_unread for failure in failures)
-    if session.is_silent and not is_unread and (pong := session.drain()).fault is not None:
-        failures = (_silence(opening, listing, pong),)
+    if session.is_silent and not is_unread:
+        pong = session.drain()
+        if isinstance(pong.fault, Silence) and not pong.fault.strays:
+            failures = (_silence(opening, listing, pong, pong.fault.stderr),)
     tools = tuple(map(Tool, listing.first(settings.max_tools)))
     if len(tools) < listing.size:
         tools = tuple(_without_messages(tools))
@@ -160,14 +162,12 @@ def _probe_tools(session: Session) -> tuple[Listing, tuple[ProbeFailure, ...]]:
     return listing, (failure,)
 
 
-def _silence(opening: Reply, listing: Listing, pong: Reply) -> ProbeFailure:
+def _silence(opening: Reply, listing: Listing, pong: Reply, stderr: str) -> ProbeFailure:
     """Return the failure of a server that answers nothing any more."""
     last = listing.replies[-1] if listing.replies else opening
     reason = f"the server answered {opening.method}, and then neither {last.method} nor a ping: {pong.fault}"
     lines = (*last.lines, *pong.lines)
-    return ProbeFailure(
-        SILENT, "jsonrpc.response-every-request", reason, lines, pong.fault.stderr if pong.fault else ""
-    )
+    return ProbeFailure(SILENT, "jsonrpc.response-every-request", reason, lines, stderr)
 
 
 def _without_messages(tools: Iterable[Tool]) -> Iterator[Tool]:
