@@ -1,4 +1,4 @@
-"""Unusual ways to open a session by a handshake; what they leave is as good as any other session."""
+"""Unusual ways to open a session in a handshake revision; other checks use these sessions afterwards."""
 
 from __future__ import annotations
 

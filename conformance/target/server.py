@@ -9,7 +9,6 @@ from typing import Any, Self, TypeVar
 from conformance.client.listing import Listing, fetch_list
 from conformance.client.refusals import NO_SUCH_NAME
 from conformance.client.reply import Closed, Reply, Unread
-from conformance.client.session import Session
 from conformance.client.tool_call import Call, PendingCall, Tool
 from conformance.expect import require_answer, skip
 from conformance.generation import NoExample, example
@@ -39,14 +38,8 @@ class Server(Sessions):
     answers. ``records`` are those of the scenarios.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        surface: Surface,
-        common: dict[str, Any] | None = None,
-        first: Session | None = None,
-    ):
-        super().__init__(settings, surface, common, first)
+    def __init__(self, settings: Settings, surface: Surface, common: dict[str, Any] | None = None):
+        super().__init__(settings, surface, common)
         self.records: Records = {}
         self.other_surfaces: tuple[Surface, ...] = ()
         self.failed_cases: set[str] = set()
@@ -59,7 +52,9 @@ class Server(Sessions):
     @classmethod
     def of(cls, subject: Subject, revision: str, common: dict[str, Any] | None = None) -> Self:
         """Return the server in one revision, with the session and the proposals of the probe."""
-        server = cls(subject.settings, subject.surface(revision), common, subject.take_session(revision))
+        server = cls(subject.settings, subject.surface(revision), common)
+        if (session := subject.take_session(revision)) is not None:
+            server.adopt(session)
         server.common.setdefault(SERVERS, {})[revision] = server
         server.other_surfaces = tuple(one for one in subject.live if one.revision != revision)
         for surface in subject.surfaces:

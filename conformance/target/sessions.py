@@ -36,6 +36,7 @@ MAX_EXAMINED_ENDS = 10
 REPRODUCTION_SECONDS = 10.0
 MAX_CLOSED_LOG_BYTES = 3_000_000
 """The memory that the lines of a closed session may take."""
+SHARED = "the shared session"
 FLOOD, NOT_READ = "flood", "not read"
 """Causes for which a check is blocked."""
 
@@ -78,22 +79,16 @@ class Starter:
 class Sessions:
     """The sessions with the server in one revision.
 
-    `session` is shared by the checks that leave no trace, and is that of the probe, ``first``, if there is
-    one.  A process that ended is replaced; the check that met its end is blocked, later ones are not.
-    ``common`` holds what the servers of all revisions share.
+    `session` is shared by the checks that leave no trace; it is that of the probe if there is one (`adopt`).
+    A process that ended is replaced; the check that met its end is blocked, later ones are not.  ``common``
+    holds what the servers of all revisions share.
 
     A session that a check has opened in an unusual way, and that came to no harm, is as good as a new one:
     `release` keeps it, and `connect` hands it out.  ``openings`` are such ways, which the next sessions use.
     ``starts`` counts the processes by what they are for; the checks that run need ``sure_starts`` at least.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        surface: Surface,
-        common: dict[str, Any] | None = None,
-        first: Session | None = None,
-    ):
+    def __init__(self, settings: Settings, surface: Surface, common: dict[str, Any] | None = None):
         self.settings = _with_start_timeout(settings, surface)
         self.pace = Pace()
         self.common = common if common is not None else {}
@@ -111,10 +106,8 @@ class Sessions:
         self._others: list[Self] = []
         self._hangs = 0
         self._causes: Counter[Any] = Counter(filter(None, map(_cause, surface.failures)))
-        if first is not None:
-            first.pace, first.client = self.pace, DECLINING
-            self.sessions.append(first)
-            self._shared["the shared session"] = first
+        if surface.opening_reply is not None and not surface.is_modern:
+            self.note_proposal(surface.proposed_revision, surface.opening_reply)
 
     @property
     def clock(self) -> Clock:
@@ -139,12 +132,19 @@ class Sessions:
             return session
         return self._connect_new(because, capabilities, client)
 
+    def adopt(self, session: Session) -> None:
+        """Take the session of the probe as the shared one."""
+        session.pace, session.client = self.pace, DECLINING
+        self.sessions.append(session)
+        self._shared[SHARED] = session
+
     def release(self, session: Session) -> None:
         """Keep a session for `connect` if it is open in this revision; else begin to end it."""
-        is_open = session.opening is not None and session.opening.value is not None
-        if session.revision != self.revision:
+        is_ours = session.revision == self.revision
+        if not is_ours:
             self.exclude(session)
-        if is_open and session.revision == self.revision and not (session.closed or session.is_silent):
+        is_open = session.opening is not None and session.opening.value is not None
+        if is_ours and is_open and not (session.closed or session.is_silent):
             self._spare.append(session)
         else:
             session.begin_close()
@@ -231,8 +231,6 @@ class Sessions:
         return reply
 
     def _proposed(self, revision: str) -> Reply:
-        if self.surface.proposed_revision == revision and self.surface.opening_reply is not None:
-            return self.surface.opening_reply
         session = self.launch(f"a proposal of {revision}")
         reply = session.propose(self.settings.start_timeout, revision)
         if reply.value is not None and session.revision == self.revision:
@@ -245,7 +243,7 @@ class Sessions:
 
     def was_proposed(self, revision: str) -> bool:
         """Return whether the reply to ``initialize`` for a revision is known."""
-        return self.surface.proposed_revision == revision or f"proposed {revision}" in self.common
+        return f"proposed {revision}" in self.common
 
     def note_proposal(self, revision: str, reply: Reply) -> None:
         """Keep the reply to ``initialize`` for a revision, if it is the first one."""
@@ -258,7 +256,7 @@ class Sessions:
         capabilities: Mapping[str, Any] | None = None,
         client: Mapping[str, Answer] = DECLINING,
     ) -> Iterator[Session]:
-        """Give a session that no check has used, and end it afterwards."""
+        """Yield a session that no check has used, and end it afterwards."""
         session = self.connect(because, capabilities, client)
         try:
             yield session
@@ -271,12 +269,7 @@ class Sessions:
 
         Raises `Skipped` if no session opens: a check reports that.
         """
-        raised = set(self._raised)
-        try:
-            session = self._connect_new("reproductions", None, DECLINING)
-        except Blocked as blocked:
-            self._raised &= raised
-            skip(f"it could not be reproduced: {blocked}")
+        session = self._or_skip(lambda: self._connect_new("reproductions", None, DECLINING))
         try:
             yield session
         finally:
@@ -284,16 +277,12 @@ class Sessions:
 
     @contextmanager
     def shared_reproduction_session(self) -> Iterator[Session]:
-        """Give the session in which requests are sent again together, as long as it answers.
+        """Yield the session in which requests are sent again together; replace one that does not answer.
 
         Raises `Skipped` as `reproduction_session` does.
         """
-        name, raised = "reproductions", set(self._raised)
-        try:
-            session = self.shared(name)
-        except Blocked as blocked:
-            self._raised &= raised
-            skip(f"it could not be reproduced: {blocked}")
+        name = "reproductions"
+        session = self._or_skip(lambda: self.shared(name))
         try:
             yield session
         finally:
@@ -302,6 +291,15 @@ class Sessions:
             if not is_usable:
                 session.begin_close()
                 self._shared.pop(name, None)
+
+    def _or_skip(self, opened: Callable[[], Session]) -> Session:
+        """Return the session that a function opens; skip the check, without a report, if none opens."""
+        raised = set(self._raised)
+        try:
+            return opened()
+        except Blocked as blocked:
+            self._raised &= raised
+            return skip(f"it could not be reproduced: {blocked}")
 
     def with_environment(self, **variables: str) -> Self:
         """Return the same server with more environment variables."""
@@ -312,7 +310,7 @@ class Sessions:
     @property
     def session(self) -> Session:
         """The shared session; a process that ended or stopped answering is replaced."""
-        return self.shared("the shared session")
+        return self.shared(SHARED)
 
     @property
     def malformed_session(self) -> Session:

@@ -27,8 +27,8 @@ class ProbeFailure:
     """A reason why rules cannot be exercised; ``requirement`` is the rule that it breaks itself.
 
     ``name`` is `START` if no session opened, `SILENT` if the server then stopped answering, else the feature
-    concerned.  ``is_flood`` says that the server
-    flooded stdout, ``is_unread`` that a line was too long to read.
+    concerned.  ``is_flood`` says that the server flooded stdout, ``is_unread`` that a line was too long to
+    read.
     """
 
     name: str
