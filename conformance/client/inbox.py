@@ -113,9 +113,9 @@ class Inbox:
             self._taken.add(key)
         return self._unread_answers.pop(key, "")
 
-    def strays(self, requests: set[Key]) -> tuple[Any, ...]:
-        """Return the ids of the answers that belong to none of these requests, or to one answered before."""
-        open_requests = requests - self._taken
+    def strays(self) -> tuple[Any, ...]:
+        """Return the ids of the answers that belong to no request, or to one answered before."""
+        open_requests = (self._requested | self._abandoned) - self._taken
         return tuple(
             message.get("id") for key, (_, message) in self._answers.items() if key not in open_requests
         )

@@ -274,11 +274,9 @@ class Session:
         if unended_message(self.process) is not None:  # its end may be on its way
             self._listen(LINE_END_SECONDS, lambda: not self.process.unended)
         self._keep_unended()
-        sent = (line.message for line in self.lines if line.sent and isinstance(line.message, dict))
-        strays = self.inbox.strays({id_key(message.get("id")) for message in sent})
         later = (line for line in self.lines if line.at >= request.at)
         unread = next((line.fault for line in later if line.fault in UNREAD), "")
-        return Silence(seconds, strays, self.process.stderr, self.unended is not None, unread)
+        return Silence(seconds, self.inbox.strays(), self.process.stderr, self.unended is not None, unread)
 
     def drain(self) -> Reply:
         """Request `liveness_method` and wait, so that the server has read everything sent before."""

@@ -297,7 +297,7 @@ def run_facts(session: pytest.Session, started: datetime, seconds: float) -> Run
 
 def _starts(config: pytest.Config) -> dict[str, dict[str, int]]:
     """Count the processes of the server in each revision, by what they were started for."""
-    found = {one.revision: {"the probe": 1} for one in config.stash[SUBJECT].surfaces}
+    found = {revision: {"the probe": 1} for revision in config.stash[SUBJECT].probed}
     for (revision, purpose), number in config.stash.get(STARTS, Counter()).items():
         found[revision][purpose] = number
     return found

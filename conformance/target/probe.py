@@ -228,9 +228,10 @@ def probe_all(settings: Settings, wanted: Sequence[str]) -> Subject:
         for process in processes:
             process.stop()
     found = [_reconciled(one, found) for one in found]
+    probed = tuple(one.revision for one in found)
     if latest:
         found = [one for one in found if is_live(one)] or found[:1]
-    return replace(subject, surfaces=tuple(found))
+    return replace(subject, surfaces=tuple(found), probed=probed)
 
 
 def _probed(subject: Subject, session: Session, *, exactly: bool, timeout: float | None) -> Surface:

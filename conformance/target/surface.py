@@ -201,13 +201,15 @@ class Subject:
     """The server under test: how to run it, and its surface in each revision to be tested.
 
     ``sessions`` are those of the probe that are still open and that no `Server` has taken, by revision;
-    ``ending`` are those that are about to end.
+    ``ending`` are those that are about to end.  ``probed`` are the revisions of all probes, also of those
+    without a surface.
     """
 
     settings: Settings
     surfaces: tuple[Surface, ...]
     sessions: dict[str, Session] = field(default_factory=dict, compare=False)
     ending: list[Session] = field(default_factory=list, compare=False)
+    probed: tuple[str, ...] = ()
 
     def take_session(self, revision: str) -> Session | None:
         """Return the session of the probe in a revision, once; None if there is none."""
