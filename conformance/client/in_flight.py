@@ -77,8 +77,10 @@ class Window:
     def open(self) -> list[Line]:
         """The requests since the last turn that were neither answered nor cancelled."""
         self.look()
-        done = self.answered.keys() | self._cancelled
-        return [line for line in self.sent if key_of(line.message["id"]) not in done]
+        return [line for line in self.sent if not self._is_done(key_of(line.message["id"]))]
+
+    def _is_done(self, key: Key) -> bool:
+        return key in self.answered or key in self._cancelled
 
     @property
     def mute(self) -> bool:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
-
-from hypothesis import strategies as st
-from hypothesis.strategies import DrawFn, SearchStrategy
 
 from conformance.protocol.jsonrpc import ABSENT, Line, encode
 from conformance.protocol.methods import CANCELLED, NO_SUCH_METHOD
@@ -125,36 +121,7 @@ def broken_lines(liveness: LivenessRequest) -> dict[str, tuple[bytes, ...]]:
 # fmt: on
 
 DAMAGE = [*(bytes([char]) for char in b'"{}[],:\\\x00\xff-\r'), b"", b"null", b"1e9"]
-
-
-def damaged_lines(liveness: LivenessRequest) -> SearchStrategy[bytes]:
-    """Return a strategy: liveness requests with bytes added, removed or replaced; and any JSON value."""
-    return _damaged(liveness.raw()) | _values().map(
-        lambda value: json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
-    )
-
-
-@st.composite
-def _damaged(draw: DrawFn, line: bytes) -> bytes:
-    raw = bytearray(line)
-    for _ in range(draw(st.integers(1, 3))):
-        start, length = draw(st.integers(0, len(raw))), draw(st.sampled_from([0, 1, 1, 2, 8]))
-        raw[start : start + length] = draw(st.sampled_from(DAMAGE) | st.binary(max_size=4))
-    return bytes(raw).replace(b"\n", b" ")
-
-
-LETTERS = st.characters(exclude_categories=["Cs"])
-"""The letters of texts; Hypothesis's default has the same letters, and takes 200 MB to build."""
-
-
-def _values() -> SearchStrategy[Any]:
-    leaves = (
-        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(LETTERS, max_size=20)
-    )
-    names = st.sampled_from(["jsonrpc", "id", "params", "result", "error"]) | st.text(LETTERS, max_size=5)
-    return st.recursive(
-        leaves, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(names, inner, max_size=4)
-    )
+"""What replaces a few bytes of a line."""
 
 
 # Right messages ----------------------------------------------------------------------------------

@@ -8,9 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-
-from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
-from hypothesis.stateful import run_state_machine_as_test
+from random import Random
 
 from conformance.client.in_flight import Window, key_of
 from conformance.client.tool_call import Call
@@ -23,11 +21,10 @@ from conformance.fuzzing.payloads import (
     LARGE_IDS,
     NOTIFICATIONS,
     READABLE_IDS,
-    damaged_lines,
     unusual_request,
     unusual_requests,
 )
-from conformance.fuzzing.state_machine import Offer, machine_for
+from conformance.fuzzing.random_bursts import Offer, RandomBursts, broken_line
 from conformance.protocol.jsonrpc import Line, show
 from conformance.protocol.methods import NO_SUCH_METHOD
 from conformance.protocol.text import shorten
@@ -74,19 +71,6 @@ def _held(server: Server, send: Callable[[FuzzConversation], None]) -> FuzzConve
     return conversation
 
 
-QUIET = settings(
-    deadline=None,
-    database=None,
-    derandomize=False,
-    print_blob=False,
-    report_multiple_bugs=False,
-    verbosity=Verbosity.quiet,
-    suppress_health_check=list(HealthCheck),
-    phases=[Phase.generate],
-)
-"""Hypothesis only makes the choices: a `FuzzConversation` confirms and reduces its violations itself."""
-
-
 # Broken lines ------------------------------------------------------------------------------------
 
 
@@ -102,14 +86,13 @@ def _send_broken_lines(conversation: FuzzConversation) -> None:
         for raw in lines:
             conversation.send(Line(sent=True, raw=raw))
     conversation.begin_stage("random", random_line_violations, lost_after=LOST_AFTER_SECONDS)
+    random = _random(conversation, "random")
+    for _ in range(chosen.examples):
+        conversation.send(Line(sent=True, raw=broken_line(liveness, random)))
 
-    @seed(chosen.seed)
-    @settings(QUIET, max_examples=chosen.examples)
-    @given(damaged_lines(liveness))
-    def send_random(raw: bytes) -> None:
-        conversation.send(Line(sent=True, raw=raw))
 
-    send_random()
+def _random(conversation: FuzzConversation, stage: str) -> Random:
+    return Random(f"{conversation.server.settings.seed} {stage}")  # noqa: S311
 
 
 def random_line_violations(window: Window) -> Iterator[Violation]:
@@ -206,19 +189,19 @@ def _calls_with_progress(conversation: FuzzConversation, calls: list[Call]) -> l
 
 
 def in_any_order(conversation: FuzzConversation, lists: list[str], calls: list[Call]) -> None:
-    """Send many short conversations that Hypothesis makes."""
+    """Send many short conversations of random bursts."""
     server, chosen = conversation.server, conversation.server.settings
     is_old = not conversation.liveness.meta
     subscribes = is_old and server.declares("resources", "subscribe")
     uris = members(server.listed("resources/list"), "uri") if subscribes else []
     names = [uri.json for uri in uris if uri.is_a(str)]
-    machine = machine_for(conversation, Offer(lists, calls, names, is_old and server.declares("logging")))
+    offer = Offer(lists, calls, names, is_old and server.declares("logging"))
+    bursts = RandomBursts(conversation, offer, _random(conversation, "any order"))
     seconds = chosen.examples * SECONDS_PER_EXAMPLE
     conversation.begin_stage("any order", broken_rules, slow_answers=True, max_seconds=seconds)
-    run_state_machine_as_test(
-        seed(chosen.seed)(machine),
-        settings=settings(QUIET, max_examples=chosen.examples, stateful_step_count=STEPS_PER_EXAMPLE),
-    )
+    for _ in range(chosen.examples):
+        for burst in bursts.sequence(STEPS_PER_EXAMPLE):
+            conversation.send(*burst)
 
 
 def id_violations(window: Window, *, large: bool) -> Iterator[Violation]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 from conformance.client import handlers
@@ -27,6 +27,7 @@ from conformance.target.server import Server
 from conformance.verdicts import Blocked, Finding
 
 SAMPLING = "sampling/createMessage"
+MAX_JUDGED_REQUESTS = 20
 
 
 @dataclass(frozen=True)
@@ -278,10 +279,11 @@ def with_opening(session: Session, requests: Sequence[Value]) -> list[Value]:
 def schema_errors(params: Iterable[Value], method: str, revision: str) -> Iterator[tuple[Value, str]]:
     """Yield the params that break the schema of their method, each with its first error.
 
-    Skips the check at params that are too large to judge.
+    Judges the first `MAX_JUDGED_REQUESTS`: a server that sends more is in a loop.  Skips the check at params
+    that are too large to judge.
     """
     schema = {**client_request_params(method, revision), "$schema": revisions.DEFAULT_DIALECT}
-    for value in params:
+    for value in islice(params, MAX_JUDGED_REQUESTS):
         try:
             errors = instance_errors(value.json, schema, revision)
         except Unjudgeable as reason:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -111,20 +112,23 @@ def _tasks_in(method: str, result: Value) -> list[Value]:
 
 def task_histories(session: Session) -> list[TaskHistory]:
     """Return the tasks created in a conversation; an id that is used again belongs to a new task."""
-    snapshots = list(snapshots_in(session.lines))
-    created = [one for one in snapshots if one.method == "tools/call"]
+    snapshots = defaultdict[str, list[TaskSnapshot]](list)
+    for one in snapshots_in(session.lines):
+        snapshots[one.id].append(one)
     return [
-        TaskHistory(session.lines[one.requested].message, one, _of_task(one, created, snapshots))
-        for one in created
+        TaskHistory(session.lines[one.requested].message, one, _of_task(one, same))
+        for same in snapshots.values()
+        for one in same
+        if one.method == "tools/call"
     ]
 
 
-def _of_task(
-    task: TaskSnapshot, created: list[TaskSnapshot], snapshots: list[TaskSnapshot]
-) -> list[TaskSnapshot]:
-    again = (other.requested for other in created if other.id == task.id and other.requested > task.requested)
+def _of_task(task: TaskSnapshot, same_id: list[TaskSnapshot]) -> list[TaskSnapshot]:
+    again = (
+        one.requested for one in same_id if one.method == "tools/call" and one.requested > task.requested
+    )
     end = min(again, default=float("inf"))
-    return [one for one in snapshots if one.id == task.id and task.requested < one.shown < end]
+    return [one for one in same_id if task.requested < one.shown < end]
 
 
 def signs_of_an_end(session: Session) -> Iterator[tuple[TaskSnapshot, int, Value]]:
