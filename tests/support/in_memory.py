@@ -4,6 +4,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from importlib import import_module
 
 from conformance.fixtures.reference import END, START, Reference
 
@@ -186,6 +187,27 @@ class MemorySettings(Settings):
 def mutated(mutate):
     """Return a ``serve`` for the reference server with one ``mutate`` function."""
     return lambda out, _: Reference(mutate, out)
+
+
+class Awkward:
+    """An awkward server as `MemoryTransport` drives it."""
+
+    def __init__(self, name, out):
+        server = import_module(f"conformance.fixtures.awkward.{name}").Server()
+        server.out = out
+        self.take = server.take
+        self.modern = self
+
+    def around(self, phase):
+        """Do nothing at the start and at the end."""
+
+    def end(self):
+        """Do nothing at the end of stdin."""
+
+
+def awkward_in_memory(name):
+    """Return a ``serve`` for an awkward server."""
+    return lambda out, _: Awkward(name, out)
 
 
 class Recorder(Reference):

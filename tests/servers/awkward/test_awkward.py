@@ -1,11 +1,16 @@
-"""Servers that are right but awkward are not reported."""
+"""Servers that are right but awkward are not reported.
 
+Those whose awkwardness is a matter of processes, time or streams run as processes, the others in memory.
+"""
+
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from conformance.fixtures import awkward as folder
 from support import awkward, run_suite
 from support.bench import is_any, run_checks, settings_on_process
+from support.in_memory import MemorySettings, VirtualClock, awkward_in_memory
 
 from conformance.target.settings import FUZZ_EXAMPLES
 
@@ -16,6 +21,8 @@ OLD_CHAPTERS = ("tools.", "prompts.", "resources.", "ping.", "jsonrpc.")
 """The chapters that run in the oldest revision: the lists, calls and messages of these servers."""
 FUZZED = ("deep_schema", "odd_numbers", "out_of_order", "split_writes", "unicode")
 """The servers that are fuzzed too: what is awkward about them shows in many answers."""
+ON_PROCESSES = ("chatty_stderr", "out_of_order", "slow_start", "slow_tool", "split_writes")
+"""The servers that sleep, have threads, or write to stderr."""
 ALLOWED = {"deep_schema": {"jsonschema.recommended-dialect", "jsonschema.prefer-2020-12"}}
 """Notes that are due: an old dialect is allowed, and reported."""
 
@@ -23,14 +30,25 @@ ALLOWED = {"deep_schema": {"jsonschema.recommended-dialect", "jsonschema.prefer-
 @pytest.mark.parametrize("revision", [NEWEST, OLDEST])
 @pytest.mark.parametrize("name", NAMES)
 def test_an_awkward_server_passes(name, revision, tmp_path):
-    command, is_whole = awkward(name, *ARGUMENTS.get(name, [])), revision == NEWEST
+    is_whole = revision == NEWEST
     selects = is_any if is_whole else is_of_old_chapters
     examples = FUZZ_EXAMPLES["quick"] if name in FUZZED and is_whole else 0
-    with settings_on_process(command, tmp_path, examples) as settings:
+    with settings_for(name, tmp_path, examples) as settings:
         run = run_checks(settings, revision, selects, is_whole=is_whole)
     assert [failure.reason for failure in run.failures] == []
     assert [verdict.text for verdict in run.verdicts if is_stray(name, verdict)] == []
     assert run.passed
+
+
+def settings_for(name, folder, examples):
+    """Give the settings of a run on an awkward server."""
+    if name in ON_PROCESSES:
+        return settings_on_process(awkward(name, *ARGUMENTS.get(name, [])), folder, examples)
+    serve, clock = awkward_in_memory(name), VirtualClock()
+    settings = MemorySettings(
+        ("in-memory",), call=("all",), examples=examples, transcripts=folder, serve=serve, clock=clock
+    )
+    return nullcontext(settings)
 
 
 def is_of_old_chapters(check):
