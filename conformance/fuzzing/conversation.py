@@ -15,7 +15,7 @@ from conformance.client.tool_call import Call
 from conformance.expect import skip
 from conformance.fuzzing.invariants import Violation, WindowOracle, tokens_in
 from conformance.fuzzing.payloads import LivenessRequest, request_line
-from conformance.fuzzing.reduction import reduced
+from conformance.fuzzing.reduction import FEWEST_SO_FAR, reduced, reduction_purse, shortest_end
 from conformance.fuzzing.transcripts import Written, write_transcripts
 from conformance.protocol.jsonrpc import ABSENT, Line
 from conformance.protocol.methods import envelope, liveness_method
@@ -37,8 +37,6 @@ MAX_BURSTS, MAX_CONVERSATION_SECONDS = 2000, 10.0
 MAX_PROCESS_FAILURES = 4
 MAX_VIOLATIONS = 10
 MAX_LINES_SHOWN = 6
-MAX_RERUNS = 24
-MAX_REDUCTION_SECONDS = 40.0
 
 
 @dataclass(frozen=True)
@@ -286,18 +284,21 @@ class Confirmation:
 
     def _reduce(self, bursts: list[Burst], whole: Rerun) -> Rerun:
         """Find the fewest lines that still fail, and return their rerun."""
-        latest, end = whole, self.server.clock.monotonic() + MAX_REDUCTION_SECONDS
+        latest, purse = whole, reduction_purse(self.server)
 
-        def fails(lines: Sequence[tuple[int, Line]]) -> bool:
+        def fails(some: Sequence[Burst]) -> bool:
             nonlocal latest
-            if self.server.clock.monotonic() > end:
-                return False
-            rerun = self._rerun(_in_bursts(lines), OVERTAKEN_SECONDS)
+            rerun = self._rerun(some, OVERTAKEN_SECONDS)
             latest = rerun if rerun.violations else latest
             return bool(rerun.violations)
 
-        numbered = [(number, line) for number, burst in enumerate(bursts) for line in burst]
-        fewest = reduced(numbered, fails, MAX_RERUNS)
+        def paid(some: Sequence[Burst]) -> bool:
+            return purse.pay_for(lambda: fails(some))
+
+        slim = [*bursts[:-1], self.failure.proofs[0]]
+        kept = shortest_end(slim if slim != bursts and paid(slim) else bursts, paid)
+        numbered = [(number, line) for number, burst in enumerate(kept) for line in burst]
+        fewest = reduced(numbered, lambda some: paid(_in_bursts(some)))
         if not latest.violations[0].is_late:
             return latest
         patient = self._rerun(_in_bursts(fewest), min(SLOW_ANSWER_SECONDS, self.failure.lost_after))
@@ -312,7 +313,8 @@ class Confirmation:
         error.lines = tuple(lines) if is_short else error.lines
         _, *others = dict.fromkeys(_text_of(one.error) for one in rerun.violations)
         also = "".join(f"; {other}" for other in others)
-        size = "" if is_short or others else f" (needs {len(rerun.sent)} lines)"
+        so_far = FEWEST_SO_FAR if reduction_purse(self.server).is_empty else ""
+        size = "" if is_short or others else f" (needs {len(rerun.sent)} lines{so_far})"
         return _with_transcripts(error, f"{also}{size}", self._write([rerun.lines]))
 
     def _flaky(self, rerun: Rerun) -> Finding | Blocked:

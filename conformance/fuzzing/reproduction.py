@@ -10,7 +10,7 @@ from conformance.client.reply import Closed, Reply, Silence
 from conformance.client.session import Session
 from conformance.fuzzing.fuzz_target import FuzzTarget
 from conformance.fuzzing.oracles import VALIDATED, Case, Failure
-from conformance.fuzzing.reduction import reduced
+from conformance.fuzzing.reduction import FEWEST_SO_FAR, reduced, reduction_purse
 from conformance.fuzzing.transcripts import Written, write_transcripts
 from conformance.protocol.jsonrpc import Kind, Line, kind
 from conformance.protocol.text import shorten
@@ -21,8 +21,6 @@ MAX_LINES_SHOWN = 6
 MAX_CASE_LENGTH = 200
 HOSTILE_FACTOR = 3
 """A missing answer to a hostile value is confirmed with this many times the usual timeout."""
-MAX_REDUCTION_SECONDS = 20.0
-"""The time spent on starting servers to reduce the history of one failure."""
 OPENING_METHODS = ("initialize", "notifications/initialized", "server/discover")
 
 
@@ -181,15 +179,30 @@ class Reproducer:
             same = "the same" if history == asked else "what was kept of it"
             how = f" (it happened once, and not again when {same} was sent to a fresh server: flaky)"
             return Reproduction(how, failed.reply.lines, [failed.conversation, again])
-        alike = [line for line in history if self.target.is_requested_in(line)]
-        if self._fails_after(alike, failed)[0]:
-            history = alike
-        fewest = reduced(history, lambda some: self._fails_after(some, failed)[0], self._max_tries())
-        lines = self._fails_after(fewest, failed)[1] or again
-        others = len(fewest) - 1
-        how = f" (on a fresh server, after {others} other requests)" if others else ""
+        history, lines = self._reduce(history, again, failed)
+        others = len(history) - 1
+        so_far = FEWEST_SO_FAR if reduction_purse(self.server).is_empty else ""
+        how = f" (on a fresh server, after {others} other requests{so_far})" if others else ""
         shown = lines[len(self._opening()) :][-MAX_LINES_SHOWN:]
         return Reproduction(how, shown, [lines])
+
+    def _reduce(
+        self, history: list[Line], whole: list[Line], failed: FailedCase
+    ) -> tuple[list[Line], list[Line]]:
+        """Return the fewest requests that still fail, and the conversation in which they did."""
+        latest, purse = whole, reduction_purse(self.server)
+
+        def fails(some: Sequence[Line]) -> bool:
+            nonlocal latest
+            is_seen, lines = self._fails_after(some, failed)
+            latest = lines if is_seen else latest
+            return is_seen
+
+        alike = [line for line in history if self.target.is_requested_in(line)]
+        if purse.pay_for(lambda: fails(alike)):
+            history = alike
+        fewest = reduced(history, lambda some: purse.pay_for(lambda: fails(some)))
+        return fewest, latest
 
     def _alone(self, failed: FailedCase) -> Reproduction:
         lines = failed.reply.lines
@@ -197,12 +210,6 @@ class Reproducer:
 
     def _opening(self) -> tuple[Line, ...]:
         return self.server.surface.opening_lines
-
-    def _max_tries(self) -> int:
-        """Return how often a server may be started to reduce a history."""
-        start = self.server.session.opening
-        seconds = start.line.at if start is not None and start.line is not None else 1.0
-        return max(8, min(40, int(MAX_REDUCTION_SECONDS / max(seconds, 0.1))))
 
     def _fails_after(self, asked: Sequence[Line], failed: FailedCase) -> tuple[bool, list[Line]]:
         """Send lines to a fresh server; return whether the last fails likewise, and the conversation."""

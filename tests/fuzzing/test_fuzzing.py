@@ -93,9 +93,15 @@ def test_value_that_failed_before_is_tried_first(tmp_path):
 
 
 def test_failure_that_needs_earlier_calls_says_how_many():
-    texts = blocked("the_twentieth_call_of_echo_ends_the_server")
+    texts = blocked("the_twentieth_call_of_echo_ends_the_server", "--fuzz", "thorough")
     assert all("(on a fresh server, after 19 other requests)" in text for text in texts), texts
     assert texts
+
+
+def test_a_quick_run_reduces_a_history_for_a_few_starts_only():
+    for text in blocked("the_twentieth_call_of_echo_ends_the_server"):
+        others = re.search(r"\(on a fresh server, after (\d+) other requests, the fewest so far\)", text)
+        assert 19 <= int(others[1]) < 40
 
 
 def test_failure_that_does_not_repeat_is_flaky_and_has_both_conversations(tmp_path):
