@@ -46,7 +46,11 @@ FILTER = {
     "anyOf": [
         {
             "type": "object",
-            "properties": {"field": TEXT, "op": one_of("eq", "lt", "gt"), "value": {"type": ["string", "number"]}},
+            "properties": {
+                "field": TEXT,
+                "op": one_of("eq", "lt", "gt"),
+                "value": {"type": ["string", "number"]},
+            },
             "required": ["field", "op", "value"],
         },
         {
@@ -86,7 +90,11 @@ TOOLS: dict[str, Any] = {
         room=one_of("single", "double", "suite"),
     ),
     "write_file": tool(
-        *("path", "content"), path=TEXT, content=TEXT, encoding=one_of("utf-8", "latin-1", "ascii"), append=FLAG
+        *("path", "content"),
+        path=TEXT,
+        content=TEXT,
+        encoding=one_of("utf-8", "latin-1", "ascii"),
+        append=FLAG,
     ),
     "rename_file": tool("source", "target", source=TEXT, target=TEXT, overwrite=FLAG),
     "calculate": tool(
@@ -99,7 +107,9 @@ TOOLS: dict[str, Any] = {
         id={"type": "string", "pattern": "^doc-[0-9]{1,6}$"},
         tags=array(TEXT, uniqueItems=True, maxItems=20),
     ),
-    "convert": tool("value", "unit", "to", value=NUMBER, unit=one_of("C", "F", "K"), to=one_of("C", "F", "K")),
+    "convert": tool(
+        "value", "unit", "to", value=NUMBER, unit=one_of("C", "F", "K"), to=one_of("C", "F", "K")
+    ),
     "paginate": tool(page=whole(1), page_size=whole(1, 200), cursor=TEXT),
     "render_tree": {**tool("node", node={"$ref": "#/$defs/node"}), "$defs": {"node": NODE}},
     "filter_rows": {
@@ -108,7 +118,10 @@ TOOLS: dict[str, Any] = {
     },
     "set_config": tool(
         "settings",
-        settings={"type": "object", "additionalProperties": {"type": ["string", "number", "boolean", "null"]}},
+        settings={
+            "type": "object",
+            "additionalProperties": {"type": ["string", "number", "boolean", "null"]},
+        },
     ),
     "send_message": tool(
         *("to", "subject", "body"), to=EMAIL, subject=TEXT, body=TEXT, priority=whole(0, 5), cc=array(EMAIL)
@@ -313,5 +326,7 @@ BUGS: dict[str, list[Bug]] = {
     "retry_job": [("no attempts, but a delay", lambda a: a["attempts"] == 0 and a.get("delay", 0) > 0)],
     "fill_template": [("an unclosed brace", lambda a: a["template"].count("{") != a["template"].count("}"))],
     "matrix": [("rows of different lengths", lambda a: len({*map(len, a["rows"])}) > 1)],
-    "read_log": [("a time before 1970 at no limit", lambda a: a.get("since", "2") < "1970" and a.get("max") == 0)],
+    "read_log": [
+        ("a time before 1970 at no limit", lambda a: a.get("since", "2") < "1970" and a.get("max") == 0)
+    ],
 }

@@ -14,12 +14,13 @@ from hypothesis import reject
 from hypothesis import strategies as st
 
 from conformance.generation.boundary import Edges
-from conformance.generation.choices import HypothesisSource, PlainSource, RandomSource, Source, seeded
+from conformance.generation.choices import HypothesisSource, PlainSource, Source
 from conformance.generation.errors import NoExample, Rejected, Unsatisfiable
 from conformance.generation.generator import Generator, generator_of
 from conformance.generation.hostile import Hostility
 from conformance.generation.hostile import texts as hostile_texts
 from conformance.generation.invalid import Invalid, Violator, clear, since_2020_12
+from conformance.generation.seeded_choices import RandomSource, seeded
 
 __all__ = [
     "HypothesisSource",

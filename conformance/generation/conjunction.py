@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from conformance.generation.constraints import Branches, Choice, Constraints
+from conformance.generation.keywords import names_in
 from conformance.generation.recursion_depth import ENDLESS, LeastDepths
 from conformance.generation.references import Document, PartValidator
 from conformance.generation.shape import Shape
@@ -44,6 +45,15 @@ class Conjunction:
         """
         possible = [(index, one) for index, one in self._alternatives() if one.contradiction is None]
         return sorted(possible, key=lambda way: way[1].shape.is_null)
+
+    @cached_property
+    def has_references(self) -> bool:
+        """Whether its values may be deep: something in its parts is a reference."""
+        return any(
+            "Ref" in name or name == "$ref"
+            for part in self.constraints.holds
+            for name in names_in(part.schema)
+        )
 
     @property
     def is_stuck(self) -> bool:

@@ -7,12 +7,13 @@ import math
 from functools import lru_cache
 from typing import Any
 
-from conformance.generation.choices import PlainSource, Source, seeded
+from conformance.generation.choices import PlainSource, Source
 from conformance.generation.conjunction import Conjunction, Space
 from conformance.generation.constraints import Constraints
 from conformance.generation.errors import NoExample, Rejected, Unsatisfiable
 from conformance.generation.references import Document
 from conformance.generation.regex_strings import in_python
+from conformance.generation.seeded_choices import seeded
 from conformance.generation.validator import SchemaValidator
 from conformance.generation.walker import Walk
 from conformance.json_schema.bounded import MAX_STEPS

@@ -16,12 +16,13 @@ from jsonschema.exceptions import ValidationError
 
 from conformance.generation import violations
 from conformance.generation.boundary import MAX_DEPTH
-from conformance.generation.choices import PlainSource, Source, seeded
+from conformance.generation.choices import PlainSource, Source
 from conformance.generation.conjunction import Conjunction
 from conformance.generation.errors import NoExample, Rejected
 from conformance.generation.generator import Generator
 from conformance.generation.items import Items
 from conformance.generation.members import Members
+from conformance.generation.seeded_choices import seeded
 from conformance.generation.shape import Shape
 from conformance.generation.violations import KeywordViolation
 from conformance.generation.walker import Walk

@@ -7,13 +7,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.generation.choices import PlainSource, seeded
+from conformance.generation.choices import PlainSource
 from conformance.generation.conjunction import Space
 from conformance.generation.constraints import Constraints
 from conformance.generation.errors import Rejected
 from conformance.generation.references import Part
-from conformance.generation.scalars import MAX_SAFE_INTEGER
+from conformance.generation.seeded_choices import seeded
 from conformance.generation.shape import Shape
+from conformance.generation.special import MAX_SAFE_INTEGER
 from conformance.generation.walker import Walk
 
 MAX_DIFFERENT_ITEMS = 100

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from contextlib import suppress
 from typing import Any
 
-from conformance.generation.choices import Source
+from conformance.generation.choices import USUAL_DEPTH, Source
 from conformance.generation.conjunction import Conjunction, Space
 from conformance.generation.errors import Rejected
 from conformance.generation.items import MAX_CONTAINED, Items
 from conformance.generation.members import Members
 from conformance.generation.references import Part
-from conformance.generation.scalars import matching
+from conformance.generation.scalars import Numbers, Texts, matching
 from conformance.generation.shape import Shape
-
-SIMPLE_DEPTH = 5
-"""The depth from which a walk takes only the shortest way to a value."""
 
 SIMPLE_VALUES = 60
 """The number of values after which a walk takes only the shortest way."""
@@ -30,6 +27,9 @@ MAX_SIZE = 100_000
 MAX_DIFFERENT_ITEMS = 100
 """The number of items made one by one; further items repeat the last."""
 
+MAX_FURTHER_ITEMS = 128
+"""The most items of an array beyond its least number, unless ``maxItems`` sets a lower limit."""
+
 VALUE_ATTEMPTS = 3
 """The number of tries for a value or a name before the walk fails."""
 
@@ -40,8 +40,11 @@ class Walk:
     def __init__(self, space: Space, source: Source) -> None:
         self._space = space
         self._source = source
+        self._depth = source.begin()
+        self._is_deep = self._depth > USUAL_DEPTH
         self._made = 0
         self._size = 0
+        self._earlier: dict[Hashable, list[Any]] = {}
 
     def value(self, conjunction: Conjunction, depth: int = 0) -> Any:
         """Make a value that meets constraints, as far as the rules show; raises `Rejected`."""
@@ -61,7 +64,7 @@ class Walk:
             raise Rejected(f"a value would have more than {MAX_SIZE} characters and items")
 
     def _is_short(self, depth: int) -> bool:
-        return depth >= SIMPLE_DEPTH or self._made > SIMPLE_VALUES
+        return depth >= self._depth or self._made > SIMPLE_VALUES
 
     def _settle(self, conjunction: Conjunction, depth: int) -> Shape:
         while conjunction.open:
@@ -71,6 +74,8 @@ class Walk:
             if self._is_short(depth):
                 least = min(way.least_depth for way in ways)
                 ways = [way for way in ways if way.least_depth == least]
+            elif self._is_deep:
+                ways = [way for way in ways if way.has_references] or ways
             conjunction = ways[self._source.index(len(ways))]
         if conjunction.contradiction is not None:
             raise Rejected(conjunction.contradiction)
@@ -97,12 +102,23 @@ class Walk:
                 return self._source.boolean()
             case "string":
                 self._grow(shape.texts.low)
-                return shape.texts.draw(self._source)
+                return self._scalar(shape.texts)
             case "array":
                 return self.array(shape.items, depth)
             case "object":
                 return self.object(shape.members, depth)
-        return shape.numbers.draw(self._source)
+        return self._scalar(shape.numbers)
+
+    def _scalar(self, rules: Numbers | Texts) -> Any:
+        """Draw a number or a text, or repeat an earlier one that the rules allow."""
+        earlier = self._earlier.setdefault(rules.kind, [])
+        if earlier and self._source.repeats():
+            value = earlier[self._source.index(len(earlier))]
+            if rules.allows(value):
+                return value
+        value = rules.draw(self._source)
+        earlier.append(value)
+        return value
 
     def array(self, items: Items, depth: int = 0, least: int = 0) -> list[Any]:
         """Make an array that meets the rules, with ``least`` items or more."""
@@ -125,8 +141,8 @@ class Walk:
         return made
 
     def _goes_on(self, items: Items, length: int, depth: int) -> bool:
-        longest = max(items.prefix, items.low + 8)
-        return length < longest and not self._is_short(depth) and self._source.boolean()
+        longest = max(items.prefix, items.low + MAX_FURTHER_ITEMS)
+        return length < longest and not self._is_short(depth) and self._source.more(length - items.low)
 
     def _slots(self, items: Items, length: int) -> dict[int, Part]:
         """Choose the items that serve a ``contains``: the last ones where possible."""
@@ -165,7 +181,7 @@ class Walk:
         if name not in members.optional or self._is_short(depth):
             return False
         full = len(made.keys() | needed | set(members.with_dependents(name))) > members.high
-        return not full and self._source.boolean()
+        return not full and self._source.takes()
 
     def _add(self, members: Members, name: str, made: dict[str, Any], depth: int) -> None:
         for one in members.with_dependents(name):
