@@ -11,7 +11,7 @@ from typing import Any
 
 from conformance.generation.choices import DEEP, PlainSource, pool
 from conformance.generation.conjunction import Conjunction
-from conformance.generation.errors import Rejected
+from conformance.generation.errors import NoExample, Rejected
 from conformance.generation.formats import edges_of
 from conformance.generation.generator import Generator
 from conformance.generation.items import Items
@@ -92,12 +92,24 @@ class Edges:
     def all(self) -> Iterator[Case]:
         """Yield every edge once, each proven valid; equal values once."""
         seen = set()
-        self._generator.validator.refill(MAX_STEPS)
-        for what, value in islice(chain(self.of(self._generator.root, ()), self._pairs()), MAX_EDGES):
+        validator = self._generator.validator
+        validator.refill(MAX_STEPS)
+        cases = chain(self._deep(), self.of(self._generator.root, ()), self._pairs())
+        for what, value in islice(cases, MAX_EDGES):
             text = json.dumps(value, sort_keys=True)
-            if text not in seen and self._generator.validator.is_valid(value):
-                seen.add(text)
-                yield what, value
+            try:
+                if text not in seen and validator.is_valid(value):
+                    yield what, value
+            except NoExample:
+                if not validator.may_go_on:
+                    return
+            seen.add(text)
+
+    def _deep(self) -> Iterator[Case]:
+        """Yield a deep value, if references can make one."""
+        if self._generator.root.has_references:
+            with suppress(Rejected):
+                yield "a deep value", Walk(self._space, DeepSource()).value(self._generator.root)
 
     def _pairs(self) -> Iterator[Case]:
         """Yield values with several edges at once."""
@@ -110,9 +122,8 @@ class Edges:
         """Yield the edges of what constraints allow; ``above`` are those of the values around it."""
         self._visits[conjunction] += 1
         if conjunction in above or len(above) > MAX_DEPTH or self._visits[conjunction] > MAX_VISITS:
-            for what, source in (("the plainest value", self._source), ("a deep value", DeepSource())):
-                with suppress(Rejected):
-                    yield what, Walk(self._space, source).value(conjunction)
+            with suppress(Rejected):
+                yield "the plainest value", Walk(self._space, self._source).value(conjunction)
             return
         yield from alternately(self._safely(shape, (*above, conjunction)) for shape in conjunction.covering())
 

@@ -115,12 +115,16 @@ class Space:
         self.least_depths = LeastDepths(document)
         self.text = document.alone({"type": "string"})
         self._known: dict[tuple[Constraints, Constraints, tuple[Choice, ...]], Conjunction] = {}
+        self._of: dict[Constraints, Conjunction] = {}
         self._judging: set[Conjunction] = set()
         self._combinations_left = MAX_COMBINATIONS
 
     def of(self, constraints: Constraints) -> Conjunction:
         """Return the conjunction of the constraints."""
-        return self.joined(NO_CONSTRAINTS, constraints, ())
+        found = self._of.get(constraints)
+        if found is None:
+            found = self._of[constraints] = self.joined(NO_CONSTRAINTS, constraints, ())
+        return found
 
     def contradiction_of(self, constraints: Constraints) -> str | None:
         """Return why no value can meet the constraints, if that is certain."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from conformance.generation.references import Document, Part
@@ -20,6 +21,13 @@ class Constraints:
     fails: tuple[Part, ...] = ()
     present: frozenset[str] = frozenset()
     absent: frozenset[str] = frozenset()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.holds, self.fails, self.present, self.absent))
 
     def __and__(self, other: Constraints) -> Constraints:
         return Constraints(

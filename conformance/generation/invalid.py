@@ -94,7 +94,12 @@ class Violator:
         for candidate in islice(self._of(self._generator.root, ()), MAX_CANDIDATES):
             key = (*candidate.violation.key, candidate.place)
             if kept[key] < MAX_ALIKE:
-                proven = self.prove(candidate)
+                try:
+                    proven = self.prove(candidate)
+                except NoExample:
+                    if not self._generator.validator.may_go_on:
+                        return
+                    continue
                 if proven is not None:
                     kept[key] += 1
                     yield proven

@@ -96,3 +96,30 @@ def names_in(schema: Any) -> Iterator[str]:
     elif isinstance(schema, list):
         for content in schema:
             yield from names_in(content)
+
+
+SIMPLE = frozenset(
+    {"type", "enum", "const", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"}
+)
+SIMPLE_ANNOTATIONS = frozenset(
+    {"title", "description", "default", "examples", "format", "$schema", "$comment"}
+)
+"""Keywords whose values are valid by construction, whatever else of them is in the same schema."""
+
+
+def is_simple(schema: Any) -> bool:
+    """Return whether a schema has only keywords that mean the same in all dialects and hold by construction."""
+    if not isinstance(schema, dict):
+        return schema is True
+    for word, content in schema.items():
+        if word == "properties":
+            simple = isinstance(content, dict) and all(map(is_simple, content.values()))
+        elif word in ("items", "additionalProperties"):
+            simple = isinstance(content, bool) or is_simple(content)
+        elif word == "anyOf":
+            simple = isinstance(content, list) and all(map(is_simple, content))
+        else:
+            simple = word in SIMPLE or word in SIMPLE_ANNOTATIONS or word == "required"
+        if not simple:
+            return False
+    return True

@@ -49,7 +49,7 @@ class Members:
     def with_dependents(self, *names: str) -> list[str]:
         """Return the names, and those of the members that must be present with them."""
         found = list(dict.fromkeys(names))
-        for name in found:
+        for name in found if self.dependents else ():
             found += [other for other in self.dependents.get(name, ()) if other not in found]
         return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
@@ -16,7 +16,7 @@ from conformance.generation.choices import Source
 from conformance.generation.errors import NoExample, Rejected
 from conformance.generation.formats import formatted
 from conformance.generation.regex_strings import compiled, is_match, text_of
-from conformance.generation.special import MAX_SAFE_INTEGER, fitted, shortest
+from conformance.generation.special import MAX_NUMBER, MAX_SAFE_INTEGER, fitted, shortest
 from conformance.json_schema.regex import Pattern
 
 USUAL_ROOM = 60
@@ -24,9 +24,6 @@ USUAL_ROOM = 60
 
 SPECIAL_INTEGERS = (0, -1, 1, 2**31, -(2**31) - 1, MAX_SAFE_INTEGER)
 SPECIAL_NUMBERS = (0, -1, 0.5, -0.0, 1.0, 1e308, 1e-7, 2.0**53 + 2, -1e308, 1e21)
-
-MAX_NUMBER = 1e308
-"""The greatest number where no keyword sets a limit."""
 
 MAX_LENGTH = 1_000_000
 """The most characters of a generated string."""
@@ -98,6 +95,17 @@ class Numbers:
             return type(number) is int and multiple.denominator == 1 and least <= multiple <= most
         low, high = self.span
         return low <= number <= high
+
+    def in_order(self, start: int, count: int) -> Iterator[float]:
+        """Yield up to ``count`` different numbers near zero, from the one at a place on."""
+        least, most = self.grid
+        first = min(max(0, least), most)
+        size = min(most - first + 1, count + start)
+        up = (self.at(first + (start + index) % size) for index in range(size))
+        yield from filter(self.allows, up)
+        yield from filter(
+            self.allows, (self.at(first - 1 - index) for index in range(min(count, first - least)))
+        )
 
     def special(self) -> list[float]:
         """Return numbers in range that handlers often get wrong."""

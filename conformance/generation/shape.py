@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -24,6 +24,8 @@ class Shape(AppliedParts):
     def __init__(self, context: RuleContext, constraints: Constraints, *, settled: bool) -> None:
         super().__init__(context, constraints, settled=settled)
         self._checked = [part for part in self.parts if not CHECKED.isdisjoint(part.keywords)]
+        further = constraints.fails or constraints.present or constraints.absent
+        self._is_ruled = not self._checked and not further
 
     @cached_property
     def allowed(self) -> list[str]:
@@ -120,6 +122,17 @@ class Shape(AppliedParts):
         others = [value for value in listed if not _among(value, first)]
         return sorted([*first, *others], key=lambda value: value is None)
 
+    def in_order(self, start: int, count: int) -> Iterator[Any]:
+        """Yield up to ``count`` different values of the plainest type, in an order that starts anywhere."""
+        if self.values is not None:
+            size = len(self.values)
+            yield from (self.values[(start + index) % size] for index in range(size))
+        elif self.types[:1] in (["integer"], ["number"]):
+            yield from self.numbers.in_order(start, count)
+        elif self.types[:1] == ["string"] and not self.texts.formats:
+            texts = (str(start + index).rjust(self.texts.low, "0") for index in range(count))
+            yield from (text for text in texts if self.texts.meets(text))
+
     @cached_property
     def named(self) -> list[Any]:
         """The values of ``examples`` and ``default`` that meet the constraints, null left out."""
@@ -147,6 +160,8 @@ class Shape(AppliedParts):
 
     def is_allowed(self, value: Any) -> bool:
         """Return whether a value made by the rules also meets the keywords that no rule covers."""
+        if self._is_ruled:
+            return True
         validator = self.context.validator
         fails = self.constraints.fails
         if any(validator.is_able(part) and validator.conforms(part, value) for part in fails):

@@ -8,7 +8,26 @@ WORDS = ("a", "Example", "x y", "two words", "name", "0", "é", "日本", "ß", 
 """Ordinary words."""
 
 SYNTAX = (
-    *('"', "'", "'; --", "\\", "`", "%", "%s", "%d", "{", "}", "{x}", "${x}", "{{", "<b>", "&amp;", "$1"),
+    *(
+        '"',
+        "'",
+        "a\"b'c",
+        "../%s{'\"<&\\",
+        "'; --",
+        "\\",
+        "`",
+        "%",
+        "%s",
+        "%d",
+        "{",
+        "}",
+        "{x}",
+        "${x}",
+        "{{",
+        "<b>",
+        "&amp;",
+        "$1",
+    ),
     *(
         "../",
         "../up",
@@ -66,9 +85,12 @@ ASTRAL = (
 MAX_SAFE_INTEGER = 2**53 - 1
 """The largest integer that every JSON implementation reads exactly."""
 
-INTEGERS = (0, 1, -1, 2, 2**31 - 1, 2**31, -(2**31), 2**32, 255, 256, 65_535, 65_536, 1000, 100)
+MAX_NUMBER = 1e308
+"""The greatest number where no keyword sets a limit."""
+
+INTEGERS = (0, 0, 0, 1, 1, -1, -1, 2, 2**31 - 1, 2**31, -(2**31), 2**32, 255, 256, 65_535, 65_536, 1000, 100)
 FLOATS = (
-    *(0.0, -0.0, 1.0, -1.0, 0.5, 0.1, 1e-7, -0.5, 2.0, 100.0, 1e16, -1e16),
+    *(0, 0, 0, 1, -1, 0.0, -0.0, 1.0, -1.0, 0.5, 0.1, 1e-7, -0.5, 2.0, 100.0, 1e16, -1e16),
     *(float(2**53), 1e21, 1e308, -1e308, 1.5),
 )
 """Numbers next to which integers, floats or their texts behave differently."""
@@ -86,9 +108,10 @@ def integers(low: int, high: int) -> tuple[int, ...]:
 @lru_cache(maxsize=1024)
 def floats(low: float, high: float) -> tuple[float, ...]:
     """Return the numbers in a range that handlers get wrong, its ends among them."""
-    inside = [one for one in (*FLOATS, 0, 1, -1, MAX_SAFE_INTEGER) if low <= one <= high]
+    inside = [one for one in (*FLOATS, MAX_SAFE_INTEGER) if low <= one <= high]
     ends = [one for end in (low, high) for one in (end, shortest(end))]
-    return (*ends * max(1, len(inside) // 6), *inside)
+    is_bounded = low > -MAX_NUMBER or high < MAX_NUMBER
+    return (*ends * max(1, is_bounded * len(inside) // 6), *inside)
 
 
 def shortest(number: float) -> float:

@@ -161,6 +161,14 @@ class Walk:
             value = self.value(conjunction, depth + 1)
             if not items.unique or value not in others:
                 return value
+        return self._different(conjunction.shape, others)
+
+    def _different(self, shape: Shape, others: list[Any]) -> Any:
+        """Return the first value, from one chosen at random, that is not among ``others``."""
+        start = self._source.index(MAX_FURTHER_ITEMS)
+        for value in shape.in_order(start, 2 * len(others) + 2):
+            if value not in others and shape.is_allowed(value):
+                return value
         raise Rejected("its items cannot all be different")
 
     def object(self, members: Members, depth: int = 0, present: Iterable[str] = ()) -> dict[str, Any]:
@@ -180,11 +188,13 @@ class Walk:
     def _takes(self, members: Members, name: str, made: dict[str, Any], needed: set[str], depth: int) -> bool:
         if name not in members.optional or self._is_short(depth):
             return False
-        full = len(made.keys() | needed | set(members.with_dependents(name))) > members.high
-        return not full and self._source.takes()
+        if members.limit is not None:
+            full = len(made.keys() | needed | set(members.with_dependents(name))) > members.limit
+            return not full and self._source.takes()
+        return self._source.takes()
 
     def _add(self, members: Members, name: str, made: dict[str, Any], depth: int) -> None:
-        for one in members.with_dependents(name):
+        for one in members.with_dependents(name) if members.dependents else (name,):
             if one not in made:
                 made[one] = self.value(self._space.of(members.at(one)), depth + 1)
 
