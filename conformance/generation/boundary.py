@@ -20,7 +20,7 @@ from conformance.generation.scalars import Texts, matching
 from conformance.generation.seeded_choices import seeded
 from conformance.generation.shape import Shape
 from conformance.generation.special import fitted
-from conformance.generation.walker import Walk
+from conformance.generation.walker import Walk, plainly
 
 MAX_DEPTH = 8
 """The deepest place in a value where edges are searched."""
@@ -123,7 +123,7 @@ class Edges:
         self._visits[conjunction] += 1
         if conjunction in above or len(above) > MAX_DEPTH or self._visits[conjunction] > MAX_VISITS:
             with suppress(Rejected):
-                yield "the plainest value", Walk(self._space, self._source).value(conjunction)
+                yield "the plainest value", plainly(self._space, lambda walk: walk.value(conjunction))
             return
         yield from alternately(self._safely(shape, (*above, conjunction)) for shape in conjunction.covering())
 
@@ -190,7 +190,7 @@ class Edges:
                 yield from self._at_index(items, index, above)
 
     def _array(self, items: Items, least: int = 0) -> list[Any]:
-        return Walk(self._space, self._source).array(items, least=least)
+        return plainly(self._space, lambda walk: walk.array(items, least=least))
 
     def _at_index(self, items: Items, index: int, above: tuple[Conjunction, ...]) -> Iterator[Case]:
         with suppress(Rejected):
@@ -223,7 +223,7 @@ class Edges:
         return self._bases[members]
 
     def _object(self, members: Members, *present: str) -> dict[str, Any]:
-        return Walk(self._space, self._source).object(members, present=present)
+        return plainly(self._space, lambda walk: walk.object(members, present=present))
 
     def _at_name(self, members: Members, name: str, above: tuple[Conjunction, ...]) -> Iterator[Case]:
         with suppress(Rejected):

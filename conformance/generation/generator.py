@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -27,6 +28,10 @@ EXAMPLE_WALKS = 200
 
 MIN_PROVEN = 30
 """The values of a simple schema that jsonschema proves, one after the other, before it proves no more."""
+
+
+FURTHER_EXAMPLES = 10
+"""The most further walks, among whose values the shortest is the example."""
 
 
 class Generator:
@@ -75,10 +80,15 @@ class Generator:
             return self.walk(PlainSource(), 1)
         except Rejected:
             pass
+        source = seeded(0)
         try:
-            return self.walk(seeded(0), EXAMPLE_WALKS)
+            found = [self.walk(source, EXAMPLE_WALKS)]
         except Rejected as error:
             raise NoExample(str(error)) from error
+        with suppress(Rejected, NoExample):
+            for _ in range(FURTHER_EXAMPLES):
+                found.append(self.walk(source, 1))
+        return min(found, key=lambda value: len(json.dumps(value)))
 
 
 def generator_of(schema: Any, revision: str, *, objects: bool) -> Generator:

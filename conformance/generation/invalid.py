@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any
 
@@ -22,10 +22,9 @@ from conformance.generation.errors import NoExample, Rejected
 from conformance.generation.generator import Generator
 from conformance.generation.items import Items
 from conformance.generation.members import Members
-from conformance.generation.seeded_choices import seeded
 from conformance.generation.shape import Shape
 from conformance.generation.violations import KeywordViolation
-from conformance.generation.walker import Walk
+from conformance.generation.walker import Walk, plainly
 from conformance.json_schema.validation import Unjudgeable, instance_errors
 
 MAX_VISITS = 12
@@ -146,7 +145,7 @@ class Violator:
         undeclared = Walk(space, PlainSource()).undeclared_names(members)
         for name in (*members.required, *members.optional, *undeclared):
             with suppress(Rejected):
-                base = Walk(space, PlainSource()).object(members, present=[name])
+                base = plainly(space, partial(Walk.object, members=members, present=[name]))
                 for inside in self._of(space.of(members.at(name)), above):
                     yield Candidate({**base, name: inside.value}, (name, *inside.place), inside.violation)
 
@@ -161,10 +160,7 @@ class Violator:
     def _array_with(self, items: Items, index: int) -> list[Any]:
         if index >= items.high:
             raise Rejected(f"item {index} is impossible")
-        try:
-            return Walk(self._generator.space, PlainSource()).array(items, least=index + 1)
-        except Rejected:
-            return Walk(self._generator.space, seeded(0)).array(items, least=index + 1)
+        return plainly(self._generator.space, lambda walk: walk.array(items, least=index + 1))
 
     @cached_property
     def clear(self) -> list[Invalid]:

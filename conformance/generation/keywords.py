@@ -108,7 +108,7 @@ SIMPLE_ANNOTATIONS = frozenset(
 
 
 def is_simple(schema: Any) -> bool:
-    """Return whether a schema has only keywords that mean the same in all dialects and hold by construction."""
+    """Return whether a schema has only keywords that hold by construction, in all dialects."""
     if not isinstance(schema, dict):
         return schema is True
     for word, content in schema.items():
@@ -123,3 +123,16 @@ def is_simple(schema: Any) -> bool:
         if not simple:
             return False
     return True
+
+
+def is_of(value: Any, name: str) -> bool:
+    """Return whether a value is of a JSON Schema type."""
+    match name:
+        case "integer":
+            return isinstance(value, int | float) and not isinstance(value, bool) and value == int(value)
+        case "number":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case "null":
+            return value is None
+    types = {"boolean": bool, "string": str, "array": list, "object": dict}
+    return isinstance(value, types.get(name, ()))

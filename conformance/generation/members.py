@@ -74,9 +74,10 @@ class Members:
         )
 
     def can_have(self, name: str) -> bool:
-        """Return whether a member of that name is possible."""
+        """Return whether a member of that name is possible, and matches patterns in all engines alike."""
         return (
             name not in self._applied.constraints.absent
+            and (name.isascii() or name in self.declared or not self.patterns)
             and self.is_name(name)
             and self._context.contradiction_of(self.at(name)) is None
         )

@@ -10,7 +10,7 @@ from typing import Any
 from conformance.generation.applied import AppliedParts, RuleContext
 from conformance.generation.constraints import Constraints
 from conformance.generation.items import Items
-from conformance.generation.keywords import OF_TYPE, TYPES
+from conformance.generation.keywords import OF_TYPE, TYPES, is_of
 from conformance.generation.members import Members
 from conformance.generation.scalars import Numbers, Texts
 
@@ -156,6 +156,8 @@ class Shape(AppliedParts):
     def accepts(self, value: Any) -> bool:
         """Return whether a value meets all constraints, as far as the parts show without the whole schema."""
         validator = self.context.validator
+        if not any(is_of(value, name) for name in self.allowed):
+            return False
         return self.is_allowed(value) and all(validator.conforms(part, value) for part in self.parts)
 
     def is_allowed(self, value: Any) -> bool:

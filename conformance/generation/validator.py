@@ -20,7 +20,6 @@ from conformance.json_schema.validation import (
     validator_of,
 )
 
-
 MAX_COSTLY = 20
 """The values that may be too costly to judge before no other is judged; one, if none was judged before."""
 
@@ -73,7 +72,7 @@ class SchemaValidator:
 
     @contextmanager
     def validating(self) -> Iterator[None]:
-        """Validate one value within the steps left; raise `NoExample`, always once too many were too costly."""
+        """Validate one value within the steps left; raise `NoExample`, always once too many did."""
         if self._too_costly:
             raise NoExample(self._too_costly, is_too_costly=True)
         budget = Budget(min(self._left, MAX_STEPS))

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
-from conformance.generation.choices import USUAL_DEPTH, Source
+from conformance.generation.choices import USUAL_DEPTH, PlainSource, Source
 from conformance.generation.conjunction import Conjunction, Space
 from conformance.generation.errors import Rejected
 from conformance.generation.items import MAX_CONTAINED, Items
 from conformance.generation.members import Members
 from conformance.generation.references import Part
 from conformance.generation.scalars import Numbers, Texts, matching
+from conformance.generation.seeded_choices import seeded
 from conformance.generation.shape import Shape
 
 SIMPLE_VALUES = 60
@@ -29,6 +30,9 @@ MAX_DIFFERENT_ITEMS = 100
 
 MAX_FURTHER_ITEMS = 128
 """The most items of an array beyond its least number, unless ``maxItems`` sets a lower limit."""
+
+OTHER_WALKS = 8
+"""The most walks with other choices where the plainest ones make no value."""
 
 VALUE_ATTEMPTS = 3
 """The number of tries for a value or a name before the walk fails."""
@@ -253,3 +257,21 @@ class Walk:
         if chosen < len(members.patterns):
             return self._source.drawn(matching(members.patterns[chosen], 0, None))
         return self._source.text(0, 6)
+
+
+Made = TypeVar("Made")
+
+
+def plainly(space: Space, make: Callable[[Walk], Made]) -> Made:
+    """Return what ``make`` makes of the plainest choices; of others, the same each time, if these fail.
+
+    Raises `Rejected` if all fail.
+    """
+    try:
+        return make(Walk(space, PlainSource()))
+    except Rejected as error:
+        failure = error
+    for number in range(OTHER_WALKS):
+        with suppress(Rejected):
+            return make(Walk(space, seeded(number)))
+    raise failure
