@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import chain, islice
-from typing import Any
+from typing import Any, TypeVar
 
 from conformance.generation.choices import DEEP, PlainSource, pool
 from conformance.generation.conjunction import Conjunction
@@ -31,7 +31,7 @@ MAX_VISITS = 3
 MAX_EDGES = 5000
 """The most edges examined for one schema."""
 
-MAX_STEPS = 3_000_000
+MAX_STEPS = 100_000
 """The most validation steps to prove all edges."""
 
 MAX_LENGTH = 1000
@@ -240,8 +240,11 @@ class Edges:
             yield from self._at_name(members, name, above)
 
 
-def alternately(several: Iterable[Iterator[Case]]) -> Iterator[Case]:
-    """Yield the first case of each iterator, then the second of each, and so on."""
+One = TypeVar("One")
+
+
+def alternately(several: Iterable[Iterator[One]]) -> Iterator[One]:
+    """Yield the first of each iterator, then the second of each, and so on."""
     waiting = deque(several)
     while waiting:
         one = waiting.popleft()

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from jsonschema.exceptions import ValidationError
 
 from conformance.generation import violations
-from conformance.generation.boundary import MAX_DEPTH
+from conformance.generation.boundary import MAX_DEPTH, alternately
 from conformance.generation.choices import PlainSource, Source
 from conformance.generation.conjunction import Conjunction
 from conformance.generation.errors import NoExample, Rejected
@@ -33,7 +33,7 @@ MAX_VISITS = 12
 MAX_CANDIDATES = 10_000
 """The most candidates examined for one schema."""
 
-MAX_STEPS = 3_000_000
+MAX_STEPS = 100_000
 """The most validation steps to prove all candidates."""
 
 MAX_ALIKE = 2
@@ -141,13 +141,16 @@ class Violator:
             yield from self._in_items(shape.items, above)
 
     def _in_members(self, members: Members, above: tuple[Conjunction, ...]) -> Iterator[Candidate]:
+        undeclared = Walk(self._generator.space, PlainSource()).undeclared_names(members)
+        names = (*members.required, *members.optional, *undeclared)
+        yield from alternately(self._in_member(members, name, above) for name in names)
+
+    def _in_member(self, members: Members, name: str, above: tuple[Conjunction, ...]) -> Iterator[Candidate]:
         space = self._generator.space
-        undeclared = Walk(space, PlainSource()).undeclared_names(members)
-        for name in (*members.required, *members.optional, *undeclared):
-            with suppress(Rejected):
-                base = plainly(space, partial(Walk.object, members=members, present=[name]))
-                for inside in self._of(space.of(members.at(name)), above):
-                    yield Candidate({**base, name: inside.value}, (name, *inside.place), inside.violation)
+        with suppress(Rejected):
+            base = plainly(space, lambda walk: walk.object(members, present=[name]))
+            for inside in self._of(space.of(members.at(name)), above):
+                yield Candidate({**base, name: inside.value}, (name, *inside.place), inside.violation)
 
     def _in_items(self, items: Items, above: tuple[Conjunction, ...]) -> Iterator[Candidate]:
         for index in range(items.prefix + 1):

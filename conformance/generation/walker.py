@@ -169,7 +169,7 @@ class Walk:
 
     def _different(self, shape: Shape, others: list[Any]) -> Any:
         """Return the first value, from one chosen at random, that is not among ``others``."""
-        start = self._source.index(MAX_FURTHER_ITEMS)
+        start = len(others) + self._source.index(MAX_FURTHER_ITEMS)
         for value in shape.in_order(start, 2 * len(others) + 2):
             if value not in others and shape.is_allowed(value):
                 return value
