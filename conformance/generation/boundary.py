@@ -37,8 +37,8 @@ MAX_STEPS = 100_000
 MAX_LENGTH = 1000
 """The most items or members of an edge, and its most characters in thousands."""
 
-MANY_ITEMS = 130
-"""The items of a long array, if no keyword sets a limit."""
+MANY_ITEMS, FLOOD_SIZE = 130, 10_000
+"""The items of long arrays, if no keyword sets a limit."""
 
 MAX_SMALL = 100
 """The most characters of the JSON text of an item of a long array."""
@@ -52,7 +52,10 @@ TEXTS = {
     "syntax": "../%s{'\"<&\\",
     "an astral character": "\U0001f600",
     "combining characters": "e\u0301\u1e9b\u0323",
-    "control characters": "\t\x01\x7f",
+    "control characters": "\t\x01\x1b[31m\x7f",
+    "line separators and a byte order mark": "a\u2028b\u2029\ufeffc",
+    "template and shell characters": "${7*7} {{7*7}} `id` $(id) ; | & %s %n",
+    "many combining characters": "e" + "\u0301" * 200,
 }
 """Contents of texts that handlers often get wrong."""
 
@@ -183,11 +186,18 @@ class Edges:
         for length in _lengths(items):
             with suppress(Rejected):
                 yield f"an array of {length} items", self._array(items, length)
-        if items.high > MAX_LENGTH and len(json.dumps(base or self._array(items, 1))) <= MAX_SMALL:
-            yield f"an array of {MANY_ITEMS} items", self._array(items, max(MANY_ITEMS, items.low))
+        yield from self._long_arrays(items, base)
         for index in range(items.prefix + 1):
             if index < items.high:
                 yield from self._at_index(items, index, above)
+
+    def _long_arrays(self, items: Items, base: list[Any]) -> Iterator[Case]:
+        """Yield long arrays if no keyword sets a limit and the items are small."""
+        if items.high > MAX_LENGTH:
+            size = len(json.dumps(base or self._array(items, 1)))
+            for length, most in ((MANY_ITEMS, MAX_SMALL), (FLOOD_SIZE, MAX_SMALL // 5)):
+                if size <= most and items.low <= length <= items.high and not items.unique:
+                    yield f"an array of {length} items", self._array(items, length)
 
     def _array(self, items: Items, least: int = 0) -> list[Any]:
         return plainly(self._space, lambda walk: walk.array(items, least=least))

@@ -21,6 +21,9 @@ NO_CONSTRAINTS = Constraints()
 Pick = tuple[Choice, int]
 """A choice and the alternative taken."""
 
+BELOW = frozenset({"properties", "additionalProperties", "items", "prefixItems", "patternProperties"})
+"""Keywords with the schemas of items and members."""
+
 MAX_IDLE_ROUNDS = 6
 """The most ways of choosing without a new branch, one after the other, before no more are tried."""
 
@@ -48,12 +51,11 @@ class Conjunction:
 
     @cached_property
     def has_references(self) -> bool:
-        """Whether its values may be deep: something in its parts is a reference."""
-        return any(
-            "Ref" in name or name == "$ref"
-            for part in self.constraints.holds
-            for name in names_in(part.schema)
+        """Whether its values may be deep: the schema of one of their items or members has a reference."""
+        inside = (
+            part.keywords[word] for part in self.constraints.holds for word in BELOW & part.keywords.keys()
         )
+        return any(name.endswith(("$ref", "Ref")) for schema in inside for name in names_in(schema))
 
     @property
     def is_stuck(self) -> bool:

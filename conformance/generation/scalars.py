@@ -116,10 +116,10 @@ class Numbers:
         """Return the numbers in range at and next to the bounds that the schemas set."""
         if self.step or self.integer:
             least, most = self.grid
-            return [
-                *(self.at(n) for n in (least, least + 1) if n <= most and self.low > -MAX_SAFE_INTEGER),
-                *(self.at(n) for n in (most - 1, most) if n >= least and self.high < MAX_SAFE_INTEGER),
-            ]
+            has_low, has_high = self.low > -MAX_SAFE_INTEGER, self.high < MAX_SAFE_INTEGER
+            pairs = ((has_low, least), (has_high, most), (has_low, least + 1), (has_high, most - 1))
+            ends = [one for is_set, one in pairs if is_set]
+            return [self.at(one) for one in ends if least <= one <= most]
         low, high = self.span
         return [shortest(edge) for edge in (low, high) if abs(edge) < MAX_SAFE_INTEGER]
 

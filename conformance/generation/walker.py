@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from conformance.generation.choices import USUAL_DEPTH, PlainSource, Source
+from conformance.generation.choices import MAX_USUAL_ITEMS, USUAL_DEPTH, PlainSource, Source
 from conformance.generation.conjunction import Conjunction, Space
 from conformance.generation.errors import Rejected
 from conformance.generation.items import MAX_CONTAINED, Items
@@ -26,7 +26,7 @@ MAX_SIZE = 100_000
 """The most characters and items of one walk."""
 
 MAX_DIFFERENT_ITEMS = 100
-"""The number of items made one by one; further items repeat the last."""
+"""The number of items made one by one; further items repeat the last, also after `SIMPLE_VALUES`."""
 
 MAX_FURTHER_ITEMS = 128
 """The most items of an array beyond its least number, unless ``maxItems`` sets a lower limit."""
@@ -48,7 +48,7 @@ class Walk:
         self._is_deep = self._depth > USUAL_DEPTH
         self._made = 0
         self._size = 0
-        self._earlier: dict[Hashable, list[Any]] = {}
+        self._before: dict[Hashable, Any] = {}
 
     def value(self, conjunction: Conjunction, depth: int = 0) -> Any:
         """Make a value that meets constraints, as far as the rules show; raises `Rejected`."""
@@ -114,14 +114,15 @@ class Walk:
         return self._scalar(shape.numbers)
 
     def _scalar(self, rules: Numbers | Texts) -> Any:
-        """Draw a number or a text, or repeat an earlier one that the rules allow."""
-        earlier = self._earlier.setdefault(rules.kind, [])
-        if earlier and self._source.repeats():
-            value = earlier[self._source.index(len(earlier))]
-            if rules.allows(value):
-                return value
+        """Draw a number or a text, or repeat the one before if the rules allow it.
+
+        It is drawn in any case, so that shrinking can choose one without the other.
+        """
         value = rules.draw(self._source)
-        earlier.append(value)
+        before = self._before.get(rules.kind)
+        if before is not None and self._source.repeats() and rules.allows(before):
+            return before
+        self._before[rules.kind] = value
         return value
 
     def array(self, items: Items, depth: int = 0, least: int = 0) -> list[Any]:
@@ -135,7 +136,8 @@ class Walk:
         last = 0
         while len(made) < least or (len(made) < items.high and self._goes_on(items, len(made), depth)):
             contained = slots.get(len(made))
-            if contained is None and len(made) >= items.prefix + MAX_DIFFERENT_ITEMS and not items.unique:
+            may_repeat = contained is None and len(made) > items.prefix and not items.unique
+            if may_repeat and (len(made) >= items.prefix + MAX_DIFFERENT_ITEMS or self._made > SIMPLE_VALUES):
                 self._grow(last)
                 made.append(made[-1])
             else:
@@ -146,7 +148,9 @@ class Walk:
 
     def _goes_on(self, items: Items, length: int, depth: int) -> bool:
         longest = max(items.prefix, items.low + MAX_FURTHER_ITEMS)
-        return length < longest and not self._is_short(depth) and self._source.more(length - items.low)
+        is_long = length - items.low > MAX_USUAL_ITEMS and not items.unique
+        is_over = depth >= self._depth or (self._made > SIMPLE_VALUES and not is_long)
+        return length < longest and not is_over and self._source.more(length - items.low)
 
     def _slots(self, items: Items, length: int) -> dict[int, Part]:
         """Choose the items that serve a ``contains``: the last ones where possible."""
