@@ -106,26 +106,27 @@ def hits(is_hit: Callable[[dict[str, Any]], bool], value: Any) -> bool:
 
 
 def report(
-    label: str, draw: Draw, count: int, fixed: dict[str, list[Any]], *, seeds: int, show: bool
+    label: str, draw: Draw, count: int, fixed: dict[str, list[Any]], options: argparse.Namespace
 ) -> None:
     """Print the share of faults found; without ``fixed`` values, draw as many more."""
     found: Counter[tuple[str, str]] = Counter()
     seconds, drawn = 0.0, 0
     for name, schema in TOOLS.items():
-        for number in range(seeds):
+        for number in range(options.seeds):
             start = time.process_time()
             values = draw(schema, number, count)
             seconds += time.process_time() - start
             drawn += len(values)
             found.update(triggered(name, [*fixed.get(name, ()), *values]))
     every = [(name, what) for name, bugs in BUGS.items() for what, _ in bugs]
-    share = sum(found.values()) / len(every) / seeds
+    share = sum(found.values()) / len(every) / options.seeds
     ever = sum(1 for bug in every if found[bug])
     cost = 1000 * seconds / drawn
-    print(f"{label:44} {share:6.1%} of {seeds} seeds, {ever} of {len(every)} ever, {cost:.3f} ms a value")
-    for bug in every if show else ():
-        if found[bug] < seeds:
-            print(f"    {found[bug]:3} of {seeds}: {': '.join(bug)}")
+    seeds = f"of {options.seeds} seeds, {ever} of {len(every)} ever"
+    print(f"{label:44} {share:6.1%} {seeds}, {cost:.3f} ms a value")
+    for bug in every if options.missed else ():
+        if found[bug] < options.seeds:
+            print(f"    {found[bug]:3} of {options.seeds}: {': '.join(bug)}")
 
 
 def main() -> None:
@@ -140,20 +141,19 @@ def main() -> None:
     warnings.simplefilter("ignore")
     fixed = {name: fixed_values(schema) for name, schema in TOOLS.items()}
     extra = round(sum(map(len, fixed.values())) / len(fixed))
-    how = {"seeds": options.seeds, "show": options.missed}
     for profile in [options.profile] if options.profile else ["quick", "thorough"]:
         count = FUZZ_EXAMPLES[profile]
         report(
             f"{profile}: {count} from a seed alone", from_a_seed, count, {}, seeds=options.seeds, show=False
         )
-        report(f"{profile}: with {extra} others", from_a_seed, count, fixed, **how)
+        report(f"{profile}: with {extra} others", from_a_seed, count, fixed, options)
         if options.seeded:
             continue
         ours = from_strategy(lambda schema: valid(schema, REVISION))
-        report(f"{profile}: from Hypothesis, with the others", ours, count, fixed, **how)
+        report(f"{profile}: from Hypothesis, with the others", ours, count, fixed, options)
         if find_spec("schemathesis"):
             theirs = from_strategy(schemathesis)
-            report(f"schemathesis: {count + extra} values", theirs, count + extra, {}, **how)
+            report(f"schemathesis: {count + extra} values", theirs, count + extra, {}, options)
 
 
 if __name__ == "__main__":

@@ -163,7 +163,7 @@ class Texts:
         self.high = min(limits, default=self.low + USUAL_ROOM)
         self.patterns = tuple(dict.fromkeys(one["pattern"] for one in schemas if "pattern" in one))
         self.formats = tuple(dict.fromkeys(one["format"] for one in schemas if "format" in one))
-        self.kind: Hashable = self.formats
+        self.kind: Hashable = (self.formats, self.patterns)
 
     @cached_property
     def contradiction(self) -> str | None:
