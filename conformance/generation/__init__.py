@@ -1,7 +1,7 @@
 """Values for a JSON Schema: valid, at its boundaries, invalid, hostile.
 
 One walk over the schema makes each value; its choices come from Hypothesis or from a seeded generator.
-jsonschema validates every value; of a schema with simple keywords, it validates no more after many valid ones.
+jsonschema validates every value, except those of a schema with simple keywords after many valid ones.
 Nothing here fetches a remote reference.
 """
 
