@@ -31,7 +31,7 @@ MODULES_FOR_SUITES = {"target.scenario"}
 """Modules that suites may import although their package is not for suites: the decorator of scenarios."""
 FOR_SUITE_FIXTURES = {*FOR_SUITES, "plugin", "target"}
 LIBRARIES = {"pytest", "hypothesis", "jsonschema", "__future__", "collections", "base64", "binascii"}
-LIBRARIES |= {"contextlib", "datetime", "functools", "json", "re", "typing", "urllib"}
+LIBRARIES |= {"contextlib", "datetime", "functools", "itertools", "json", "re", "typing", "urllib"}
 MAX_MODULE_LINES = 450
 MAX_FUNCTION_LINES = 45
 

@@ -1,25 +1,28 @@
 """Values for a JSON Schema: valid, at its boundaries, invalid, hostile.
 
 One walk over the schema makes each value; its choices come from Hypothesis or from a seeded generator.
-jsonschema validates every value.  Nothing here fetches a remote reference.
+jsonschema validates every value, except those of a schema with simple keywords after many valid ones.
+Nothing here fetches a remote reference.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
 from hypothesis import reject
 from hypothesis import strategies as st
 
+from conformance.generation import smaller
 from conformance.generation.boundary import Edges
-from conformance.generation.choices import HypothesisSource, PlainSource, RandomSource, Source, seeded
+from conformance.generation.choices import HypothesisSource, PlainSource, Source
 from conformance.generation.errors import NoExample, Rejected, Unsatisfiable
 from conformance.generation.generator import Generator, generator_of
 from conformance.generation.hostile import Hostility
 from conformance.generation.hostile import texts as hostile_texts
 from conformance.generation.invalid import Invalid, Violator, clear, since_2020_12
+from conformance.generation.seeded_choices import RandomSource, seeded
 
 __all__ = [
     "HypothesisSource",
@@ -40,6 +43,7 @@ __all__ = [
     "invalid_since_2020_12",
     "invalid_strategy",
     "seeded",
+    "shrunk",
     "valid",
     "values",
 ]
@@ -141,6 +145,20 @@ def boundary(
     yield from first
     yield "the plainest arguments", plain
     yield from Edges(generator).all()
+
+
+def shrunk(
+    schema: Any, revision: str, arguments: dict[str, Any], fails: Callable[[Any], bool], most: int
+) -> dict[str, Any]:
+    """Return the plainest valid arguments found next to ``arguments`` for which ``fails`` is true.
+
+    For values that Hypothesis did not draw, such as those of `boundary`.  ``fails`` is called at most
+    ``most`` times.  Raises `NoExample` if the schema is broken.
+    """
+    found: dict[str, Any] = smaller.shrunk(
+        generator_of(schema, revision, objects=True), arguments, fails, most
+    )
+    return found
 
 
 def invalid(schema: Any, revision: str) -> list[Invalid]:

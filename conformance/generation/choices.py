@@ -1,9 +1,8 @@
-"""Sources of the walker's choices: Hypothesis, a seeded generator, or always the plainest choice."""
+"""Sources of the walker's choices: Hypothesis, or always the plainest choice."""
 
 from __future__ import annotations
 
-import random
-import string
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
@@ -13,29 +12,26 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import HypothesisException
 
+from conformance.generation import special
 from conformance.generation.errors import Rejected
+from conformance.generation.special import MAX_SAFE_INTEGER, shortest
 
 POOL_SIZE = 48
 """The number of strings of a strategy from which sources without Hypothesis choose."""
 
-WORDS = (
-    "a",
-    "x y",
-    "Example",
-    "é",
-    "日本",
-    "https://example.org/?q=1",
-    "../up",
-    "'; --",
-    '"',
-    "\\",
-    "%s",
-    "-1",
-)
+USUAL_DEPTH, DEEP = 5, 26
+"""The depths from which a walk takes only the shortest way to a value: in most values, and in deep ones."""
+
+MAX_USUAL_ITEMS = 8
+MAX_TEXT_LENGTH = 2000
+"""The most characters that Hypothesis draws, beyond the least, if no keyword sets a limit."""
 
 
 class Source(Protocol):
     """Choices; the plainest is always the first or the one nearest to zero or to empty."""
+
+    def begin(self) -> int:
+        """Begin a value; return the depth from which only the shortest way to a value is taken."""
 
     def index(self, size: int) -> int:
         """Choose a number from 0 to ``size - 1``; ``size`` is at least 1."""
@@ -43,14 +39,26 @@ class Source(Protocol):
     def boolean(self) -> bool:
         """Choose false or true."""
 
+    def takes(self) -> bool:
+        """Choose whether an optional member is present."""
+
+    def more(self, count: int) -> bool:
+        """Choose whether a list of ``count`` items, already long enough, goes on."""
+
+    def repeats(self) -> bool:
+        """Choose whether to repeat a value made before."""
+
     def integer(self, low: int, high: int) -> int:
         """Choose an integer between two bounds, both included."""
 
     def number(self, low: float, high: float) -> float:
-        """Choose a finite float between two bounds, both included."""
+        """Choose a finite number between two bounds, both included: an ``int``, or a float such as 1.0."""
 
-    def text(self, low: int, high: int) -> str:
-        """Choose a text of ``low`` to ``high`` characters of the basic plane, without NUL and surrogates."""
+    def text(self, low: int, high: int | None) -> str:
+        """Choose a text of ``low`` to ``high`` characters, without NUL and surrogates.
+
+        With a limit, it also has as few units in UTF-16.
+        """
 
     def drawn(self, strategy: st.SearchStrategy[str]) -> str:
         """Draw a string; the strategy must be the same object for the same purpose."""
@@ -65,6 +73,10 @@ class HypothesisSource:
     def __init__(self, draw: Callable[[st.SearchStrategy[Any]], Any]) -> None:
         self._draw = draw
 
+    def begin(self) -> int:
+        """Choose a deep value now and then."""
+        return DEEP if self.index(8) == 7 else USUAL_DEPTH
+
     def index(self, size: int) -> int:
         """Choose a number from 0 to ``size - 1``."""
         return 0 if size == 1 else int(self._draw(_integers(0, size - 1)))
@@ -73,16 +85,29 @@ class HypothesisSource:
         """Choose false or true."""
         return bool(self._draw(_BOOLEANS))
 
+    def takes(self) -> bool:
+        """Choose whether an optional member is present."""
+        return self.boolean()
+
+    def more(self, count: int) -> bool:
+        """Choose whether a list goes on; one that is long goes on and on."""
+        return self.boolean() if count < MAX_USUAL_ITEMS else self.index(40) > 0
+
+    def repeats(self) -> bool:
+        """Choose now and then to repeat an earlier value."""
+        return self.index(10) == 9
+
     def integer(self, low: int, high: int) -> int:
         """Choose an integer between two bounds."""
         return int(self._draw(_integers(low, high)))
 
     def number(self, low: float, high: float) -> float:
-        """Choose a float between two bounds."""
-        return float(self._draw(_floats(low, high)))
+        """Choose a whole number or any float between two bounds."""
+        number: float = self._draw(_numbers(low, high))
+        return number
 
-    def text(self, low: int, high: int) -> str:
-        """Choose any text of ``low`` to ``high`` characters."""
+    def text(self, low: int, high: int | None) -> str:
+        """Choose any text of ``low`` to ``high`` characters, or one that handlers often get wrong."""
         return str(self._draw(_texts(low, high)))
 
     def drawn(self, strategy: st.SearchStrategy[str]) -> str:
@@ -95,72 +120,12 @@ class HypothesisSource:
         return chosen - 3 if chosen >= 3 else None
 
 
-class RandomSource:
-    """Choices made by a seeded generator; the same seed makes the same choices."""
-
-    def __init__(self, generator: random.Random) -> None:
-        self._generator = generator
-        self._random = generator.random
-
-    def index(self, size: int) -> int:
-        """Choose a number from 0 to ``size - 1``."""
-        return int(self._random() * size)
-
-    def boolean(self) -> bool:
-        """Choose false or true."""
-        return self._random() < 0.5
-
-    def integer(self, low: int, high: int) -> int:
-        """Choose an integer between two bounds: at a bound, small, or anywhere."""
-        way = self._random()
-        if way < 0.1:
-            return low if way < 0.05 else high
-        if way < 0.7:
-            near = min(max(0, low), high)
-            return self._generator.randint(max(low, near - 100), min(high, near + 100))
-        return self._generator.randint(low, high)
-
-    def number(self, low: float, high: float) -> float:
-        """Choose a float between two bounds: at a bound, small, or anywhere."""
-        way = self._random()
-        if way < 0.1:
-            return low if way < 0.05 else high
-        if way < 0.7:
-            near = min(max(0.0, low), high)
-            low, high = max(low, near - 100), min(high, near + 100)
-        return low / 2 + (high / 2 - low / 2) * self._random() + low / 2
-
-    def text(self, low: int, high: int) -> str:
-        """Choose a text: letters, sentences of awkward words, or any characters."""
-        way = self._random()
-        length = min(high, low + int(self._generator.expovariate(0.15)))
-        if way < 0.3:
-            return "".join(self._generator.choices(string.ascii_letters, k=length))
-        if way < 0.7:
-            words = "".join(self._generator.choices(WORDS, k=length // 4 + 1))
-            return words[:length] if len(words) >= low else words.ljust(low)
-        return "".join(self._character() for _ in range(length))
-
-    def _character(self) -> str:
-        code = self._generator.randint(1, 0xFFFF)
-        return chr(code if not 0xD800 <= code <= 0xDFFF else code - 0x1000)
-
-    def drawn(self, strategy: st.SearchStrategy[str]) -> str:
-        """Choose one of the strategy's pooled strings."""
-        return self._generator.choice(_some(strategy))
-
-    def familiar(self, size: int) -> int | None:
-        """Choose one of the named values now and then."""
-        return self.index(size) if self._random() < 0.3 else None
-
-
-def seeded(seed: int) -> RandomSource:
-    """Return the source of a seed."""
-    return RandomSource(random.Random(seed))  # noqa: S311
-
-
 class PlainSource:
     """The plainest choice each time: always the same value, ordinary rather than empty."""
+
+    def begin(self) -> int:
+        """Choose an ordinary depth."""
+        return USUAL_DEPTH
 
     def index(self, size: int) -> int:  # noqa: ARG002
         """Choose the first."""
@@ -170,21 +135,33 @@ class PlainSource:
         """Choose false."""
         return False
 
+    def takes(self) -> bool:
+        """Choose false."""
+        return False
+
+    def more(self, count: int) -> bool:  # noqa: ARG002
+        """Choose false."""
+        return False
+
+    def repeats(self) -> bool:
+        """Choose false."""
+        return False
+
     def integer(self, low: int, high: int) -> int:
         """Choose 1, or the allowed number nearest to it."""
         return min(max(1, low), high)
 
     def number(self, low: float, high: float) -> float:
         """Choose 1, or the allowed number nearest to it."""
-        return min(max(1.0, low), high)
+        return shortest(min(max(1.0, low), high))
 
-    def text(self, low: int, high: int) -> str:
+    def text(self, low: int, high: int | None) -> str:
         """Choose the word "example", cut or padded to fit."""
         return "example".ljust(low, "x")[:high]
 
     def drawn(self, strategy: st.SearchStrategy[str]) -> str:
         """Choose the shortest of the strategy's pooled strings."""
-        return min(_some(strategy), key=lambda text: (not text, len(text), text))
+        return min(pooled(strategy), key=lambda text: (not text, len(text), text))
 
     def familiar(self, size: int) -> int | None:  # noqa: ARG002
         """Choose the first of the named values."""
@@ -200,14 +177,18 @@ def _integers(low: int, high: int) -> st.SearchStrategy[int]:
 
 
 @lru_cache(maxsize=1024)
-def _floats(low: float, high: float) -> st.SearchStrategy[float]:
-    return st.floats(low, high, allow_nan=False, allow_infinity=False)
+def _numbers(low: float, high: float) -> st.SearchStrategy[float]:
+    least, most = math.ceil(max(low, -MAX_SAFE_INTEGER)), math.floor(min(high, MAX_SAFE_INTEGER))
+    any_float = st.floats(low, high, allow_nan=False, allow_infinity=False)
+    return st.integers(least, most) | any_float if least <= most else any_float
 
 
 @lru_cache(maxsize=1024)
-def _texts(low: int, high: int) -> st.SearchStrategy[str]:
-    characters = st.characters(min_codepoint=1, max_codepoint=0xFFFF, exclude_categories=["Cs"])
-    return st.text(characters, min_size=low, max_size=high)
+def _texts(low: int, high: int | None) -> st.SearchStrategy[str]:
+    plane = 0x10FFFF if high is None else 0xFFFF
+    characters = st.characters(min_codepoint=1, max_codepoint=plane, exclude_categories=["Cs"])
+    most = low + MAX_TEXT_LENGTH if high is None else high
+    return st.text(characters, min_size=low, max_size=most) | st.sampled_from(special.texts(low, high))
 
 
 @lru_cache(maxsize=2048)
@@ -233,7 +214,8 @@ def pool(strategy: st.SearchStrategy[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _some(strategy: st.SearchStrategy[str]) -> tuple[str, ...]:
+def pooled(strategy: st.SearchStrategy[str]) -> tuple[str, ...]:
+    """Return some strings of a strategy, the same each time; raise `Rejected` if there are none."""
     found = pool(strategy)
     if not found:
         raise Rejected("no text was found that meets its pattern, format and lengths")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from conformance.generation.constraints import Branches, Choice, Constraints
+from conformance.generation.keywords import names_in
 from conformance.generation.recursion_depth import ENDLESS, LeastDepths
 from conformance.generation.references import Document, PartValidator
 from conformance.generation.shape import Shape
@@ -19,6 +20,9 @@ NO_CONSTRAINTS = Constraints()
 
 Pick = tuple[Choice, int]
 """A choice and the alternative taken."""
+
+BELOW = frozenset({"properties", "additionalProperties", "items", "prefixItems", "patternProperties"})
+"""Keywords with the schemas of items and members."""
 
 MAX_IDLE_ROUNDS = 6
 """The most ways of choosing without a new branch, one after the other, before no more are tried."""
@@ -44,6 +48,14 @@ class Conjunction:
         """
         possible = [(index, one) for index, one in self._alternatives() if one.contradiction is None]
         return sorted(possible, key=lambda way: way[1].shape.is_null)
+
+    @cached_property
+    def has_references(self) -> bool:
+        """Whether its values may be deep: the schema of one of their items or members has a reference."""
+        inside = (
+            part.keywords[word] for part in self.constraints.holds for word in BELOW & part.keywords.keys()
+        )
+        return any(name.endswith(("$ref", "Ref")) for schema in inside for name in names_in(schema))
 
     @property
     def is_stuck(self) -> bool:
@@ -105,12 +117,16 @@ class Space:
         self.least_depths = LeastDepths(document)
         self.text = document.alone({"type": "string"})
         self._known: dict[tuple[Constraints, Constraints, tuple[Choice, ...]], Conjunction] = {}
+        self._of: dict[Constraints, Conjunction] = {}
         self._judging: set[Conjunction] = set()
         self._combinations_left = MAX_COMBINATIONS
 
     def of(self, constraints: Constraints) -> Conjunction:
         """Return the conjunction of the constraints."""
-        return self.joined(NO_CONSTRAINTS, constraints, ())
+        found = self._of.get(constraints)
+        if found is None:
+            found = self._of[constraints] = self.joined(NO_CONSTRAINTS, constraints, ())
+        return found
 
     def contradiction_of(self, constraints: Constraints) -> str | None:
         """Return why no value can meet the constraints, if that is certain."""

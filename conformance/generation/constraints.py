@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+from conformance.generation.denial import denials
 from conformance.generation.references import Document, Part
 
 
@@ -20,6 +22,13 @@ class Constraints:
     fails: tuple[Part, ...] = ()
     present: frozenset[str] = frozenset()
     absent: frozenset[str] = frozenset()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.holds, self.fails, self.present, self.absent))
 
     def __and__(self, other: Constraints) -> Constraints:
         return Constraints(
@@ -93,8 +102,8 @@ class Branches:
         otherwise = self._document.below(part, keywords.get("else", True))
         denied, further = self.denial(condition)
         met = Constraints((condition, then))
-        if len(further) == 1 and denied == Constraints():
-            unmet = [Constraints((otherwise,)) & one for one in further[0].alternatives]
+        if len(further) == 1:
+            unmet = [Constraints((otherwise,)) & denied & one for one in further[0].alternatives]
         else:
             unmet = [Constraints((otherwise,)) & (denied if not further else Constraints(fails=(condition,)))]
         return [Choice("if", (met, *unmet))]
@@ -123,7 +132,13 @@ class Branches:
             return Constraints(), ()
         if len(words) == 1 and len(part.keywords) == 1:
             return self._deny_keyword(part, words[0], part.keywords[words[0]])
-        return Constraints(fails=(part,)), ()
+        fails = Constraints(fails=(part,))
+        if "$ref" in part.keywords or set(part.keywords) == {"type"}:
+            return fails, ()
+        others = tuple(
+            Constraints((self._document.below(part, schema),)) for schema in denials(part.keywords)
+        )
+        return (fails, (Choice("not", others),)) if others else (fails, ())
 
     def _deny_keyword(self, part: Part, word: str, content: Any) -> tuple[Constraints, tuple[Choice, ...]]:
         if word == "not":

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from conformance.generation.boundary import FLOOD_SIZE
 from conformance.generation.conjunction import Conjunction
 from conformance.generation.errors import NoExample
 from conformance.generation.generator import Generator
@@ -15,7 +16,12 @@ ABSENT = None
 
 MEBIBYTE = 2**20
 DEPTHS = (64, 500, 5000)
-FLOOD_SIZE = 10_000
+
+MAX_PLACES = 20
+"""The members that each value is placed in."""
+
+LARGE, MAX_LARGE_PLACES = 10_000, 3
+"""The bytes of a large value, and the members that it is placed in."""
 
 TEXTS = {
     "a text of 1 MiB": b'"' + b"x" * MEBIBYTE + b'"',
@@ -45,6 +51,19 @@ NUMBERS = {
     "5,000 digits": b"1" + b"0" * 4999,
     "a fraction of 1,000 digits": b"0." + b"3" * 1000,
 }
+ORDINARY = frozenset(
+    {
+        "an astral character",
+        "combining characters",
+        "control characters",
+        "-0.0",
+        "1.0",
+        f"{FLOOD_SIZE} items",
+    }
+    | {"line separators U+2028 and U+2029", "a byte order mark", "template and shell characters"}
+)
+"""The values that every parser reads alike."""
+
 ARGUMENTS = {
     "arguments absent": ABSENT,
     "arguments null": b"null",
@@ -89,28 +108,58 @@ class Hostility:
         return value if isinstance(value, dict) else {}
 
     def all(self) -> Iterator[tuple[str, bytes | None]]:
-        """Yield the name of each hostile value and the arguments' bytes; None for no arguments."""
+        """Yield the name of each hostile value and the arguments' bytes; None for no arguments.
+
+        Each is placed in the first member of its type, then in the others.  Values that are valid and that
+        every parser reads are left out: `boundary` has such values.
+        """
         places = self._places()
         yield from ARGUMENTS.items()
-        for what, raw in TEXTS.items():
-            yield self._at(places.get("string"), what, raw)
-        for what, raw in NUMBERS.items():
-            yield self._at(places.get("number"), what, raw)
+        yield from filter(self._is_hostile, self._at_places(places, 0))
+        yield from self._members()
+        for turn in range(1, MAX_PLACES):
+            yield from filter(self._is_hostile, self._at_places(places, turn))
+
+    def _at_places(self, places: dict[str, list[str]], turn: int) -> Iterator[tuple[str, bytes]]:
+        """Yield each value as the member of a turn, in the first turn also as an undeclared one."""
+        for kind, what, raw in self._values():
+            names = places.get(kind, [])
+            if turn < len(names) and (not turn or len(raw) < LARGE or turn < MAX_LARGE_PLACES):
+                yield f"{what} as member {names[turn]!r}", _with_member(self._base, names[turn], raw)
+            elif not turn and not names:
+                yield f"{what} as an undeclared member", _with_member(self._base, "hostile", raw)
+
+    @staticmethod
+    def _values() -> Iterator[tuple[str, str, bytes]]:
+        """Yield the type of each value, its name, and its JSON text."""
+        yield from (("string", what, raw) for what, raw in TEXTS.items())
+        yield from (("number", what, raw) for what, raw in NUMBERS.items())
         for depth in DEPTHS:
             for (what, raw), kind in zip(nested(depth).items(), ("array", "object"), strict=True):
-                yield self._at(places.get(kind), what, raw)
-        yield self._at(places.get("array"), f"{FLOOD_SIZE} items", b"[" + b"0," * (FLOOD_SIZE - 1) + b"0]")
-        yield from self._members()
+                yield kind, what, raw
+        yield "array", f"{FLOOD_SIZE} items", b"[" + b"0," * (FLOOD_SIZE - 1) + b"0]"
 
-    def _places(self) -> dict[str, str]:
-        """Return for each type the name of a member that may have it."""
-        found: dict[str, str] = {}
+    def _is_hostile(self, named: tuple[str, bytes]) -> bool:
+        """Return whether a value is invalid, or read differently by some parsers."""
+        what, raw = named
+        if what.partition(" as ")[0] not in ORDINARY:
+            return True
+        try:
+            return not self._generator.validator.is_valid(json.loads(raw))
+        except NoExample:
+            return True
+
+    def _places(self) -> dict[str, list[str]]:
+        """Return for each type the names of the members that may have it."""
+        found: dict[str, list[str]] = {}
         space = self._generator.space
         for shape in self._generator.root.covering():
             members = shape.members
             for name in (*members.required, *members.optional):
                 for kind in self._types(space.of(members.at(name))):
-                    found.setdefault("number" if kind == "integer" else kind, name)
+                    names = found.setdefault("number" if kind == "integer" else kind, [])
+                    if name not in names:
+                        names.append(name)
         return found
 
     @staticmethod
@@ -118,11 +167,6 @@ class Hostility:
         for shape in conjunction.covering():
             if shape.values is None:
                 yield from shape.types
-
-    def _at(self, name: str | None, what: str, raw: bytes) -> tuple[str, bytes]:
-        """Return the arguments with ``raw`` as the member ``name``, or as an undeclared one."""
-        place = f"member {name!r}" if name is not None else "an undeclared member"
-        return f"{what} as {place}", _with_member(self._base, name or "hostile", raw)
 
     def _members(self) -> Iterator[tuple[str, bytes]]:
         flood = b",".join(b'"m%d":0' % index for index in range(FLOOD_SIZE))

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from jsonschema.exceptions import ValidationError
 
 from conformance.generation import violations
-from conformance.generation.boundary import MAX_DEPTH
-from conformance.generation.choices import PlainSource, Source, seeded
+from conformance.generation.boundary import MAX_DEPTH, alternately
+from conformance.generation.choices import PlainSource, Source
 from conformance.generation.conjunction import Conjunction
 from conformance.generation.errors import NoExample, Rejected
 from conformance.generation.generator import Generator
@@ -24,7 +24,7 @@ from conformance.generation.items import Items
 from conformance.generation.members import Members
 from conformance.generation.shape import Shape
 from conformance.generation.violations import KeywordViolation
-from conformance.generation.walker import Walk
+from conformance.generation.walker import Walk, plainly
 from conformance.json_schema.validation import Unjudgeable, instance_errors
 
 MAX_VISITS = 12
@@ -33,7 +33,7 @@ MAX_VISITS = 12
 MAX_CANDIDATES = 10_000
 """The most candidates examined for one schema."""
 
-MAX_STEPS = 3_000_000
+MAX_STEPS = 100_000
 """The most validation steps to prove all candidates."""
 
 MAX_ALIKE = 2
@@ -93,7 +93,12 @@ class Violator:
         for candidate in islice(self._of(self._generator.root, ()), MAX_CANDIDATES):
             key = (*candidate.violation.key, candidate.place)
             if kept[key] < MAX_ALIKE:
-                proven = self.prove(candidate)
+                try:
+                    proven = self.prove(candidate)
+                except NoExample:
+                    if not self._generator.validator.may_go_on:
+                        return
+                    continue
                 if proven is not None:
                     kept[key] += 1
                     yield proven
@@ -136,13 +141,16 @@ class Violator:
             yield from self._in_items(shape.items, above)
 
     def _in_members(self, members: Members, above: tuple[Conjunction, ...]) -> Iterator[Candidate]:
+        undeclared = Walk(self._generator.space, PlainSource()).undeclared_names(members)
+        names = (*members.required, *members.optional, *undeclared)
+        yield from alternately(self._in_member(members, name, above) for name in names)
+
+    def _in_member(self, members: Members, name: str, above: tuple[Conjunction, ...]) -> Iterator[Candidate]:
         space = self._generator.space
-        undeclared = Walk(space, PlainSource()).undeclared_names(members)
-        for name in (*members.required, *members.optional, *undeclared):
-            with suppress(Rejected):
-                base = Walk(space, PlainSource()).object(members, present=[name])
-                for inside in self._of(space.of(members.at(name)), above):
-                    yield Candidate({**base, name: inside.value}, (name, *inside.place), inside.violation)
+        with suppress(Rejected):
+            base = plainly(space, lambda walk: walk.object(members, present=[name]))
+            for inside in self._of(space.of(members.at(name)), above):
+                yield Candidate({**base, name: inside.value}, (name, *inside.place), inside.violation)
 
     def _in_items(self, items: Items, above: tuple[Conjunction, ...]) -> Iterator[Candidate]:
         for index in range(items.prefix + 1):
@@ -155,10 +163,7 @@ class Violator:
     def _array_with(self, items: Items, index: int) -> list[Any]:
         if index >= items.high:
             raise Rejected(f"item {index} is impossible")
-        try:
-            return Walk(self._generator.space, PlainSource()).array(items, least=index + 1)
-        except Rejected:
-            return Walk(self._generator.space, seeded(0)).array(items, least=index + 1)
+        return plainly(self._generator.space, lambda walk: walk.array(items, least=index + 1))
 
     @cached_property
     def clear(self) -> list[Invalid]:

@@ -96,3 +96,43 @@ def names_in(schema: Any) -> Iterator[str]:
     elif isinstance(schema, list):
         for content in schema:
             yield from names_in(content)
+
+
+SIMPLE = frozenset(
+    {"type", "enum", "const", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"}
+)
+SIMPLE_ANNOTATIONS = frozenset(
+    {"title", "description", "default", "examples", "format", "$schema", "$comment"}
+)
+"""Keywords whose values are valid by construction, whatever else of them is in the same schema."""
+
+
+def is_simple(schema: Any) -> bool:
+    """Return whether a schema has only keywords that hold by construction, in all dialects."""
+    if not isinstance(schema, dict):
+        return schema is True
+    for word, content in schema.items():
+        if word == "properties":
+            simple = isinstance(content, dict) and all(map(is_simple, content.values()))
+        elif word in ("items", "additionalProperties"):
+            simple = isinstance(content, bool) or is_simple(content)
+        elif word == "anyOf":
+            simple = isinstance(content, list) and all(map(is_simple, content))
+        else:
+            simple = word in SIMPLE or word in SIMPLE_ANNOTATIONS or word == "required"
+        if not simple:
+            return False
+    return True
+
+
+def is_of(value: Any, name: str) -> bool:
+    """Return whether a value is of a JSON Schema type."""
+    match name:
+        case "integer":
+            return isinstance(value, int | float) and not isinstance(value, bool) and value == int(value)
+        case "number":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case "null":
+            return value is None
+    types = {"boolean": bool, "string": str, "array": list, "object": dict}
+    return isinstance(value, types.get(name, ()))

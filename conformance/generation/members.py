@@ -49,7 +49,7 @@ class Members:
     def with_dependents(self, *names: str) -> list[str]:
         """Return the names, and those of the members that must be present with them."""
         found = list(dict.fromkeys(names))
-        for name in found:
+        for name in found if self.dependents else ():
             found += [other for other in self.dependents.get(name, ()) if other not in found]
         return found
 
@@ -74,9 +74,10 @@ class Members:
         )
 
     def can_have(self, name: str) -> bool:
-        """Return whether a member of that name is possible."""
+        """Return whether a member of that name is possible, and matches patterns in all engines alike."""
         return (
             name not in self._applied.constraints.absent
+            and (name.isascii() or name in self.declared or not self.patterns)
             and self.is_name(name)
             and self._context.contradiction_of(self.at(name)) is None
         )

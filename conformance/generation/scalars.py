@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
@@ -14,14 +14,16 @@ from hypothesis.errors import InvalidArgument
 
 from conformance.generation.choices import Source
 from conformance.generation.errors import NoExample, Rejected
+from conformance.generation.formats import formatted
 from conformance.generation.regex_strings import compiled, is_match, text_of
+from conformance.generation.special import MAX_NUMBER, MAX_SAFE_INTEGER, fitted, shortest
 from conformance.json_schema.regex import Pattern
 
-MAX_SAFE_INTEGER = 2**53 - 1
-"""The largest integer that every JSON implementation reads exactly."""
-
 USUAL_ROOM = 60
-"""The most characters of a string beyond its least length, if ``maxLength`` sets no limit."""
+"""The most characters of a string beyond its least length, if a pattern sets no limit."""
+
+SPECIAL_INTEGERS = (0, -1, 1, 2**31, -(2**31) - 1, MAX_SAFE_INTEGER)
+SPECIAL_NUMBERS = (0, -1, 0.5, -0.0, 1.0, 1e308, 1e-7, 2.0**53 + 2, -1e308, 1e21)
 
 MAX_LENGTH = 1_000_000
 """The most characters of a generated string."""
@@ -39,10 +41,12 @@ class Numbers:
 
     def __init__(self, schemas: Sequence[dict[str, Any]], *, integer: bool) -> None:
         self.integer = integer
+        self.kind: Hashable = "number"
         steps = [Fraction(str(one["multipleOf"])) for one in schemas if "multipleOf" in one]
         self.step = _common_multiple([*steps, Fraction(1)] if integer else steps) if steps else None
         low, self._open_below = _tightest(schemas, "minimum", "exclusiveMinimum", max)
         high, self._open_above = _tightest(schemas, "maximum", "exclusiveMaximum", min)
+        self._is_unbounded = low is None, high is None
         self.low, self.high = _safe(low, high)
 
     @cached_property
@@ -66,9 +70,11 @@ class Numbers:
     @cached_property
     def span(self) -> tuple[float, float]:
         """The least and the greatest float, with a gap to an excluded bound."""
-        low, high = float(self.low), float(self.high)
-        gap = min((high - low) / 4, 1e-6 * max(1.0, abs(low), abs(high)))
-        return low + gap * self._open_below, high - gap * self._open_above
+        low = -MAX_NUMBER if self._is_unbounded[0] else float(self.low)
+        high = MAX_NUMBER if self._is_unbounded[1] else float(self.high)
+        room = high / 4 - low / 4
+        above, below = (min(room, 1e-6 * max(1.0, abs(bound))) for bound in (low, high))
+        return low + above * self._open_below, high - below * self._open_above
 
     def at(self, multiple: int) -> float:
         """Return the number at a place of the grid."""
@@ -79,23 +85,43 @@ class Numbers:
         """Draw one of the numbers; an integer is an ``int``."""
         if self.step or self.integer:
             return self.at(source.integer(*self.grid))
-        return plain(source.number(*self.span))
+        return source.number(*self.span)
+
+    def allows(self, number: float) -> bool:
+        """Return whether a number is one of these."""
+        if self.step or self.integer:
+            multiple = Fraction(number) / (self.step or 1)
+            least, most = self.grid
+            return type(number) is int and multiple.denominator == 1 and least <= multiple <= most
+        low, high = self.span
+        return low <= number <= high
+
+    def in_order(self, start: int, count: int) -> Iterator[float]:
+        """Yield up to ``count`` different numbers near zero, from the one at a place on."""
+        least, most = self.grid
+        first = min(max(0, least), most)
+        size = min(most - first + 1, count + start)
+        up = (self.at(first + (start + index) % size) for index in range(size))
+        yield from filter(self.allows, up)
+        yield from filter(
+            self.allows, (self.at(first - 1 - index) for index in range(min(count, first - least)))
+        )
+
+    def special(self) -> list[float]:
+        """Return numbers in range that handlers often get wrong."""
+        whole = self.step or self.integer
+        return [one for one in (SPECIAL_INTEGERS if whole else SPECIAL_NUMBERS) if self.allows(one)]
 
     def edges(self) -> list[float]:
         """Return the numbers in range at and next to the bounds that the schemas set."""
         if self.step or self.integer:
             least, most = self.grid
-            return [
-                *(self.at(n) for n in (least, least + 1) if n <= most and self.low > -MAX_SAFE_INTEGER),
-                *(self.at(n) for n in (most - 1, most) if n >= least and self.high < MAX_SAFE_INTEGER),
-            ]
+            has_low, has_high = self.low > -MAX_SAFE_INTEGER, self.high < MAX_SAFE_INTEGER
+            pairs = ((has_low, least), (has_high, most), (has_low, least + 1), (has_high, most - 1))
+            ends = [one for is_set, one in pairs if is_set]
+            return [self.at(one) for one in ends if least <= one <= most]
         low, high = self.span
-        return [plain(edge) for edge in (low, high) if abs(edge) < MAX_SAFE_INTEGER]
-
-
-def plain(number: float) -> float:
-    """Return the number, as an ``int`` if it is a safe integer."""
-    return int(number) if number.is_integer() and abs(number) <= MAX_SAFE_INTEGER else number
+        return [shortest(edge) for edge in (low, high) if abs(edge) < MAX_SAFE_INTEGER]
 
 
 def _tightest(
@@ -137,6 +163,7 @@ class Texts:
         self.high = min(limits, default=self.low + USUAL_ROOM)
         self.patterns = tuple(dict.fromkeys(one["pattern"] for one in schemas if "pattern" in one))
         self.formats = tuple(dict.fromkeys(one["format"] for one in schemas if "format" in one))
+        self.kind: Hashable = (self.formats, self.patterns)
 
     @cached_property
     def contradiction(self) -> str | None:
@@ -156,11 +183,10 @@ class Texts:
         if self.patterns:
             return self._matching_all(source)
         for name in self.formats:
-            if name in FORMATS:
-                return FORMATS[name](source)
-            if name in FURTHER_FORMATS:
-                return source.drawn(of_format(name))
-        return self.of_length(source, self.low, min(self.high, self.low + USUAL_ROOM))
+            text = formatted(name, source)
+            if text is not None:
+                return text
+        return self.of_length(source, self.low, self.high if self.bounded else None)
 
     def _matching_all(self, source: Source) -> str:
         """Draw a text from the first two patterns: one of them, or both joined."""
@@ -168,14 +194,18 @@ class Texts:
         candidates = (first, second, first + second, second + first)
         return next(filter(self.meets, candidates), first)
 
-    def of_length(self, source: Source, low: int, high: int) -> str:
+    def of_length(self, source: Source, low: int, high: int | None) -> str:
         """Draw any text between two lengths."""
         if low > MAX_LENGTH:
             raise Rejected(f"a text of {low} characters is too long to generate")
         if low <= REPEATED_LENGTH:
             return source.text(low, high)
         piece = source.text(1, 20)
-        return (piece * (low // len(piece) + 1))[:low]
+        return fitted((piece * (low // len(piece) + 1))[:low], low, high)
+
+    def allows(self, text: str) -> bool:
+        """Return whether a text made for other rules is one of these."""
+        return self.meets(text) and not (self.bounded and fitted(text, 0, self.high) != text)
 
     def meets(self, text: str) -> bool:
         """Return whether a text has the lengths and matches the patterns, read as ECMA-262 and as Python."""
@@ -230,75 +260,3 @@ def _sized(pattern: str, low: int, high: int | None) -> str:
     least = max(low, 1 if repeated[2] == "+" else 0)
     most = least + USUAL_ROOM if high is None else min(high, least + USUAL_ROOM)
     return f"^{repeated[1]}{{{least},{most}}}$" if most >= least else pattern
-
-
-@lru_cache(maxsize=256)
-def of_format(name: str) -> st.SearchStrategy[str]:
-    """Return a strategy for strings of a format that hypothesis-jsonschema supports."""
-    from hypothesis_jsonschema import from_schema  # noqa: PLC0415  (slow while pytest starts)
-
-    return from_schema({"type": "string", "format": name}).map(str)
-
-
-def _date(source: Source) -> str:
-    return f"{2000 + source.integer(0, 99):04}-{1 + source.index(12):02}-{1 + source.index(28):02}"
-
-
-def _time(source: Source) -> str:
-    return f"{source.index(24):02}:{source.index(60):02}:{source.index(60):02}Z"
-
-
-def _duration(source: Source) -> str:
-    unit = ("TS", "TM", "TH", "D", "W", "M", "Y")[source.index(7)]
-    amount = source.integer(0, 99)
-    return f"P{unit[:-1]}{amount}{unit[-1]}"
-
-
-def _name(source: Source) -> str:
-    return ("example", "a", "test-1", "x2", "localhost")[source.index(5)]
-
-
-def _host(source: Source) -> str:
-    return _name(source) + (".org", ".com", ".example.net")[source.index(3)]
-
-
-def _uuid(source: Source) -> str:
-    bits = [source.integer(0, 2**48 - 1) for _ in range(2)]
-    digits = f"{bits[0]:012x}400080{bits[1]:012x}00"
-    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-8{digits[17:20]}-{digits[20:32]}"
-
-
-def _ipv4(source: Source) -> str:
-    """Draw an address of this machine, of a private network, or for documentation."""
-    nets = ("127.0.0", "10.0.0", "192.168.1", "192.0.2", "198.51.100", "203.0.113")
-    return f"{nets[source.index(6)]}.{source.integer(0, 255)}"
-
-
-def _ipv6(source: Source) -> str:
-    return "2001:db8::" + ":".join(f"{source.integer(0, 0xFFFF):x}" for _ in range(1 + source.index(3)))
-
-
-def _path(source: Source) -> str:
-    return ("", "/a", "/a/b-c", "/a?q=1", "/#top", "/%20")[source.index(6)]
-
-
-FORMATS: dict[str, Callable[[Source], str]] = {
-    "date": _date,
-    "time": _time,
-    "date-time": lambda source: f"{_date(source)}T{_time(source)}",
-    "duration": _duration,
-    "email": lambda source: f"{_name(source)}@{_host(source)}",
-    "hostname": _host,
-    "ipv4": _ipv4,
-    "ipv6": _ipv6,
-    "uuid": _uuid,
-    "uri": lambda source: f"https://{_host(source)}{_path(source)}",
-    "url": lambda source: f"https://{_host(source)}{_path(source)}",
-    "uri-reference": lambda source: _path(source) or "a",
-}
-FORMATS |= {f"idn-{name}": FORMATS[name] for name in ("email", "hostname")}
-FORMATS |= {"iri": FORMATS["uri"], "iri-reference": FORMATS["uri-reference"], "uri-template": FORMATS["uri"]}
-"""Formats, each drawn from the core that all validators accept, without real addresses."""
-
-FURTHER_FORMATS = frozenset({"regex", "color", "json-pointer", "relative-json-pointer"})
-"""Formats that hypothesis-jsonschema draws."""

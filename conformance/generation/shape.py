@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
 from conformance.generation.applied import AppliedParts, RuleContext
 from conformance.generation.constraints import Constraints
 from conformance.generation.items import Items
-from conformance.generation.keywords import OF_TYPE, TYPES
+from conformance.generation.keywords import OF_TYPE, TYPES, is_of
 from conformance.generation.members import Members
+from conformance.generation.references import Part
 from conformance.generation.scalars import Numbers, Texts
 
 CHECKED = frozenset({"not", "oneOf", "maxContains", "uniqueItems", "if"})
 """Keywords that a value made by the rules may still violate."""
+
+
+OF_LISTS = frozenset({"enum", "type", "title", "description", "default", "examples"})
+"""Keywords beside which a listed value needs no proof but that of its type."""
 
 
 class Shape(AppliedParts):
@@ -24,6 +29,8 @@ class Shape(AppliedParts):
     def __init__(self, context: RuleContext, constraints: Constraints, *, settled: bool) -> None:
         super().__init__(context, constraints, settled=settled)
         self._checked = [part for part in self.parts if not CHECKED.isdisjoint(part.keywords)]
+        further = constraints.fails or constraints.present or constraints.absent
+        self._is_ruled = not self._checked and not further
 
     @cached_property
     def allowed(self) -> list[str]:
@@ -110,15 +117,30 @@ class Shape(AppliedParts):
     @cached_property
     def values(self) -> list[Any] | None:
         """The listed values that meet the constraints, the named ones first; None if none are listed."""
-        lists = [
-            one["enum"] if "enum" in one else [one["const"]] for one in self.schemas if _lists_values(one)
-        ]
+        lists = [part for part in self.parts if _lists_values(part.keywords)]
         if not lists:
             return None
-        listed = [value for value in min(lists, key=len) if _is_writable(value) and self.accepts(value)]
+        shortest = min(lists, key=lambda part: len(_values_of(part.keywords)))
+        needs_no_proof = shortest if shortest.keywords.keys() <= OF_LISTS else None
+        listed = [
+            value
+            for value in _values_of(shortest.keywords)
+            if _is_writable(value) and self.accepts(value, needs_no_proof)
+        ]
         first = [value for value in self._candidates if _among(value, listed)]
         others = [value for value in listed if not _among(value, first)]
         return sorted([*first, *others], key=lambda value: value is None)
+
+    def in_order(self, start: int, count: int) -> Iterator[Any]:
+        """Yield up to ``count`` different values of the plainest type, in an order that starts anywhere."""
+        if self.values is not None:
+            size = len(self.values)
+            yield from (self.values[(start + index) % size] for index in range(size))
+        elif self.types[:1] in (["integer"], ["number"]):
+            yield from self.numbers.in_order(start, count)
+        elif self.types[:1] == ["string"] and not self.texts.formats:
+            texts = (str(start + index).rjust(self.texts.low, "0") for index in range(count))
+            yield from (text for text in texts if self.texts.meets(text))
 
     @cached_property
     def named(self) -> list[Any]:
@@ -140,13 +162,22 @@ class Shape(AppliedParts):
         """Whether null is the only possible value."""
         return self.values == [None] if self.values is not None else self.allowed == ["null"]
 
-    def accepts(self, value: Any) -> bool:
-        """Return whether a value meets all constraints, as far as the parts show without the whole schema."""
+    def accepts(self, value: Any, proven: Part | None = None) -> bool:
+        """Return whether a value meets all constraints, as far as the parts show without the whole schema.
+
+        It is known to conform to the part ``proven``, but for its type.
+        """
         validator = self.context.validator
-        return self.is_allowed(value) and all(validator.conforms(part, value) for part in self.parts)
+        if not any(is_of(value, name) for name in self.allowed):
+            return False
+        return self.is_allowed(value) and all(
+            validator.conforms(part, value) for part in self.parts if part is not proven
+        )
 
     def is_allowed(self, value: Any) -> bool:
         """Return whether a value made by the rules also meets the keywords that no rule covers."""
+        if self._is_ruled:
+            return True
         validator = self.context.validator
         fails = self.constraints.fails
         if any(validator.is_able(part) and validator.conforms(part, value) for part in fails):
@@ -170,6 +201,11 @@ def _is_writable(value: Any) -> bool:
 
 def _lists_values(keywords: dict[str, Any]) -> bool:
     return "enum" in keywords or "const" in keywords
+
+
+def _values_of(keywords: dict[str, Any]) -> list[Any]:
+    listed: list[Any] = keywords["enum"] if "enum" in keywords else [keywords["const"]]
+    return listed
 
 
 def _listed(types: Any) -> list[str]:

@@ -20,6 +20,9 @@ from conformance.json_schema.validation import (
     validator_of,
 )
 
+MAX_COSTLY = 20
+"""The values that may be too costly to judge before no other is judged; one, if none was judged before."""
+
 
 class SchemaValidator:
     """One schema's validators, made once.
@@ -33,6 +36,8 @@ class SchemaValidator:
         self.dialect = dialects[0]
         self._left = MAX_STEPS
         self._too_costly = ""
+        self._costly_left = 1
+        self._has_proven = False
         try:
             self.validators = [validator_of(schema, dialect) for dialect in _distinct(schema, dialects)]
         except Unjudgeable as error:
@@ -41,7 +46,10 @@ class SchemaValidator:
     def is_valid(self, value: Any) -> bool:
         """Return whether ``value`` is valid in every dialect."""
         with self.validating():
-            return all(validator.is_valid(value) for validator in self.validators)
+            found = all(validator.is_valid(value) for validator in self.validators)
+        if found and not self._has_proven:
+            self._has_proven, self._costly_left = True, MAX_COSTLY
+        return found
 
     def is_invalid(self, value: Any) -> bool:
         """Return whether ``value`` is invalid in every dialect."""
@@ -53,13 +61,18 @@ class SchemaValidator:
         with self.validating():
             return list(self.validators[0].iter_errors(value))
 
+    @property
+    def may_go_on(self) -> bool:
+        """Whether further values can be judged: steps are left, and few values were too costly."""
+        return self._left > 0 and self._has_proven and not self._too_costly
+
     def refill(self, steps: int) -> None:
         """Allow so many validation steps from now on."""
         self._left = steps
 
     @contextmanager
     def validating(self) -> Iterator[None]:
-        """Validate one value within the steps left; raise `NoExample`, and always once they are used up."""
+        """Validate one value within the steps left; raise `NoExample`, always once too many did."""
         if self._too_costly:
             raise NoExample(self._too_costly, is_too_costly=True)
         budget = Budget(min(self._left, MAX_STEPS))
@@ -68,7 +81,8 @@ class SchemaValidator:
             with validating(budget):
                 yield
         except Unjudgeable as error:
-            self._too_costly = str(error) if isinstance(error.__cause__, TooCostly) else ""
+            self._costly_left -= isinstance(error.__cause__, TooCostly)
+            self._too_costly = "" if self._costly_left > 0 else str(error)
             raise NoExample(str(error), is_too_costly=error.is_too_costly) from error
         finally:
             self._left += budget.left

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from conformance.generation.choices import PlainSource, seeded
+from conformance.generation.choices import PlainSource
 from conformance.generation.conjunction import Space
 from conformance.generation.constraints import Constraints
 from conformance.generation.errors import Rejected
+from conformance.generation.keywords import is_of
 from conformance.generation.references import Part
-from conformance.generation.scalars import MAX_SAFE_INTEGER
+from conformance.generation.seeded_choices import seeded
 from conformance.generation.shape import Shape
-from conformance.generation.walker import Walk
+from conformance.generation.special import MAX_SAFE_INTEGER
+from conformance.generation.walker import Walk, plainly
 
 MAX_DIFFERENT_ITEMS = 100
 """The most items made one by one for an array that is too long."""
@@ -83,37 +86,34 @@ class _Breaker:
     def _plain(self, name: str) -> Any:
         """Make a valid value of a type; raises `Rejected` if none is found."""
         if self._shape.values is not None:
-            fitting = [value for value in self._shape.values if _is_of(value, name)]
+            fitting = [value for value in self._shape.values if is_of(value, name)]
             if not fitting:
                 raise Rejected(f"no listed value is of type {name}")
             return fitting[0]
         if name not in self._shape.types and not (name == "number" and "integer" in self._shape.types):
             raise Rejected(f"a value of type {name} is not allowed")
-        return Walk(self._space, PlainSource()).of_type(self._shape, name)
+        return plainly(self._space, lambda walk: walk.of_type(self._shape, name))
 
     def _object(self, *present: str) -> dict[str, Any]:
         if "object" not in self._shape.types:
             raise Rejected("an object is not allowed")
-        return Walk(self._space, PlainSource()).object(self._shape.members, present=present)
+        return plainly(self._space, lambda walk: walk.object(self._shape.members, present=present))
 
     def _array(self, least: int = 0) -> list[Any]:
         if "array" not in self._shape.types:
             raise Rejected("an array is not allowed")
-        try:
-            return Walk(self._space, PlainSource()).array(self._shape.items, least=least)
-        except Rejected:
-            return Walk(self._space, seeded(0)).array(self._shape.items, least=least)
+        return plainly(self._space, lambda walk: walk.array(self._shape.items, least=least))
 
     # Any value
 
     def break_type(self, part: Part, types: Any) -> Iterator[KeywordViolation]:
         names = types if isinstance(types, list) else [types]
         for value in HARD:
-            if not any(_is_of(value, name) for name in names) and not self._is_ambiguous(value, names):
+            if not any(is_of(value, name) for name in names) and not self._is_ambiguous(value, names):
                 yield KeywordViolation(value, part, "type", "type")
         for name in names:
             for value in SOFT.get(name, ()):
-                if not any(_is_of(value, one) for one in names):
+                if not any(is_of(value, one) for one in names):
                     yield KeywordViolation(value, part, "type", "type", coercible=True)
 
     @staticmethod
@@ -129,7 +129,7 @@ class _Breaker:
             elif isinstance(value, int | float) and not isinstance(value, bool):
                 yield KeywordViolation(value + 1, part, keyword, "enum")
                 yield KeywordViolation(
-                    max(one for one in listed if _is_of(one, "number")) + 1, part, keyword, "enum"
+                    max(one for one in listed if is_of(one, "number")) + 1, part, keyword, "enum"
                 )
         for value in ANYTHING:
             if not any(value == one for one in listed):
@@ -152,7 +152,7 @@ class _Breaker:
         for shape in self._space.of(Constraints(parts)).covering():
             for name in shape.types if shape.values is None else ():
                 with suppress(Rejected):
-                    yield Walk(self._space, PlainSource()).of_type(shape, name)
+                    yield plainly(self._space, partial(Walk.of_type, shape=shape, name=name))
             yield from shape.values or ()
 
     def break_any_of(self, part: Part, _schemas: Any) -> Iterator[KeywordViolation]:
@@ -255,7 +255,7 @@ class _Breaker:
 
     def _item(self) -> Any:
         with suppress(Rejected):
-            return Walk(self._space, PlainSource()).value(self._space.of(self._shape.items.at(0)))
+            return plainly(self._space, lambda walk: walk.value(self._space.of(self._shape.items.at(0))))
         return None
 
     def break_unique_items(self, part: Part, unique: Any) -> Iterator[KeywordViolation]:
@@ -347,7 +347,7 @@ class _Breaker:
 
     def _member(self, name: str) -> Any:
         with suppress(Rejected):
-            return Walk(self._space, PlainSource()).value(self._space.of(self._shape.members.at(name)))
+            return plainly(self._space, lambda walk: walk.value(self._space.of(self._shape.members.at(name))))
         return None
 
     def break_min_properties(self, part: Part, count: float) -> Iterator[KeywordViolation]:
@@ -367,19 +367,6 @@ class _Breaker:
                 break
             full.setdefault(name, self._member(name))
         yield KeywordViolation(full, part, "maxProperties", "members")
-
-
-def _is_of(value: Any, name: str) -> bool:
-    """Return whether a value is of a JSON Schema type."""
-    match name:
-        case "integer":
-            return isinstance(value, int | float) and not isinstance(value, bool) and value == int(value)
-        case "number":
-            return isinstance(value, int | float) and not isinstance(value, bool)
-        case "null":
-            return value is None
-    types = {"boolean": bool, "string": str, "array": list, "object": dict}
-    return isinstance(value, types.get(name, ()))
 
 
 BREAKERS: dict[str, Callable[[_Breaker, Part, Any], Iterator[KeywordViolation]]] = {

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
-from conformance.generation.choices import Source
+from conformance.generation.choices import MAX_USUAL_ITEMS, USUAL_DEPTH, PlainSource, Source
 from conformance.generation.conjunction import Conjunction, Space
 from conformance.generation.errors import Rejected
 from conformance.generation.items import MAX_CONTAINED, Items
 from conformance.generation.members import Members
 from conformance.generation.references import Part
-from conformance.generation.scalars import matching
+from conformance.generation.scalars import Numbers, Texts, matching
+from conformance.generation.seeded_choices import seeded
 from conformance.generation.shape import Shape
-
-SIMPLE_DEPTH = 5
-"""The depth from which a walk takes only the shortest way to a value."""
 
 SIMPLE_VALUES = 60
 """The number of values after which a walk takes only the shortest way."""
@@ -28,7 +26,13 @@ MAX_SIZE = 100_000
 """The most characters and items of one walk."""
 
 MAX_DIFFERENT_ITEMS = 100
-"""The number of items made one by one; further items repeat the last."""
+"""The number of items made one by one; further items repeat the last, also after `SIMPLE_VALUES`."""
+
+MAX_FURTHER_ITEMS = 128
+"""The most items of an array beyond its least number, unless ``maxItems`` sets a lower limit."""
+
+OTHER_WALKS = 8
+"""The most walks with other choices where the plainest ones make no value."""
 
 VALUE_ATTEMPTS = 3
 """The number of tries for a value or a name before the walk fails."""
@@ -40,8 +44,11 @@ class Walk:
     def __init__(self, space: Space, source: Source) -> None:
         self._space = space
         self._source = source
+        self._depth = source.begin()
+        self._is_deep = self._depth > USUAL_DEPTH
         self._made = 0
         self._size = 0
+        self._before: dict[Hashable, Any] = {}
 
     def value(self, conjunction: Conjunction, depth: int = 0) -> Any:
         """Make a value that meets constraints, as far as the rules show; raises `Rejected`."""
@@ -61,7 +68,7 @@ class Walk:
             raise Rejected(f"a value would have more than {MAX_SIZE} characters and items")
 
     def _is_short(self, depth: int) -> bool:
-        return depth >= SIMPLE_DEPTH or self._made > SIMPLE_VALUES
+        return depth >= self._depth or self._made > SIMPLE_VALUES
 
     def _settle(self, conjunction: Conjunction, depth: int) -> Shape:
         while conjunction.open:
@@ -71,6 +78,8 @@ class Walk:
             if self._is_short(depth):
                 least = min(way.least_depth for way in ways)
                 ways = [way for way in ways if way.least_depth == least]
+            elif self._is_deep:
+                ways = [way for way in ways if way.has_references] or ways
             conjunction = ways[self._source.index(len(ways))]
         if conjunction.contradiction is not None:
             raise Rejected(conjunction.contradiction)
@@ -97,12 +106,24 @@ class Walk:
                 return self._source.boolean()
             case "string":
                 self._grow(shape.texts.low)
-                return shape.texts.draw(self._source)
+                return self._scalar(shape.texts)
             case "array":
                 return self.array(shape.items, depth)
             case "object":
                 return self.object(shape.members, depth)
-        return shape.numbers.draw(self._source)
+        return self._scalar(shape.numbers)
+
+    def _scalar(self, rules: Numbers | Texts) -> Any:
+        """Draw a number or a text, or repeat the one before if the rules allow it.
+
+        It is drawn in any case, so that shrinking can choose one without the other.
+        """
+        value = rules.draw(self._source)
+        before = self._before.get(rules.kind)
+        if before is not None and self._source.repeats() and rules.allows(before):
+            return before
+        self._before[rules.kind] = value
+        return value
 
     def array(self, items: Items, depth: int = 0, least: int = 0) -> list[Any]:
         """Make an array that meets the rules, with ``least`` items or more."""
@@ -115,7 +136,8 @@ class Walk:
         last = 0
         while len(made) < least or (len(made) < items.high and self._goes_on(items, len(made), depth)):
             contained = slots.get(len(made))
-            if contained is None and len(made) >= items.prefix + MAX_DIFFERENT_ITEMS and not items.unique:
+            may_repeat = contained is None and len(made) > items.prefix and not items.unique
+            if may_repeat and (len(made) >= items.prefix + MAX_DIFFERENT_ITEMS or self._made > SIMPLE_VALUES):
                 self._grow(last)
                 made.append(made[-1])
             else:
@@ -125,8 +147,10 @@ class Walk:
         return made
 
     def _goes_on(self, items: Items, length: int, depth: int) -> bool:
-        longest = max(items.prefix, items.low + 8)
-        return length < longest and not self._is_short(depth) and self._source.boolean()
+        longest = max(items.prefix, items.low + MAX_FURTHER_ITEMS)
+        is_long = length - items.low > MAX_USUAL_ITEMS and not items.unique
+        is_over = depth >= self._depth or (self._made > SIMPLE_VALUES and not is_long)
+        return length < longest and not is_over and self._source.more(length - items.low)
 
     def _slots(self, items: Items, length: int) -> dict[int, Part]:
         """Choose the items that serve a ``contains``: the last ones where possible."""
@@ -144,6 +168,14 @@ class Walk:
         for _ in range(VALUE_ATTEMPTS * 3 if items.unique else 1):
             value = self.value(conjunction, depth + 1)
             if not items.unique or value not in others:
+                return value
+        return self._different(conjunction.shape, others)
+
+    def _different(self, shape: Shape, others: list[Any]) -> Any:
+        """Return the first value, from one chosen at random, that is not among ``others``."""
+        start = len(others) + self._source.index(MAX_FURTHER_ITEMS)
+        for value in shape.in_order(start, 2 * len(others) + 2):
+            if value not in others and shape.is_allowed(value):
                 return value
         raise Rejected("its items cannot all be different")
 
@@ -164,11 +196,13 @@ class Walk:
     def _takes(self, members: Members, name: str, made: dict[str, Any], needed: set[str], depth: int) -> bool:
         if name not in members.optional or self._is_short(depth):
             return False
-        full = len(made.keys() | needed | set(members.with_dependents(name))) > members.high
-        return not full and self._source.boolean()
+        if members.limit is not None:
+            full = len(made.keys() | needed | set(members.with_dependents(name))) > members.limit
+            return not full and self._source.takes()
+        return self._source.takes()
 
     def _add(self, members: Members, name: str, made: dict[str, Any], depth: int) -> None:
-        for one in members.with_dependents(name):
+        for one in members.with_dependents(name) if members.dependents else (name,):
             if one not in made:
                 made[one] = self.value(self._space.of(members.at(one)), depth + 1)
 
@@ -227,3 +261,21 @@ class Walk:
         if chosen < len(members.patterns):
             return self._source.drawn(matching(members.patterns[chosen], 0, None))
         return self._source.text(0, 6)
+
+
+Made = TypeVar("Made")
+
+
+def plainly(space: Space, make: Callable[[Walk], Made]) -> Made:
+    """Return what ``make`` makes of the plainest choices; of others, the same each time, if these fail.
+
+    Raises `Rejected` if all fail.
+    """
+    try:
+        return make(Walk(space, PlainSource()))
+    except Rejected as error:
+        failure = error
+    for number in range(OTHER_WALKS):
+        with suppress(Rejected):
+            return make(Walk(space, seeded(number)))
+    raise failure

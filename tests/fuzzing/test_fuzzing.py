@@ -122,11 +122,11 @@ def test_failure_that_does_not_repeat_is_flaky_and_has_both_conversations(tmp_pa
 def test_error_in_the_wrong_channel_is_reported_once():
     (note,) = found_in("too_many_days_are_an_internal_error", "weather").findings
     assert note.requirement == "tools.call.invalid-arguments-channel"
-    assert '"days":6' in note.text
+    assert re.search(r'"days":([6-9]|\d\d)', note.text), note.text
 
 
 PLACES = {
-    "type": "/id /name /count /price /tags /place",
+    "type": "/id /name /count /price /tags /place /marks /contact",
     "pattern": "/id",
     "minLength": "/name",
     "maxLength": "/name /labels",

@@ -437,7 +437,7 @@ def test_a_huge_value_is_not_generated(huge):
         example(of(a=huge), REVISION)
     without = {"type": "object", "properties": {"a": huge}}
     assert example(without, REVISION) == {}
-    assert [arguments for _, arguments in boundary(without, REVISION) if arguments] == []
+    assert [arguments for _, arguments in boundary(without, REVISION) if "a" in arguments] == []
     assert invalid(of(a=huge), REVISION)
 
 
@@ -494,5 +494,5 @@ def test_ambiguous_values_are_not_drawn():
         assert not arguments["a"].endswith("\n")
         assert type(arguments["b"]) is int
         assert abs(arguments["b"]) < 2**53
-        assert max(arguments["c"], default="") <= "\uffff"
+        assert len(arguments["c"].encode("utf-16-le")) <= 2 * 5
         assert arguments["d"].isprintable()
