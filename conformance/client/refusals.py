@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from conformance.client.reply import Reply
@@ -58,6 +59,22 @@ NOT_FOUND: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("resources", "resources/read", {"uri": NO_SUCH_URI}),
 )
 """For each feature a well-formed request for something that does not exist."""
+
+
+NO_NETWORK = re.compile(
+    r"ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|EHOSTUNREACH|ETIMEDOUT|UND_ERR_CONNECT|fetch failed"
+    r"|getaddrinfo|name or service not known|(?:name|host) resolution|no such host|network is unreachable"
+    r"|connection refused|could not resolve host|failed to resolve|nodename nor servname|dial tcp"
+    r"|all connection attempts failed",
+    re.IGNORECASE,
+)
+"""What runtimes and HTTP clients say when they reach no host."""
+
+
+def complaint_about_network(reply: Reply) -> str:
+    """Return the words in a refusal that say that no host was reached; empty if there are none."""
+    found = NO_NETWORK.search(words(reply)) if _refuses(reply) else None
+    return found[0] if found is not None else ""
 
 
 def same_refusal(one: Reply, other: Reply) -> bool:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any, Self, TypeVar
 
 from conformance.client.listing import Listing, fetch_list
-from conformance.client.refusals import NO_SUCH_NAME
+from conformance.client.refusals import NO_SUCH_NAME, complaint_about_network
 from conformance.client.reply import Closed, Reply, Unread
 from conformance.client.tool_call import Call, PendingCall, Tool
 from conformance.expect import require_answer, skip
@@ -238,6 +238,14 @@ class Server(Sessions):
         if self.is_slow(call):
             skip(f"{call.tool.name} takes {call.reply.seconds:.1f} s, so it is called only once")
         return require_answer(self.shared("calls").request("tools/call", params))
+
+    @scenario
+    def missing_network(self, call: Call) -> str:
+        """Return what a tool says twice when it reaches no host; empty if it does not."""
+        if not complaint_about_network(call.reply):
+            return ""
+        params = {"name": call.tool.name, "arguments": call.arguments}
+        return complaint_about_network(self.call_again(call, params))
 
     def calls(self) -> list[Call]:
         """Call every tool that may be called, once; leave out those without an answer.

@@ -288,3 +288,24 @@ def test_transcript_has_no_credentials_and_its_replay_needs_the_command(tmp_path
 @pytest.mark.parametrize("guilty", [{3}, {0, 7}, {2, 5, 6}, set(range(8))])
 def test_reduced_keeps_only_the_items_needed(guilty):
     assert set(reduced(range(8), lambda kept: guilty <= set(kept), max_tries=200)) == guilty
+
+
+def test_tool_that_reaches_no_host_is_called_with_valid_arguments_twice(tmp_path):
+    calls = []
+
+    def unreachable(_, request, reply):
+        if isinstance(request, dict) and request.get("method") == "tools/call" and "result" in reply:
+            calls.append(request["params"])
+            words = {"type": "text", "text": "getaddrinfo ENOTFOUND api.example.org"}
+            return {**reply, "result": {"content": [words], "isError": True}}
+        return reply
+
+    settings = settings_in_memory(mutated(unreachable), 50, timeout=5.0, transcripts=tmp_path)
+    found = run_checks(
+        replace(settings, call=("echo",)),
+        REVISION,
+        lambda check: check.is_per_tool and ANSWERED in check.ids,
+        is_whole=False,
+    )
+    assert (found.failures, found.verdicts, found.passed) == ([], [], set())
+    assert len(calls) == 2
