@@ -12,13 +12,13 @@ from conformance.protocol import revisions
 
 VALUES = (
     *("revision", "timeout", "start-timeout", "cwd", "failing-call", "mutating-call"),
-    *("fuzz", "seed", "transcripts", "max-line", "max-time", "max-tools", "baseline"),
+    *("fuzz", "seed", "transcripts", "max-line", "max-time", "max-tools", "baseline", "since"),
 )
 REPEATED = ("env", "call", "select", "example", "report")
 FLAGS = ("inherit-home", "strict", "pedantic")
 RUN_OPTIONS = (*VALUES, *REPEATED, *FLAGS)
 """The options of ``run`` that the pytest plugin has too, with ``--mcp-`` before them."""
-UPDATE_OPTIONS = tuple(name for name in RUN_OPTIONS if name != "baseline")
+UPDATE_OPTIONS = tuple(name for name in RUN_OPTIONS if name not in ("baseline", "since"))
 SOAK_OPTIONS = (
     *("revision", "timeout", "start-timeout", "cwd", "seed", "transcripts", "max-line", "max-tools"),
     *("env", "call", "example", "report"),

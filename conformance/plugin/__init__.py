@@ -31,7 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
         stack = ExitStack()
         stack.enter_context(terminable())
         config.add_cleanup(stack.close)
-        for name in ("collection", "execution", "outcomes", "output"):
+        for name in ("collection", "since", "execution", "outcomes", "output"):
             config.pluginmanager.register(
                 import_module(f"conformance.plugin.{name}"), f"mcp_conformance.{name}"
             )

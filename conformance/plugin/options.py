@@ -19,6 +19,7 @@ from conformance.requirements.checks import checked
 
 if TYPE_CHECKING:
     from conformance.report.baseline import Baseline
+    from conformance.report.model import Report
     from conformance.target.settings import Sample, Settings
 
 
@@ -66,6 +67,12 @@ _VALUES = (
     ("max-time", "SECONDS", "the time limit for all checks together", "3600"),
     ("max-tools", "NUMBER", "test only the first NUMBER of the listed tools", "250"),
     ("baseline", "FILE", "a file of expected findings, which do not fail (mcp-conformance baseline)", "none"),
+    (
+        "since",
+        "FILE",
+        "a JSON report; the checks that passed there are not run again if their tools are the same",
+        "none",
+    ),
     (
         "transcripts",
         "DIR",
@@ -178,6 +185,7 @@ def validate(config: pytest.Config) -> None:
     wanted_revisions(config)
     selected(config)
     baseline(config)
+    earlier_report(config)
 
 
 def _is_program(chosen: Settings, program: str) -> bool:
@@ -327,6 +335,21 @@ def baseline(config: pytest.Config) -> Baseline | None:
         return read(Path(text) if config.getoption("mcp_baseline") else config.rootpath / text, text)
     except BadBaseline as error:
         raise pytest.UsageError(f"--mcp-baseline: {error}") from None
+
+
+def earlier_report(config: pytest.Config) -> Report | None:
+    """Return the report of an earlier run, if a file is given.  Raises `pytest.UsageError`."""
+    text = value(config, "since")
+    if not text:
+        return None
+    from conformance.report.formats.json import BadReport, read  # noqa: PLC0415
+
+    path = Path(text) if config.getoption("mcp_since") else config.rootpath / text
+    try:
+        return read(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, BadReport) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise pytest.UsageError(f"--mcp-since: {text}: {reason}") from None
 
 
 def selected(config: pytest.Config) -> list[tuple[frozenset[str], str]]:

@@ -15,6 +15,7 @@ from conformance.plugin.baseline import outdated, with_baseline
 from conformance.plugin.collection import OUTLIVED, STARTS, SUBJECT, is_ours, revision_of, tool_name
 from conformance.plugin.execution import SKIP_CAUSE, new_line_counts, server_for
 from conformance.plugin.options import value
+from conformance.plugin.since import TAKEN_OVER, since_line
 from conformance.protocol.text import shorten
 from conformance.report.build import (
     CheckFacts,
@@ -93,7 +94,7 @@ def _facts(item: pytest.Item, report: pytest.TestReport, error: BaseException | 
         revision=revision_of(item),
         outcome=_outcome(item, report, error, row),
         tool=getattr(error, "tool", "") or tool_name(item),
-        reason=_reason(error),
+        reason=item.stash.get(TAKEN_OVER, "") or _reason(error),
         requirements=tuple(_cited(item)),
         selector=_selector(item, error, row),
         deviation=_deviation(item, row, error),
@@ -330,4 +331,6 @@ def notices(config: pytest.Config) -> list[str]:
     lines = list(limit_lines(config.stash[SUBJECT], recorder.results, recorder.line_counts))
     if outlived := config.stash.get(OUTLIVED, 0):
         lines.append(f"ended: {outlived} of the processes that the server has started outlived it")
+    if line := since_line(config, (one.reason for one in recorder.results)):
+        lines.append(line)
     return lines

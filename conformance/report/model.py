@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from conformance.requirements.catalogue import Requirement, families
@@ -153,12 +154,12 @@ class Report:
     outdated: tuple[str, ...] = ()
     starts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def counts(self) -> Mapping[Outcome, int]:
         """The number of results with each outcome, the worst first."""
         return _counted(self.results)
 
-    @property
+    @cached_property
     def chapters(self) -> Mapping[str, Mapping[Outcome, int]]:
         """The same for each family of requirements."""
         found: dict[str, list[Result]] = {}
@@ -166,17 +167,17 @@ class Report:
             found.setdefault(one.family, []).append(one)
         return {family: _counted(some) for family, some in found.items()}
 
-    @property
+    @cached_property
     def judged(self) -> tuple[Result, ...]:
         """The results without those of checks that came too late."""
         return tuple(one for one in self.results if not one.is_late)
 
-    @property
+    @cached_property
     def findings(self) -> tuple[Result, ...]:
         """The results that say something against the server."""
         return tuple(one for one in self.judged if one.outcome in FINDINGS)
 
-    @property
+    @cached_property
     def deviations(self) -> Mapping[str, tuple[str, ...]]:
         """The broken rules that an SDK breaks in every server built on it, by SDK."""
         found: dict[str, dict[str, None]] = {}
