@@ -209,14 +209,14 @@ class Session:
         self.process.write(b"".join(line.raw + b"\n" for line in sent))
         return sent
 
-    def send_text(self, method: str, params: bytes) -> Line:
-        """Send a request with these params, which may be bytes that are not JSON."""
+    def line_of_text(self, method: str, params: bytes) -> Line:
+        """Return a request with these params, which may be bytes that are not JSON."""
         id = next(self._ids)
         head = {"jsonrpc": "2.0", "id": id, "method": method}
         if self.is_modern and params.startswith(b"{"):
             comma = b"" if params[1:].lstrip().startswith(b"}") else b","
             params = b'{"_meta":' + encode(self.envelope) + comma + params[1:]
-        return self.send_raw(encode(head)[:-1] + b',"params":' + params + b"}", head)
+        return Line(sent=True, raw=encode(head)[:-1] + b',"params":' + params + b"}", message=head)
 
     def send_raw(self, raw: bytes, message: Any = ABSENT) -> Line:
         """Send any bytes and a line end."""

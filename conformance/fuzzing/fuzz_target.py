@@ -40,9 +40,13 @@ class FuzzTarget:
         message = line.message if isinstance(line.message, dict) else {}
         return message.get("method") == self.method and encode(dict(self.fixed))[1:-1] in line.raw
 
+    def line(self, session: Session, text: bytes) -> Line:
+        """Return a request with the member as JSON text, valid or not; empty text leaves the member out."""
+        return session.line_of_text(self.method, self._params(text))
+
     def send(self, session: Session, text: bytes) -> Line:
-        """Send a request with the member as JSON text, valid or not; empty text leaves the member out."""
-        return session.send_text(self.method, self._params(text))
+        """Send the request of `line`."""
+        return session.send_lines([self.line(session, text)])[0]
 
     def _params(self, text: bytes) -> bytes:
         if self.inside:
