@@ -16,7 +16,7 @@ from conformance.fuzzing.oracles import Failure
 from conformance.fuzzing.reduction import reduced
 from conformance.fuzzing.reproduction import Reproducer, shown_text
 from conformance.fuzzing.soak_calls import SoakCall, ToolLoad
-from conformance.fuzzing.window import top_up
+from conformance.fuzzing.window import Request, top_up
 from conformance.generation import NoExample
 from conformance.protocol.jsonrpc import Line
 from conformance.target.server import Server
@@ -194,12 +194,12 @@ class Soak:
             top_up(session, self._in_flight, CALLS_IN_FLIGHT, self._new_calls(session, until))
         return session if self._in_flight else None
 
-    def _new_calls(self, session: Session, until: float) -> Iterator[tuple[SoakCall, Line]]:
+    def _new_calls(self, session: Session, until: float) -> Iterator[tuple[SoakCall, Request]]:
         while not (session.closed or self._is_over or self.server.clock.monotonic() > until):
             call = self._call_of(self._next)
             self._next += 1
             if call is not None:
-                yield call, call.line(session)
+                yield call, call.request
 
     def _call_of(self, number: int) -> SoakCall | None:
         """Return the call of a number; None if its tool was left out by then, or no arguments were found."""
@@ -386,7 +386,7 @@ class Soak:
             suppress(Skipped, Blocked),
             server.fresh("reproductions") as session,
         ):
-            todo = ((call, call.line(session)) for call in calls)
+            todo = ((call, call.request) for call in calls)
             while True:
                 top_up(session, waiting, CALLS_IN_FLIGHT, todo)
                 if not waiting:

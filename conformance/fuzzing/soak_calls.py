@@ -7,13 +7,13 @@ from functools import partial
 
 from hypothesis import strategies as st
 
-from conformance.client.session import Session
 from conformance.client.tool_call import Call
 from conformance.fuzzing.case_source import CaseSource, invalid_cases, valid_cases
 from conformance.fuzzing.fuzz_target import FuzzTarget
 from conformance.fuzzing.oracles import Case, accepts_valid
+from conformance.fuzzing.window import Request
 from conformance.generation import NoExample, Source
-from conformance.protocol.jsonrpc import Line, encode
+from conformance.protocol.jsonrpc import encode
 from conformance.target.server import Server
 
 CALLS_PER_INVALID = 10
@@ -36,9 +36,10 @@ class SoakCall:
         """The kind of its arguments."""
         return "valid arguments" if self.case.wrong is None else "invalid arguments"
 
-    def line(self, session: Session) -> Line:
-        """Return the line that makes the call."""
-        return self.load.target.line(session, self.case.text)
+    @property
+    def request(self) -> Request:
+        """The request that makes the call."""
+        return self.load.target.request(self.case.text)
 
 
 class ToolLoad:

@@ -12,7 +12,7 @@ from conformance.client.session import Session
 from conformance.fuzzing.fuzz_target import FuzzTarget
 from conformance.fuzzing.oracles import Case, Failure
 from conformance.fuzzing.reproduction import FailedCase, Reproducer
-from conformance.fuzzing.window import top_up
+from conformance.fuzzing.window import Request, top_up
 from conformance.protocol.jsonrpc import Line
 from conformance.target.server import Server
 from conformance.target.settings import FUZZ_EXAMPLES
@@ -175,7 +175,7 @@ class Trials:
         suspects: list[FailedCase] = []
         while True:
             if len(suspects) < CASES_IN_FLIGHT and not self.is_spent:
-                top_up(session, waiting, CASES_IN_FLIGHT, self._requests(session, todo))
+                top_up(session, waiting, CASES_IN_FLIGHT, self._requests(todo))
             if not waiting:
                 return suspects
             suspects += self._landed(session, *waiting.popleft(), self.answer_seconds)
@@ -187,10 +187,10 @@ class Trials:
             suspects += self._landed(session, case, line, 0.0)
         return suspects
 
-    def _requests(self, session: Session, todo: Iterator[Case]) -> Iterator[tuple[Case, Line]]:
+    def _requests(self, todo: Iterator[Case]) -> Iterator[tuple[Case, Request]]:
         for case in todo:
             self._outcomes[_digest(case)] = None
-            yield case, self.target.line(session, case.text)
+            yield case, self.target.request(case.text)
 
     def _landed(self, session: Session, case: Case, line: Line, seconds: float) -> list[FailedCase]:
         """Wait for an answer; return the case if it failed, unless a plainer one fails likewise."""

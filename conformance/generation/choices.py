@@ -128,7 +128,8 @@ class RandomSource:
         if way < 0.7:
             near = min(max(0.0, low), high)
             low, high = max(low, near - 100), min(high, near + 100)
-        return low / 2 + (high / 2 - low / 2) * self._random() + low / 2
+        share = self._random()
+        return low * (1 - share) + high * share
 
     def text(self, low: int, high: int) -> str:
         """Choose a text: letters, sentences of awkward words, or any characters."""
