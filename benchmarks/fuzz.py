@@ -3,9 +3,9 @@
     python benchmarks/fuzz.py                               # installs the Python SDK in a folder of its own
     python benchmarks/fuzz.py --sdk-python .venv-sdk/bin/python
 
-The bare client only writes prepared lines and parses the answers: one call at a time, as the fuzzer does, and
-as many in flight as the soak has.  The ways take turns, so that other load of the machine affects all of
-them; the median of the rounds is printed, with the extremes.
+The bare client only writes prepared lines and parses the answers: one call at a time, and as many in flight
+as the soak has.  The ways take turns, so that other load of the machine affects all of them; the median of
+the rounds is printed, with the extremes.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
+from conformance.fuzzing.case_source import valid_cases
 from conformance.fuzzing.fuzz_target import FuzzTarget
 from conformance.fuzzing.fuzzer import Fuzzer
-from conformance.fuzzing.oracles import Case, accepts_valid
+from conformance.fuzzing.oracles import accepts_valid
 from conformance.fuzzing.soak import CALLS_IN_FLIGHT, Soak
-from conformance.generation import valid
 from conformance.protocol.jsonrpc import encode
 from conformance.target.probe import probe
 from conformance.target.server import Server
@@ -38,11 +38,11 @@ REFERENCE = (sys.executable, "-m", "conformance.fixtures.reference")
 SDK = Path(__file__).with_name("sdk_server.py")
 FUZZED = ("add", "weather", "echo", "search", "area")
 EXAMPLES = 1000
-"""The number of arguments that Hypothesis makes for each tool in a round."""
+"""The number of arguments that are made for each tool in a round."""
 MAX_LINES = 20_000
 WAYS = (
     "bare client, one at a time",
-    "fuzzer, under Hypothesis",
+    "fuzzer",
     f"bare client, {CALLS_IN_FLIGHT} in flight",
     "soak",
 )
@@ -99,8 +99,7 @@ def fuzzed(server: Server) -> tuple[float, list[bytes]]:
     for call in calls:
         oracle = partial(accepts_valid, call.tool, server.revision)
         fuzzer = Fuzzer(server, FuzzTarget.of_tool(call), "valid arguments")
-        values = valid(call.tool.input_schema, server.revision)
-        fuzzer.search(values.map(lambda value, oracle=oracle: Case(encode(value), oracle)))
+        fuzzer.search(valid_cases(call.tool.input_schema, server.revision, oracle))
         fuzzer.report()
     lines = [line.raw for line in session.lines[before:] if line.sent]
     return len(lines) / (time.perf_counter() - start), lines

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from conformance.expect import require, require_capability, require_some, skip
+from conformance.fuzzing.case_source import valid_cases, value_cases
 from conformance.fuzzing.fuzz_target import FuzzTarget
 from conformance.fuzzing.fuzzer import Fuzzer
 from conformance.fuzzing.oracles import Case, has_array
-from conformance.generation import hostile, hostile_texts, valid, values
+from conformance.generation import hostile, hostile_texts
 from conformance.protocol.jsonrpc import encode
 from conformance.protocol.text import shorten
 from conformance.protocol.value import Value, members
@@ -35,7 +36,7 @@ def test_arguments_of_prompts_are_answered(server, revision):
         if isinstance(name, str):
             target = FuzzTarget(f"prompts/get {name}", "prompts/get", "arguments", {"name": name})
             schema = schema_of(prompt)
-            fuzz(server, target, valid(schema, revision), hostile(schema, revision), oracle)
+            fuzz(server, target, valid_cases(schema, revision, oracle), hostile(schema, revision), oracle)
 
 
 def schema_of(prompt):
@@ -52,7 +53,9 @@ def test_uris_of_resources_are_answered(server, revision):
     require_capability(server, "resources")
     target = FuzzTarget("resources/read", "resources/read", "uri")
     oracle = has_array("resources.read.result-shape", "contents")
-    fuzz(server, target, values(TEXT, revision), [*hostile_texts(), *changed_uris(server)], oracle)
+    fuzz(
+        server, target, value_cases(TEXT, revision, oracle), [*hostile_texts(), *changed_uris(server)], oracle
+    )
 
 
 def changed_uris(server):
@@ -79,7 +82,7 @@ def test_values_to_complete_are_answered(server, revision):
         beside={"name": params["argument"]["name"]},
     )
     oracle = has_array("completion.result-shape", "completion", "values")
-    fuzz(server, target, values(TEXT, revision), hostile_texts(), oracle)
+    fuzz(server, target, value_cases(TEXT, revision, oracle), hostile_texts(), oracle)
 
 
 @pytest.mark.requirement("jsonrpc.response-every-request")
@@ -90,15 +93,15 @@ def test_cursors_are_answered(server, revision):
         changed += [("a shortened cursor", encode(cursor[:-1])) for cursor in cursors[:3]]
         target = FuzzTarget(listing.method, listing.method, "cursor")
         oracle = has_array(f"{LISTED[listing.method]}.result-shape", listing.member)
-        fuzz(server, target, values(TEXT, revision), [*hostile_texts(), *changed], oracle)
+        fuzz(server, target, value_cases(TEXT, revision, oracle), [*hostile_texts(), *changed], oracle)
 
 
-def fuzz(server, target, strategy, named, oracle):
-    """Try values of a strategy, then hostile values with names."""
+def fuzz(server, target, cases, named, oracle):
+    """Try values of a source, then hostile values with names."""
     if not server.settings.examples:
         skip("nothing is fuzzed: --mcp-fuzz none")
     fuzzer = Fuzzer(server, target, "made-up value")
     fuzzer.try_again(lambda value: Case(encode(value), oracle))
-    fuzzer.search(strategy.map(lambda value: Case(encode(value), oracle)))
+    fuzzer.search(cases)
     fuzzer.try_hostile(named, oracle)
     fuzzer.report()

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
 from itertools import islice
 
 import pytest
 
 from conformance.expect import require_some, skip
+from conformance.fuzzing.case_source import invalid_case, invalid_cases, valid_cases
 from conformance.fuzzing.fuzz_target import FuzzTarget
 from conformance.fuzzing.fuzzer import Fuzzer
-from conformance.fuzzing.oracles import Case, accepts_valid, answers, rejects_invalid
-from conformance.generation import boundary, hostile, invalid, invalid_strategy, valid
+from conformance.fuzzing.oracles import Case, accepts_valid, answers
+from conformance.generation import boundary, hostile, invalid
 from conformance.json_schema.validation import instance_errors
 from conformance.protocol.jsonrpc import encode
 
@@ -32,7 +32,7 @@ def test_valid_arguments_are_handled(server, call, revision):
     fuzzer = fuzzer_of(server, call, "valid arguments", known=oracle(call.reply))
     boundary_values = list(islice(boundary(schema, revision, examples), MAX_BOUNDARY_VALUES))
     fuzzer.try_again(lambda value: None if instance_errors(value, schema, revision) else case(value))
-    fuzzer.search(valid(schema, revision, examples).map(case))
+    fuzzer.search(valid_cases(schema, revision, oracle, examples))
     fuzzer.try_each(case(value) for _, value in boundary_values)
     fuzzer.report()
 
@@ -40,18 +40,12 @@ def test_valid_arguments_are_handled(server, call, revision):
 @pytest.mark.requirement("tools.call.inputs-validated")
 def test_invalid_arguments_are_refused(server, call, revision):
     fuzzer = fuzzer_of(server, call, "invalid arguments", needs_network=False)
-
-    def case(wrong):
-        oracle = partial(rejects_invalid, wrong, call.reply, revision)
-        return Case(encode(wrong.arguments), oracle, wrong=wrong)
-
     schema = call.tool.input_schema
     found = [wrong for wrong in invalid(schema, revision) if wrong.kind != "arguments"]
     require_some(found, skip="nothing in the schema can be violated")
-    fuzzer.try_each(case(wrong) for wrong in each_keyword_first(found)[:MAX_INVALID])
-    fuzzer.search(
-        invalid_strategy(schema, revision).filter(lambda wrong: wrong.kind != "arguments").map(case)
-    )
+    tried = each_keyword_first(found)[:MAX_INVALID]
+    fuzzer.try_each(invalid_case(wrong, call.reply, revision) for wrong in tried)
+    fuzzer.search(invalid_cases(schema, revision, call.reply))
     fuzzer.report()
 
 

@@ -89,6 +89,8 @@ class Inbox:
 
     def has_only_wrong_ids(self, since: float) -> bool:
         """Return whether as many answers with an id of no request came since then as requests are open."""
+        if not self._unrequested:
+            return False
         wrong = sum(at >= since for at in self._unrequested)
         return wrong > 0 and 0 < len(self._requested - self._taken - self._answers.keys()) <= wrong
 

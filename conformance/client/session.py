@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
@@ -203,27 +203,33 @@ class Session:
         """Send lines in one write."""
         at = self.process.age
         sent = [replace(line, at=at) for line in lines]
-        for line in sent:
-            self.lines.keep(line)
-            self.inbox.expect(line.message)
-        self.process.write(b"".join(line.raw + b"\n" for line in sent))
+        self._send(sent)
         return sent
 
-    def send_text(self, method: str, params: bytes) -> Line:
-        """Send a request with these params, which may be bytes that are not JSON."""
+    def _send(self, lines: Sequence[Line]) -> None:
+        for line in lines:
+            self.lines.keep(line)
+            self.inbox.expect(line.message)
+        self.process.write(b"".join(line.raw + b"\n" for line in lines))
+
+    def send_texts(self, requests: Iterable[tuple[str, bytes]]) -> list[Line]:
+        """Send requests (method, params) in one write; the params may be bytes that are not JSON."""
+        lines = [self._line_of_text(method, params) for method, params in requests]
+        self._send(lines)
+        return lines
+
+    def _line_of_text(self, method: str, params: bytes) -> Line:
         id = next(self._ids)
-        head = {"jsonrpc": "2.0", "id": id, "method": method}
         if self.is_modern and params.startswith(b"{"):
             comma = b"" if params[1:].lstrip().startswith(b"}") else b","
             params = b'{"_meta":' + encode(self.envelope) + comma + params[1:]
-        return self.send_raw(encode(head)[:-1] + b',"params":' + params + b"}", head)
+        raw = b'{"jsonrpc":"2.0","id":%d,"method":%b,"params":%b}' % (id, encode(method), params)
+        return Line(True, raw, self.process.age, {"jsonrpc": "2.0", "id": id, "method": method})
 
     def send_raw(self, raw: bytes, message: Any = ABSENT) -> Line:
         """Send any bytes and a line end."""
         line = Line(sent=True, raw=raw, at=self.process.age, message=message)
-        self.lines.keep(line)
-        self.inbox.expect(message)
-        self.process.write(raw + b"\n")
+        self._send([line])
         return line
 
     # Waiting

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from conformance.client.reply import Reply
 from conformance.client.session import Session
 from conformance.client.tool_call import Call
 from conformance.protocol.jsonrpc import Line, encode
+
+NUL = b"\0"
+"""A byte that no JSON text has."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +44,22 @@ class FuzzTarget:
         message = line.message if isinstance(line.message, dict) else {}
         return message.get("method") == self.method and encode(dict(self.fixed))[1:-1] in line.raw
 
+    def request(self, text: bytes) -> tuple[str, bytes]:
+        """Return the method and params with the member as JSON text, valid or not; empty leaves it out."""
+        if not text:
+            return self.method, self._params(b"")
+        before, after = self._around
+        return self.method, before + text + after
+
     def send(self, session: Session, text: bytes) -> Line:
-        """Send a request with the member as JSON text, valid or not; empty text leaves the member out."""
-        return session.send_text(self.method, self._params(text))
+        """Send the request of `request`."""
+        return session.send_texts([self.request(text)])[0]
+
+    @cached_property
+    def _around(self) -> tuple[bytes, bytes]:
+        """The params before and after the text of the member."""
+        before, _, after = self._params(NUL).partition(NUL)
+        return before, after
 
     def _params(self, text: bytes) -> bytes:
         if self.inside:

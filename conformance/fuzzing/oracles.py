@@ -44,8 +44,9 @@ Oracle = Callable[[Reply], Failure | None]
 class Case:
     """A value to try, as JSON text, and the oracle for its answer.
 
-    ``name`` describes a value that is too long to show; ``wrong`` is what was made invalid in it.  No answer
-    to a ``hostile`` value is a `Finding` and not `Blocked`, unless the process ends.
+    ``name`` describes a value that is too long to show; ``wrong`` is what was made invalid in it; ``seed`` is
+    the one it was made from, if it was.  No answer to a ``hostile`` value is a `Finding` and not `Blocked`,
+    unless the process ends.
     """
 
     text: bytes
@@ -53,6 +54,7 @@ class Case:
     name: str = ""
     wrong: Invalid | None = field(default=None, repr=False)
     hostile: bool = False
+    seed: int | None = field(default=None, repr=False)
 
 
 def answers(reply: Reply) -> Failure | None:

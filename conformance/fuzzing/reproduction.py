@@ -108,6 +108,10 @@ class Reproducer:
         """Return whether the request fails on a fresh server too, with nothing sent before."""
         return self._fails_after([failed.reply.request], failed)[0]
 
+    def fails_after_others(self, failed: FailedCase) -> bool:
+        """Return whether a request fails on a fresh server after the same others, one at a time."""
+        return self._fails_after(_history(failed), failed)[0]
+
     def reproductions(
         self, kinds: Sequence[list[FailedCase]]
     ) -> Iterator[tuple[list[FailedCase], Reproduction]]:
@@ -172,11 +176,10 @@ class Reproducer:
         """Reproduce a failure in isolation, else after as few requests as possible; else it is flaky."""
         if self.fails_in_isolation(failed):
             return self._alone(failed)
-        asked = [line for line in failed.conversation if line.sent and _is_request(line)]
-        history = [line for line in asked if line.fault != CUT]
+        history = _history(failed)
         is_reproduced, again = self._fails_after(history, failed)
         if not is_reproduced:
-            same = "the same" if history == asked else "what was kept of it"
+            same = "the same" if len(history) == len(_requests(failed)) else "what was kept of it"
             how = f" (it happened once, and not again when {same} was sent to a fresh server: flaky)"
             return Reproduction(how, failed.reply.lines, [failed.conversation, again])
         history, lines = self._reduce(history, again, failed)
@@ -240,6 +243,15 @@ class Reproducer:
 def shown_text(case: bytes) -> str:
     """Return the JSON text of a case, shortened."""
     return shorten(case.decode("utf-8", "backslashreplace"), MAX_CASE_LENGTH)
+
+
+def _requests(failed: FailedCase) -> list[Line]:
+    return [line for line in failed.conversation if line.sent and _is_request(line)]
+
+
+def _history(failed: FailedCase) -> list[Line]:
+    """Return the requests up to a failure that were kept whole."""
+    return [line for line in _requests(failed) if line.fault != CUT]
 
 
 def _is_request(line: Line) -> bool:

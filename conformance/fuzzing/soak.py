@@ -6,7 +6,6 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
 from conformance.client.reply import Closed, Reply
@@ -17,6 +16,7 @@ from conformance.fuzzing.oracles import Failure
 from conformance.fuzzing.reduction import reduced
 from conformance.fuzzing.reproduction import Reproducer, shown_text
 from conformance.fuzzing.soak_calls import SoakCall, ToolLoad
+from conformance.fuzzing.window import Request, top_up
 from conformance.generation import NoExample
 from conformance.protocol.jsonrpc import Line
 from conformance.target.server import Server
@@ -190,14 +190,16 @@ class Soak:
                 self._conversation.forget()
         session = self._session
         assert session is not None
-        while len(self._in_flight) < CALLS_IN_FLIGHT and len(session.lines) <= MAX_LINES:
-            if session.closed or self._is_over or self.server.clock.monotonic() > until:
-                break
+        if len(session.lines) <= MAX_LINES:
+            top_up(session, self._in_flight, CALLS_IN_FLIGHT, self._new_calls(session, until))
+        return session if self._in_flight else None
+
+    def _new_calls(self, session: Session, until: float) -> Iterator[tuple[SoakCall, Request]]:
+        while not (session.closed or self._is_over or self.server.clock.monotonic() > until):
             call = self._call_of(self._next)
             self._next += 1
             if call is not None:
-                self._in_flight.append((call, call.load.target.send(session, call.case.text)))
-        return session if self._in_flight else None
+                yield call, call.request
 
     def _call_of(self, number: int) -> SoakCall | None:
         """Return the call of a number; None if its tool was left out by then, or no arguments were found."""
@@ -300,9 +302,7 @@ class Soak:
         with self._other_server() as server:
             fuzzer = Fuzzer(server, load.target, call.label, self._kinds_known_of(load))
             fuzzer.try_each([call.case])
-            kinds = fuzzer.kinds
-            if kinds and not kinds <= fuzzer.search(load.cases_like(call.case)):
-                fuzzer.search(load.variations(call))
+            fuzzer.shrink(load.cases, list(fuzzer.kinds))
             try:
                 fuzzer.report()
             except (Finding, Blocked) as error:
@@ -381,15 +381,14 @@ class Soak:
     def _reproduced(self, calls: Sequence[SoakCall], failed: FailedCall) -> Reproduced | None:
         """Make calls on a fresh server; return the failure if it is the same, else None."""
         waiting: deque[tuple[SoakCall, Line]] = deque()
-        todo = iter(calls)
         with (
             self._other_server() as server,
             suppress(Skipped, Blocked),
             server.fresh("reproductions") as session,
         ):
+            todo = ((call, call.request) for call in calls)
             while True:
-                for call in islice(todo, CALLS_IN_FLIGHT - len(waiting)):
-                    waiting.append((call, call.load.target.send(session, call.case.text)))
+                top_up(session, waiting, CALLS_IN_FLIGHT, todo)
                 if not waiting:
                     return None
                 call, line = waiting.popleft()

@@ -36,6 +36,7 @@ __all__ = [
     "clearly_invalid",
     "draw_invalid",
     "draw_valid",
+    "draw_value",
     "example",
     "hostile",
     "hostile_texts",
@@ -103,13 +104,21 @@ def draw_valid(schema: Any, revision: str, source: Source) -> dict[str, Any]:
 
     The same choices make the same arguments.  Raises `NoExample` (or `Unsatisfiable`) if none are found.
     """
-    generator = generator_of(schema, revision, objects=True)
+    value: dict[str, Any] = _drawn(generator_of(schema, revision, objects=True), source)
+    return value
+
+
+def draw_value(schema: Any, revision: str, source: Source) -> Any:
+    """Make a value of any type that is valid under ``schema``, as `draw_valid` makes arguments."""
+    return _drawn(generator_of(schema, revision, objects=False), source)
+
+
+def _drawn(generator: Generator, source: Source) -> Any:
     try:
-        value: dict[str, Any] = generator.walk(source, SEEDED_WALKS)
+        return generator.walk(source, SEEDED_WALKS)
     except Rejected as error:
         generator.example()
         raise NoExample(str(error)) from error
-    return value
 
 
 def example(schema: Any, revision: str) -> dict[str, Any]:

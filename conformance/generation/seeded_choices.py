@@ -93,7 +93,8 @@ class RandomSource:
         if way < 0.85:
             room = 5.0 if way < 0.3 else 100.0 if way < 0.6 else 10.0 ** (self._random() * 26 - 8)
             low, high = max(low, near - room), min(high, near + room)
-        any_one = low / 2 + (high / 2 - low / 2) * self._random() + low / 2
+        share = self._random()
+        any_one = low * (1 - share) + high * share
         short = round(any_one, 0 if way < 0.4 else 2) if way < 0.5 else any_one
         found_one = short if low <= short <= high else any_one
         return special.shortest(found_one) if way < 0.9 else found_one

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import sys
 import threading
 from collections import deque
@@ -30,8 +31,8 @@ STDERR = 1
 """The index of the thread that reads stderr."""
 MAX_STDERR_BYTES = 64 * 1024
 CHUNK = 64 * 1024
-ATOMIC_WRITE_BYTES = 512
-"""The bytes that a writable pipe always takes at once: the least PIPE_BUF of POSIX."""
+ATOMIC_WRITE_BYTES = getattr(select, "PIPE_BUF", 512)
+"""The bytes that a writable pipe always takes at once."""
 
 
 class Process:
@@ -282,14 +283,16 @@ class _Queue:
 
     def get(self, timeout: float | None) -> tuple[float, bytes | Overlong | End] | None:
         with self._changed:
-            self._awaited = True
-            self._changed.wait_for(lambda: self._items or self._closed, timeout)
-            self._awaited = False
+            if not self._items:
+                self._awaited = True
+                self._changed.wait_for(lambda: self._items or self._closed, timeout)
+                self._awaited = False
             if not self._items:
                 return None
             at, size, item = self._items.popleft()
+            if self._bytes > MAX_QUEUED:
+                self._changed.notify_all()
             self._bytes -= size
-            self._changed.notify_all()
             return at, item
 
     def discard(self) -> None:
@@ -327,8 +330,6 @@ class _Wake:
     def _wait(self, fd: int, *, writing: bool) -> bool:
         if sys.platform == "win32":
             return True
-        import select  # noqa: PLC0415  (absent where pipes cannot be polled)
-
         poll = select.poll()
         poll.register(fd, select.POLLOUT if writing else select.POLLIN)
         poll.register(self._read, select.POLLIN)
@@ -356,8 +357,6 @@ def _has_room(fd: int) -> bool:
     """Return whether a pipe takes `ATOMIC_WRITE_BYTES` without blocking; False if it cannot be polled."""
     if sys.platform == "win32":
         return False
-    import select  # noqa: PLC0415  (absent where pipes cannot be polled)
-
     poll = select.poll()
     poll.register(fd, select.POLLOUT)
     return bool(poll.poll(0))

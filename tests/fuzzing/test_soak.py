@@ -254,7 +254,7 @@ def test_rare_failure_is_shrunk_from_its_own_choices(soak_of):
 
     rare = next(call for number in range(10**6) if fails((call := weather.call(0, number)).case))
     chosen = settings(max_examples=200, database=None)
-    smallest = find(weather.variations(rare), fails, settings=chosen, random=random.Random(0))
+    smallest = find(weather.cases.variations(rare.case.seed), fails, settings=chosen, random=random.Random(0))
     assert json.loads(smallest.text).keys() == {"city", "units"}
 
 

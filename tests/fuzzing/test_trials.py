@@ -1,0 +1,218 @@
+"""Cases in flight: the verdicts are those of one request at a time, and few processes are started."""
+
+import json
+import re
+from collections import Counter
+from functools import partial
+
+import pytest
+from conformance.fixtures.reference import SILENCE, Reference
+from hypothesis.database import InMemoryExampleDatabase
+from support.bench import settings_in_memory
+from support.in_memory import mutated
+from support.scripted_server import Ended
+
+from conformance.fuzzing import trials
+from conformance.fuzzing.case_source import valid_cases
+from conformance.fuzzing.fuzz_target import FuzzTarget
+from conformance.fuzzing.fuzzer import Fuzzer
+from conformance.fuzzing.oracles import accepts_valid
+from conformance.target.probe import probe
+from conformance.target.server import Server
+from conformance.verdicts import Blocked, Finding
+
+REVISION = "2025-11-25"
+EXAMPLES = 200
+
+
+class Slow(Reference):
+    """The reference server, which answers a call after some time, while it reads other lines.
+
+    ``log`` counts the processes (``starts``), notes the calls (``calls``) and the most of them that were in
+    flight (``in_flight``).  ``fault`` may change an answer: it gets the number of calls in flight, this one
+    included, and the arguments, and returns a reply or None.
+    """
+
+    def __init__(self, log, fault, seconds, out):
+        super().__init__(out=out)
+        self.log, self.fault, self.seconds, self.open = log, fault, seconds, 0
+        log["starts"] += 1
+
+    def take(self, line):
+        """Answer a call later, another line at once."""
+        if b'"tools/call"' not in line:
+            super().take(line)
+            return
+        self.open += 1
+        self.log["in_flight"] = max(self.log["in_flight"], self.open)
+        self.log["calls"] += 1
+        self.log["latest"] = self.open
+        self.schedule(self.seconds, partial(self.finish, line, self.open))
+
+    def finish(self, line, in_flight):
+        """Answer a call."""
+        request = json.loads(line)
+        instead = self.fault(in_flight, request["params"]["arguments"])
+        self.open -= 1
+        if instead is None:
+            super().take(line)
+        elif instead is not SILENCE:
+            self.send({"jsonrpc": "2.0", "id": request["id"], **instead})
+
+
+@pytest.fixture
+def fuzzed(tmp_path, monkeypatch):
+    """Return a function that searches the tool `add` of a server in memory, and returns the verdicts."""
+    monkeypatch.setattr(Fuzzer, "_database", InMemoryExampleDatabase())
+    servers = []
+
+    def run(serve, seed=0):
+        settings = settings_in_memory(serve, EXAMPLES, timeout=5.0, seed=seed, transcripts=tmp_path)
+        server = Server(settings, probe(settings, REVISION, exactly=True))
+        servers.append(server)
+        call = server.call(server.tool("add"))
+        oracle = partial(accepts_valid, call.tool, REVISION)
+        fuzzer = Fuzzer(server, FuzzTarget.of_tool(call), "valid arguments")
+        try:
+            fuzzer.search(valid_cases(call.tool.input_schema, REVISION, oracle))
+            fuzzer.report()
+        except (Finding, Blocked) as error:
+            return [str(one) for one in (error, *error.others)]
+        return []
+
+    yield run
+    for server in servers:
+        server.close()
+
+
+def slow(log, fault=lambda *_: None, seconds=0.001):
+    """Return a ``serve`` for a slow server."""
+    return lambda out, _: Slow(log, fault, seconds, out)
+
+
+def test_calls_of_a_fast_tool_are_in_flight_together(fuzzed):
+    log = Counter()
+    assert fuzzed(slow(log)) == []
+    assert log["in_flight"] == trials.CASES_IN_FLIGHT
+
+
+def test_slow_tool_is_called_once_at_a_time(fuzzed):
+    log = Counter()
+    assert fuzzed(slow(log, seconds=0.1)) == []
+    assert (log["in_flight"], log["calls"] > 20) == (1, True)
+
+
+def test_server_that_fails_only_with_several_in_flight_is_not_accused(fuzzed):
+    log = Counter()
+    error = {"error": {"code": -32603, "message": "busy"}}
+    assert fuzzed(slow(log, lambda in_flight, _: error if in_flight > 1 else None)) == []
+    assert log["in_flight"] == trials.CASES_IN_FLIGHT
+    assert log["latest"] == 1
+
+
+def test_server_that_drops_calls_in_flight_is_not_accused(fuzzed):
+    log = Counter()
+    assert fuzzed(slow(log, lambda in_flight, _: SILENCE if in_flight > 1 else None)) == []
+    assert log["in_flight"] == trials.CASES_IN_FLIGHT
+    assert log["latest"] == 1
+    assert log["calls"] > EXAMPLES // 2
+
+
+def test_wrong_answer_in_flight_is_shrunk(fuzzed):
+    log = Counter()
+    wrong = {"result": {"content": "none"}}
+    (text,) = fuzzed(slow(log, lambda _, given: wrong if given["a"] > 20 else None))
+    assert 'valid arguments {"a":21,"b":0}: result' in text
+    assert log["in_flight"] == trials.CASES_IN_FLIGHT
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_end_of_the_process_in_flight_has_a_culprit_and_costs_one_more_start(fuzzed, monkeypatch, seed):
+    monkeypatch.setattr(Fuzzer, "shrink", lambda *_: None)
+    log, ends = Counter(), []
+
+    def fault(_, given):
+        if 20 < given["a"] < 30:
+            ends.append(given)
+            raise Ended(3)
+
+    (text,) = fuzzed(slow(log, fault), seed)
+    assert log["in_flight"] == trials.CASES_IN_FLIGHT
+    assert "the server process ended (exit status 3)" in text
+    assert "flaky" not in text
+    culprits = {json.dumps(one) for one in ends}
+    usual = 3  # the probe's, the first calls', the first for cases
+    assert log["starts"] <= usual + len(culprits) + 1 + 1  # once in flight, and once to reproduce it
+
+
+def test_end_after_many_calls_is_reproduced_after_others(fuzzed):
+    log = Counter()
+
+    def serve(out, _):
+        done = Counter()
+
+        def fault(*_):
+            done["calls"] += 1
+            if done["calls"] == 40:
+                raise Ended(3)
+
+        return Slow(log, fault, 0.001, out)
+
+    (text,) = fuzzed(serve)
+    assert log["in_flight"] == trials.CASES_IN_FLIGHT
+    assert "(on a fresh server, after 39 other requests)" in text
+
+
+def test_wrong_answer_after_many_calls_is_reproduced_after_others(fuzzed):
+    log = Counter()
+
+    def serve(out, _):
+        done = Counter()
+
+        def fault(*_):
+            done["calls"] += 1
+            return {"result": {"content": "none"}} if done["calls"] == 40 else None
+
+        return Slow(log, fault, 0.001, out)
+
+    (text,) = fuzzed(serve)
+    assert "(on a fresh server, after 39 other requests)" in text
+
+
+def test_hung_process_is_replaced_and_other_values_are_not_accused(fuzzed):
+    hung = []
+
+    def mutate(server, request, _):
+        given = request.get("params", {}).get("arguments", {}) if isinstance(request, dict) else {}
+        hung.extend([server] if 20 < given.get("a", 0) < 30 else [])
+        return SILENCE if server in hung else None
+
+    (text,) = fuzzed(mutated(mutate))
+    assert re.search(r'valid arguments \{"a":2\d(\.\d+)?,"b":\S+\}: no answer within 5 s', text)
+
+
+def test_no_value_is_sent_twice(fuzzed):
+    sent = []
+
+    def mutate(request, _):
+        sent.append(json.dumps(request["params"]["arguments"])) if "tools/call" in str(request) else None
+
+    assert fuzzed(mutated(lambda _, request, reply: mutate(request, reply))) == []
+    assert len(sent) > EXAMPLES // 2
+    assert len(sent[1:]) == len(set(sent[1:]))  # the first is the usual call
+
+
+def test_values_depend_on_the_seed_alone(fuzzed):
+    def sent_with(seed):
+        sent = []
+
+        def mutate(_, request, __):
+            if isinstance(request, dict) and request.get("method") == "tools/call":
+                sent.append(json.dumps(request["params"]["arguments"]))
+
+        fuzzed(mutated(mutate), seed)
+        return sent
+
+    first, again, other = map(sent_with, (0, 0, 1))
+    assert first == again
+    assert first != other
