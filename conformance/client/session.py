@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
@@ -202,21 +202,18 @@ class Session:
     def send_lines(self, lines: Iterable[Line]) -> list[Line]:
         """Send lines in one write."""
         at = self.process.age
-        sent = [replace(line, at=at) for line in lines]
-        self._send(sent)
-        return sent
+        return self._send([replace(line, at=at) for line in lines])
 
-    def _send(self, lines: Sequence[Line]) -> None:
+    def _send(self, lines: list[Line]) -> list[Line]:
         for line in lines:
             self.lines.keep(line)
             self.inbox.expect(line.message)
         self.process.write(b"".join(line.raw + b"\n" for line in lines))
+        return lines
 
     def send_texts(self, requests: Iterable[tuple[str, bytes]]) -> list[Line]:
         """Send requests (method, params) in one write; the params may be bytes that are not JSON."""
-        lines = [self._line_of_text(method, params) for method, params in requests]
-        self._send(lines)
-        return lines
+        return self._send([self._line_of_text(method, params) for method, params in requests])
 
     def _line_of_text(self, method: str, params: bytes) -> Line:
         id = next(self._ids)
@@ -228,9 +225,7 @@ class Session:
 
     def send_raw(self, raw: bytes, message: Any = ABSENT) -> Line:
         """Send any bytes and a line end."""
-        line = Line(sent=True, raw=raw, at=self.process.age, message=message)
-        self._send([line])
-        return line
+        return self._send([Line(sent=True, raw=raw, at=self.process.age, message=message)])[0]
 
     # Waiting
 

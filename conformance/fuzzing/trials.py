@@ -63,7 +63,9 @@ class Trials:
     @property
     def is_spent(self) -> bool:
         """Whether the target has used up its time, or ended or silenced too many processes."""
-        return self._seconds_left < 0 or self._deaths > self._max_deaths or self._silences >= self._max_silences
+        return (
+            self._seconds_left < 0 or self._deaths > self._max_deaths or self._silences >= self._max_silences
+        )
 
     def allow_shrinking(self) -> None:
         """Allow more time, ends of processes and missing answers, for shrinking a failure."""
