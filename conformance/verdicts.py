@@ -40,6 +40,7 @@ class Cause(StrEnum):
 
     TIME_IS_UP = "time-is-up"
     TOO_COSTLY = "too-costly"
+    NOT_REACHED = "not-reached"
 
 
 class Verdict:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.expect import require, require_capability, require_some, skip
+from conformance.expect import require, require_capability, require_some
 from conformance.fuzzing.case_source import valid_cases, value_cases
 from conformance.fuzzing.fuzz_target import FuzzTarget
-from conformance.fuzzing.fuzzer import Fuzzer
+from conformance.fuzzing.fuzzer import Fuzzer, require_fuzzing
 from conformance.fuzzing.oracles import Case, has_array
 from conformance.generation import hostile, hostile_texts
 from conformance.protocol.jsonrpc import encode
@@ -15,6 +15,7 @@ from conformance.protocol.text import shorten
 from conformance.protocol.value import Value, members
 from conformance.scenarios.completion import completion_request
 
+pytestmark = pytest.mark.stage("fuzz")
 MAX_FUZZED = 5
 """The number of prompts, resources or templates that are fuzzed, as one server's are alike."""
 TEXT = {"type": "string"}
@@ -98,8 +99,7 @@ def test_cursors_are_answered(server, revision):
 
 def fuzz(server, target, cases, named, oracle):
     """Try values of a source, then hostile values with names."""
-    if not server.settings.examples:
-        skip("nothing is fuzzed: --mcp-fuzz none")
+    require_fuzzing(server)
     fuzzer = Fuzzer(server, target, "made-up value")
     fuzzer.try_again(lambda value: Case(encode(value), oracle))
     fuzzer.search(cases)

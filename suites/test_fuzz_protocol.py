@@ -7,6 +7,8 @@ import pytest
 from conformance.expect import skip
 from conformance.fuzzing.protocol import STAGES, right_messages
 
+pytestmark = pytest.mark.stage("fuzz")
+
 
 @pytest.mark.requirement("stdio.stdout-purity")
 def test_nothing_but_messages_is_on_stdout_whatever_was_asked(server):

@@ -10,12 +10,13 @@ import pytest
 from conformance.expect import require_some, skip
 from conformance.fuzzing.case_source import invalid_case, invalid_cases, valid_cases
 from conformance.fuzzing.fuzz_target import FuzzTarget
-from conformance.fuzzing.fuzzer import Fuzzer
+from conformance.fuzzing.fuzzer import Fuzzer, require_fuzzing
 from conformance.fuzzing.oracles import Case, accepts_valid, answers
 from conformance.generation import boundary, hostile, invalid
 from conformance.json_schema.validation import instance_errors
 from conformance.protocol.jsonrpc import encode
 
+pytestmark = pytest.mark.stage("fuzz")
 MAX_BOUNDARY_VALUES = 60
 MAX_INVALID = 150
 
@@ -75,8 +76,7 @@ def require_network(server, call):
 
 
 def fuzzer_of(server, call, label, *, known=None, needs_network=True):
-    if not server.settings.examples:
-        skip("nothing is fuzzed: --mcp-fuzz none")
+    require_fuzzing(server)
     newer = server.newer_revision_with(call.tool)
     if newer:
         skip(f"the same tool is fuzzed in {newer}")

@@ -12,7 +12,7 @@ from conformance.protocol import revisions
 
 VALUES = (
     *("revision", "timeout", "start-timeout", "cwd", "failing-call", "mutating-call"),
-    *("fuzz", "seed", "transcripts", "max-line", "max-time", "max-tools", "baseline", "since"),
+    *("fuzz", "seed", "transcripts", "max-line", "max-time", "time", "max-tools", "baseline", "since"),
 )
 REPEATED = ("env", "call", "select", "example", "report")
 FLAGS = ("inherit-home", "strict", "pedantic")

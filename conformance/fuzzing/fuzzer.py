@@ -17,6 +17,7 @@ from hypothesis.errors import NoSuchExample, Unsatisfiable
 from hypothesis.strategies import SearchStrategy
 
 from conformance.client.reply import Reply
+from conformance.expect import skip
 from conformance.fuzzing.case_source import CaseSource
 from conformance.fuzzing.fuzz_target import FuzzTarget
 from conformance.fuzzing.oracles import Case, Oracle, grade
@@ -25,7 +26,7 @@ from conformance.fuzzing.trials import Trials
 from conformance.generation import NoExample
 from conformance.protocol.jsonrpc import encode
 from conformance.target.server import Server
-from conformance.verdicts import Blocked, Finding
+from conformance.verdicts import Blocked, Cause, Finding
 
 CASES_PER_EXAMPLE = 4
 """The average number of cases in one example of Hypothesis: faster than one at a time."""
@@ -37,6 +38,14 @@ MAX_CASES_PER_SEED = 10**12
 MAX_KINDS_SHRUNK = 3
 MAX_KINDS_REPORTED = 8
 MAX_NAMES_SHOWN = 8
+
+
+def require_fuzzing(server: Server) -> None:
+    """Skip the check if nothing is fuzzed, or no time is left for it."""
+    if not server.settings.examples:
+        skip("nothing is fuzzed: --mcp-fuzz none")
+    if server.fuzz_seconds <= 0:
+        skip(f"the time was over: --mcp-time {server.settings.time:g}", cause=Cause.NOT_REACHED)
 
 
 class Fuzzer:

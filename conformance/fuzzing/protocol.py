@@ -12,9 +12,9 @@ from random import Random
 
 from conformance.client.in_flight import Window, key_of
 from conformance.client.tool_call import Call
-from conformance.expect import skip
 from conformance.fuzzing import payloads
 from conformance.fuzzing.conversation import FuzzConversation
+from conformance.fuzzing.fuzzer import require_fuzzing
 from conformance.fuzzing.invariants import ANSWERED, Violation, broken_rules, missing, noise, tokens_in
 from conformance.fuzzing.payloads import (
     IDS,
@@ -60,8 +60,7 @@ def right_messages(server: Server) -> FuzzConversation:
 
 
 def _held(server: Server, send: Callable[[FuzzConversation], None]) -> FuzzConversation:
-    if not server.settings.examples:
-        skip("nothing is fuzzed: --mcp-fuzz none")
+    require_fuzzing(server)
     conversation = FuzzConversation(server)
     try:
         send(conversation)
@@ -197,7 +196,7 @@ def in_any_order(conversation: FuzzConversation, lists: list[str], calls: list[C
     names = [uri.json for uri in uris if uri.is_a(str)]
     offer = Offer(lists, calls, names, is_old and server.declares("logging"))
     bursts = RandomBursts(conversation, offer, _random(conversation, "any order"))
-    seconds = chosen.examples * SECONDS_PER_EXAMPLE
+    seconds = min(chosen.examples * SECONDS_PER_EXAMPLE, server.fuzz_seconds)
     conversation.begin_stage("any order", broken_rules, slow_answers=True, max_seconds=seconds)
     for _ in range(chosen.examples):
         for burst in bursts.sequence(STEPS_PER_EXAMPLE):

@@ -53,6 +53,7 @@ class Trials:
         self.reproducer = Reproducer(server, target, self.answer_seconds)
         share = max(MIN_SECONDS, ALL_TOOLS_SECONDS / (1 + 3 * len(server.tools)))
         self._seconds_left = share * max(1.0, server.settings.examples / FUZZ_EXAMPLES["quick"])
+        self._until = server.clock.monotonic() + server.fuzz_seconds
         self._known = known
         self._outcomes: dict[bytes, FailedCase | None] = {}
         self._may_fly = True
@@ -63,9 +64,8 @@ class Trials:
     @property
     def is_spent(self) -> bool:
         """Whether the target has used up its time, or ended or silenced too many processes."""
-        return (
-            self._seconds_left < 0 or self._deaths > self._max_deaths or self._silences >= self._max_silences
-        )
+        is_late = self._seconds_left < 0 or self.server.clock.monotonic() > self._until
+        return is_late or self._deaths > self._max_deaths or self._silences >= self._max_silences
 
     def allow_shrinking(self) -> None:
         """Allow more time, ends of processes and missing answers, for shrinking a failure."""

@@ -94,8 +94,8 @@ class HypothesisSource:
         return self.boolean() if count < MAX_USUAL_ITEMS else self.index(40) > 0
 
     def repeats(self) -> bool:
-        """Choose now and then to repeat an earlier value."""
-        return self.index(10) == 9
+        """Choose no earlier value: Hypothesis repeats values itself, and would take a repeat for simpler."""
+        return False
 
     def integer(self, low: int, high: int) -> int:
         """Choose an integer between two bounds."""

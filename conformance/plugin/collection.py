@@ -14,6 +14,7 @@ The plugin loads this module only if the user names a server.  Its rules were me
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from collections.abc import Generator, Iterator
 from dataclasses import replace
@@ -53,9 +54,12 @@ ON_WAIT = pytest.StashKey[OnWait]()
 PROBE_TRACEBACK = pytest.StashKey[str]()
 COMMON = pytest.StashKey[dict[str, Any]]()
 MAX_REASON = 1000
-STAGES = ("first", "", "late", "last")
+FUZZ = "fuzz"
+STAGES = ("first", "", "late", FUZZ, "last")
 """When checks run, by their mark ``stage``."""
 WHOLE = pytest.StashKey[bool]()
+STARTED = pytest.StashKey[float]()
+FUZZ_CHECKS = pytest.StashKey[int]()
 
 
 # Probing -----------------------------------------------------------------------------------------
@@ -72,6 +76,7 @@ def wants_suites(config: pytest.Config) -> bool:
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Probe the server, or take the controller's result."""
     config = session.config
+    config.stash[STARTED] = time.monotonic()
     if not wants_suites(config):
         return
     sandbox = config.stash[SANDBOX] = Sandbox()
@@ -307,15 +312,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         kept = [item for item in items if _is_selected(item, patterns)]
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = kept
-    ours = iter(sorted(filter(is_ours, items), key=_stage))
+    ours = iter(sorted(filter(is_ours, items), key=stage_of))
     items[:] = [next(ours) if is_ours(item) else item for item in items]
 
 
-def _stage(item: pytest.Item) -> int:
+def stage_of(item: pytest.Item) -> int:
     """Return the place of a check in a run; results that are known already come first.
 
-    Checks without a mark ``stage`` come between "first" and "late".  The order does not change a verdict:
-    slow calls run in the background meanwhile.
+    Checks without a mark ``stage`` come between "first" and "late", those that fuzz after "late".
+    The order does not change a verdict: slow calls run in the background meanwhile.
     """
     if isinstance(item, ProbeFailureItem | InternalErrorItem):
         return -1
@@ -330,6 +335,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """
     if SUBJECT in session.config.stash and not all(map(is_ours, session.items)):
         session.config.stash[SUBJECT].close()
+    fuzz = STAGES.index(FUZZ)
+    session.config.stash[FUZZ_CHECKS] = sum(
+        is_ours(item) and stage_of(item) == fuzz for item in session.items
+    )
     run = {item.path.name for item in session.items if is_ours(item)}
     session.config.stash[WHOLE] = run >= {path.name for path in SUITES.glob("test_*.py")}
 

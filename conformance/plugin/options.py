@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import shlex
@@ -65,6 +66,12 @@ _VALUES = (
     ("seed", "NUMBER", "the seed of the fuzzer's choices", "0"),
     ("max-line", "MEGABYTES", "the longest line that is read", "16"),
     ("max-time", "SECONDS", "the time limit for all checks together", "3600"),
+    (
+        "time",
+        "SECONDS",
+        "the time after which nothing more is fuzzed, shared by the tools equally",
+        "no limit",
+    ),
     ("max-tools", "NUMBER", "test only the first NUMBER of the listed tools", "250"),
     ("baseline", "FILE", "a file of expected findings, which do not fail (mcp-conformance baseline)", "none"),
     (
@@ -211,6 +218,7 @@ def settings(config: pytest.Config) -> Settings:
         seed=_number(config, "seed", 0),
         max_line=int(_amount(config, "max-line", 16.0) * 1_000_000),
         max_time=_amount(config, "max-time", 3600.0),
+        time=_amount(config, "time", math.inf),
         max_tools=_number(config, "max-tools", MAX_TOOLS),
         examples=_examples(config),
     )
@@ -261,7 +269,7 @@ def _amount(config: pytest.Config, name: str, default: float) -> float:
     if not text:
         return default
     try:
-        seconds = float(text)
+        seconds = float(text.removesuffix("s"))
     except ValueError:
         seconds = -1.0
     if not 0 < seconds < float("inf"):

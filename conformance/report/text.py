@@ -142,12 +142,16 @@ def limit_lines(subject: Subject, results: Iterable[Result], counts: Mapping[str
                 f"not tested: {surface.left_out} of {listed} tools in {surface.revision} "
                 "(--max-tools, or mcp_max_tools, allows more)"
             )
-    skipped = (one for one in results if one.outcome is Outcome.SKIPPED)
+    skipped = [one for one in results if one.outcome is Outcome.SKIPPED]
     costly = Counter(one.reason for one in skipped if one.cause == Cause.TOO_COSTLY)
     for reason, times in list(costly.items())[:MAX_NAMES]:
         yield f"not judged: {reason} ({plural(times, 'check')})"
     if len(costly) > MAX_NAMES:
         yield f"not judged: {len(costly) - MAX_NAMES} more things, for the same reasons"
+    if late := [one for one in skipped if one.cause == Cause.NOT_REACHED]:
+        tools = sorted({one.tool for one in late if one.tool})
+        shown = f", of {first_names(tools)}" if tools else ""
+        yield f"not fuzzed: {plural(len(late), 'check')}{shown}, as the time was over (--time)"
     if dropped := counts.get("dropped"):
         yield f"not kept: {dropped} of the lines that the server wrote, so not every check has seen them"
     if repeats := counts.get("repeats"):

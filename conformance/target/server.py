@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Self, TypeVar
@@ -16,6 +17,7 @@ from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import Kind
 from conformance.protocol.methods import LISTS
 from conformance.protocol.value import Value
+from conformance.target.fuzz_time import FuzzTime
 from conformance.target.scenario import Records, scenario
 from conformance.target.sessions import Sessions
 from conformance.target.settings import Settings
@@ -27,6 +29,8 @@ R = TypeVar("R")
 MAX_SILENT_CALLS = 2
 MAX_READS = 10
 SLOW_SECONDS = 2.0
+FUZZ_TIME = "fuzz time"
+"""The key of the `FuzzTime` of the run."""
 SERVERS = "servers"
 """The key under which the servers of all revisions are known to each other."""
 
@@ -80,6 +84,12 @@ class Server(Sessions):
             ),
             "",
         )
+
+    @property
+    def fuzz_seconds(self) -> float:
+        """The seconds that the running check may fuzz, infinite without ``--time``."""
+        time: FuzzTime | None = self.common.get(FUZZ_TIME)
+        return math.inf if time is None else time.share
 
     # Capabilities and lists
 

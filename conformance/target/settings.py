@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -32,10 +33,11 @@ class Sample:
 class Settings:
     """How to run the server, and the limits of the run.
 
-    ``command`` is the program and its arguments; ``timeout``, ``start_timeout`` and ``max_time`` (of all
-    checks) are in seconds; ``max_line`` is the most bytes of a line that are read; of the listed tools the
-    first ``max_tools`` are tested.  ``call`` holds ``readonly``, ``all``, or patterns of the names of tools
-    that may be called.  ``samples`` are arguments that the user vouches for; they release no tool.
+    ``command`` is the program and its arguments; ``timeout``, ``start_timeout``, ``max_time`` (of all
+    checks) and ``time`` (after which nothing more is fuzzed) are in seconds; ``max_line`` is the most bytes
+    of a line that are read; of the listed tools the first ``max_tools`` are tested.  ``call`` holds
+    ``readonly``, ``all``, or patterns of the names of tools that may be called.  ``samples`` are arguments
+    that the user vouches for; they release no tool.
     Without a ``cwd`` the server works in the ``sandbox``, where its home is too unless ``inherit_home``;
     without a ``sandbox`` it works here.  Relative paths in the command start from ``here``.  ``on_wait`` is
     called during waits, which ``clock`` measures.
@@ -58,6 +60,7 @@ class Settings:
     max_tools: int = MAX_TOOLS
     max_line: int = MAX_LINE
     max_time: float = 3600.0
+    time: float = math.inf
     here: Path = field(default_factory=Path.cwd)
     on_wait: OnWait | None = None
     clock: Clock = SYSTEM_CLOCK

@@ -5,7 +5,7 @@ import json
 import pytest
 from support import REFERENCE, mutant, run_suite
 
-SELECT = ("--select", "tools,ping,version", "--fuzz", "none", "--revision", "2025-11-25")
+SELECT = ("--select", "tools.def,ping,version", "--fuzz", "none", "--revision", "2025-11-25")
 NOT_RUN = "and not run again"
 
 
