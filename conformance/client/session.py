@@ -14,15 +14,7 @@ from conformance.client.message_log import MessageLog, is_dropped, scan, unended
 from conformance.client.reply import Closed, Fault, Flood, Reply, Silence, Unread
 from conformance.client.timing import Pace
 from conformance.protocol import revisions
-from conformance.protocol.jsonrpc import (
-    ABSENT,
-    Kind,
-    Line,
-    encode,
-    id_key,
-    is_response,
-    kind,
-)
+from conformance.protocol.jsonrpc import ABSENT, Kind, Line, encode, id_key, is_response, kind
 from conformance.protocol.methods import CLIENT_INFO, FEATURES, LISTED, envelope, liveness_method, requests_in
 from conformance.protocol.value import Value
 from conformance.transport.interface import EOF, Clock, End, Overlong, Transport

@@ -25,7 +25,8 @@ MIN_ANSWER_SECONDS = 1.0
 """An answer counts as missing after this time, or after 20 times the tool's usual time."""
 MAX_DEATHS = 12
 MAX_DEATHS_SHRINKING = 40
-MAX_SILENCES = 2
+MAX_SILENCES, MAX_HOSTILE_SILENCES = 2, 6
+"""A hostile value waits only briefly for its answer."""
 MAX_SILENCES_SHRINKING = 6
 ALL_TOOLS_SECONDS = 60.0
 """The time for which a slow server answers while all its tools are fuzzed; more examples get more time.
@@ -58,14 +59,15 @@ class Trials:
         self._outcomes: dict[bytes, FailedCase | None] = {}
         self._may_fly = True
         self._answer_times = deque[float](maxlen=FIRST_CASES)
-        self._deaths = self._silences = 0
+        self._deaths = self._silences = self._hostile_silences = 0
         self._max_deaths, self._max_silences = MAX_DEATHS, MAX_SILENCES
 
     @property
     def is_spent(self) -> bool:
         """Whether the target has used up its time, or ended or silenced too many processes."""
         is_late = self._seconds_left < 0 or self.server.clock.monotonic() > self._until
-        return is_late or self._deaths > self._max_deaths or self._silences >= self._max_silences
+        is_silent = self._silences >= self._max_silences or self._hostile_silences >= MAX_HOSTILE_SILENCES
+        return is_late or is_silent or self._deaths > self._max_deaths
 
     def allow_shrinking(self) -> None:
         """Allow more time, ends of processes and missing answers, for shrinking a failure."""
@@ -120,7 +122,8 @@ class Trials:
             return None
         failed = FailedCase(case, failure, reply, session.lines, len(session.lines))
         self._deaths += failed.is_death
-        self._silences += failed.is_silence
+        self._silences += failed.is_silence and not case.hostile
+        self._hostile_silences += failed.is_silence and case.hostile
         return failed
 
     def _failure(self, case: Case, reply: Reply) -> Failure | None:

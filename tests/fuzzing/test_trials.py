@@ -9,7 +9,7 @@ import pytest
 from conformance.fixtures.reference import SILENCE, Reference
 from hypothesis.database import InMemoryExampleDatabase
 from support.bench import settings_in_memory
-from support.in_memory import mutated
+from support.in_memory import MemoryTransport, mutated
 from support.scripted_server import Ended
 
 from conformance.fuzzing import trials
@@ -94,6 +94,13 @@ def test_calls_of_a_fast_tool_are_in_flight_together(fuzzed):
     log = Counter()
     assert fuzzed(slow(log)) == []
     assert log["in_flight"] == trials.CASES_IN_FLIGHT
+
+
+def test_several_calls_are_sent_in_one_write(fuzzed, monkeypatch):
+    log, writes, write = Counter(), [], MemoryTransport.write
+    monkeypatch.setattr(MemoryTransport, "write", lambda *given: writes.append(given) or write(*given))
+    assert fuzzed(slow(log)) == []
+    assert len(writes) < log["calls"] / 4
 
 
 def test_slow_tool_is_called_once_at_a_time(fuzzed):

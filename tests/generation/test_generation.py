@@ -283,6 +283,12 @@ def test_different_seeds_draw_different_arguments():
     assert len({json.dumps(draw_valid(schema, REVISION, seeded(seed))) for seed in range(20)}) > 15
 
 
+def test_seeded_numbers_come_from_both_halves_of_their_range():
+    schema = of(a={"type": "number", "minimum": 0, "maximum": 100})
+    drawn = [draw_valid(schema, REVISION, seeded(seed))["a"] for seed in range(100)]
+    assert min(sum(0 < one < 50 for one in drawn), sum(50 < one < 100 for one in drawn)) > 20
+
+
 def test_the_schema_is_not_changed():
     schema = json.loads(json.dumps(SCHEMAS["texts"]))
     draw_valid(schema, REVISION, seeded(0))
