@@ -85,6 +85,18 @@ class Server(Sessions):
             "",
         )
 
+    def newer_revision_offering(self, *features: str) -> str:
+        """Return a newer revision of the run in which the server declares these features; empty if none."""
+        return next(
+            (
+                surface.revision
+                for surface in self.other_surfaces
+                if surface.revision > self.revision
+                and all(surface.offers.get(feature) is not None for feature in features)
+            ),
+            "",
+        )
+
     @property
     def fuzz_seconds(self) -> float:
         """The seconds that the running check may fuzz, infinite without ``--time``."""
