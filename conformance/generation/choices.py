@@ -179,8 +179,11 @@ def _integers(low: int, high: int) -> st.SearchStrategy[int]:
 @lru_cache(maxsize=1024)
 def _numbers(low: float, high: float) -> st.SearchStrategy[float]:
     least, most = math.ceil(max(low, -MAX_SAFE_INTEGER)), math.floor(min(high, MAX_SAFE_INTEGER))
-    any_float = st.floats(low, high, allow_nan=False, allow_infinity=False)
-    return st.integers(least, most) | any_float if least <= most else any_float
+    any_float = st.floats(low, high, allow_nan=False, allow_infinity=False).map(shortest)
+    if least > most:
+        return any_float
+    whole = st.integers(least, most)
+    return whole | any_float | whole.map(float)  # 1.0 shrinks to 1, which comes first
 
 
 @lru_cache(maxsize=1024)
