@@ -23,7 +23,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Register the rest of the plugin if the user names a server."""
     config.addinivalue_line("markers", "requirement(id, ...): the specification clauses a check tests")
-    config.addinivalue_line("markers", "stage(name): run a check of the suites first, late or last")
+    config.addinivalue_line(
+        "markers", "stage(name): run a check of the suites first, late, with those that fuzz, or last"
+    )
     if options.server_named(config):
         options.validate(config)
         from conformance.transport.process_tree import terminable  # noqa: PLC0415  (a run without a server does not need it)
