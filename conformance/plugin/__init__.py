@@ -24,7 +24,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the rest of the plugin if the user names a server."""
     config.addinivalue_line("markers", "requirement(id, ...): the specification clauses a check tests")
     config.addinivalue_line(
-        "markers", "stage(name): run a check of the suites first, late, with those that fuzz, or last"
+        "markers", "stage(name): when a check of the suites runs"
     )
     if options.server_named(config):
         options.validate(config)
