@@ -23,9 +23,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Register the rest of the plugin if the user names a server."""
     config.addinivalue_line("markers", "requirement(id, ...): the specification clauses a check tests")
-    config.addinivalue_line(
-        "markers", "stage(name): when a check of the suites runs"
-    )
+    config.addinivalue_line("markers", "stage(name): when a check of the suites runs")
     if options.server_named(config):
         options.validate(config)
         from conformance.transport.process_tree import terminable  # noqa: PLC0415  (a run without a server does not need it)

@@ -29,6 +29,8 @@ MAX_CROSSING_BYTES = 10_000_000
 """How long the answers of all crossing requests may be together."""
 MIN_PROGRESS = 3
 """How many progress notifications a call must send to be cancelled between two of them."""
+LAST_ANSWER_SECONDS = 2.0
+"""The least time for the answer of a call that has reported all its progress."""
 MAX_CALL_SECONDS = 15.0
 """How long a call may take that is made again to be cancelled."""
 
@@ -227,6 +229,11 @@ class CancelledCall:
         return self._progress_in(self.session.lines[self.read :])
 
     @property
+    def has_ended(self) -> bool:
+        """Whether as much progress came as without the cancellation."""
+        return len(self._progress_in(self.session.lines)) >= len(self.usual.progress)
+
+    @property
     def logged(self) -> list[Value]:
         """The log messages after that; in a modern session no other request asks for any."""
         later = self.session.lines[self.read :]
@@ -257,7 +264,10 @@ class StartedCancellation:
         left = self.cancellation.at + usual.reply.seconds - session.process.age
         session.wait_for(lambda: session.closed or one.answers, max(0.0, left))
         if one.progress:  # it goes on: wait for its end, however slow the machine is
-            session.wait_for(lambda: session.closed or one.answers, session.timeout)
+            session.wait_for(lambda: session.closed or one.answers or one.has_ended, session.timeout)
+            last = usual.progress[-1].lines[-1].at if usual.progress else usual.reply.request.at
+            rest = 2 * (usual.reply.request.at + usual.reply.seconds - last) + LAST_ANSWER_SECONDS
+            session.wait_for(lambda: session.closed or one.answers, session.scaled_timeout(rest))
         session.begin_close()
         return one
 
