@@ -12,6 +12,8 @@ from conformance.client.session import Session
 from conformance.client.tool_call import Call
 from conformance.protocol.jsonrpc import Line, encode
 
+MIN_ANSWER_SECONDS, USUAL_FACTOR = 1.0, 20
+"""An answer is missed after this time, or after so many times the usual time."""
 NUL = b"\0"
 """A byte that no JSON text has."""
 
@@ -38,6 +40,10 @@ class FuzzTarget:
         """Return the target that is the arguments of a tool, which was called once."""
         name = call.tool.name
         return cls(name, "tools/call", "arguments", {"name": name}, call.reply.seconds, name)
+
+    def answer_seconds(self, timeout: float) -> float:
+        """Return the time after which a missing answer is looked into; ``timeout`` is the user's."""
+        return min(timeout, max(MIN_ANSWER_SECONDS, USUAL_FACTOR * self.seconds))
 
     def is_requested_in(self, line: Line) -> bool:
         """Return whether a line is a request to this target."""

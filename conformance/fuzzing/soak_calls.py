@@ -18,7 +18,6 @@ from conformance.target.server import Server
 
 CALLS_PER_INVALID = 10
 """One call in so many has invalid arguments, if the tool's schema forbids any."""
-MIN_ANSWER_SECONDS = 1.0
 MAX_CALLS_PER_SEED = 10**12
 """The distance of the seeds of calls, so that two soaks have no call in common."""
 
@@ -51,7 +50,7 @@ class ToolLoad:
     def __init__(self, server: Server, call: Call):
         self.name = call.tool.name
         self.target = FuzzTarget.of_tool(call)
-        self.answer_seconds = min(server.settings.timeout, max(MIN_ANSWER_SECONDS, 20 * call.reply.seconds))
+        self.answer_seconds = self.target.answer_seconds(server.settings.timeout)
         schema, revision = call.tool.input_schema, server.revision
         oracle = partial(accepts_valid, call.tool, revision)
         self._valid = valid_cases(schema, revision, oracle, server.examples(call.tool))

@@ -21,8 +21,6 @@ CASES_IN_FLIGHT = 16
 FIRST_CASES = 4
 """The number of cases that are sent alone, to see how fast the target answers."""
 MIN_HOSTILE_SECONDS = 0.1
-MIN_ANSWER_SECONDS = 1.0
-"""An answer counts as missing after this time, or after 20 times the tool's usual time."""
 MAX_DEATHS = 12
 MAX_DEATHS_SHRINKING = 40
 MAX_SILENCES, MAX_HOSTILE_SILENCES = 2, 6
@@ -49,8 +47,7 @@ class Trials:
     def __init__(self, server: Server, target: FuzzTarget, known: set[str]):
         self.server, self.target = server, target
         self.failures: dict[str, list[FailedCase]] = {}
-        timeout = server.settings.timeout
-        self.answer_seconds = min(timeout, max(MIN_ANSWER_SECONDS, 20 * target.seconds))
+        self.answer_seconds = target.answer_seconds(server.settings.timeout)
         self.reproducer = Reproducer(server, target, self.answer_seconds)
         share = max(MIN_SECONDS, ALL_TOOLS_SECONDS / (1 + 3 * len(server.tools)))
         self._seconds_left = share * max(1.0, server.settings.examples / FUZZ_EXAMPLES["quick"])

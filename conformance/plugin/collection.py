@@ -54,12 +54,10 @@ ON_WAIT = pytest.StashKey[OnWait]()
 PROBE_TRACEBACK = pytest.StashKey[str]()
 COMMON = pytest.StashKey[dict[str, Any]]()
 MAX_REASON = 1000
-FUZZ = "fuzz"
-STAGES = ("first", "", "late", FUZZ, "last")
+STAGES = ("first", "", "late", "fuzz", "last")
 """When checks run, by their mark ``stage``."""
 WHOLE = pytest.StashKey[bool]()
 STARTED = pytest.StashKey[float]()
-FUZZ_CHECKS = pytest.StashKey[int]()
 
 
 # Probing -----------------------------------------------------------------------------------------
@@ -312,11 +310,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         kept = [item for item in items if _is_selected(item, patterns)]
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = kept
-    ours = iter(sorted(filter(is_ours, items), key=stage_of))
+    ours = iter(sorted(filter(is_ours, items), key=_stage))
     items[:] = [next(ours) if is_ours(item) else item for item in items]
 
 
-def stage_of(item: pytest.Item) -> int:
+def _stage(item: pytest.Item) -> int:
     """Return the place of a check in a run; results that are known already come first.
 
     Checks without a mark ``stage`` come between "first" and "late", those that fuzz after "late".
@@ -328,6 +326,11 @@ def stage_of(item: pytest.Item) -> int:
     return STAGES.index(mark.args[0] if mark is not None else "")
 
 
+def is_fuzzing(item: pytest.Item) -> bool:
+    """Return whether the item is a check that fuzzes."""
+    return is_ours(item) and _stage(item) == STAGES.index("fuzz")
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Note whether checks of every suite run, so that slow tools are worth starting early.
 
@@ -335,10 +338,6 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """
     if SUBJECT in session.config.stash and not all(map(is_ours, session.items)):
         session.config.stash[SUBJECT].close()
-    fuzz = STAGES.index(FUZZ)
-    session.config.stash[FUZZ_CHECKS] = sum(
-        is_ours(item) and stage_of(item) == fuzz for item in session.items
-    )
     run = {item.path.name for item in session.items if is_ours(item)}
     session.config.stash[WHOLE] = run >= {path.name for path in SUITES.glob("test_*.py")}
 

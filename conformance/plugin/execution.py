@@ -17,27 +17,23 @@ from conformance.json_schema.validation import Unjudgeable
 from conformance.plugin.collection import (
     BEGUN,
     COMMON,
-    FUZZ,
-    FUZZ_CHECKS,
     LINE_COUNTS,
     MAX_REASON,
     OUTLIVED,
     SANDBOX,
     SERVERS,
-    STAGES,
     STARTED,
     STARTS,
     SUBJECT,
     WHOLE,
+    is_fuzzing,
     is_ours,
     revision_of,
-    stage_of,
 )
 from conformance.protocol.text import named
 from conformance.scenarios.beginning import begin
 from conformance.target.fuzz_time import FuzzTime
 from conformance.target.server import FUZZ_TIME, Server
-from conformance.target.settings import Settings
 from conformance.transport.process_tree import end_run
 from conformance.verdicts import Blocked, Cause, Skipped
 
@@ -50,25 +46,26 @@ def server_for(config: pytest.Config, revision: str) -> Server:
     if revision not in servers:
         subject = config.stash[SUBJECT]
         common = config.stash.setdefault(COMMON, {})
-        if subject.settings.time < math.inf:
-            common.setdefault(FUZZ_TIME, _fuzz_time(config, subject.settings))
         server = servers[revision] = Server.of(subject, revision, common)
         if config.stash.get(WHOLE, False):
             begin(server)
     return servers[revision]
 
 
-def _fuzz_time(config: pytest.Config, settings: Settings) -> FuzzTime:
-    """Return the time that this process has for fuzzing; the workers of xdist share the checks."""
-    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    until = config.stash[STARTED] + settings.time
-    return FuzzTime(settings.clock, until, math.ceil(config.stash[FUZZ_CHECKS] / workers))
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Give the checks that fuzz their time, if it is limited; the workers of xdist share these checks."""
+    config = session.config
+    if SUBJECT in config.stash and (settings := config.stash[SUBJECT].settings).time < math.inf:
+        workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+        checks = math.ceil(sum(map(is_fuzzing, session.items)) / workers)
+        fuzz_time = FuzzTime(settings.clock, config.stash[STARTED] + settings.time, checks)
+        config.stash.setdefault(COMMON, {})[FUZZ_TIME] = fuzz_time
 
 
 def _begin_fuzzing(item: pytest.Item) -> None:
     """Note in the time for fuzzing that a check that fuzzes begins."""
     fuzz_time: FuzzTime | None = item.config.stash.get(COMMON, {}).get(FUZZ_TIME)
-    if fuzz_time is not None and STAGES[max(0, stage_of(item))] == FUZZ:
+    if fuzz_time is not None and is_fuzzing(item):
         fuzz_time.begin_check()
 
 

@@ -176,10 +176,14 @@ def given(config: pytest.Config) -> dict[str, Any]:
     return found
 
 
+def _path(config: pytest.Config, name: str, text: str) -> Path:
+    """Return the path that an option names; that of an ini value is relative to the root directory."""
+    return Path(text) if config.getoption(_dest(name)) else config.rootpath / text
+
+
 def reports(config: pytest.Config) -> list[Path]:
-    """Return the files to write reports to; those of an ini value are relative to the root directory."""
-    flags = config.getoption(_dest("report"))
-    return [Path(text) if flags else config.rootpath / text for text in value(config, "report")]
+    """Return the files to write reports to."""
+    return [_path(config, "report", text) for text in value(config, "report")]
 
 
 def validate(config: pytest.Config) -> None:
@@ -258,7 +262,7 @@ def _directory(config: pytest.Config) -> Path | None:
     text = value(config, "cwd")
     if not text:
         return None
-    path = Path(text) if config.getoption("mcp_cwd") else config.rootpath / text
+    path = _path(config, "cwd", text)
     if not path.is_dir():
         raise pytest.UsageError(f"--mcp-cwd: no such directory: {text}")
     return path.absolute()
@@ -269,7 +273,7 @@ def _amount(config: pytest.Config, name: str, default: float) -> float:
     if not text:
         return default
     try:
-        seconds = float(text.removesuffix("s"))
+        seconds = float(text if name == "max-line" else text.removesuffix("s"))
     except ValueError:
         seconds = -1.0
     if not 0 < seconds < float("inf"):
@@ -340,7 +344,7 @@ def baseline(config: pytest.Config) -> Baseline | None:
     from conformance.report.baseline import BadBaseline, read  # noqa: PLC0415
 
     try:
-        return read(Path(text) if config.getoption("mcp_baseline") else config.rootpath / text, text)
+        return read(_path(config, "baseline", text), text)
     except BadBaseline as error:
         raise pytest.UsageError(f"--mcp-baseline: {error}") from None
 
@@ -352,9 +356,8 @@ def earlier_report(config: pytest.Config) -> Report | None:
         return None
     from conformance.report.formats.json import BadReport, read  # noqa: PLC0415
 
-    path = Path(text) if config.getoption("mcp_since") else config.rootpath / text
     try:
-        return read(path.read_text(encoding="utf-8"))
+        return read(_path(config, "since", text).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, BadReport) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise pytest.UsageError(f"--mcp-since: {text}: {reason}") from None

@@ -61,11 +61,19 @@ def _base(config: pytest.Config, report: Report) -> Base:
     return Base(
         date=report.started[:10],
         passed=frozenset(passed - broken),
-        skipped={one.node: one.reason for one in report.results if one.outcome is Outcome.SKIPPED},
+        skipped=_skipped(report),
         same_tools={new.revision: frozenset(_same_tools(old, new)) for old, new in pairs},
         complete=frozenset(new.revision for old, new in pairs if _is_same(old, new)),
         difference=_difference(report, now.values(), given(config)),
     )
+
+
+def _skipped(report: Report) -> dict[str, str]:
+    """Return why checks judged nothing; none if a blocked check or a limit may be the cause of that."""
+    if any(one.outcome is Outcome.BLOCKED for one in report.results):
+        return {}
+    skipped = [one for one in report.results if one.outcome is Outcome.SKIPPED and not one.cause]
+    return {one.node: one.reason for one in skipped}
 
 
 def _same_tools(old: Interface, new: Interface) -> Iterable[str]:

@@ -74,28 +74,21 @@ class Server(Sessions):
 
     def newer_revision_with(self, tool: Tool) -> str:
         """Return a newer revision of the run in which the server has the same tool; empty if none."""
-        return next(
-            (
-                surface.revision
-                for surface in self.other_surfaces
-                if surface.revision > self.revision
-                for other in surface.tools
-                if other.name == tool.name and other.input_schema == tool.input_schema
-            ),
-            "",
+        return self._newer_revision(
+            lambda surface: any(
+                other.name == tool.name and other.input_schema == tool.input_schema for other in surface.tools
+            )
         )
 
     def newer_revision_offering(self, *features: str) -> str:
         """Return a newer revision of the run in which the server declares these features; empty if none."""
-        return next(
-            (
-                surface.revision
-                for surface in self.other_surfaces
-                if surface.revision > self.revision
-                and all(surface.offers.get(feature) is not None for feature in features)
-            ),
-            "",
+        return self._newer_revision(
+            lambda surface: all(surface.offers.get(feature) is not None for feature in features)
         )
+
+    def _newer_revision(self, fits: Callable[[Surface], bool]) -> str:
+        newer = (one for one in self.other_surfaces if one.revision > self.revision)
+        return next((one.revision for one in newer if fits(one)), "")
 
     @property
     def fuzz_seconds(self) -> float:

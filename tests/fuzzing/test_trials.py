@@ -152,37 +152,33 @@ def test_end_of_the_process_in_flight_has_a_culprit_and_costs_one_more_start(fuz
     assert log["starts"] <= usual + len(culprits) + 1 + 1  # once in flight, and once to reproduce it
 
 
-def test_end_after_many_calls_is_reproduced_after_others(fuzzed):
-    log = Counter()
+def at_the_fortieth_call(log, act):
+    """Return a ``serve`` for servers that do ``act`` instead of their fortieth answer."""
 
     def serve(out, _):
         done = Counter()
 
         def fault(*_):
             done["calls"] += 1
-            if done["calls"] == 40:
-                raise Ended(3)
+            return act() if done["calls"] == 40 else None
 
         return Slow(log, fault, 0.001, out)
 
-    (text,) = fuzzed(serve)
+    return serve
+
+
+def test_end_after_many_calls_is_reproduced_after_others(fuzzed):
+    def end():
+        raise Ended(3)
+
+    log = Counter()
+    (text,) = fuzzed(at_the_fortieth_call(log, end))
     assert log["in_flight"] == trials.CASES_IN_FLIGHT
     assert "(on a fresh server, after 39 other requests)" in text
 
 
 def test_wrong_answer_after_many_calls_is_reproduced_after_others(fuzzed):
-    log = Counter()
-
-    def serve(out, _):
-        done = Counter()
-
-        def fault(*_):
-            done["calls"] += 1
-            return {"result": {"content": "none"}} if done["calls"] == 40 else None
-
-        return Slow(log, fault, 0.001, out)
-
-    (text,) = fuzzed(serve)
+    (text,) = fuzzed(at_the_fortieth_call(Counter(), lambda: {"result": {"content": "none"}}))
     assert "(on a fresh server, after 39 other requests)" in text
 
 

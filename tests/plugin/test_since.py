@@ -89,6 +89,32 @@ def test_every_check_runs_if_more_than_the_tools_is_different(base, tmp_path, ch
     assert NOT_RUN not in run.output
 
 
+def mark_blocked(report, stale):
+    blocked = next(one for one in report["results"] if one["outcome"] == "passed")
+    blocked["outcome"] = "blocked"
+
+
+def mark_not_reached(report, stale):
+    stale["cause"] = "not-reached"
+
+
+@pytest.mark.parametrize("mark", [mark_blocked, mark_not_reached])
+def test_a_skip_that_had_a_passing_cause_is_not_taken_over(base, tmp_path, mark):
+    def change(report):
+        stale = next(one for one in report["results"] if one["outcome"] == "skipped")
+        stale["reason"] = "something else was wrong"
+        mark(report, stale)
+
+    report = tmp_path / "new.json"
+    old = changed(base, tmp_path, change)
+    run = run_suite(REFERENCE, *SELECT, "--since", str(old), "--report", str(report))
+    assert run.exit == 0, run.output
+    assert NOT_RUN in run.output
+    assert "something else was wrong" not in {
+        one.get("reason") for one in json.loads(report.read_text())["results"]
+    }
+
+
 def test_what_failed_runs_again(tmp_path):
     path = tmp_path / "base.json"
     server = mutant("ping_result_has_payload")
