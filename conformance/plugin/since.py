@@ -90,11 +90,11 @@ def _is_same(old: Interface, new: Interface) -> bool:
 def _difference(report: Report, now: Iterable[Interface], options: dict[str, Any]) -> str:
     """Return what differs between two runs apart from tools; empty if nothing does."""
     if report.tool_version != tool_version():
-        return f"it was written by version {report.tool_version or 'unknown'} of this tool"
+        return f"version {report.tool_version or 'unknown'} of this tool wrote the earlier report"
     if _compared(report.options) != _compared(options):
-        return "its options were others"
+        return "the earlier run had other options"
     if {_identity(one) for one in report.revisions} != {_identity(one) for one in now}:
-        return "the server's name, version, revisions or capabilities were others"
+        return "the server had another name, version, set of revisions or set of capabilities"
     return ""
 
 
@@ -152,6 +152,6 @@ def since_line(config: pytest.Config, reasons: Iterable[str]) -> str:
     if base is None:
         return ""
     if base.difference:
-        return f"--since: every check ran, as {base.difference} in the earlier report"
+        return f"--since: every check ran, because {base.difference}"
     number = sum(reason.startswith(UNCHANGED) for reason in reasons)
     return f"{UNCHANGED} {base.date}, and not run again: {plural(number, 'check')}"
