@@ -41,7 +41,6 @@ from conformance.scenarios.tasks import (
     task_runs,
     task_sessions,
     task_snapshots,
-    task_support,
     task_tools,
     tools_as_task,
 )
@@ -93,7 +92,7 @@ def test_the_task_support_of_a_tool_is_a_known_one(server):
 
 @pytest.mark.requirement("tasks.tool-required")
 def test_a_tool_that_requires_a_task_refuses_a_plain_call(server):
-    tools = [tool for tool in task_tools(server) if task_support(tool) == "required"]
+    tools = [tool for tool in task_tools(server) if tool.task_support == "required"]
     require_some(tools, skip="no tool requires tasks")
     expect_refusals([server.call(tool).reply for tool in tools])
 
@@ -101,7 +100,7 @@ def test_a_tool_that_requires_a_task_refuses_a_plain_call(server):
 @pytest.mark.requirement("tasks.tool-forbidden")
 def test_a_tool_that_forbids_tasks_refuses_one(server):
     require_capability(server, "tasks", "requests", "tools", "call")
-    calls = [call for call in server.calls() if task_support(call.tool) == "forbidden"]
+    calls = [call for call in server.calls() if call.tool.task_support == "forbidden"]
     calls = [call for call in calls if not server.is_slow(call)]
     silent = [call for call in calls if call.tool.definition.get("execution", "taskSupport") is None]
     explicit = [call for call in calls if call not in silent]
@@ -111,7 +110,7 @@ def test_a_tool_that_forbids_tasks_refuses_one(server):
 
 @pytest.mark.requirement("tasks.tool-optional")
 def test_a_tool_with_optional_tasks_works_both_ways(server):
-    runs = [run for run in task_runs(server) if task_support(run.tool) == "optional"]
+    runs = [run for run in task_runs(server) if run.tool.task_support == "optional"]
     for run in require_some(runs, skip="no tool has optional tasks"):
         plain = server.call(run.tool).reply
         if plain.code in (-32600, -32601) and run.created.error is None:

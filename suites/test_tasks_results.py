@@ -25,7 +25,6 @@ from conformance.scenarios.tasks import (
     progress_of,
     run_with_clients_id,
     session_of,
-    task_support,
     unknown_task_requests,
 )
 from conformance.verdicts import Finding
@@ -59,7 +58,7 @@ def test_the_result_of_a_task_comes_after_its_end(server):
 
 @pytest.mark.requirement("tasks.result-exact")
 def test_the_result_of_a_task_is_that_of_a_plain_call(server):
-    runs = [run for run in ended_tasks(server, "completed", "failed") if task_support(run.tool) == "optional"]
+    runs = [run for run in ended_tasks(server, "completed", "failed") if run.tool.task_support == "optional"]
     calls = [(run, plain_call(server, run), plain_call(server, run)) for run in runs]
     steady = [(run, one) for run, one, other in calls if content_of(one) == content_of(other)]
     for run, plain in require_some(steady, skip="no tool gives the same result twice in plain calls"):

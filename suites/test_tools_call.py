@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.client.refusals import refused_as_unknown, same_refusal
+from conformance.client.refusals import asks_client, refused_as_unknown, same_refusal
 from conformance.expect import (
     expect,
     expect_each,
@@ -76,10 +76,9 @@ def test_arguments_may_be_left_out(server, call):
 
 @pytest.mark.requirement("tools.call.schema-honest")
 def test_valid_arguments_are_not_refused(server, call):
-    if is_refused_as_unknown(server, call):
-        skip("the tool itself is refused as unknown")
-    if call.reply.code == -32602:
-        raise Finding("a tool result", str(call.reply), call.reply.lines)
+    for reply in answers_to_valid_arguments(server, call):
+        if reply.code == -32602:
+            raise Finding("a tool result", str(reply), reply.lines)
 
 
 @pytest.mark.requirement("tools.call.schema-honest")
@@ -222,6 +221,22 @@ def test_a_tool_error_says_something(server):
         content = reply.value.get("content") or Value([])
         texts = [text.json for text in members(list(content.each()), "text") if text.is_a(str)]
         expect(reply.value, any(text.strip() for text in texts), "a text that says what went wrong")
+
+
+@pytest.mark.requirement("tools.call.execution-error-as-result")
+def test_valid_arguments_give_a_tool_result(server, call):
+    for reply in answers_to_valid_arguments(server, call):
+        if reply.error is not None and reply.code != -32602 and not asks_client(reply):
+            raise Finding("a tool result that reports the failure (isError true)", str(reply), reply.lines)
+
+
+def answers_to_valid_arguments(server, call):
+    """Return the replies to all calls with valid arguments; skip if the tool cannot be called."""
+    if is_refused_as_unknown(server, call):
+        skip("the tool itself is refused as unknown")
+    if call.tool.task_support == "required":
+        skip("the tool can only be called as a task")
+    return [require_answer(one.reply) for one in call.with_others]
 
 
 def succeeded(reply):

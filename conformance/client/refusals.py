@@ -71,6 +71,15 @@ NO_NETWORK = re.compile(
 """What runtimes and HTTP clients say when they reach no host."""
 
 
+CLIENT_NEEDED_CODES = (-32042, -32021)
+"""The errors with which a server asks for something of the client, or of its user."""
+
+
+def asks_client(reply: Reply) -> bool:
+    """Return whether the server asks for something of the client, or of its user, before it goes on."""
+    return reply.needs_input or reply.code in CLIENT_NEEDED_CODES
+
+
 def complaint_about_network(reply: Reply) -> str:
     """Return the words in a refusal that say that no host was reached; empty if there are none."""
     found = NO_NETWORK.search(words(reply)) if _refuses(reply) else None

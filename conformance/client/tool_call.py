@@ -22,7 +22,8 @@ class Call:
 
     ``asked`` are the server's requests during the call, ``progress`` its progress notifications; ``pong`` is
     the reply to a ping during a long call.  ``rounds`` are all replies, the last one included, of a call that
-    was retried because of ``input_required``.
+    was retried because of ``input_required``.  ``others`` are calls with other valid arguments, made because
+    one of them failed.
     """
 
     tool: Tool
@@ -32,6 +33,12 @@ class Call:
     progress: tuple[Value, ...] = ()
     pong: Reply | None = None
     rounds: tuple[Reply, ...] = ()
+    others: tuple[Call, ...] = ()
+
+    @property
+    def with_others(self) -> tuple[Call, ...]:
+        """The call itself and those with other valid arguments."""
+        return (self, *self.others)
 
     @property
     def failed(self) -> bool:
@@ -99,6 +106,12 @@ class Tool:
     def output_schema(self) -> Value | None:
         """The output schema, None if there is none."""
         return self.definition.get("outputSchema")
+
+    @property
+    def task_support(self) -> Any:
+        """The ``taskSupport``; forbidden if there is none."""
+        support = self.definition.get("execution", "taskSupport")
+        return "forbidden" if support is None else support.json
 
     @property
     def read_only(self) -> bool:

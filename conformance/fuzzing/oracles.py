@@ -8,7 +8,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.client.refusals import same_refusal
+from conformance.client.refusals import asks_client, same_refusal
 from conformance.client.reply import Closed, Reply
 from conformance.client.tool_call import Tool
 from conformance.generation import Invalid
@@ -19,8 +19,6 @@ from conformance.protocol.revisions import CONTENT_TYPES, has_content
 ANSWERED = "jsonrpc.response-every-request"
 VALIDATED = "tools.call.inputs-validated"
 CHANNEL = "tools.call.invalid-arguments-channel"
-CLIENT_NEEDED_CODES = (-32042, -32021)
-"""The errors with which a server asks for something of the client, or of its user."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +94,7 @@ def has_array(requirement: str, *path: str) -> Oracle:
 def accepts_valid(tool: Tool, revision: str, reply: Reply) -> Failure | None:
     """Judge the answer to valid arguments: a tool result of the right shape, as its schema says."""
     failure = answers(reply)
-    if failure is not None or reply.code in CLIENT_NEEDED_CODES or reply.needs_input:
+    if failure is not None or asks_client(reply):
         return failure
     if reply.error is not None:
         id = "tools.call.schema-honest" if reply.code == -32602 else "tools.call.execution-error-as-result"

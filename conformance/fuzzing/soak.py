@@ -156,8 +156,7 @@ class Soak:
         """Return arguments for the first call of a tool, or why it is not called."""
         if self.server.clock.monotonic() > until:
             return {}, "there was no time for it"
-        support = tool.definition.get("execution", "taskSupport")
-        if support is not None and support.json == "required":
+        if tool.task_support == "required":
             return {}, "it can only be called as a task"
         try:
             return self.server.arguments(tool), ""

@@ -8,6 +8,7 @@ Nothing here fetches a remote reference.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from conformance.generation import smaller
 from conformance.generation.boundary import Edges
-from conformance.generation.choices import HypothesisSource, PlainSource, Source
+from conformance.generation.choices import FilledSource, HypothesisSource, PlainSource, Source
 from conformance.generation.errors import NoExample, Rejected, Unsatisfiable
 from conformance.generation.generator import Generator, generator_of
 from conformance.generation.hostile import Hostility
@@ -38,6 +39,7 @@ __all__ = [
     "draw_valid",
     "draw_value",
     "example",
+    "further_examples",
     "hostile",
     "hostile_texts",
     "invalid",
@@ -129,6 +131,20 @@ def example(schema: Any, revision: str) -> dict[str, Any]:
     """
     value: dict[str, Any] = generator_of(schema, revision, objects=True).example()
     return value
+
+
+def further_examples(schema: Any, revision: str) -> Iterator[dict[str, Any]]:
+    """Yield a few valid arguments other than `example`, the same each time; none if none are found.
+
+    First the same with an item in each list, then with the optional members too, then any.
+    """
+    seen = [example(schema, revision)]
+    for source in (FilledSource(has_all=False), FilledSource(has_all=True), seeded(0)):
+        with suppress(NoExample):
+            found = draw_valid(schema, revision, source)
+            if found not in seen:
+                seen.append(found)
+                yield found
 
 
 def boundary(

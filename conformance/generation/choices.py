@@ -168,6 +168,21 @@ class PlainSource:
         return 0
 
 
+class FilledSource(PlainSource):
+    """The plainest choices, but no list is empty; ``has_all`` adds the optional members too."""
+
+    def __init__(self, *, has_all: bool) -> None:
+        self._has_all = has_all
+
+    def takes(self) -> bool:
+        """Choose whether optional members are present: all or none."""
+        return self._has_all
+
+    def more(self, count: int) -> bool:
+        """Choose one item."""
+        return count == 0
+
+
 _BOOLEANS = st.booleans()
 
 

@@ -46,10 +46,11 @@ SUBJECT = pytest.StashKey[Subject]()
 SANDBOX = pytest.StashKey[Sandbox]()
 SERVERS = pytest.StashKey[dict[str, Server]]()
 BEGUN = pytest.StashKey[float]()
-LINE_COUNTS = pytest.StashKey[Counter[str]]()
 OUTLIVED = pytest.StashKey[int]()
 STARTS = pytest.StashKey[Counter[tuple[str, str]]]()
 """The number of processes started in a revision for a purpose."""
+COUNTS = pytest.StashKey[Counter[tuple[str, str]]]()
+"""The numbers of lines and of calls, as `conformance.report.text.limit_lines` takes them."""
 ON_WAIT = pytest.StashKey[OnWait]()
 PROBE_TRACEBACK = pytest.StashKey[str]()
 COMMON = pytest.StashKey[dict[str, Any]]()

@@ -17,7 +17,7 @@ from conformance.json_schema.validation import Unjudgeable
 from conformance.plugin.collection import (
     BEGUN,
     COMMON,
-    LINE_COUNTS,
+    COUNTS,
     MAX_REASON,
     OUTLIVED,
     SANDBOX,
@@ -79,15 +79,6 @@ def _block_late_check(item: pytest.Item) -> None:
         server_for(item.config, revision_of(item)).raise_once("time", blocked)
 
 
-def new_line_counts(config: pytest.Config) -> dict[str, int]:
-    """Count the lines dropped, and those that repeat a member, since the last call."""
-    servers = config.stash.get(SERVERS, {}).values()
-    lines = [session.lines for server in servers for session in server.sessions]
-    found = Counter(dropped=sum(one.dropped for one in lines), repeats=sum(one.repeats for one in lines))
-    counted, config.stash[LINE_COUNTS] = config.stash.get(LINE_COUNTS, Counter()), found
-    return dict(found - counted)
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
     """Remove the frames without a line number from an interrupt's traceback: pytest cannot format them."""
@@ -114,30 +105,36 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     config = session.config
     for server in config.stash.get(SERVERS, {}).values():
         server.close()
-    _count_starts(config)
+    _count(config)
     if SUBJECT in config.stash:
         config.stash[SUBJECT].close()
         config.stash[OUTLIVED] = config.stash.get(OUTLIVED, 0) + end_run()
         getattr(config, "workeroutput", {})["mcp_outlived"] = config.stash[OUTLIVED]
 
 
-def _count_starts(config: pytest.Config) -> None:
-    """Add the processes that the servers of this run have started."""
-    starts = config.stash.setdefault(STARTS, Counter())
+def _count(config: pytest.Config) -> None:
+    """Add up what the servers of this run have started, written and answered."""
+    starts, counts = config.stash.setdefault(STARTS, Counter()), config.stash.setdefault(COUNTS, Counter())
     for revision, server in config.stash.get(SERVERS, {}).items():
         starts.update({(revision, purpose): number for purpose, number in server.starts.items()})
+        counts.update({("calls", tool): number for tool, number in server.tool_calls.items()})
+        counts.update({("successes", tool): number for tool, number in server.tool_successes.items()})
+        for session in server.sessions:
+            counts.update({("dropped", ""): session.lines.dropped, ("repeats", ""): session.lines.repeats})
     if hasattr(config, "workeroutput"):
         config.workeroutput["mcp_starts"] = [(*key, number) for key, number in starts.items()]
+        config.workeroutput["mcp_counts"] = [(*key, number) for key, number in counts.items()]
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Add the processes that an xdist worker has started, and those that outlived the server there."""
+    """Add what an xdist worker has counted."""
     stash, output = node.config.stash, getattr(node, "workeroutput", {})
     stash[OUTLIVED] = stash.get(OUTLIVED, 0) + output.get("mcp_outlived", 0)
-    starts = stash.setdefault(STARTS, Counter())
-    for revision, purpose, number in output.get("mcp_starts", ()):
-        starts[revision, purpose] += number
+    for key, name in ((STARTS, "mcp_starts"), (COUNTS, "mcp_counts")):
+        counted = stash.setdefault(key, Counter())
+        for one, other, number in output.get(name, ()):
+            counted[one, other] += number
 
 
 # Skipping ----------------------------------------------------------------------------------------

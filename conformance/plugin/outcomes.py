@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from conformance.plugin.baseline import outdated, with_baseline
-from conformance.plugin.collection import OUTLIVED, STARTS, SUBJECT, is_ours, revision_of, tool_name
-from conformance.plugin.execution import SKIP_CAUSE, new_line_counts, server_for
+from conformance.plugin.collection import COUNTS, OUTLIVED, STARTS, SUBJECT, is_ours, revision_of, tool_name
+from conformance.plugin.execution import SKIP_CAUSE, server_for
 from conformance.plugin.options import value
 from conformance.plugin.since import TAKEN_OVER, since_line
 from conformance.protocol.text import shorten
@@ -164,7 +164,6 @@ def _store(item: pytest.Item, report: pytest.TestReport, results: list[Result]) 
         item.user_properties += [("finding", one.text)] if one.text else []
         item.user_properties += [("baseline", one.baseline)] if one.outcome is Outcome.EXPECTED else []
     report.user_properties = list(item.user_properties)
-    report.mcp_line_counts = new_line_counts(item.config)  # type: ignore[attr-defined]
     report.mcp_results = [one.to_row() for one in results]  # type: ignore[attr-defined]
 
 
@@ -214,7 +213,6 @@ class Recorder:
 
     def __init__(self, results: list[Result]):
         self.results = results
-        self.line_counts = Counter[str]()
         self.checks: tuple[str, ...] = ()
         self.has_errors = False
 
@@ -236,7 +234,6 @@ class Recorder:
         """Keep the results, and drop from pytest's own report what is not needed: there may be thousands."""
         results = results_of(report)
         self.results += results
-        self.line_counts.update(getattr(report, "mcp_line_counts", {}))
         if results and all(one.outcome in SILENT for one in results):
             report.mcp_results = []  # type: ignore[attr-defined]
         if report.nodeid.startswith(OUR_NODES):
@@ -328,7 +325,8 @@ def _not_run(config: pytest.Config) -> dict[str, int]:
 def notices(config: pytest.Config) -> list[str]:
     """Return what was not tested or not kept, and what the server left behind."""
     recorder = config.stash[RECORDER]
-    lines = list(limit_lines(config.stash[SUBJECT], recorder.results, recorder.line_counts))
+    counts = config.stash.get(COUNTS, Counter())
+    lines = list(limit_lines(config.stash[SUBJECT], recorder.results, counts))
     if outlived := config.stash.get(OUTLIVED, 0):
         lines.append(f"ended: {outlived} of the processes that the server has started outlived it")
     if line := since_line(config, (one.reason for one in recorder.results)):

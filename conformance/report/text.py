@@ -7,7 +7,10 @@ import shlex
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
 
+from conformance.generation import NoExample, example
 from conformance.protocol.text import named
 from conformance.report.model import DEAD, REFUSED, Interface, Result, plural
 from conformance.requirements.catalogue import Requirement, families
@@ -130,11 +133,15 @@ def first_names(names: Sequence[str]) -> str:
     return ", ".join(names[:MAX_NAMES]) + more
 
 
-def limit_lines(subject: Subject, results: Iterable[Result], counts: Mapping[str, int]) -> Iterator[str]:
-    """Yield what was not tested because of a limit of this tool.
+Counts = Mapping[tuple[str, str], int]
+"""What was counted in a run, and for which tool, if for one.
 
-    ``counts`` has the numbers of ``dropped`` lines and of lines with ``repeats`` of a member.
-    """
+``dropped`` lines, lines with ``repeats`` of a member, ``calls`` with valid arguments, their ``successes``.
+"""
+
+
+def limit_lines(subject: Subject, results: Iterable[Result], counts: Counts) -> Iterator[str]:
+    """Yield what was not tested because of a limit of this tool, or because no call of a tool succeeded."""
     for surface in subject.live:
         if surface.left_out:
             listed = len(surface.tools) + surface.left_out
@@ -152,10 +159,39 @@ def limit_lines(subject: Subject, results: Iterable[Result], counts: Mapping[str
         tools = sorted({one.tool for one in late if one.tool})
         shown = f", of {first_names(tools)}" if tools else ""
         yield f"not fuzzed: {plural(len(late), 'check')}{shown}, as the time was over (--time)"
-    if dropped := counts.get("dropped"):
+    yield from _failing_lines(subject, counts)
+    if dropped := counts.get(("dropped", "")):
         yield f"not kept: {dropped} of the lines that the server wrote, so not every check has seen them"
-    if repeats := counts.get("repeats"):
+    if repeats := counts.get(("repeats", "")):
         yield f"repeated members: {repeats} of the server's lines name one twice; the last one counts"
+
+
+def _failing_lines(subject: Subject, counts: Counts) -> Iterator[str]:
+    """Yield which tools failed in every call with valid arguments, and an option that may help."""
+    calls = {tool: number for (what, tool), number in sorted(counts.items()) if what == "calls"}
+    failing = [tool for tool in calls if not counts.get(("successes", tool))]
+    if failing:
+        shown = first_names([f"{named(tool, 40)} (0 of {calls[tool]})" for tool in failing])
+        yield f"no call succeeded: {shown}{_remedy(subject, failing)}"
+
+
+def _remedy(subject: Subject, failing: list[str]) -> str:
+    """Return the option with which a user gives arguments that work, for the first tool that has any."""
+    for tool in failing:
+        if arguments := _known_arguments(subject, tool):
+            option = shlex.join(["--example", f"{tool} {json.dumps(arguments)}"])
+            return f"; give arguments that work, as in {named(option, WIDTH)}"
+    return ""
+
+
+def _known_arguments(subject: Subject, name: str) -> Any:
+    """Return arguments that a tool's input schema allows: what a user may start from."""
+    for surface in subject.live:
+        for tool in surface.tools:
+            if tool.name == name:
+                with suppress(NoExample):
+                    return example(tool.input_schema, surface.revision)
+    return {}
 
 
 # A requirement -----------------------------------------------------------------------------------

@@ -231,6 +231,7 @@ def _calls(server: Server, session: Session, tools: Sequence[Tool]) -> Iterator[
     for tool in tools:
         with suppress(NoExample):
             call = call_in(session, tool, server.arguments(tool))
+            server.count_call(tool, call.reply)
             yield call
             if call.reply.fault is not None or session.closed:
                 return

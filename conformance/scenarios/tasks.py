@@ -120,12 +120,6 @@ class AskingTask:
 # Which tools may be tasks
 
 
-def task_support(tool: Tool) -> Any:
-    """Return the tool's ``taskSupport``; forbidden if it has none."""
-    support = tool.definition.get("execution", "taskSupport")
-    return "forbidden" if support is None else support.json
-
-
 def takes_tasks(server: Server) -> bool:
     """Return whether the server declares that tools may be called as tasks."""
     return server.declares("tasks", "requests", "tools", "call")
@@ -134,7 +128,7 @@ def takes_tasks(server: Server) -> bool:
 def task_tools(server: Server) -> list[Tool]:
     """Return the tools that may be called, and called as tasks; skip if there are none."""
     require_capability(server, "tasks", "requests", "tools", "call")
-    found = [tool for tool in server.tools if task_support(tool) in ("optional", "required")]
+    found = [tool for tool in server.tools if tool.task_support in ("optional", "required")]
     require_some(found, skip="no tool supports tasks")
     allowed = [tool for tool in found if server.settings.may_call(tool)]
     return require_some(allowed, skip="no tool that supports tasks may be called")
@@ -258,7 +252,7 @@ def prompts_as_task(server: Server) -> list[Reply]:
 def tools_as_task(server: Server) -> list[Reply]:
     """Call a tool that gave a result as a task, whatever is declared; empty if none gave one."""
     calls = [call for call in server.calls() if not call.failed and not server.is_slow(call)]
-    calls.sort(key=lambda call: task_support(call.tool) != "optional")
+    calls.sort(key=lambda call: call.tool.task_support != "optional")
     return [call_as_task(server, call) for call in calls[:1]]
 
 
@@ -351,7 +345,7 @@ def asking_task(server: Server) -> AskingTask:
 def _asking_task(server: Server) -> AskingTask | None:
     created_tasks(server)
     asked = {call.tool.name for call in run_with_client(server, FULL_CLIENT).calls if call.asked}
-    likely = [tool for tool in task_tools(server) if tool.name in asked or task_support(tool) == "required"]
+    likely = [tool for tool in task_tools(server) if tool.name in asked or tool.task_support == "required"]
     for tool in likely[:MAX_TASK_TOOLS]:
         with (
             suppress(NoExample),
@@ -429,7 +423,7 @@ def progress_of(server: Server, run: TaskRun) -> list[Progress]:
 
 def logs_of(server: Server, run: TaskRun) -> list[Value]:
     """Return the log messages of a task that a plain call of its tool writes too."""
-    if task_support(run.tool) == "required":
+    if run.tool.task_support == "required":
         return []
     call = server.call(run.tool)
     plain = [log.get("params", "data") for log in _logs_between(server, call.reply, call.reply)]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Self, TypeVar
 
 from conformance.client.listing import Listing, fetch_list
-from conformance.client.refusals import NO_SUCH_NAME, complaint_about_network
+from conformance.client.refusals import NO_SUCH_NAME, asks_client, complaint_about_network
 from conformance.client.reply import Closed, Reply, Unread
-from conformance.client.tool_call import Call, PendingCall, Tool
+from conformance.client.tool_call import Call, PendingCall, Tool, call_in
 from conformance.expect import require_answer, skip
-from conformance.generation import NoExample, example
+from conformance.generation import NoExample, example, further_examples
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import Kind
 from conformance.protocol.methods import LISTS
@@ -39,7 +41,8 @@ class Server(Sessions):
     """The server under test in one revision.
 
     It calls each tool once (`call`) and fetches each prompt and resource once; all checks judge the same
-    answers. ``records`` are those of the scenarios.
+    answers. ``records`` are those of the scenarios.  ``tool_calls`` and ``tool_successes`` count the calls of
+    each tool with valid arguments, and those that succeeded.
     """
 
     def __init__(self, settings: Settings, surface: Surface, common: dict[str, Any] | None = None):
@@ -48,6 +51,8 @@ class Server(Sessions):
         self.other_surfaces: tuple[Surface, ...] = ()
         self.failed_cases: set[str] = set()
         self.pending_call: PendingCall | None = None
+        self.tool_calls = Counter[str]()
+        self.tool_successes = Counter[str]()
         self._calls: dict[str, Call] = {}
         self._fetches: dict[tuple[str, str], Reply] = {}
         self._silent_calls = 0
@@ -174,10 +179,11 @@ class Server(Sessions):
         return made
 
     def call(self, tool: Tool) -> Call:
-        """Call a tool with valid arguments, once in a run.
+        """Call a tool with valid arguments, once in a run; if that fails, with a few others.
 
-        Skips the check when the tool may not be called or no arguments are known.  Raises `Blocked` for the
-        first check that meets a call without an answer.
+        The call is the first that succeeds, else the first of all.  Skips the check when the tool may not be
+        called or no arguments are known.  Raises `Blocked` for the first check that meets a call without an
+        answer.
         """
         arguments = self._arguments_for(tool)
         self._end_pending_call()
@@ -221,10 +227,34 @@ class Server(Sessions):
         return self._finished(PendingCall(self.shared("calls"), tool, arguments))
 
     def _finished(self, pending: PendingCall) -> Call:
-        call = pending.end()
-        if call.reply.fault is not None and not isinstance(call.reply.fault, Closed | Unread):
+        """Wait for the reply to a call, and call again with other valid arguments if it fails."""
+        first = pending.end()
+        if first.reply.fault is not None and not isinstance(first.reply.fault, Closed | Unread):
             self._silent_calls += 1
-        return call
+        calls = [first]
+        self.count_call(first.tool, first.reply)
+        for arguments in self._further_arguments(first):
+            calls.append(call_in(self.shared("calls"), first.tool, arguments))
+            self.count_call(first.tool, calls[-1].reply)
+            if calls[-1].reply.fault is not None or not calls[-1].failed:
+                break
+        best = first if calls[-1].failed or calls[-1].reply.fault is not None else calls[-1]
+        return replace(best, others=tuple(one for one in calls if one is not best))
+
+    def _further_arguments(self, first: Call) -> Iterator[dict[str, Any]]:
+        """Yield other valid arguments, the user's if there are any, for a tool that may succeed with them."""
+        reply = first.reply
+        if not first.failed or asks_client(reply) or complaint_about_network(reply) or self.is_slow(first):
+            return
+        vouched = self.examples(first.tool)
+        with suppress(NoExample):
+            yield from vouched[1:] if vouched else further_examples(first.tool.input_schema, self.revision)
+
+    def count_call(self, tool: Tool, reply: Reply) -> None:
+        """Count a call with valid arguments, unless the tool needs a task or something of the client."""
+        if not asks_client(reply) and tool.task_support != "required":
+            self.tool_calls[tool.name] += 1
+            self.tool_successes[tool.name] += reply.value is not None and not reply.is_tool_error
 
     def begin_calls(self) -> None:
         """Call the tools up to the first slow one, which stays pending until some check needs a call."""

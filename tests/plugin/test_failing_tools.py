@@ -1,0 +1,50 @@
+"""Tools that fail with valid arguments: others are tried, and what never succeeds is listed."""
+
+import re
+
+import pytest
+from conformance.fixtures.mutants import all_mutants
+from support import REFERENCE, awkward, run_suite
+from support.bench import Bench, settings_in_memory
+from support.in_memory import mutated
+
+from conformance.target.probe import probe_all
+
+CALLS = ("--select", "tools.call.listed-is-callable", "--fuzz", "none", "--call", "all")
+REVISION = "2025-11-25"
+
+
+@pytest.fixture
+def bench():
+    """The reference server, whose tool echo fails on the plainest arguments."""
+    (mutant,) = (one for one in all_mutants() if one.name == "a_tool_fails_on_the_plainest_arguments")
+    bench = Bench(probe_all(settings_in_memory(mutated(mutant.mutate)), (REVISION,)), REVISION)
+    yield bench
+    bench.server.close()
+
+
+def test_a_tool_that_fails_is_called_with_other_arguments(bench):
+    server = bench.server
+    call = server.call(server.tool("echo"))
+    assert not call.failed
+    assert [one.arguments for one in call.others] == [{"text": "example"}]
+    assert (server.tool_calls["echo"], server.tool_successes["echo"]) == (len(call.with_others), 1)
+
+
+def test_a_tool_that_succeeds_is_called_once(bench):
+    call = bench.server.call(bench.server.tool("add"))
+    assert call.others == ()
+    assert bench.server.tool_calls["add"] == 1
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_what_never_succeeds_is_listed(workers):
+    output = " ".join(run_suite(awkward("only_failing"), *CALLS, *workers).output.split())
+    assert re.search(r"no call succeeded: search_archive \(0 of [12]\)", output), output
+
+
+def test_the_option_that_may_help_has_the_plainest_arguments():
+    output = " ".join(run_suite(REFERENCE, *CALLS).output.split())
+    assert """; give arguments that work, as in --example 'fail {"reason": "example"}'""" in output
+    assert "fail (0 of " in output
+    assert "echo (0 of " not in output
