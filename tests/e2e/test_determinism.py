@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 from determinism import differences
 
-LEAN = ("--mcp-fuzz=none", "--mcp-revision=2025-11-25", "--mcp-select=tools,pagination")
+LEAN = ("--mcp-fuzz=none", "--mcp-revision=2025-11-25", "--mcp-select=tools.call,pagination")
 """Checks that run once, and checks that run for each tool."""
 
 

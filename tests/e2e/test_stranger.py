@@ -90,16 +90,16 @@ def test_from_a_folder_below_the_node_ids_are_the_same(repo, alone):
 
 
 def test_keywords_choose_among_both(repo, alone):
-    one = [case for case in alone if "test_stdio" in case.suite]
-    assert run_pytest(repo, on(), "-k", "test_plain or test_stdio").is_clean(one, ["test_plain"])
+    one = [case for case in alone if "test_ping" in case.suite]
+    assert run_pytest(repo, on(), "-k", "test_plain or test_ping").is_clean(one, ["test_plain"])
 
 
 @pytest.mark.parametrize("path", [[], ["tests"]])
 def test_select_chooses_among_the_suites_and_leaves_the_projects_tests(repo, alone, path):
-    stdio = [case for case in alone if case.requirement.startswith("stdio.")]
+    pings = [case for case in alone if case.requirement.startswith("ping.")]
     lean = [option for option in LEAN if not option.startswith("--mcp-select")]
-    run = run_pytest(repo, on(), "--mcp-select=stdio", *path, lean=lean)
-    assert run.is_clean([] if path else stdio)
+    run = run_pytest(repo, on(), "--mcp-select=ping", *path, lean=lean)
+    assert run.is_clean([] if path else pings)
 
 
 # Their configuration -----------------------------------------------------------------------------
@@ -142,7 +142,7 @@ def test_an_option_changes_nothing(repo, alone, options):
     assert run_pytest(repo, on(), *options).is_clean(alone)
 
 
-@pytest.mark.parametrize("own", ["suites/test_own.py", "conformance/suites/test_stdio.py"])
+@pytest.mark.parametrize("own", ["suites/test_own.py", "conformance/suites/test_ping.py"])
 def test_folders_may_have_our_names(repo, alone, own):
     write(repo, {own: "def test_own(server):\n    assert server == ['my session', 'my server']\n"})
     collects(repo, alone, on(), own=[*MINE, "test_own"])
@@ -214,8 +214,8 @@ def test_another_plugin_keeps_the_flag_and_ours_has_its_long_name(repo, alone, o
     variables, place = other_plugin
     server = on().replace("--mcp-server", "--mcp-conformance-server")
     collects(repo, alone, server, own=[*MINE, "test_theirs"], env=variables)
-    run = run_pytest(repo, server, "-k", "test_theirs or test_stdio", env=variables)
-    assert run.is_clean([case for case in alone if "test_stdio" in case.suite], ["test_theirs"])
+    run = run_pytest(repo, server, "-k", "test_theirs or test_ping", env=variables)
+    assert run.is_clean([case for case in alone if "test_ping" in case.suite], ["test_theirs"])
     (plugins,) = (line for line in run.output.splitlines() if line.startswith("plugins:"))
     theirs_first = plugins.index("mcptest-7.0") < plugins.index("mcp-conformance-")
     assert theirs_first == (place == "first")

@@ -17,7 +17,7 @@ from support.bench import run_checks
 
 WHOLE = os.environ.get("MUTANTS") == "whole"
 ON_PROCESSES = os.environ.get("MUTANTS") == "processes"
-WHOLE_SHARE = 40
+WHOLE_SHARE = 120
 """One of so many mutants runs under the whole suite by default."""
 PROPOSES_ALL = "lifecycle.initialize.version-echo"
 """The rule that needs all revisions to be proposed, as only a thorough run does."""

@@ -87,7 +87,7 @@ def write(folder, files):
 
 PYTEST = (sys.executable, "-P", "-m", "pytest")
 """The command of the script ``pytest``: modules in the current folder cannot be imported."""
-SOME = "stdio,ping,tools,result,meta"
+SOME = "ping,tools.call"
 """Some chapters, with checks that run once and checks that run for each tool."""
 ALONE = ("--fuzz", "none", "--revision", "2025-11-25", "--select", SOME)
 LEAN = ("--mcp-fuzz=none", "--mcp-revision=2025-11-25", f"--mcp-select={SOME}")
