@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from conformance.client.reply import Fault
-from conformance.protocol.jsonrpc import Line
+from conformance.protocol.jsonrpc import Line, is_response, show
 from conformance.requirements.catalogue import Requirement, requirement
 
 
@@ -33,6 +33,8 @@ ORDER = list(Outcome)
 UNTESTED = (Outcome.SKIPPED, Outcome.INTERNAL_ERROR)
 """The outcomes that say nothing about the server."""
 NORMATIVE = ("keyword", "schema")
+ECHO = "jsonrpc.response-id-echo"
+"""The rule that an answer has the id of its request."""
 
 
 class Cause(StrEnum):
@@ -122,6 +124,12 @@ class Skipped(Exception):  # noqa: N818  (a verdict, not an error)
     def __init__(self, reason: str, *, cause: Cause | None = None):
         super().__init__(reason)
         self.cause = cause
+
+
+def misnamed(request: Line, answer: Line) -> Finding:
+    """Return the finding that a request got an answer with another id."""
+    ids = [show(one.get("id"), 100) for one in answer.parts() if is_response(one)]
+    return Finding(f"id {show(request.message['id'])}", f"id {', '.join(ids)}", (request, answer), ECHO)
 
 
 def severity(row: Requirement, revision: str, *, strict: bool = False, pedantic: bool = False) -> Outcome:

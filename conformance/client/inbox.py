@@ -42,7 +42,7 @@ class Inbox:
         self._taken: set[Key] = set()
         self._requested: set[Key] = set()
         self._abandoned: set[Key] = set()
-        self._unrequested: list[float] = []
+        self._unrequested: list[Line] = []
         self._unread_answers: dict[Key, str] = {}
         self._overlong_answer: Key | None = None
 
@@ -80,19 +80,18 @@ class Inbox:
         key = id_key(message.get("id", ABSENT))
         self._answers.setdefault(key, (line, one_message(line, message)))
         if key not in self._requested and key not in self._abandoned and key not in NO_ID:
-            self._unrequested.append(line.at)
+            self._unrequested.append(line)
 
     def abandon(self, key: Key) -> None:
         """Note that nobody waits for the answer to a request any more."""
         self._requested.discard(key)
         self._abandoned.add(key)
 
-    def has_only_wrong_ids(self, since: float) -> bool:
-        """Return whether as many answers with an id of no request came since then as requests are open."""
-        if not self._unrequested:
-            return False
-        wrong = sum(at >= since for at in self._unrequested)
-        return wrong > 0 and 0 < len(self._requested - self._taken - self._answers.keys()) <= wrong
+    def wrong_ids(self, since: float) -> list[Line]:
+        """Return the answers since then with an id of no request, if there are as many as open requests."""
+        wrong = [line for line in self._unrequested if line.at >= since]
+        are_open = len(self._requested - self._taken - self._answers.keys()) if wrong else 0
+        return wrong if 0 < are_open <= len(wrong) else []
 
     def has(self, key: Key) -> bool:
         """Return whether an answer was read and not yet taken."""

@@ -33,6 +33,8 @@ LINE_END_SECONDS = 0.5
 """How long the end of a line may take when the message on it has come."""
 WRONG_ID_SECONDS = 1.0
 """How long an answer may take when one has come whose id no request has."""
+USUAL_WRONG_ID_SECONDS = 0.1
+"""The same after the session has had such answers before."""
 
 Answer = Callable[[Any, str], Mapping[str, Any] | None]
 """A function from a request's params and the revision to the client's response: its member ``result`` or
@@ -46,7 +48,8 @@ class Session:
     In a modern revision `request` and `send` add the envelope to ``_meta``; the members given win.
     The session declares ``capabilities``, and answers requests of the server for them from ``client``, by
     method; it always answers ping, and refuses everything else.  No method raises for what a server does: a
-    request without an answer gives a `Reply` with a ``fault``.
+    request without an answer gives a `Reply` with a ``fault``.  ``misnamed`` has the requests that got an
+    answer with another id instead, each with that answer.
     """
 
     def __init__(
@@ -73,6 +76,7 @@ class Session:
         self.is_silent = False
         self.is_flooded = False
         self.is_closing = False
+        self.misnamed: list[tuple[Line, Line]] = []
         self.inbox = Inbox(process.max_line)
         self._ids = itertools.count(1)
 
@@ -230,9 +234,10 @@ class Session:
         keys = [id_key(request.message["id"]), *(NO_ID if alone else ())]
         before, begun, inbox = len(self.lines), self.clock.monotonic(), self.inbox
         inbox.drop_older(keys[1:], request.at)
-        self._listen(seconds, lambda: inbox.has_any(keys) or inbox.has_only_wrong_ids(request.at))
-        if not inbox.has_any(keys) and inbox.has_only_wrong_ids(request.at):
-            more = min(self.scaled_timeout(WRONG_ID_SECONDS), begun + seconds - self.clock.monotonic())
+        self._listen(seconds, lambda: inbox.has_any(keys) or bool(inbox.wrong_ids(request.at)))
+        if not inbox.has_any(keys) and inbox.wrong_ids(request.at):
+            usual = USUAL_WRONG_ID_SECONDS if self.misnamed else WRONG_ID_SECONDS
+            more = min(self.scaled_timeout(usual), begun + seconds - self.clock.monotonic())
             self._listen(more, lambda: inbox.has_any(keys))
             seconds = min(seconds, self.clock.monotonic() - begun)
         if (answer := self.inbox.take(keys)) is not None:
@@ -263,7 +268,9 @@ class Session:
             return self.flood
         if self.closed:
             return Closed(self.process.wait(1.0), self.process.stderr)
-        self.is_silent = True
+        wrong = self.inbox.wrong_ids(request.at)
+        self.misnamed += [(request, line) for line in wrong[:1]]
+        self.is_silent = not wrong
         if unended_message(self.process) is not None:  # its end may be on its way
             self._listen(LINE_END_SECONDS, lambda: not self.process.unended)
         self._keep_unended()

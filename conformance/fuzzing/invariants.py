@@ -13,10 +13,9 @@ from conformance.protocol.methods import LISTS
 from conformance.protocol.progress import progress_in
 from conformance.protocol.text import shorten
 from conformance.protocol.value import Value
-from conformance.verdicts import Blocked, Finding
+from conformance.verdicts import ECHO, Blocked, Finding
 
 ANSWERED = "jsonrpc.response-every-request"
-ECHO = "jsonrpc.response-id-echo"
 NOTIFIED = "jsonrpc.no-response-to-notification"
 ONCE = "jsonrpc.response-exactly-once"
 BATCHES = "2025-03-26"

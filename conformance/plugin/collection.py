@@ -38,7 +38,6 @@ from conformance.target.settings import Settings
 from conformance.target.surface import ProbeFailure, Subject, Surface
 from conformance.transport.interface import CannotStart, OnWait
 from conformance.transport.sandbox import Sandbox
-from conformance.verdicts import Blocked
 
 pytest.register_assert_rewrite(PACKAGE)
 SUITES = suites_directory()
@@ -159,7 +158,7 @@ class ProbeFailureItem(pytest.Item):
 
     def runtest(self) -> None:
         """Raise what the probe found."""
-        raise Blocked(self.failure.reason, self.failure.lines, self.failure.stderr)
+        raise self.failure.verdict
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Return the place that pytest shows for this item."""

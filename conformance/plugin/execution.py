@@ -26,6 +26,7 @@ from conformance.plugin.collection import (
     STARTS,
     SUBJECT,
     WHOLE,
+    ProbeFailureItem,
     is_fuzzing,
     is_ours,
     revision_of,
@@ -35,7 +36,7 @@ from conformance.scenarios.beginning import begin
 from conformance.target.fuzz_time import FuzzTime
 from conformance.target.server import FUZZ_TIME, Server
 from conformance.transport.process_tree import end_run
-from conformance.verdicts import Blocked, Cause, Skipped
+from conformance.verdicts import Blocked, Cause, Finding, Skipped
 
 # Running -----------------------------------------------------------------------------------------
 
@@ -168,10 +169,12 @@ def _skipping(item: pytest.Item) -> Iterator[None]:
         yield
     except (Skipped, NoExample, Unjudgeable) as reason:
         raise _skip_or_error(item, reason) from None  # pytest would format the whole chain
-    except Blocked as blocked:
-        may_repeat = blocked.fault is not None and is_ours(item)
-        if may_repeat and server_for(item.config, revision_of(item)).is_duplicate(blocked):
-            raise _skip(item, f"{blocked} (reported before)", blocked.cause) from None
+    except (Blocked, Finding) as verdict:
+        if is_ours(item) and not isinstance(item, ProbeFailureItem):
+            try:
+                server_for(item.config, revision_of(item)).examine(verdict)
+            except Skipped as reason:
+                raise _skip_or_error(item, reason) from None
         raise
 
 

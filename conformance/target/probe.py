@@ -18,6 +18,7 @@ from conformance.protocol.value import Value
 from conformance.target.settings import Settings
 from conformance.target.surface import SILENT, START, ProbeFailure, Subject, Surface, is_live
 from conformance.transport.interface import Transport
+from conformance.verdicts import misnamed
 
 NOT_MODERN = "no modern revision"
 NO_LISTING = Listing("tools/list", "tools", ())
@@ -56,7 +57,10 @@ def opened(settings: Settings, session: Session, *, exactly: bool, timeout: floa
     has_tools = "tools" in found or session.declares("tools")
     listing, failures = _probe_tools(session) if has_tools else (NO_LISTING, ())
     is_unread = any(failure.is_unread for failure in failures)
-    if session.is_silent and not is_unread:
+    if failures and session.misnamed:
+        is_lost = session.drain().fault is not None
+        failures = (ProbeFailure.of(SILENT if is_lost else "tools", misnamed(*session.misnamed[0])),)
+    elif session.is_silent and not is_unread:
         pong = session.drain()
         if isinstance(pong.fault, Silence) and not pong.fault.strays:
             failures = (_silence(opening, listing, pong, pong.fault.stderr),)
@@ -106,6 +110,8 @@ def _opening_failure(settings: Settings, session: Session, opening: Reply) -> Pr
     """Return why no session opened; None if one did."""
     method = opening.method
     requirement, reason = "", ""
+    if opening.fault is not None and session.misnamed:
+        return ProbeFailure.of(START, misnamed(*session.misnamed[0]))
     if session.unended is not None:
         requirement = "stdio.newline-delimited"
         reason = f"the server answered {method} without a line end: {shorten(session.unended.text)}"

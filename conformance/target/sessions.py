@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any, Self
 
 from conformance.client.handlers import DECLINING
-from conformance.client.reply import Closed, Flood, Reply, Unread
+from conformance.client.reply import Closed, Flood, Reply
 from conformance.client.session import Answer, Session
 from conformance.client.timing import Pace, start_timeout
 from conformance.expect import skip
-from conformance.protocol.jsonrpc import Kind, Line, kind
+from conformance.protocol.jsonrpc import Kind, kind
 from conformance.protocol.methods import FEATURES
+from conformance.target.causes import WRONG_ID, Causes
 from conformance.target.settings import Settings
-from conformance.target.surface import ProbeFailure, Surface
+from conformance.target.surface import Surface
 from conformance.transport.interface import CannotStart, Clock, Transport
-from conformance.verdicts import Blocked, Skipped
+from conformance.verdicts import ECHO, Blocked, Finding, Skipped, misnamed
 
 MAX_PROCESSES_AHEAD = max(2, os.cpu_count() or 2)
 """How many processes are started before they are needed."""
@@ -29,16 +29,10 @@ SLOW_START_SECONDS = 0.2
 MAX_HANGS = 2
 """How many processes may stop answering before the server is given up."""
 MAX_FLOODS = 4
-MAX_REPORTS_OF_AN_END = 3
-"""How many checks report requests that end the process, each by itself, in the same way."""
-MAX_EXAMINED_ENDS = 10
-"""How many ends of one kind are examined: does the request alone end the process?"""
 REPRODUCTION_SECONDS = 10.0
 MAX_CLOSED_LOG_BYTES = 3_000_000
 """The memory that the lines of a closed session may take."""
 SHARED = "the shared session"
-FLOOD, NOT_READ = "flood", "not read"
-"""Causes for which a check is blocked."""
 
 
 class Starter:
@@ -105,7 +99,7 @@ class Sessions:
         self._excluded: list[Transport] = []
         self._others: list[Self] = []
         self._hangs = 0
-        self._causes: Counter[Any] = Counter(filter(None, map(_cause, surface.failures)))
+        self.causes = Causes(surface.failures)
         if surface.opening_reply is not None and not surface.is_modern:
             self.note_proposal(surface.proposed_revision, surface.opening_reply)
 
@@ -358,33 +352,29 @@ class Sessions:
         self._raised.add(key)
         raise blocked
 
-    def is_duplicate(self, blocked: Blocked) -> bool:
-        """Return whether checks have reported the cause for which a check is blocked.
+    def examine(self, verdict: Finding | Blocked) -> None:
+        """Look for the cause of a verdict.
 
-        A cause is a flood; an answer to one method that was too long to read; or an end of the process with
-        one exit status and one text on stderr.  An end that the request alone brings about is reported
-        `MAX_REPORTS_OF_AN_END` times.
+        Raises the `Finding` of an answer with another id than its request, if that is the cause.  Skips the
+        check if others have reported the cause.
         """
-        fault = blocked.fault
-        if blocked.others or not isinstance(fault, Flood | Closed | Unread):
-            return False
-        if isinstance(fault, Flood):
-            return self._count(FLOOD) > 1
-        if isinstance(fault, Unread):
-            return self._count((NOT_READ, _method(blocked.lines))) > 1
-        end = fault.exit_code, _words(fault.stderr)
-        times = self._count(end)
-        if times > 1 and (times > MAX_EXAMINED_ENDS or not self._is_alone(blocked)):
-            return True
-        return self._count(("reported", *end)) > MAX_REPORTS_OF_AN_END
+        if verdict.requirement == ECHO:
+            return
+        pairs = [pair for session in self.sessions for pair in session.misnamed]
+        finding = next((misnamed(*pair) for pair in pairs if pair[0] in verdict.lines), None)
+        if finding is not None:
+            is_repeated = self.causes.count(WRONG_ID) > 1
+        else:
+            is_repeated = self.causes.is_repeated(verdict, self.ends_alone)
+        if is_repeated:
+            cause = verdict.cause if isinstance(verdict, Blocked) else None
+            skip(f"{verdict} (reported before)", cause=cause)
+        if finding is not None:
+            raise finding
 
-    def _count(self, cause: Any) -> int:
-        self._causes[cause] += 1
-        return self._causes[cause]
-
-    def _is_alone(self, blocked: Blocked) -> bool:
+    def ends_alone(self, verdict: Finding | Blocked) -> bool:
         """Return whether the line that ended a process ends a new one too, or may do so."""
-        line = next((line for line in blocked.lines if line.sent), None)
+        line = next((line for line in verdict.lines if line.sent), None)
         if line is None:
             return True
         try:
@@ -416,24 +406,6 @@ class Sessions:
 def _features(capabilities: Mapping[str, Any]) -> dict[str, Any]:
     """Return the capabilities that permit requests of the server."""
     return {name: value for name, value in capabilities.items() if name in FEATURES.values()}
-
-
-def _cause(failure: ProbeFailure) -> Any:
-    """Return the cause of a probe failure if checks may meet it too, else None."""
-    if failure.is_flood:
-        return FLOOD
-    return (NOT_READ, _method(failure.lines)) if failure.is_unread else None
-
-
-def _method(lines: Sequence[Line]) -> str:
-    """Return the method of the request in these lines."""
-    requests = (line.message for line in lines if kind(line.message) is Kind.REQUEST)
-    return next((str(message["method"]) for message in requests), "")
-
-
-def _words(stderr: str) -> str:
-    """Return a text of stderr without the numbers in it."""
-    return re.sub(r"\d+", "", stderr)
 
 
 def _with_start_timeout(settings: Settings, surface: Surface) -> Settings:

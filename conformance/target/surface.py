@@ -17,6 +17,7 @@ from conformance.protocol.jsonrpc import Line, decode, is_response
 from conformance.protocol.text import named, shorten
 from conformance.protocol.value import Value, members
 from conformance.target.settings import Sample, Settings
+from conformance.verdicts import Blocked, Finding
 
 START, SILENT = "start", "silent"
 INITIALIZED = Line.sending({"jsonrpc": "2.0", "method": "notifications/initialized"})
@@ -28,7 +29,7 @@ class ProbeFailure:
 
     ``name`` is `START` if no session opened, `SILENT` if the server then stopped answering, else the feature
     concerned.  ``is_flood`` says that the server flooded stdout, ``is_unread`` that a line was too long to
-    read.
+    read.  The failure is a finding if it has an ``expected``, else it blocks the rule.
     """
 
     name: str
@@ -38,6 +39,19 @@ class ProbeFailure:
     stderr: str = ""
     is_flood: bool = False
     is_unread: bool = False
+    expected: str = ""
+
+    @classmethod
+    def of(cls, name: str, finding: Finding) -> ProbeFailure:
+        """Return the failure that a finding is."""
+        return cls(name, finding.requirement, finding.got, finding.lines, expected=finding.expected)
+
+    @property
+    def verdict(self) -> Finding | Blocked:
+        """The verdict that the failure leads to."""
+        if self.expected:
+            return Finding(self.expected, self.reason, self.lines)
+        return Blocked(self.reason, self.lines, self.stderr)
 
 
 @dataclass(frozen=True)

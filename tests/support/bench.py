@@ -167,7 +167,8 @@ class Bench:
         except SKIPS:
             return []
         except (Finding, Blocked) as error:
-            if isinstance(error, Blocked) and error.fault is not None and self.server.is_duplicate(error):
+            error = self._cause(error)
+            if error is None:
                 return []
             found = [Verdict(check, one, self.revision) for one in (error, *error.others)]
             return sorted(found, key=lambda one: ORDER.index(one.outcome), reverse=True)
@@ -176,6 +177,16 @@ class Bench:
                 next(fixture, None)
         self.passed.add(check.name)
         return []
+
+    def _cause(self, error):
+        """Return the cause of what a check raised; None if it was reported before."""
+        try:
+            self.server.examine(error)
+        except Skipped:
+            return None
+        except Finding as finding:
+            return finding
+        return error
 
     def run_all(self, checks, tools=None):
         """Return the verdicts of these checks in their order, in each case and for each tool.
