@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.expect import expect_none, require_some
-from conformance.json_schema.subschemas import dangling
-from conformance.protocol.value import members
+from conformance.expect import require_some
 from conformance.scenarios.invalid_requests import calls_invalid_in_2020_12
 from conformance.verdicts import Finding
 
@@ -18,11 +16,3 @@ def test_a_schema_without_a_dialect_is_read_as_2020_12(server, call):
     for one in invalid:
         if one.reply.error is None and not one.reply.is_tool_error:
             raise Finding(f"a refusal: {one.mistake}", str(one.reply), one.reply.lines)
-
-
-@pytest.mark.requirement("jsonschema.keywords-preserved")
-def test_each_reference_in_a_schema_resolves(server):
-    schemas = members([tool.definition for tool in server.tools], "inputSchema")
-    require_some(schemas, skip="no tool has a schema")
-    missed = [ref for schema in schemas for ref in dangling(schema)]
-    expect_none(missed, "a place in the schema that is there")

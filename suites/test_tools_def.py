@@ -17,7 +17,7 @@ from conformance.expect import (
     require_some,
     skip,
 )
-from conformance.json_schema.subschemas import subschemas
+from conformance.json_schema.subschemas import circular, dangling, subschemas
 from conformance.json_schema.validation import schema_errors
 from conformance.protocol.value import members
 from conformance.verdicts import Finding
@@ -91,6 +91,11 @@ def test_an_input_schema_is_a_valid_schema(tool, revision):
     expect_valid_schemas(require_schema(tool, "inputSchema"), revision)
 
 
+@pytest.mark.requirement("tools.def.input-schema-valid", "jsonschema.emitted-valid")
+def test_the_references_of_an_input_schema_lead_to_a_schema(tool):
+    expect_sound_references(tool, "inputSchema")
+
+
 @pytest.mark.requirement("tools.def.input-schema-properties")
 def test_the_properties_of_an_input_schema_are_objects(tool):
     expect_properties(members([tool.definition], "inputSchema", "properties"))
@@ -142,6 +147,11 @@ def test_an_output_schema_is_an_object(tool):
 @pytest.mark.requirement("tools.def.output-schema-valid", "jsonschema.emitted-valid")
 def test_an_output_schema_is_a_valid_schema(tool, revision):
     expect_valid_schemas(require_schema(tool, "outputSchema"), revision)
+
+
+@pytest.mark.requirement("tools.def.output-schema-valid", "jsonschema.emitted-valid")
+def test_the_references_of_an_output_schema_lead_to_a_schema(tool):
+    expect_sound_references(tool, "outputSchema")
 
 
 @pytest.mark.requirement("tools.def.output-schema-properties")
@@ -275,6 +285,13 @@ def expect_valid_schemas(schemas, revision):
         errors = schema_errors(schema.json, revision)
         if errors:
             raise Finding("a valid JSON Schema", f"{schema}: {'; '.join(errors)}", schema.lines)
+
+
+def expect_sound_references(tool, name):
+    """Expect that the local references of a schema lead to a schema, and not back to themselves."""
+    for schema in require_schema(tool, name):
+        expect_none(dangling(schema), "a reference that leads to a schema")
+        expect_none(circular(schema), "a reference that does not lead back to itself")
 
 
 def expect_properties(properties):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 from urllib.parse import unquote
 
+from conformance.protocol.jsonrpc import ABSENT
 from conformance.protocol.value import Value
 
 SINGLE = {
@@ -65,12 +66,58 @@ def _has_uri(schema: Value) -> bool:
 
 
 def dangling(schema: Value) -> list[Value]:
-    """Return the local references of a schema that lead nowhere."""
-    parts = list(subschemas(schema))
-    anchors = {name for part in parts for name in _anchors(part.value.json)}
-    found = [part.value.get("$ref") for part in parts if not part.is_apart]
-    local = [ref for ref in found if ref is not None and ref.is_a(str) and ref.json.startswith("#")]
-    return [ref for ref in local if ref.json[1:] not in anchors and not _points(schema.json, ref.json[1:])]
+    """Return the local references of a schema that lead to no schema."""
+    found = _Targets(schema)
+    return [ref for _, ref in found.references if not isinstance(found.of(ref.json), dict | bool)]
+
+
+def circular(schema: Value) -> list[Value]:
+    """Return the local references that lead back to themselves through nothing but references and ``allOf``.
+
+    Validation against such a schema never ends (JSON Schema Core 2020-12, section 9.4.1).
+    """
+    found = _Targets(schema)
+    return [ref for holder, ref in found.references if found.leads_back_to(holder)]
+
+
+class _Targets:
+    """The local references of a schema, each with the part that holds it, and what they lead to."""
+
+    def __init__(self, schema: Value):
+        parts = list(subschemas(schema))
+        self._root = schema.json
+        self._anchors = {name: part.value.json for part in parts for name in _anchors(part.value.json)}
+        own = [part.value for part in parts if not part.is_apart]
+        found = [(part.json, ref) for part in own if (ref := part.get("$ref")) is not None]
+        self.references = [(holder, ref) for holder, ref in found if _is_local(ref.json)]
+
+    def of(self, reference: str) -> Any:
+        """Return what a reference leads to, `ABSENT` if nothing."""
+        name = reference[1:]
+        return self._anchors[name] if name in self._anchors else _pointed(self._root, name)
+
+    def leads_back_to(self, part: dict[str, Any]) -> bool:
+        """Return whether applying a part applies the same part again, to the same value."""
+        waiting, seen = self._applied(part), set[int]()
+        while waiting:
+            one = waiting.pop()
+            if one is part:
+                return True
+            if id(one) not in seen:
+                seen.add(id(one))
+                waiting += self._applied(one)
+        return False
+
+    def _applied(self, part: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the parts that must hold for a value wherever this part must."""
+        reference, all_of = part.get("$ref"), part.get("allOf")
+        found = [self.of(reference)] if _is_local(reference) else []
+        found += all_of if isinstance(all_of, list) else []
+        return [one for one in found if isinstance(one, dict)]
+
+
+def _is_local(reference: Any) -> TypeGuard[str]:
+    return isinstance(reference, str) and reference.startswith("#")
 
 
 def _anchors(schema: dict[str, Any]) -> Iterator[str]:
@@ -78,10 +125,10 @@ def _anchors(schema: dict[str, Any]) -> Iterator[str]:
     yield from (schema[name][1:] for name in IDS if str(schema.get(name)).startswith("#"))
 
 
-def _points(schema: Any, pointer: str) -> bool:
-    """Return whether a JSON pointer, written as the fragment of a URI, leads to something."""
+def _pointed(schema: Any, pointer: str) -> Any:
+    """Return what a JSON pointer, written as the fragment of a URI, leads to; `ABSENT` if nothing."""
     if pointer and not pointer.startswith("/"):
-        return False
+        return ABSENT
     node = schema
     for step in unquote(pointer).split("/")[1:]:
         name = step.replace("~1", "/").replace("~0", "~")
@@ -90,5 +137,5 @@ def _points(schema: Any, pointer: str) -> bool:
         elif isinstance(node, list) and name.isdecimal() and len(name) < 10 and int(name) < len(node):
             node = node[int(name)]
         else:
-            return False
-    return True
+            return ABSENT
+    return node

@@ -2,7 +2,7 @@
 
 import pytest
 
-from conformance.json_schema.subschemas import dangling, subschemas
+from conformance.json_schema.subschemas import circular, dangling, subschemas
 from conformance.protocol.value import Value
 
 MARK = {"mark": 1}
@@ -109,3 +109,38 @@ def test_a_reference_that_resolves_or_leaves_the_document_does_not_dangle(schema
 )
 def test_a_reference_without_a_target_dangles(schema, where):
     assert [ref.path for ref in dangling(Value(schema))] == [where]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "#"},
+        {"allOf": [{"$ref": "#"}]},
+        {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}},
+        {"properties": {"x": {"$ref": "#/properties/x"}}},
+        {"$defs": {"a": {"$anchor": "me", "allOf": [{"type": "object"}, {"$ref": "#me"}]}}},
+    ],
+)
+def test_a_reference_that_leads_back_to_itself_is_circular(schema):
+    assert circular(Value(schema))
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"child": {"$ref": "#"}}},
+        {"$defs": {"tree": {"items": {"$ref": "#/$defs/tree"}}}, "$ref": "#/$defs/tree"},
+        {"$defs": {"a": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/a"}]}}},
+        {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"type": "string"}}, "allOf": [{"$ref": "#/$defs/a"}]},
+        {"$ref": "https://example.org/other"},
+        {"$ref": "#/$defs/nothing"},
+        {"const": {"$ref": "#"}},
+    ],
+)
+def test_a_reference_that_descends_or_ends_is_not_circular(schema):
+    assert circular(Value(schema)) == []
+
+
+def test_a_reference_to_something_else_than_a_schema_dangles():
+    schema = {"title": "words", "properties": {"x": {"$ref": "#/title"}}}
+    assert [ref.path for ref in dangling(Value(schema))] == ["properties.x.$ref"]

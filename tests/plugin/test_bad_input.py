@@ -114,10 +114,6 @@ for line in sys.stdin:
         ("import os\nwhile True: os.write(1, b'x' * 65536)", "the server never answered initialize"),
         ('print(\'{"jsonrpc": "2.0", "id": 1, "result": {}}\'); input(); input()', "no protocolVersion"),
         ('print(\'{"jsonrpc": "2.0", "id": 1, "error": 5}\'); input(); input()', "refused initialize"),
-        (
-            'print(\'{"jsonrpc": "2.0", "id": 9, "result": {}}\', flush=True); input(); input(); input()',
-            "id 9",
-        ),
     ],
     ids=[
         "exits",
@@ -128,7 +124,6 @@ for line in sys.stdin:
         "floods-one-line",
         "no-version",
         "refuses",
-        "wrong-id",
     ],
 )
 def test_server_without_a_session_is_blocked_once(code, message):
@@ -136,6 +131,15 @@ def test_server_without_a_session_is_blocked_once(code, message):
     assert run.exit == 1
     assert message in " ".join(run.output.split())
     assert [case.outcome for case in run.cases] == ["blocked"]
+
+
+def test_an_opening_with_a_wrong_id_is_one_finding():
+    code = 'print(\'{"jsonrpc": "2.0", "id": 9, "result": {}}\', flush=True); input(); input(); input()'
+    run = run_suite(python(code), *QUICK)
+    assert run.exit == 1
+    assert [(case.outcome, case.requirement) for case in run.cases] == [
+        ("failed", "jsonrpc.response-id-echo")
+    ]
 
 
 def test_server_that_ends_at_tools_list_is_blocked():
