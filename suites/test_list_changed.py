@@ -9,7 +9,11 @@ from conformance.client.subscriptions import FILTER_MEMBERS, FLAGS, UPDATED
 from conformance.expect import expect, expect_each, expect_none, is_object, require, require_some, skip
 from conformance.protocol.jsonrpc import Kind
 from conformance.protocol.value import members
-from conformance.scenarios.list_changes import NOTIFICATION_SECONDS, unsubscribed_change
+from conformance.scenarios.list_changes import (
+    NOTIFICATION_SECONDS,
+    expect_announced_by_calls,
+    unsubscribed_change,
+)
 from conformance.scenarios.subscriptions import (
     SubscriptionCase,
     declared_members,
@@ -34,6 +38,11 @@ def test_a_changed_list_of_tools_is_announced(server):
     if not is_notified:
         got = f"nothing in {NOTIFICATION_SECONDS:g} s or more, although the list changed"
         raise Finding(CHANGED, got, call.lines)
+
+
+@pytest.mark.requirement("tools.list-changed.sent")
+def test_tools_that_calls_have_changed_are_announced(server):
+    expect_announced_by_calls(server, "tools")
 
 
 @pytest.mark.requirement("tools.list-changed.negotiated", "capabilities.tools.list-changed-declared")

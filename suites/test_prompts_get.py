@@ -155,6 +155,21 @@ def test_the_arguments_of_a_prompt_may_be_left_out(server, session):
         expect_result(session.request("prompts/get", {"name": name}))
 
 
+@pytest.mark.requirement("prompts.get.arguments-optional")
+def test_an_optional_argument_of_a_prompt_may_be_left_out(server, session):
+    prompts = [
+        (name, argument_names(prompt, required=True))
+        for name, prompt in gettable_prompts(server)
+        if argument_names(prompt) != argument_names(prompt, required=True)
+    ]
+    for name, required in require_some(prompts, skip="no prompt that can be fetched has optional arguments"):
+        arguments = dict.fromkeys(required, "example")
+        reply = require_answer(session.request("prompts/get", {"name": name, "arguments": arguments}))
+        if reply.error is not None and not needs_client(reply):
+            is_refusal = reply.code == -32602  # it may need one of two optional arguments
+            raise Finding("a result", str(reply), reply.lines, advisory=is_refusal)
+
+
 def argument_names(prompt, *, required=False):
     """Return the names of a prompt's arguments, or of those that it requires."""
     arguments = prompt.get("arguments")

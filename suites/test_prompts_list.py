@@ -15,7 +15,7 @@ from conformance.expect import (
 )
 from conformance.protocol.jsonrpc import Kind
 from conformance.protocol.value import members
-from conformance.scenarios.list_changes import NOTIFICATION_SECONDS
+from conformance.scenarios.list_changes import NOTIFICATION_SECONDS, expect_announced_by_calls
 from conformance.scenarios.list_stability import (
     NO_ARGUMENTS_FORMS,
     expect_items,
@@ -120,6 +120,11 @@ def test_a_changed_list_of_prompts_is_announced(server):
     if not is_announced:
         got = f"nothing in {NOTIFICATION_SECONDS:g} s or more, although the list changed"
         raise Finding(LIST_CHANGED, got, call.lines)
+
+
+@pytest.mark.requirement("prompts.list-changed.sent")
+def test_prompts_that_calls_have_changed_are_announced(server):
+    expect_announced_by_calls(server, "prompts")
 
 
 @pytest.mark.requirement("prompts.list-changed.negotiated", "prompts.capabilities-respected")

@@ -19,7 +19,7 @@ from conformance.expect import (
     skip,
 )
 from conformance.protocol.value import members
-from conformance.scenarios.list_changes import NOTIFICATION_SECONDS
+from conformance.scenarios.list_changes import NOTIFICATION_SECONDS, expect_announced_by_calls
 from conformance.scenarios.resource_templates import is_templated
 from conformance.scenarios.resource_updates import (
     SUBSCRIBE,
@@ -50,6 +50,11 @@ def test_a_changed_list_of_resources_is_announced(server):
     if not is_announced:
         got = f"nothing in {NOTIFICATION_SECONDS:g} s or more, although the list changed"
         raise Finding(LIST_CHANGED, got, call.lines)
+
+
+@pytest.mark.requirement("resources.list-changed.sent")
+def test_resources_that_calls_have_changed_are_announced(server):
+    expect_announced_by_calls(server, "resources")
 
 
 @pytest.mark.requirement("resources.list-changed.negotiated")

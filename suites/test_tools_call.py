@@ -100,6 +100,8 @@ def is_open(schema):
 
 
 def is_refused_as_unknown(server, call):
+    if call.tool.task_support == "required":  # the method is not found for a call that is not a task
+        return False
     return refused_as_unknown(call.reply, call.tool.name, call_unknown(server))
 
 

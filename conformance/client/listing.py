@@ -57,6 +57,11 @@ class Listing:
         """The number of items that were too many to read."""
         return sum(reply.line.left_out for reply in self.replies if reply.line is not None)
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether it was fetched to its end, and every item was read."""
+        return not (self.failure or self.left_out)
+
     def first(self, most: int) -> list[Value]:
         """Return the first items, as `items` gives them."""
         each = itertools.chain.from_iterable(array.each() for array in self._arrays)

@@ -91,11 +91,21 @@ def same_refusal(one: Reply, other: Reply) -> bool:
     return _refuses(one) and _refuses(other) and words(one) == words(other)
 
 
+UNKNOWN = re.compile(r"unknown|unrecogni[sz]ed|not found|no such|not exist|no tool|no prompt", re.IGNORECASE)
+"""What a refusal says of something that does not exist."""
+
+
 def refused_as_unknown(reply: Reply, name: str, unknown: Reply) -> bool:
-    """Return whether a call of ``name`` is refused like one of `NO_SUCH_NAME`, the name in the text aside."""
-    if not (_refuses(reply) and _refuses(unknown)) or NO_SUCH_NAME not in words(unknown):
+    """Return whether a call of ``name`` is refused like one of `NO_SUCH_NAME`, the name in the text aside.
+
+    A refusal without that name must say that something does not exist.
+    """
+    if not (_refuses(reply) and _refuses(unknown)):
         return False
-    return words(reply).replace(name, NO_SUCH_NAME) == words(unknown)
+    text = words(unknown)
+    if NO_SUCH_NAME in text:
+        return words(reply).replace(name, NO_SUCH_NAME) == text
+    return words(reply) == text and UNKNOWN.search(text) is not None
 
 
 def _refuses(reply: Reply) -> bool:

@@ -6,18 +6,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.client.listing import fetch_list
+from conformance.client.listing import Listing, fetch_list
 from conformance.client.reply import Reply
 from conformance.client.session import Session
 from conformance.client.subscriptions import FILTER_MEMBERS, UPDATED
-from conformance.expect import require
+from conformance.expect import require, require_capability, require_some, skip
+from conformance.protocol import revisions
 from conformance.protocol.methods import LISTS
 from conformance.target.scenario import scenario
-from conformance.target.server import Server
+from conformance.target.server import CALLS, Server
 from conformance.target.settings import Sample
-from conformance.verdicts import Blocked
+from conformance.verdicts import Blocked, Finding
 
 MAX_RESOURCES = 10
+MAX_NAMES = 5
 NOTIFICATION_SECONDS = 2.0
 STRAY_NOTIFICATION_SECONDS = 0.5
 
@@ -63,6 +65,47 @@ class ObservedChange:
         """The notifications that are due: methods, each with a URI or an empty string."""
         lists = [(f"notifications/{feature}/list_changed", "") for feature in self.features]
         return lists + [(UPDATED, uri) for uri in self.changed_uris]
+
+
+@scenario
+def lists_after_calls(server: Server) -> Mapping[str, Listing]:
+    """Return the lists as the process has them in which every tool was called that may be."""
+    if not server.calls():
+        return {}
+    session = server.shared(CALLS)
+    return {method: fetch_list(session, method, LISTS[method][1]) for method in server.served_lists()}
+
+
+def require_change_by_calls(server: Server, method: str) -> tuple[Listing, str]:
+    """Return a list that calls have changed, and what is new or gone.
+
+    Skips the check if the list did not change, or differs from process to process anyway.
+    """
+    before, after = server.listing(method), lists_after_calls(server).get(method)
+    if after is None or not (before.is_complete and after.is_complete):
+        skip(f"{method} was not fetched in full before and after calls")
+    names = set(before.identifiers())
+    changed = names ^ set(after.identifiers())
+    require_some(sorted(changed), skip=f"no call changed {method}")
+    with server.fresh("a list without calls") as session:
+        if names != set(fetch_list(session, method, before.member).identifiers()):
+            skip(f"{method} differs from process to process")
+    return after, ", ".join(sorted(changed)[:MAX_NAMES])
+
+
+def expect_announced_by_calls(server: Server, feature: str) -> None:
+    """Expect that a list that calls have changed is announced, if the server declares that it will be."""
+    require_capability(server, feature, "listChanged")
+    if revisions.is_modern(server.revision):
+        skip("a notification needs a subscription in this revision")
+    after, changed = require_change_by_calls(server, f"{feature}/list")
+    method, session = f"notifications/{feature}/list_changed", server.shared(CALLS)
+    seconds = session.scaled_timeout(NOTIFICATION_SECONDS)
+    session.wait_for(lambda: session.notifications(method), seconds)
+    if not session.notifications(method):
+        names = ", ".join(call.tool.name for call in server.calls()[:MAX_NAMES])
+        got = f"nothing, although {after.method} has changed after calls of {names}: {changed}"
+        raise Finding(method, got, after.replies[0].lines)
 
 
 def mutating_call(server: Server) -> Sample:
@@ -128,7 +171,7 @@ def list_snapshot(server: Server, session: Session) -> ServerSnapshot:
     """Return the identifiers on each list, and no contents."""
     methods = [f"{feature}/list" for feature in ("tools", "prompts", "resources") if server.declares(feature)]
     listings = [fetch_list(session, method, LISTS[method][1]) for method in methods]
-    complete = [one for one in listings if not (one.failure or one.left_out)]
+    complete = [one for one in listings if one.is_complete]
     return ServerSnapshot({LISTS[one.method][0]: frozenset(one.identifiers()) for one in complete}, {})
 
 

@@ -13,7 +13,7 @@ from conformance.protocol.jsonrpc import ABSENT, Kind, Line, id_key, kind
 from conformance.protocol.methods import LOG_LEVELS
 from conformance.protocol.value import Value
 from conformance.target.scenario import scenario
-from conformance.target.server import Server
+from conformance.target.server import CALLS, Server
 
 MESSAGE = "notifications/message"
 
@@ -34,7 +34,7 @@ class LoggingRequest:
 @scenario
 def logging_requests(server: Server) -> list[LoggingRequest]:
     """Send harmless requests at the level debug, and return those during which the server logs."""
-    session = server.shared("logging" if server.declares("logging") else "calls")
+    session = server.shared("logging" if server.declares("logging") else CALLS)
     return list(find_logging_requests(server, session))
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from conformance.client.input_required import replies_in
 from conformance.client.message_log import scan
 from conformance.client.reply import Reply
 from conformance.client.session import NO_PARAMS, Session
+from conformance.client.tool_call import Call, Tool
 from conformance.expect import require_answer, skip
+from conformance.generation import NoExample
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import ABSENT, Kind, Line, id_key, is_response, kind
 from conformance.protocol.value import Value
@@ -64,15 +67,47 @@ def first_exchange(server: Server) -> tuple[Session, Reply]:
     return session, session.request(simple_method(server), timeout=server.settings.start_timeout)
 
 
-@scenario
 def first_request_without_capabilities(server: Server) -> Reply:
     """Start a process, and send it a request that declares no capabilities; return the reply."""
+    return _first_requests(server)[0]
+
+
+def first_call(server: Server) -> tuple[Call, Reply]:
+    """Return a call that succeeds, and the reply to the same call in a process that has listed no tools.
+
+    Skips the check if no tool that only reads may be called, or the process had to be sent a list request.
+    """
+    tool, reply = _first_requests(server)[1:]
+    if tool is None or reply is None:
+        skip("no tool that only reads may be called")
+    call = server.call(tool)
+    if call.failed or call.asked or call.others:
+        skip(f"{tool.name} does not succeed at once")
+    return call, reply
+
+
+@scenario
+def _first_requests(server: Server) -> tuple[Reply, Tool | None, Reply | None]:
+    """Start a process, send a list request without capabilities, and if it is refused call a tool."""
     session = server.launch("a request without capabilities first")
     meta = meta_without(session, revisions.CLIENT_CAPABILITIES)
     sent = send_as_is(session, simple_method(server), {"_meta": meta})
     reply = session.await_reply(sent, server.settings.start_timeout)
+    tool = next(_reading_tools(server), None) if reply.error is not None else None
+    called = None
+    if tool is not None:
+        called = session.request("tools/call", {"name": tool.name, "arguments": server.arguments(tool)})
     _release(server, session)
-    return reply
+    return reply, tool, called
+
+
+def _reading_tools(server: Server) -> Iterator[Tool]:
+    """Yield the tools that only read, and may be called with known arguments."""
+    for tool in server.tools:
+        if tool.read_only and tool.name and server.settings.may_call(tool):
+            with suppress(NoExample):
+                server.arguments(tool)
+                yield tool
 
 
 @scenario

@@ -29,7 +29,7 @@ from conformance.scenarios.task_snapshots import (
     task_id,
 )
 from conformance.target.scenario import scenario
-from conformance.target.server import Server
+from conformance.target.server import CALLS, Server
 from conformance.verdicts import Blocked, Skipped
 
 RELATED = "io.modelcontextprotocol/related-task"
@@ -244,7 +244,7 @@ def _listed_tasks(server: Server) -> Listing:
 def prompts_as_task(server: Server) -> list[Reply]:
     """Fetch a prompt that came before as a task, which no server can declare; empty if none came."""
     fetched = [reply.request.message["params"] for reply in server.prompts() if reply.value is not None]
-    session = server.shared("calls")
+    session = server.shared(CALLS)
     return [session.request("prompts/get", {**params, "task": {"ttl": TTL}}) for params in fetched[:1]]
 
 

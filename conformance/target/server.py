@@ -31,6 +31,8 @@ R = TypeVar("R")
 MAX_SILENT_CALLS = 2
 MAX_READS = 10
 SLOW_SECONDS = 2.0
+CALLS = "calls"
+"""The name of the shared session in which tools are called, and prompts and resources fetched."""
 FUZZ_TIME = "fuzz time"
 """The key of the `FuzzTime` of the run."""
 SERVERS = "servers"
@@ -224,7 +226,7 @@ class Server(Sessions):
     def _call(self, tool: Tool, arguments: dict[str, Any]) -> Call:
         if self._silent_calls >= MAX_SILENT_CALLS:
             skip(f"{MAX_SILENT_CALLS} tools did not answer, so no more are called")
-        return self._finished(PendingCall(self.shared("calls"), tool, arguments))
+        return self._finished(PendingCall(self.shared(CALLS), tool, arguments))
 
     def _finished(self, pending: PendingCall) -> Call:
         """Wait for the reply to a call, and call again with other valid arguments if it fails."""
@@ -234,7 +236,7 @@ class Server(Sessions):
         calls = [first]
         self.count_call(first.tool, first.reply)
         for arguments in self._further_arguments(first):
-            calls.append(call_in(self.shared("calls"), first.tool, arguments))
+            calls.append(call_in(self.shared(CALLS), first.tool, arguments))
             self.count_call(first.tool, calls[-1].reply)
             if calls[-1].reply.fault is not None or not calls[-1].failed:
                 break
@@ -264,7 +266,7 @@ class Server(Sessions):
                     self._begin_call(tool, self._arguments_for(tool))
 
     def _begin_call(self, tool: Tool, arguments: dict[str, Any]) -> None:
-        self.pending_call = PendingCall(self.shared("calls"), tool, arguments)
+        self.pending_call = PendingCall(self.shared(CALLS), tool, arguments)
         if not self.pending_call.lasts(SLOW_SECONDS):
             self._end_pending_call()
 
@@ -282,7 +284,7 @@ class Server(Sessions):
         """Call a tool once more, with other ``params``; skip if the tool is slow."""
         if self.is_slow(call):
             skip(f"{call.tool.name} takes {call.reply.seconds:.1f} s, so it is called only once")
-        return require_answer(self.shared("calls").request("tools/call", params))
+        return require_answer(self.shared(CALLS).request("tools/call", params))
 
     @scenario
     def missing_network(self, call: Call) -> str:
@@ -349,7 +351,7 @@ class Server(Sessions):
         if self._silent_fetches >= MAX_SILENT_CALLS:
             skip(f"{MAX_SILENT_CALLS} prompts or resources did not come, so no more are fetched")
         self._end_pending_call()
-        reply = self.shared("calls").request(method, params)
+        reply = self.shared(CALLS).request(method, params)
         if reply.fault is not None and not isinstance(reply.fault, Closed | Unread):
             self._silent_fetches += 1
         return reply
