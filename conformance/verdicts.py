@@ -68,7 +68,8 @@ class Finding(Verdict, AssertionError):  # noqa: N818  (a verdict, not an error)
 
     ``expected`` and ``got`` are one sentence or value each; ``lines`` are the lines on the wire that prove
     it, ``fault`` is what came instead of an answer, if anything.  An ``advisory`` finding has the outcome
-    ``info``, whatever the rule's level.
+    ``info``, whatever the rule's level; so has a ``tool_bug``, a mistake in a tool that breaks no rule of the
+    protocol, unless the user wants it to fail.
     """
 
     def __init__(  # noqa: PLR0913  (facts of a finding, most of them optional)
@@ -80,11 +81,13 @@ class Finding(Verdict, AssertionError):  # noqa: N818  (a verdict, not an error)
         *,
         fault: Fault | None = None,
         advisory: bool = False,
+        tool_bug: bool = False,
         transcripts: Sequence[Path] = (),
     ):
         super().__init__(expected, got)
         self.expected, self.got, self.lines, self.requirement = expected, got, tuple(lines), requirement
-        self.fault, self.advisory, self.transcripts = fault, advisory, tuple(transcripts)
+        self.fault, self.advisory, self.tool_bug = fault, advisory, tool_bug
+        self.transcripts = tuple(transcripts)
 
     def __str__(self) -> str:
         return f"expected {self.expected}, got {self.got}"
@@ -155,12 +158,20 @@ def broken_rule(cited: Sequence[Requirement], revision: str, error: BaseExceptio
     return max(holding, key=lambda row: ORDER.index(severity(row, revision)), default=cited[0])
 
 
-def outcome_of(
-    verdict: Finding | Blocked, row: Requirement, revision: str, *, strict: bool, pedantic: bool
+def outcome_of(  # noqa: PLR0913  (what the user chose about severities)
+    verdict: Finding | Blocked,
+    row: Requirement,
+    revision: str,
+    *,
+    strict: bool = False,
+    pedantic: bool = False,
+    tool_bugs_fail: bool = False,
 ) -> Outcome:
     """Return the outcome of a check that raised ``verdict`` about a rule."""
     if isinstance(verdict, Blocked):
         return Outcome.BLOCKED
+    if verdict.tool_bug:
+        return Outcome.FAILED if tool_bugs_fail else Outcome.INFO
     if verdict.advisory and not pedantic:
         return Outcome.INFO
     return severity(row, row.stated_in(revision), strict=strict, pedantic=pedantic)

@@ -16,6 +16,7 @@ from conformance.expect import (
     require_some,
     skip,
 )
+from conformance.fuzzing.oracles import tool_bug
 from conformance.protocol.revisions import CONTENT_TYPES
 from conformance.protocol.value import Value, members
 from conformance.scenarios.invalid_requests import (
@@ -230,6 +231,13 @@ def test_valid_arguments_give_a_tool_result(server, call):
     for reply in answers_to_valid_arguments(server, call):
         if reply.error is not None and reply.code != -32602 and not asks_client(reply):
             raise Finding("a tool result that reports the failure (isError true)", str(reply), reply.lines)
+
+
+@pytest.mark.requirement("tools.call.execution-error-actionable", "tools.call.schema-honest")
+def test_valid_arguments_raise_no_exception(server, call):
+    for reply in answers_to_valid_arguments(server, call):
+        if bug := tool_bug(reply):
+            raise Finding(bug.expected, str(reply), reply.lines, bug.requirement, tool_bug=True)
 
 
 def answers_to_valid_arguments(server, call):

@@ -12,7 +12,8 @@ from conformance.protocol import revisions
 
 VALUES = (
     *("revision", "timeout", "start-timeout", "cwd", "failing-call", "mutating-call"),
-    *("fuzz", "seed", "transcripts", "max-line", "max-time", "time", "max-tools", "baseline", "since"),
+    *("fuzz", "fuzz-errors", "seed", "transcripts", "max-line", "max-time", "time", "max-tools"),
+    *("baseline", "since"),
 )
 REPEATED = ("env", "call", "select", "example", "report")
 FLAGS = ("inherit-home", "strict", "pedantic")
@@ -21,7 +22,7 @@ RUN_OPTIONS = (*VALUES, *REPEATED, *FLAGS)
 UPDATE_OPTIONS = tuple(name for name in RUN_OPTIONS if name not in ("baseline", "since"))
 SOAK_OPTIONS = (
     *("revision", "timeout", "start-timeout", "cwd", "seed", "transcripts", "max-line", "max-tools"),
-    *("env", "call", "example", "report"),
+    *("env", "call", "example", "report", "fuzz-errors"),
     *FLAGS,
 )
 DOCTOR_OPTIONS = ("start-timeout", "env", "cwd", "inherit-home")

@@ -19,7 +19,7 @@ from conformance.cli.arguments import UsageError, expect_no_more, require_comman
 from conformance.cli.run import pytest_words, run_without_tests
 from conformance.fuzzing.soak import Soak, SoakFinding
 from conformance.plugin.collection import probed
-from conformance.plugin.options import given, reports, settings, validate, value, wanted_revisions
+from conformance.plugin.options import given, reports, settings, severities, validate, wanted_revisions
 from conformance.plugin.output import renderer, write_file
 from conformance.protocol.text import shorten
 from conformance.report.build import CheckFacts, Evidence, RunFacts, build_report, build_result, interfaces
@@ -133,12 +133,11 @@ class SoakPlugin:
         """Print a finding in full, and keep it."""
         verdict, revision = found.verdict, subject.surfaces[-1].revision
         row = catalogue.requirement(verdict.requirement or "lifecycle.initialize.responds")
-        strict, pedantic = value(config, "strict"), value(config, "pedantic")
         facts = CheckFacts(
             node=NODE,
             row=row,
             revision=revision,
-            outcome=outcome_of(verdict, row, revision, strict=strict, pedantic=pedantic),
+            outcome=outcome_of(verdict, row, revision, **severities(config)),
             tool=found.tool,
             reason=str(verdict),
             evidence=Evidence.of(verdict),

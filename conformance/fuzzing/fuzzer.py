@@ -196,7 +196,15 @@ class Fuzzer:
             stderr = reply.fault.stderr if reply.fault is not None else ""
             fault = reply.fault if reproduction.how else None  # a failure in isolation is always reported
             return Blocked(got, lines, stderr, id, self.target.tool, fault=fault, transcripts=paths)
-        return Finding(failure.expected, got, lines, id, advisory=failure.advisory, transcripts=paths)
+        return Finding(
+            failure.expected,
+            got,
+            lines,
+            id,
+            advisory=failure.advisory,
+            tool_bug=failure.tool_bug,
+            transcripts=paths,
+        )
 
     def _grade(self, failed: FailedCase) -> str:
         """Return how a tool took invalid arguments that it accepted, in brackets; empty if unknown."""

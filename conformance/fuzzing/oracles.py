@@ -8,6 +8,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
+from conformance.client.exceptions import unexpected_exception, validator_error
 from conformance.client.refusals import asks_client, same_refusal
 from conformance.client.reply import Closed, Reply
 from conformance.client.tool_call import Tool
@@ -19,19 +20,22 @@ from conformance.protocol.revisions import CONTENT_TYPES, has_content
 ANSWERED = "jsonrpc.response-every-request"
 VALIDATED = "tools.call.inputs-validated"
 CHANNEL = "tools.call.invalid-arguments-channel"
+ACTIONABLE = "tools.call.execution-error-actionable"
 
 
 @dataclass(frozen=True)
 class Failure:
     """A wrong answer: the rule it breaks, what the rule expects, and its ``kind``.
 
-    Failures of one ``kind`` count as the same failure.  An ``advisory`` one only informs, whatever its rule.
+    Failures of one ``kind`` count as the same failure.  ``advisory`` and ``tool_bug`` are those of a
+    `conformance.verdicts.Finding`.
     """
 
     requirement: str
     expected: str
     kind: str
     advisory: bool = False
+    tool_bug: bool = False
 
 
 Oracle = Callable[[Reply], Failure | None]
@@ -99,7 +103,7 @@ def accepts_valid(tool: Tool, revision: str, reply: Reply) -> Failure | None:
     if reply.error is not None:
         id = "tools.call.schema-honest" if reply.code == -32602 else "tools.call.execution-error-as-result"
         return Failure(id, "a tool result", f"error {show(reply.code)}")
-    return _result_failure(tool, revision, reply.result)
+    return _result_failure(tool, revision, reply.result) or tool_bug(reply)
 
 
 def _result_failure(tool: Tool, revision: str, result: Any) -> Failure | None:
@@ -114,6 +118,16 @@ def _result_failure(tool: Tool, revision: str, result: Any) -> Failure | None:
     if not isinstance(result.get("isError", False), bool):
         return Failure("tools.call.is-error-boolean", "true or false in isError", "isError")
     return None if result.get("isError") else _structured_failure(tool, revision, result)
+
+
+def tool_bug(reply: Reply) -> Failure | None:
+    """Judge a tool error after valid arguments: it is a refusal in words, or a failure of something else."""
+    if words := unexpected_exception(reply):
+        return Failure(ACTIONABLE, "a result, or a refusal in words", f"raises {words}", tool_bug=True)
+    if words := validator_error(reply):
+        expected = "a schema that allows no more than the tool accepts"
+        return Failure("tools.call.schema-honest", expected, "a validator refuses", tool_bug=True)
+    return None
 
 
 def _unknown_types(content: list[Any], revision: str) -> str:

@@ -62,8 +62,8 @@ class FailedCase:
 
     @property
     def is_advisory(self) -> bool:
-        """Whether the failure is advisory."""
-        return self.failure.advisory
+        """Whether the failure is advisory, or a bug of the tool."""
+        return self.failure.advisory or self.failure.tool_bug
 
     @property
     def was_accepted(self) -> bool:

@@ -331,8 +331,15 @@ class Soak:
         written = reproducer.write(failure, text, [lines])
         got = f"{call.label} {shown_text(text)}: {reply}{how}{written}"
         if reply.fault is None:
-            advisory, paths = failure.advisory, written.paths
-            finding = Finding(failure.expected, got, reply.lines, id, advisory=advisory, transcripts=paths)
+            finding = Finding(
+                failure.expected,
+                got,
+                reply.lines,
+                id,
+                advisory=failure.advisory,
+                tool_bug=failure.tool_bug,
+                transcripts=written.paths,
+            )
             return SoakFinding(call.number, name, finding)
         stderr = reply.fault.stderr
         blocked = Blocked(got, reply.lines, stderr, id, name, transcripts=written.paths)

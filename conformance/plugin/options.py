@@ -63,6 +63,12 @@ _VALUES = (
     ("start-timeout", "SECONDS", "the time limit for the answer to initialize", "30"),
     ("cwd", "DIR", "the server's working directory", "a temporary one"),
     ("fuzz", "LEVEL", "how much to fuzz: none, quick or thorough", "quick"),
+    (
+        "fuzz-errors",
+        "HOW",
+        "what a tool error does that reads as an exception nobody expected: inform or fail",
+        "inform",
+    ),
     ("seed", "NUMBER", "the seed of the fuzzer's choices", "0"),
     ("max-line", "MEGABYTES", "the longest line that is read", "16"),
     ("max-time", "SECONDS", "the time limit for all checks together", "3600"),
@@ -197,6 +203,21 @@ def validate(config: pytest.Config) -> None:
     selected(config)
     baseline(config)
     earlier_report(config)
+    tool_bugs_fail(config)
+
+
+def severities(config: pytest.Config) -> dict[str, bool]:
+    """Return what the user chose about `conformance.verdicts.outcome_of`."""
+    strict, pedantic = bool(value(config, "strict")), bool(value(config, "pedantic"))
+    return {"strict": strict, "pedantic": pedantic, "tool_bugs_fail": tool_bugs_fail(config)}
+
+
+def tool_bugs_fail(config: pytest.Config) -> bool:
+    """Return whether mistakes in tools that break no rule fail (``--fuzz-errors``)."""
+    how = value(config, "fuzz-errors") or "inform"
+    if how not in ("inform", "fail"):
+        raise pytest.UsageError(f"--mcp-fuzz-errors: inform or fail is expected, not {how!r}")
+    return bool(how == "fail")
 
 
 def _is_program(chosen: Settings, program: str) -> bool:

@@ -14,7 +14,7 @@ import pytest
 from conformance.plugin.baseline import outdated, with_baseline
 from conformance.plugin.collection import COUNTS, OUTLIVED, STARTS, SUBJECT, is_ours, revision_of, tool_name
 from conformance.plugin.execution import SKIP_CAUSE, server_for
-from conformance.plugin.options import value
+from conformance.plugin.options import severities
 from conformance.plugin.since import TAKEN_OVER, since_line
 from conformance.protocol.text import shorten
 from conformance.report.build import (
@@ -134,8 +134,7 @@ def _outcome(
         return Outcome.BLOCKED
     if not isinstance(error, Finding | Blocked):
         return Outcome.INTERNAL_ERROR
-    strict, pedantic = value(item.config, "strict"), value(item.config, "pedantic")
-    return outcome_of(error, row, revision_of(item), strict=strict, pedantic=pedantic)
+    return outcome_of(error, row, revision_of(item), **severities(item.config))
 
 
 def _evidence(error: BaseException | None) -> Evidence:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from conformance.generation import NoExample, example
-from conformance.protocol.text import named
+from conformance.protocol.text import named, shorten
 from conformance.report.model import DEAD, REFUSED, Interface, Result, plural
 from conformance.requirements.catalogue import Requirement, families
 from conformance.requirements.checks import checked
@@ -176,12 +176,10 @@ def _failing_lines(subject: Subject, counts: Counts) -> Iterator[str]:
 
 
 def _remedy(subject: Subject, failing: list[str]) -> str:
-    """Return the option with which a user gives arguments that work, for the first tool that has any."""
-    for tool in failing:
-        if arguments := _known_arguments(subject, tool):
-            option = shlex.join(["--example", f"{tool} {json.dumps(arguments)}"])
-            return f"; give arguments that work, as in {named(option, WIDTH)}"
-    return ""
+    """Return the option with which a user gives arguments that work, for the tool with the fewest of them."""
+    known = ((tool, _known_arguments(subject, tool)) for tool in failing)
+    options = [shlex.join(["--example", f"{tool} {json.dumps(one)}"]) for tool, one in known if one]
+    return f"; give arguments that work, as in {shorten(min(options, key=len), 300)}" if options else ""
 
 
 def _known_arguments(subject: Subject, name: str) -> Any:

@@ -1,0 +1,72 @@
+"""Tool errors: exceptions that nobody expected and errors of validators are told from refusals in words."""
+
+import pytest
+
+from conformance.client.exceptions import unexpected_exception, validator_error
+from conformance.client.reply import Reply
+from conformance.protocol.jsonrpc import Line
+
+EXCEPTIONS = (
+    "Traceback (most recent call last):\n  File ...",
+    "Error executing tool read: 'NoneType' object has no attribute 'strip'",
+    "Error executing tool read: 'path'",
+    "Error executing tool read: list index out of range",
+    "KeyError: 'path'",
+    "TypeError: Cannot read properties of undefined (reading 'map')",
+    "args.items is not a function",
+    "runtime error: index out of range [3] with length 2",
+    "called `Option::unwrap()` on a `None` value",
+    "java.lang.NullPointerException",
+    "Object reference not set to an instance of an object.",
+)
+REFUSALS = (
+    "Error executing tool get_current_time: Invalid timezone: 'No time zone found with key example'",
+    "Error executing tool convert: Missing required argument: 'source'",
+    "Error: entity must be a non-empty string",
+    "ENOENT: no such file or directory, open 'example'",
+    "fetch failed",
+    "name 'example' is not defined",
+    "invalid syntax (<string>, line 1)",
+    "could not convert string to float: 'example'",
+    "division by zero",
+    "Unexpected token e in JSON at position 0",
+    'Unknown type error in your query: near "example"',
+    "The function 'example' is not defined",
+    "Sheet 'example' not found",
+    "no such table: example",
+)
+VALIDATORS = (
+    "1 validation error for echoArguments\ntext\n  Field required [type=missing]",
+    '[{"code": "invalid_type", "expected": "string", "path": ["text"]}]',
+)
+
+
+def failed(text):
+    """Return the reply that reports a tool error with this text."""
+    result = {"content": [{"type": "text", "text": text}], "isError": True}
+    return Reply(Line.sending({}), Line.sending({}), {"result": result})
+
+
+@pytest.mark.parametrize("text", EXCEPTIONS)
+def test_an_exception_is_recognized(text):
+    assert unexpected_exception(failed(text))
+
+
+@pytest.mark.parametrize("text", [*REFUSALS, *VALIDATORS])
+def test_a_refusal_is_no_exception(text):
+    assert unexpected_exception(failed(text)) == ""
+
+
+@pytest.mark.parametrize("text", VALIDATORS)
+def test_an_error_of_a_validator_is_recognized(text):
+    assert validator_error(failed(text))
+
+
+@pytest.mark.parametrize("text", [*REFUSALS, *EXCEPTIONS])
+def test_a_refusal_is_no_error_of_a_validator(text):
+    assert validator_error(failed(text)) == ""
+
+
+def test_a_result_that_reports_no_error_may_have_any_text():
+    result = {"content": [{"type": "text", "text": EXCEPTIONS[0]}]}
+    assert unexpected_exception(Reply(Line.sending({}), Line.sending({}), {"result": result})) == ""
