@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from conformance.client.reply import Fault
-from conformance.protocol.jsonrpc import Line, is_response, show
+from conformance.protocol.jsonrpc import NOT_UTF_8, Line, foreign_encoding, is_response, show
 from conformance.requirements.catalogue import Requirement, requirement
 
 
@@ -129,8 +129,14 @@ class Skipped(Exception):  # noqa: N818  (a verdict, not an error)
         self.cause = cause
 
 
-def misnamed(request: Line, answer: Line) -> Finding:
-    """Return the finding that a request got an answer with another id."""
+def wrong_answer(request: Line, answer: Line) -> Finding:
+    """Return the finding that a request got an answer with another id, or one that is not JSON in UTF-8."""
+    if answer.fault:
+        encoding = foreign_encoding(answer.raw)
+        is_utf_8 = not (encoding or answer.fault.startswith(NOT_UTF_8))
+        rule = "stdio.stdout-purity" if is_utf_8 else "stdio.utf8-output"
+        got = f"a line in {encoding}" if encoding else f"a line that is {answer.fault}"
+        return Finding("JSON" if is_utf_8 else "UTF-8", got, (request, answer), rule)
     ids = [show(one.get("id"), 100) for one in answer.parts() if is_response(one)]
     return Finding(f"id {show(request.message['id'])}", f"id {', '.join(ids)}", (request, answer), ECHO)
 

@@ -18,10 +18,11 @@ TOO_MUCH = "a line with more values than this tool reads (--mcp-max-line)"
 UNREAD = (TOO_LONG, TOO_MUCH)
 """The faults of a line that was not read."""
 ANSWER_HEAD = re.compile(
-    rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(-?\d{1,18}|"\w*")\s*,\s*"result"'
+    rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(-?\d{1,18}|"\w*")\s*,\s*"(?:result|error)"'
 )
 """The beginning of an answer that has its id first."""
 
+UTF_16_MARK = b"\xff\xfe"
 Key = tuple[str, str]
 """An id as `id_key` makes it, which tells 1 from "1"."""
 NO_ID = (id_key(None), id_key(ABSENT))
@@ -52,7 +53,10 @@ class Inbox:
             return self._overlong(data, at)
         self.size += len(data)
         if weight(data) <= BYTES_IN_MEMORY * self._max_line:
-            return received(data, at)
+            line = received(data, at)
+            if line.fault and (key := _answer_key(line.raw)) is not None:
+                self._unread_answers[key] = line.fault
+            return line
         self.unread = f"a line with more values than {self._max_line} bytes may have"
         line = Line(sent=False, raw=data[:HEAD], at=at, fault=TOO_MUCH)
         if (key := _answer_key(line.raw)) is not None:
@@ -141,6 +145,6 @@ class Inbox:
 
 
 def _answer_key(head: bytes) -> Key | None:
-    """Return the key of the answer that begins like this; None if it does not begin with its id."""
-    found = ANSWER_HEAD.match(head)
+    """Return the key of the answer that begins like this, in UTF-16 too; None if it does not name its id."""
+    found = ANSWER_HEAD.match(head[:HEAD].replace(b"\0", b"").removeprefix(UTF_16_MARK))
     return None if found is None else id_key(json.loads(found[1]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import wraps
 from typing import Any, ClassVar, Protocol, TypeVar, TypeVarTuple, cast
 
@@ -194,7 +193,13 @@ def head_of(line: Line) -> Line:
     """Return a line, cut to its head if it is long, with `CUT` as its fault then."""
     if len(line.raw) <= HEAD:
         return line
-    return replace(line, raw=line.raw[:HEAD], message=line.message if line.sent else ABSENT, fault=CUT)
+    message = line.message if line.sent else ABSENT
+    return Line(line.sent, line.raw[:HEAD], line.at, message, CUT, line.oddities)
+
+
+def without_message(line: Line) -> Line:
+    """Return a line that was received without its message, which may hold much memory."""
+    return Line(line.sent, line.raw, line.at, ABSENT, line.fault, line.oddities)
 
 
 def is_dropped(line: Line) -> bool:

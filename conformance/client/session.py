@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from conformance.client.inbox import NO_ID, UNREAD, Inbox
-from conformance.client.message_log import MessageLog, is_dropped, scan, unended_message
+from conformance.client.inbox import NO_ID, UNREAD, Inbox, Key
+from conformance.client.message_log import MessageLog, unended_message
+from conformance.client.received import Received
 from conformance.client.reply import Closed, Fault, Flood, Reply, Silence, Unread
 from conformance.client.timing import Pace
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import ABSENT, Kind, Line, encode, id_key, is_response, kind
-from conformance.protocol.methods import CLIENT_INFO, FEATURES, LISTED, envelope, liveness_method, requests_in
+from conformance.protocol.methods import CLIENT_INFO, FEATURES, LISTED, envelope
 from conformance.protocol.value import Value
 from conformance.transport.interface import EOF, Clock, End, Overlong, Transport
 
@@ -31,6 +32,8 @@ FLOOD_LINES_AT_TIMEOUT = 2_000
 FLOOD_BYTES = 100_000_000
 LINE_END_SECONDS = 0.5
 """How long the end of a line may take when the message on it has come."""
+UNENDED_SECONDS = 2.0
+"""How long an answer may take to come and, when it is there, to get its line end."""
 WRONG_ID_SECONDS = 1.0
 """How long an answer may take when one has come whose id no request has."""
 USUAL_WRONG_ID_SECONDS = 0.1
@@ -42,14 +45,14 @@ Answer = Callable[[Any, str], Mapping[str, Any] | None]
 NO_ANSWERS: Mapping[str, Answer] = MappingProxyType({})
 
 
-class Session:
+class Session(Received):
     """One conversation with one process in one revision.
 
     In a modern revision `request` and `send` add the envelope to ``_meta``; the members given win.
     The session declares ``capabilities``, and answers requests of the server for them from ``client``, by
     method; it always answers ping, and refuses everything else.  No method raises for what a server does: a
-    request without an answer gives a `Reply` with a ``fault``.  ``misnamed`` has the requests that got an
-    answer with another id instead, each with that answer.
+    request without an answer gives a `Reply` with a ``fault``.  ``wrong_answers`` has the requests that
+    got an answer with another id instead, or one that is not UTF-8 or not JSON, each with that answer.
     """
 
     def __init__(
@@ -76,7 +79,7 @@ class Session:
         self.is_silent = False
         self.is_flooded = False
         self.is_closing = False
-        self.misnamed: list[tuple[Line, Line]] = []
+        self.wrong_answers: list[tuple[Line, Line]] = []
         self.inbox = Inbox(process.max_line)
         self._ids = itertools.count(1)
 
@@ -96,11 +99,6 @@ class Session:
     def envelope(self) -> dict[str, Any]:
         """The members of ``_meta`` that a modern request must have; empty in a handshake revision."""
         return envelope(self.revision, self.capabilities, self.client_info) if self.is_modern else {}
-
-    @property
-    def liveness_method(self) -> str:
-        """A method that every server answers at once, and that changes nothing."""
-        return liveness_method(self.revision)
 
     def open(self, timeout: float | None = None) -> Reply:
         """Open the conversation by the rules of its revision, and return the opening.
@@ -234,23 +232,42 @@ class Session:
         keys = [id_key(request.message["id"]), *(NO_ID if alone else ())]
         before, begun, inbox = len(self.lines), self.clock.monotonic(), self.inbox
         inbox.drop_older(keys[1:], request.at)
-        self._listen(seconds, lambda: inbox.has_any(keys) or bool(inbox.wrong_ids(request.at)))
+        self._listen_for_answer(request, seconds, keys)
         if not inbox.has_any(keys) and inbox.wrong_ids(request.at):
-            usual = USUAL_WRONG_ID_SECONDS if self.misnamed else WRONG_ID_SECONDS
+            usual = USUAL_WRONG_ID_SECONDS if self.wrong_answers else WRONG_ID_SECONDS
             more = min(self.scaled_timeout(usual), begun + seconds - self.clock.monotonic())
             self._listen(more, lambda: inbox.has_any(keys))
             seconds = min(seconds, self.clock.monotonic() - begun)
         if (answer := self.inbox.take(keys)) is not None:
             return Reply(request, *answer)
         others = [line for line in self.lines[before:] if not line.sent]
-        if unread := self.inbox.take_unread(keys[0]):
+        unread = self.inbox.take_unread(keys[0])
+        if unread.startswith("not JSON"):  # its end may have been lost with the process
+            self._listen(LINE_END_SECONDS, lambda: False)
+        if unread and not (self.closed and unread.startswith("not JSON")):
             fault: Fault = Unread(seconds, stderr=self.process.stderr, unread=unread)
+            later = [line for line in self.lines if line.at >= request.at] if unread not in UNREAD else []
+            spoiled = [line for line in later if line.fault == unread]
+            self.wrong_answers += [(request, line) for line in spoiled[-1:]]
         else:
             if not self.closed and len(others) > FLOOD_LINES_AT_TIMEOUT:
                 self._give_up()
             fault = self._fault(request, seconds)
             self.inbox.abandon(keys[0])
         return Reply(request, fault=fault, other_lines=tuple(others[:MAX_OTHER_LINES]))
+
+    def _listen_for_answer(self, request: Line, seconds: float, keys: Sequence[Key]) -> None:
+        """Read lines until an answer comes, one with a wrong id, one that never ends, or the time is over."""
+
+        def has_come() -> bool:
+            return self.inbox.has_any(keys) or bool(self.inbox.wrong_ids(request.at))
+
+        first = min(seconds, self.scaled_timeout(UNENDED_SECONDS))
+        self._listen(first, has_come)
+        if not has_come() and seconds > first:
+            unended = unended_message(self.process)
+            is_answer = unended is not None and id_key(unended.message.get("id", ABSENT)) in keys
+            self._listen(min(first, seconds - first) if is_answer else seconds - first, has_come)
 
     def is_answered(self, request: Line) -> bool:
         """Return whether the answer to a request came and is not yet taken."""
@@ -269,7 +286,7 @@ class Session:
         if self.closed:
             return Closed(self.process.wait(1.0), self.process.stderr)
         wrong = self.inbox.wrong_ids(request.at)
-        self.misnamed += [(request, line) for line in wrong[:1]]
+        self.wrong_answers += [(request, line) for line in wrong[:1]]
         self.is_silent = not wrong
         if unended_message(self.process) is not None:  # its end may be on its way
             self._listen(LINE_END_SECONDS, lambda: not self.process.unended)
@@ -290,52 +307,6 @@ class Session:
     def scaled_timeout(self, seconds: float) -> float:
         """Return ``seconds``, or more if the server is slow."""
         return self.pace.scaled(seconds, self.timeout)
-
-    # Received lines
-
-    @scan
-    def received(self, *kinds: Kind) -> Iterator[tuple[Line, Any]]:
-        """Yield each message of the server with its line, of these kinds (all if none are named)."""
-        for line in self.lines:
-            if not line.sent:
-                for message in line.parts():
-                    if not kinds or kind(message) in kinds:
-                        yield line, message
-
-    def notifications(self, method: str = "") -> list[tuple[Line, Any]]:
-        """Return the notifications of the server with their lines, of one method or of all."""
-        found = self.received(Kind.NOTIFICATION)
-        return [(line, message) for line, message in found if method in ("", message["method"])]
-
-    def server_requests(self, *methods: str, since: int = 0) -> list[Value]:
-        """Return the server's requests by these methods, without those in the first ``since`` lines."""
-        lines = (line for line in self.lines[since:] if not line.sent)
-        messages = (Value(message, "", (line,)) for line in lines for message in line.parts())
-        requests = [request for message in messages for request in requests_in(message)]
-        return [one for one in requests if one.json.get("method") in methods]
-
-    @property
-    def received_lines(self) -> list[Line]:
-        """Every line of the server that was read and not dropped."""
-        return [line for line in self.lines if not (line.sent or line.fault in UNREAD or is_dropped(line))]
-
-    def received_since(self, sent: Line) -> list[Line]:
-        """Return the lines of the server since a line was sent, without the answers to pings."""
-        ours = (line.message for line in self.lines if line.sent and line is not sent)
-        requests = (one for one in ours if kind(one) is Kind.REQUEST)
-        pings = {id_key(one["id"]) for one in requests if one["method"] == self.liveness_method}
-        before = (line.message for line in self.received_lines if line.at < sent.at)
-        pings -= {id_key(one.get("id", ABSENT)) for one in before if is_response(one)}
-
-        def is_pong(message: Any) -> bool:
-            return is_response(message) and id_key(message.get("id", ABSENT)) in pings
-
-        later = (line for line in self.received_lines if line.at >= sent.at)
-        return [line for line in later if not is_pong(line.message)]
-
-    def non_json_lines(self) -> list[Line]:
-        """Return the lines on stdout that are not JSON."""
-        return [line for line in self.received_lines if not line.is_json]
 
     def wait_for(self, arrived: Callable[[], object], timeout: float) -> bool:
         """Read until ``arrived()`` is true, at most ``timeout`` seconds; return whether it is."""

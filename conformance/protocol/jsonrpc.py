@@ -137,6 +137,17 @@ def decode(raw: bytes) -> tuple[Any, str, tuple[str, ...]]:
     return message, "", tuple(dict.fromkeys(oddities))
 
 
+def foreign_encoding(raw: bytes) -> str:
+    """Return the encoding other than UTF-8 in which a line is JSON; empty if there is none."""
+    for name, codec in (("UTF-16", "utf-16"), ("Windows-1252", "cp1252")):
+        try:
+            json.loads(raw.decode(codec))
+        except (ValueError, RecursionError):
+            continue
+        return name
+    return ""
+
+
 def _read(text: str, oddities: list[str]) -> Any:
     """Return the JSON value of a text, without values that are too deep and items that are too many."""
     if text.count(",") >= MAX_ITEMS:

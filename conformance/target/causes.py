@@ -16,7 +16,7 @@ MAX_REPORTS_OF_AN_END = 3
 """How many checks report requests that end the process, each by itself, in the same way."""
 MAX_EXAMINED_ENDS = 10
 """How many ends of one kind are examined: does the request alone end the process?"""
-FLOOD, NOT_READ, WRONG_ID = "flood", "not read", "wrong id"
+FLOOD, NOT_READ = "flood", "not read"
 """Causes for which a check is blocked."""
 
 
@@ -59,7 +59,7 @@ def _cause(failure: ProbeFailure) -> Any:
     if failure.is_flood:
         return FLOOD
     if failure.expected:
-        return WRONG_ID
+        return failure.requirement
     return (NOT_READ, _method(failure.lines)) if failure.is_unread else None
 
 

@@ -7,18 +7,19 @@ from contextlib import closing
 from dataclasses import replace
 
 from conformance.client.listing import Listing, fetch_list
+from conformance.client.message_log import without_message
 from conformance.client.reply import Flood, Reply, Silence
 from conformance.client.session import Session
 from conformance.client.tool_call import Tool
 from conformance.protocol import revisions
-from conformance.protocol.jsonrpc import ABSENT, Line, show, torn
+from conformance.protocol.jsonrpc import Line, show, torn
 from conformance.protocol.methods import LISTED, LISTS
 from conformance.protocol.text import shorten
 from conformance.protocol.value import Value
 from conformance.target.settings import Settings
 from conformance.target.surface import SILENT, START, ProbeFailure, Subject, Surface, is_live
 from conformance.transport.interface import Transport
-from conformance.verdicts import misnamed
+from conformance.verdicts import wrong_answer
 
 NOT_MODERN = "no modern revision"
 NO_LISTING = Listing("tools/list", "tools", ())
@@ -57,9 +58,9 @@ def opened(settings: Settings, session: Session, *, exactly: bool, timeout: floa
     has_tools = "tools" in found or session.declares("tools")
     listing, failures = _probe_tools(session) if has_tools else (NO_LISTING, ())
     is_unread = any(failure.is_unread for failure in failures)
-    if failures and session.misnamed:
+    if failures and session.wrong_answers:
         is_lost = session.drain().fault is not None
-        failures = (ProbeFailure.of(SILENT if is_lost else "tools", misnamed(*session.misnamed[0])),)
+        failures = (ProbeFailure.of(SILENT if is_lost else "tools", wrong_answer(*session.wrong_answers[0])),)
     elif session.is_silent and not is_unread:
         pong = session.drain()
         if isinstance(pong.fault, Silence) and not pong.fault.strays:
@@ -110,8 +111,8 @@ def _opening_failure(settings: Settings, session: Session, opening: Reply) -> Pr
     """Return why no session opened; None if one did."""
     method = opening.method
     requirement, reason = "", ""
-    if opening.fault is not None and session.misnamed:
-        return ProbeFailure.of(START, misnamed(*session.misnamed[0]))
+    if opening.fault is not None and session.wrong_answers:
+        return ProbeFailure.of(START, wrong_answer(*session.wrong_answers[0]))
     if session.unended is not None:
         requirement = "stdio.newline-delimited"
         reason = f"the server answered {method} without a line end: {shorten(session.unended.text)}"
@@ -171,7 +172,8 @@ def _probe_tools(session: Session) -> tuple[Listing, tuple[ProbeFailure, ...]]:
 def _silence(opening: Reply, listing: Listing, pong: Reply, stderr: str) -> ProbeFailure:
     """Return the failure of a server that answers nothing any more."""
     last = listing.replies[-1] if listing.replies else opening
-    reason = f"the server answered {opening.method}, and then neither {last.method} nor a ping: {pong.fault}"
+    answered, missing = (opening, f"neither {last.method} nor a") if last.fault is not None else (last, "no")
+    reason = f"the server answered {answered.method}, and then {missing} ping: {pong.fault}"
     lines = (*last.lines, *pong.lines)
     return ProbeFailure(SILENT, "jsonrpc.response-every-request", reason, lines, stderr)
 
@@ -182,7 +184,7 @@ def _without_messages(tools: Iterable[Tool]) -> Iterator[Tool]:
     for tool in tools:
         lines = tool.definition.lines
         if id(lines) not in known:
-            known[id(lines)] = tuple(line if line.sent else replace(line, message=ABSENT) for line in lines)
+            known[id(lines)] = tuple(line if line.sent else without_message(line) for line in lines)
         yield Tool(replace(tool.definition, lines=known[id(lines)]))
 
 

@@ -16,11 +16,11 @@ from conformance.client.timing import Pace, start_timeout
 from conformance.expect import skip
 from conformance.protocol.jsonrpc import Kind, kind
 from conformance.protocol.methods import FEATURES
-from conformance.target.causes import WRONG_ID, Causes
+from conformance.target.causes import Causes
 from conformance.target.settings import Settings
 from conformance.target.surface import Surface
 from conformance.transport.interface import CannotStart, Clock, Transport
-from conformance.verdicts import ECHO, Blocked, Finding, Skipped, misnamed
+from conformance.verdicts import Blocked, Finding, Skipped, wrong_answer
 
 MAX_PROCESSES_AHEAD = max(2, os.cpu_count() or 2)
 """How many processes are started before they are needed."""
@@ -355,15 +355,15 @@ class Sessions:
     def examine(self, verdict: Finding | Blocked) -> None:
         """Look for the cause of a verdict.
 
-        Raises the `Finding` of an answer with another id than its request, if that is the cause.  Skips the
-        check if others have reported the cause.
+        Raises the `Finding` of an answer with another id than its request, or of one that is not UTF-8 or not
+        JSON, if that is the cause.  Skips the check if others have reported the cause.
         """
-        if verdict.requirement == ECHO:
+        pairs = [pair for session in self.sessions for pair in session.wrong_answers]
+        finding = next((wrong_answer(*pair) for pair in pairs if pair[0] in verdict.lines), None)
+        if finding is not None and verdict.requirement == finding.requirement:
             return
-        pairs = [pair for session in self.sessions for pair in session.misnamed]
-        finding = next((misnamed(*pair) for pair in pairs if pair[0] in verdict.lines), None)
         if finding is not None:
-            is_repeated = self.causes.count(WRONG_ID) > 1
+            is_repeated = self.causes.count(finding.requirement) > 1
         else:
             is_repeated = self.causes.is_repeated(verdict, self.ends_alone)
         if is_repeated:
