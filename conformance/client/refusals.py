@@ -9,6 +9,8 @@ from typing import Any
 from conformance.client.reply import Reply
 from conformance.protocol.methods import NO_SUCH_METHOD
 
+MAX_REFUSAL = 300
+"""How many characters of a text may hold the words of a refusal."""
 NO_SUCH_NAME = "conformance_no_such_name_8f14e45fceea167a"
 """A name, URI or cursor that no server has."""
 NO_SUCH_URI = f"conformance://{NO_SUCH_NAME}"
@@ -84,6 +86,25 @@ def complaint_about_network(reply: Reply) -> str:
     """Return the words in a refusal that say that no host was reached; empty if there are none."""
     found = NO_NETWORK.search(words(reply)) if _refuses(reply) else None
     return found[0] if found is not None else ""
+
+
+REFUSAL = re.compile(
+    r"\A\W*(?:error|exception|invalid|missing|failed|failure|unknown|unsupported)\b"
+    r"|\A\W*(?:cannot|could not|unable|no such)\b"
+    r"|\bmust (?:be|not|have|contain)\b|\b(?:is|are) required\b|\bis not (?:a |an )?(?:valid|allowed)\b",
+    re.IGNORECASE,
+)
+"""What the text of a result says that refuses the arguments, or fails."""
+
+
+def refuses_in_words(reply: Reply) -> bool:
+    """Return whether a result without ``isError`` refuses in its first text, or complains about a network."""
+    content = reply.result.get("content") if isinstance(reply.result, dict) else None
+    first = content[0] if isinstance(content, list) and content else None
+    text = first.get("text") if isinstance(first, dict) else None
+    if not isinstance(text, str) or reply.is_tool_error:
+        return False
+    return REFUSAL.search(text[:MAX_REFUSAL]) is not None or NO_NETWORK.search(text) is not None
 
 
 def same_refusal(one: Reply, other: Reply) -> bool:

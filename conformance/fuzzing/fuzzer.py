@@ -20,7 +20,7 @@ from conformance.client.reply import Reply
 from conformance.expect import skip
 from conformance.fuzzing.case_source import CaseSource
 from conformance.fuzzing.fuzz_target import FuzzTarget
-from conformance.fuzzing.oracles import Case, Oracle, grade
+from conformance.fuzzing.oracles import VALIDATED, Case, Oracle, fault_of, grade
 from conformance.fuzzing.reproduction import FailedCase, Reproduction, shown_text
 from conformance.fuzzing.trials import Trials
 from conformance.generation import NoExample
@@ -177,8 +177,10 @@ class Fuzzer:
 
         Raises `Finding`, or `Blocked` if a request that is not hostile got no answer.
         """
-        kinds = sorted(
-            self._failures.values(), key=lambda same: (same[0].reply.fault is None, same[0].is_advisory)
+        kinds = _merged(
+            sorted(
+                self._failures.values(), key=lambda same: (same[0].reply.fault is None, same[0].is_advisory)
+            )
         )
         reproductions = self._trials.reproducer.reproductions(kinds[:MAX_KINDS_REPORTED])
         verdicts = [self._verdict(same, reproduction) for same, reproduction in reproductions]
@@ -217,7 +219,25 @@ class Fuzzer:
         return self.target.ask(self.server.fuzzing_session, encode(arguments), self._trials.answer_seconds)
 
 
+def _merged(kinds: Iterable[list[FailedCase]]) -> list[list[FailedCase]]:
+    """Return the failures by kind; those that accept invalid arguments are one kind if they are as severe."""
+    merged: dict[Any, list[FailedCase]] = {}
+    for same in kinds:
+        failure = same[0].failure
+        key = failure.advisory if failure.requirement == VALIDATED else failure.kind
+        merged.setdefault(key, []).extend(same)
+    return list(merged.values())
+
+
 def _likewise(same: Sequence[FailedCase]) -> str:
-    """Return the names of other values that failed in the same way, in brackets."""
-    names = list(dict.fromkeys(one.case.name for one in same if one.case.name))
-    return f" (so did: {', '.join(names[1 : 1 + MAX_NAMES_SHOWN])})" if len(names) > 1 else ""
+    """Return what else failed in the same way, in brackets."""
+    _, *others = list(dict.fromkeys(filter(None, map(_title, same)))) or [""]
+    more = f" and {len(others) - MAX_NAMES_SHOWN} more" if len(others) > MAX_NAMES_SHOWN else ""
+    how = "accepted too" if same[0].was_accepted else "so did"
+    return f" ({how}: {', '.join(others[:MAX_NAMES_SHOWN])}{more})" if others else ""
+
+
+def _title(failed: FailedCase) -> str:
+    """Return the name of a value, or what is wrong with arguments that were accepted; empty for others."""
+    wrong = failed.case.wrong if failed.was_accepted else None
+    return failed.case.name if wrong is None else fault_of(wrong)

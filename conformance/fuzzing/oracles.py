@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.client.exceptions import unexpected_exception, validator_error
-from conformance.client.refusals import asks_client, same_refusal
+from conformance.client.refusals import asks_client, refuses_in_words, same_refusal
 from conformance.client.reply import Closed, Reply
 from conformance.client.tool_call import Tool
 from conformance.generation import Invalid
@@ -157,10 +157,14 @@ def rejects_invalid(wrong: Invalid, usual: Reply, revision: str, reply: Reply) -
     """Judge the answer to invalid arguments: a refusal, in the way that the revision requires.
 
     ``usual`` is the answer to valid arguments: a tool that refuses those in the same words can't be judged.
+    A result that refuses in words accepts nothing, but does not report the refusal either.
     """
     failure = answers(reply)
     if failure is not None or same_refusal(reply, usual):
         return failure
+    if refuses_in_words(reply):
+        is_usual = reply.result == usual.result
+        return None if is_usual else Failure(CHANNEL, _channels(revision), "refuses in words", advisory=True)
     if reply.error is None and not reply.is_tool_error:
         kind = f"coerces {wrong.kind}" if wrong.coercible else f"accepts {fault_of(wrong)}"
         return Failure(VALIDATED, f"a refusal ({fault_of(wrong)})", kind, advisory=wrong.coercible)

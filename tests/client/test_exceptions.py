@@ -3,6 +3,7 @@
 import pytest
 
 from conformance.client.exceptions import unexpected_exception, validator_error
+from conformance.client.refusals import refuses_in_words
 from conformance.client.reply import Reply
 from conformance.protocol.jsonrpc import Line
 
@@ -70,3 +71,31 @@ def test_a_refusal_is_no_error_of_a_validator(text):
 def test_a_result_that_reports_no_error_may_have_any_text():
     result = {"content": [{"type": "text", "text": EXCEPTIONS[0]}]}
     assert unexpected_exception(Reply(Line.sending({}), Line.sending({}), {"result": result})) == ""
+
+
+def succeeded(text):
+    """Return the reply with this text and no error."""
+    return Reply(
+        Line.sending({}), Line.sending({}), {"result": {"content": [{"type": "text", "text": text}]}}
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "entity must be a non-empty string",
+        "Error: Missing arguments",
+        "❌ Invalid date: 99",
+        "Failed to load the sheet 'example'",
+        "The parameter `city` is required.",
+        "getaddrinfo ENOTFOUND api.example.org",
+    ],
+)
+def test_a_refusal_in_words_is_no_success(text):
+    assert refuses_in_words(succeeded(text))
+    assert not refuses_in_words(failed(text))
+
+
+@pytest.mark.parametrize("text", ["example", "5", "Sunny, and no error in sight", "Found 0 files", "[]"])
+def test_a_result_is_no_refusal(text):
+    assert not refuses_in_words(succeeded(text))

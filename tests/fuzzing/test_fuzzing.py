@@ -184,6 +184,15 @@ def test_server_that_ignores_a_keyword_is_caught(fuzzed, validating, keyword, mo
     assert places
 
 
+def test_a_tool_that_ignores_several_keywords_is_one_finding(fuzzed, validating, monkeypatch):
+    leave_out_shrinking(monkeypatch)
+    verdicts = fuzzed(validating("pattern", "minLength", "maximum"), "order", VALIDATED)
+    (found,) = [one for one in verdicts if one.outcome == "failed"]
+    words = f"{found.error.expected} {found.error.got}"
+    assert "accepted too: " in words
+    assert all(one in words for one in ("pattern at /id", "minLength at /name", "maximum at /count")), words
+
+
 def test_server_that_validates_every_keyword_is_not_accused():
     server = (sys.executable, "-m", "conformance.fixtures.validating")
     run = run_suite(server, "--select", f"{VALIDATED}[order]", *QUICK)
