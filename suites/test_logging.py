@@ -67,6 +67,7 @@ def test_setting_a_level_is_an_unknown_method(session):
 @pytest.mark.requirement("logging.invalid-level-rejected")
 @pytest.mark.parametrize("level", ["loud", 3], ids=["loud", "number"])
 def test_a_request_with_an_invalid_level_is_rejected(server, session, level):
+    require_capability(server, "logging")
     method = simple_method(server) if server.surface.found_features else "server/discover"
     expect_error(session.request(method, with_log_level({}, level)), -32602)
 

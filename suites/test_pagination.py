@@ -85,9 +85,9 @@ def test_a_forged_cursor_is_rejected(server, session):
     methods = require_some(server.served_lists(), skip="no list is declared and served")
     wrong = accepted_cursors(session, methods, FORGED)
     if wrong:
-        first = next(iter(wrong.values()))
-        note = "it paginates" if server.paged_listings() else "it never paginates and ignores cursors"
-        raise Finding("error -32602", f"{', '.join(wrong)}: {first} ({note})", first.lines)
+        first, paged = next(iter(wrong.values())), {one.method for one in server.paged_listings()}
+        names = [f"{method}{'' if method in paged else ' (which has one page)'}" for method in wrong]
+        raise Finding("error -32602", f"{', '.join(names)}: {first}", first.lines)
 
 
 @pytest.mark.requirement("pagination.cursor-type")

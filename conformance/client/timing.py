@@ -2,8 +2,8 @@
 
 ``--timeout`` is how long any answer may take; no wait is longer.  Other waits, such as for a notification or
 the end of a process, have a number of seconds that is plenty on an idle machine, or `ROUND_TRIPS` times the
-round trip of a ping if that is more.  A start may take ``--start-timeout``, or `FIRST_STARTS` times as long
-as the first one if that is more.
+round trip of a ping if that is more.  A start may take ``--start-timeout``, or `SLOWEST_STARTS` times as
+long as the slowest one so far if that is more.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import deque
 from statistics import median
 
 ROUND_TRIPS = 20
-FIRST_STARTS = 4
+SLOWEST_STARTS = 4
 MAX_PINGS = 5
 """How many pings the median is taken of; a ping that waited behind a slow tool does not count."""
 
@@ -37,6 +37,6 @@ class Pace:
         return max(seconds, min(most, ROUND_TRIPS * self.round_trip))
 
 
-def start_timeout(seconds: float, first: float) -> float:
-    """Return how long a start may take if the first one took ``first`` seconds."""
-    return max(seconds, FIRST_STARTS * first)
+def start_timeout(seconds: float, slowest: float) -> float:
+    """Return how long a start may take if the slowest one so far took ``slowest`` seconds."""
+    return max(seconds, SLOWEST_STARTS * slowest)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any, Self
@@ -14,7 +14,7 @@ from conformance.client.reply import Closed, Flood, Reply
 from conformance.client.session import Answer, Session
 from conformance.client.timing import Pace, start_timeout
 from conformance.expect import skip
-from conformance.protocol.jsonrpc import Kind, kind
+from conformance.protocol.jsonrpc import Kind, Line, kind
 from conformance.protocol.methods import FEATURES
 from conformance.target.causes import Causes
 from conformance.target.settings import Settings
@@ -83,7 +83,7 @@ class Sessions:
     """
 
     def __init__(self, settings: Settings, surface: Surface, common: dict[str, Any] | None = None):
-        self.settings = _with_start_timeout(settings, surface)
+        self.settings = _with_start_timeout(settings, surface.opening)
         self.pace = Pace()
         self.common = common if common is not None else {}
         self.surface = surface
@@ -170,6 +170,7 @@ class Sessions:
             self.raise_once(
                 "start", Blocked(f"the server no longer starts: {opening}", opening.lines, stderr)
             )
+        self.settings = _with_start_timeout(self.settings, opening.lines)
         return session
 
     def launch(
@@ -408,7 +409,7 @@ def _features(capabilities: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in capabilities.items() if name in FEATURES.values()}
 
 
-def _with_start_timeout(settings: Settings, surface: Surface) -> Settings:
-    """Return settings that let a process start as slowly as the one that was probed."""
-    first = max((line.at for line in surface.opening), default=0.0)
-    return replace(settings, start_timeout=start_timeout(settings.start_timeout, first))
+def _with_start_timeout(settings: Settings, opening: Sequence[Line]) -> Settings:
+    """Return settings that let a process start as slowly as one with these lines did, or more slowly."""
+    slowest = max((line.at for line in opening), default=0.0)
+    return replace(settings, start_timeout=start_timeout(settings.start_timeout, slowest))
