@@ -12,8 +12,8 @@ from conformance.protocol import revisions
 
 VALUES = (
     *("revision", "timeout", "start-timeout", "cwd", "failing-call", "mutating-call"),
-    *("fuzz", "fuzz-errors", "seed", "transcripts", "max-line", "max-time", "time", "max-tools"),
-    *("baseline", "since"),
+    *("fuzz", "fuzz-errors", "calls-per-tool", "seed", "transcripts", "max-line", "max-time"),
+    *("time", "max-tools", "baseline", "since"),
 )
 REPEATED = ("env", "call", "select", "example", "report")
 FLAGS = ("inherit-home", "strict", "pedantic")

@@ -108,6 +108,12 @@ class Tool:
         return self.definition.get("outputSchema")
 
     @property
+    def open_world(self) -> bool:
+        """Whether its ``openWorldHint`` is true; it is not if the tool says nothing."""
+        hint = self.definition.get("annotations", "openWorldHint")
+        return hint is not None and hint.json is True
+
+    @property
     def task_support(self) -> Any:
         """The ``taskSupport``; forbidden if there is none."""
         support = self.definition.get("execution", "taskSupport")

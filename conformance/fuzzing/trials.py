@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
@@ -26,6 +27,9 @@ MAX_DEATHS_SHRINKING = 40
 MAX_SILENCES, MAX_HOSTILE_SILENCES = 2, 6
 """A hostile value waits only briefly for its answer."""
 MAX_SILENCES_SHRINKING = 6
+CHECKS_OF_A_TOOL = 3
+"""The checks that fuzz a tool, with valid, invalid and hostile arguments, share its calls."""
+MAX_CALLS_SHRINKING = 20
 ALL_TOOLS_SECONDS = 60.0
 """The time for which a slow server answers while all its tools are fuzzed; more examples get more time.
 
@@ -51,6 +55,9 @@ class Trials:
         self.reproducer = Reproducer(server, target, self.answer_seconds)
         share = max(MIN_SECONDS, ALL_TOOLS_SECONDS / (1 + 3 * len(server.tools)))
         self._seconds_left = share * max(1.0, server.settings.examples / FUZZ_EXAMPLES["quick"])
+        tool = server.tool(target.tool) if target.tool else None
+        calls = math.inf if tool is None else server.settings.fuzzed_calls(tool)
+        self._calls_left = calls / CHECKS_OF_A_TOOL
         self._until = server.clock.monotonic() + server.fuzz_seconds
         self._known = known
         self._outcomes: dict[bytes, FailedCase | None] = {}
@@ -61,13 +68,14 @@ class Trials:
 
     @property
     def is_spent(self) -> bool:
-        """Whether the target has used up its time, or ended or silenced too many processes."""
+        """Whether the target has used up its time or its calls, or ended or silenced too many processes."""
         is_late = self._seconds_left < 0 or self.server.clock.monotonic() > self._until
         is_silent = self._silences >= self._max_silences or self._hostile_silences >= MAX_HOSTILE_SILENCES
-        return is_late or is_silent or self._deaths > self._max_deaths
+        return is_late or is_silent or self._calls_left < 1 or self._deaths > self._max_deaths
 
     def allow_shrinking(self) -> None:
-        """Allow more time, ends of processes and missing answers, for shrinking a failure."""
+        """Allow more time, calls, ends of processes and missing answers, for shrinking a failure."""
+        self._calls_left = max(self._calls_left, MAX_CALLS_SHRINKING)
         self._seconds_left = max(self._seconds_left, MIN_SHRINKING_SECONDS)
         self._max_deaths = self._deaths + MAX_DEATHS_SHRINKING
         self._max_silences = self._silences + MAX_SILENCES_SHRINKING
@@ -109,6 +117,7 @@ class Trials:
 
     def _sent_alone(self, case: Case) -> FailedCase | None:
         begun = self.server.clock.monotonic()
+        self._calls_left -= 1
         session = self.server.fuzzing_session
         reply = self._ask(session, case)
         self._seconds_left -= self.server.clock.monotonic() - begun
@@ -192,7 +201,8 @@ class Trials:
         return suspects
 
     def _requests(self, todo: Iterator[Case]) -> Iterator[tuple[Case, Request]]:
-        for case in todo:
+        while self._calls_left >= 1 and (case := next(todo, None)) is not None:
+            self._calls_left -= 1
             self._outcomes[_digest(case)] = None
             yield case, self.target.request(case.text)
 

@@ -64,6 +64,12 @@ _VALUES = (
     ("cwd", "DIR", "the server's working directory", "a temporary one"),
     ("fuzz", "LEVEL", "how much to fuzz: none, quick or thorough", "quick"),
     (
+        "calls-per-tool",
+        "NUMBER",
+        "the most calls of one tool while it is fuzzed",
+        "20 for a tool that says openWorldHint: true unless LEVEL is thorough, else no limit",
+    ),
+    (
         "fuzz-errors",
         "HOW",
         "what a tool error does that reads as an exception nobody expected: inform or fail",
@@ -244,6 +250,7 @@ def settings(config: pytest.Config) -> Settings:
         max_line=int(_amount(config, "max-line", 16.0) * 1_000_000),
         max_time=_amount(config, "max-time", 3600.0),
         time=_amount(config, "time", math.inf),
+        calls_per_tool=_number(config, "calls-per-tool", 0),
         max_tools=_number(config, "max-tools", MAX_TOOLS),
         examples=_examples(config),
     )

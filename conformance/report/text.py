@@ -15,7 +15,7 @@ from conformance.protocol.text import named, shorten
 from conformance.report.model import DEAD, REFUSED, Interface, Result, plural
 from conformance.requirements.catalogue import Requirement, families
 from conformance.requirements.checks import checked
-from conformance.target.settings import FUZZ_EXAMPLES, Settings
+from conformance.target.settings import FUZZ_EXAMPLES, OPEN_WORLD_CALLS, Settings
 from conformance.target.surface import Subject
 from conformance.transport.credentials import redacted
 from conformance.transport.sandbox import SECRET
@@ -159,11 +159,24 @@ def limit_lines(subject: Subject, results: Iterable[Result], counts: Counts) -> 
         tools = sorted({one.tool for one in late if one.tool})
         shown = f", of {first_names(tools)}" if tools else ""
         yield f"not fuzzed: {plural(len(late), 'check')}{shown}, as the time was over (--time)"
+    yield from _gentle_lines(subject, counts)
     yield from _failing_lines(subject, counts)
     if dropped := counts.get(("dropped", "")):
         yield f"not kept: {dropped} of the lines that the server wrote, so not every check has seen them"
     if repeats := counts.get(("repeats", "")):
         yield f"repeated members: {repeats} of the server's lines name one twice; the last one counts"
+
+
+def _gentle_lines(subject: Subject, counts: Counts) -> Iterator[str]:
+    """Yield which tools were fuzzed with few calls, as they reach an open world."""
+    settings, tools = subject.settings, {tool.name: tool for one in subject.live for tool in one.tools}
+    few = [name for name, tool in sorted(tools.items()) if settings.fuzzed_calls(tool) == OPEN_WORLD_CALLS]
+    called = [named(name, 40) for name in few if counts.get(("calls", name))]
+    if settings.examples and not settings.calls_per_tool and called:
+        yield (
+            f"fuzzed with at most {OPEN_WORLD_CALLS} calls each, as openWorldHint is true: "
+            f"{first_names(called)} (--calls-per-tool allows more)"
+        )
 
 
 def _failing_lines(subject: Subject, counts: Counts) -> Iterator[str]:

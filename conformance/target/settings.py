@@ -17,6 +17,8 @@ from conformance.transport.sandbox import Sandbox, importable, rooted, without_s
 
 FUZZ_EXAMPLES = {"none": 0, "quick": 50, "thorough": 500}
 """How many values Hypothesis makes for each target, by the value of ``--fuzz``; with 0, nothing is fuzzed."""
+OPEN_WORLD_CALLS = 20
+"""How often the fuzzer calls a tool that says ``openWorldHint: true``, unless it fuzzes thoroughly."""
 MAX_TOOLS = 250
 """How many tools are tested by default."""
 
@@ -37,7 +39,7 @@ class Settings:
     checks) and ``time`` (after which nothing more is fuzzed) are in seconds; ``max_line`` is the most bytes
     of a line that are read; of the listed tools the first ``max_tools`` are tested.  ``call`` holds
     ``readonly``, ``all``, or patterns of the names of tools that may be called.  ``samples`` are arguments
-    that the user vouches for; they release no tool.
+    that the user vouches for; they release no tool.  ``calls_per_tool`` limits the fuzzer; 0 is no choice.
     Without a ``cwd`` the server works in the ``sandbox``, where its home is too unless ``inherit_home``;
     without a ``sandbox`` it works here.  Relative paths in the command start from ``here``.  ``on_wait`` is
     called during waits, which ``clock`` measures.
@@ -57,6 +59,7 @@ class Settings:
     transcripts: Path = Path(".mcp-conformance")
     seed: int = 0
     examples: int = 50
+    calls_per_tool: int = 0
     max_tools: int = MAX_TOOLS
     max_line: int = MAX_LINE
     max_time: float = 3600.0
@@ -71,6 +74,13 @@ class Settings:
             pattern == "all" or (pattern == "readonly" and tool.read_only) or fnmatchcase(tool.name, pattern)
             for pattern in self.call
         )
+
+    def fuzzed_calls(self, tool: Tool) -> float:
+        """Return how often the fuzzer may call a tool (``--mcp-calls-per-tool``), infinity for no limit."""
+        if self.calls_per_tool:
+            return self.calls_per_tool
+        is_gentle = tool.open_world and self.examples <= FUZZ_EXAMPLES["quick"]
+        return OPEN_WORLD_CALLS if is_gentle else math.inf
 
     def vouched(self, tool: str) -> list[dict[str, Any]]:
         """Return the arguments the user vouches for, for the tool of that name (``--mcp-example``)."""

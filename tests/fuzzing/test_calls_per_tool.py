@@ -1,0 +1,58 @@
+"""Tools that reach an open world are called a few times only, unless the user wants more."""
+
+import pytest
+from conformance.fixtures.mutants import item, method, params
+from support.bench import run_checks, settings_in_memory
+from support.in_memory import mutated
+
+from conformance.report.text import limit_lines
+from conformance.target.probe import probe_all
+from conformance.target.settings import FUZZ_EXAMPLES, OPEN_WORLD_CALLS
+
+REVISION = "2025-11-25"
+FIRST_CALLS = 1
+
+
+def in_open_world(server, request, reply):
+    """Make echo a tool of an open world."""
+    if method(request) == "tools/list" and item(reply, "echo"):
+        item(reply, "echo")["annotations"] = {"readOnlyHint": True, "openWorldHint": True}
+
+
+def calls_of_echo(*, open_world=True, fuzz="quick", **limits):
+    """Fuzz the tool echo, and return how often it is called."""
+    called = []
+
+    def count(server, request, reply):
+        if method(request) == "tools/call" and params(request).get("name") == "echo":
+            called.append(request)
+        if method(request) == "tools/list" and item(reply, "echo"):
+            item(reply, "echo")["annotations"] = {"readOnlyHint": True, "openWorldHint": open_world}
+
+    settings = settings_in_memory(mutated(count), FUZZ_EXAMPLES[fuzz], **limits)
+    run_checks(
+        settings, REVISION, lambda check: check.suite == "test_fuzz_tools", is_whole=False, tools=("echo",)
+    )
+    return len(called) - FIRST_CALLS
+
+
+@pytest.mark.parametrize(("limits", "most"), [({}, OPEN_WORLD_CALLS), ({"calls_per_tool": 60}, 60)])
+def test_an_open_tool_is_called_a_few_times(limits, most):
+    assert most / 2 < calls_of_echo(**limits) <= most
+
+
+@pytest.mark.parametrize("choice", [{"open_world": False}, {"fuzz": "thorough"}])
+def test_other_tools_and_thorough_fuzzing_have_no_limit(choice):
+    assert calls_of_echo(**choice) > 2 * OPEN_WORLD_CALLS
+
+
+@pytest.mark.parametrize(("limits", "is_reported"), [({}, True), ({"calls_per_tool": 60}, False)])
+def test_the_report_lists_the_tools_with_few_calls(limits, is_reported):
+    settings = settings_in_memory(mutated(in_open_world), FUZZ_EXAMPLES["quick"], **limits)
+    subject = probe_all(settings, (REVISION,))
+    counts = {("calls", "echo"): 9, ("successes", "echo"): 9, ("calls", "add"): 9, ("successes", "add"): 9}
+    wanted = (
+        "fuzzed with at most 20 calls each, as openWorldHint is true: echo (--calls-per-tool allows more)"
+    )
+    assert list(limit_lines(subject, [], counts)) == ([wanted] if is_reported else [])
+    subject.close()
