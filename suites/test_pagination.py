@@ -86,8 +86,10 @@ def test_a_forged_cursor_is_rejected(server, session):
     wrong = accepted_cursors(session, methods, FORGED)
     if wrong:
         first, paged = next(iter(wrong.values())), {one.method for one in server.paged_listings()}
-        names = [f"{method}{'' if method in paged else ' (which has one page)'}" for method in wrong]
-        raise Finding("error -32602", f"{', '.join(names)}: {first}", first.lines)
+        short = [method for method in wrong if method not in paged]
+        which = "they have" if len(short) == len(wrong) else f"{', '.join(short)} have"
+        note = f" ({which} one page)" if short else ""
+        raise Finding("error -32602", f"{', '.join(wrong)}: {first}{note}", first.lines)
 
 
 @pytest.mark.requirement("pagination.cursor-type")

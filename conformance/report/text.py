@@ -192,7 +192,9 @@ def _remedy(subject: Subject, failing: list[str]) -> str:
     """Return the option with which a user gives arguments that work, for the tool with the fewest of them."""
     known = ((tool, _known_arguments(subject, tool)) for tool in failing)
     options = [shlex.join(["--example", f"{tool} {json.dumps(one)}"]) for tool, one in known if one]
-    return f"; give arguments that work, as in {shorten(min(options, key=len), 300)}" if options else ""
+    return (
+        f"; give arguments that work in this form: {shorten(min(options, key=len), 300)}" if options else ""
+    )
 
 
 def _known_arguments(subject: Subject, name: str) -> Any:

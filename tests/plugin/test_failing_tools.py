@@ -45,6 +45,6 @@ def test_what_never_succeeds_is_listed(workers):
 
 def test_the_option_that_may_help_has_the_plainest_arguments():
     output = " ".join(run_suite(REFERENCE, *CALLS).output.split())
-    assert """; give arguments that work, as in --example 'fail {"reason": "example"}'""" in output
+    assert """; give arguments that work in this form: --example 'fail {"reason": "example"}'""" in output
     assert "fail (0 of " in output
     assert "echo (0 of " not in output
