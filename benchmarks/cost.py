@@ -1,4 +1,4 @@
-"""What a verdict costs on the reference server and on real ones: process starts, CPU, memory, time.
+"""What a verdict costs on the reference server and on real ones: starts, lines sent, CPU, memory, time.
 
     python benchmarks/cost.py                       # the servers that need no installation
     python benchmarks/cost.py --servers FOLDER      # the real ones too, installed in FOLDER
@@ -69,7 +69,7 @@ HELLO = {
         "clientInfo": {"name": "cost", "version": "1"},
     },
 }
-COLUMNS = ("starts", "own_cpu", "server_cpu", "memory_mb", "seconds", "one_start", "ratio")
+COLUMNS = ("starts", "sent", "own_cpu", "server_cpu", "memory_mb", "seconds", "one_start", "ratio")
 
 
 def main() -> int:
@@ -166,6 +166,7 @@ def run(command: list[str], options: list[str], folder: str, start: float) -> di
     facts = json.loads(report.read_text(encoding="utf-8"))["run"]
     return {
         "starts": sum(sum(purposes.values()) for purposes in facts["starts"].values()),
+        "sent": sum(facts["sent"].values()),
         "own_cpu": round(used["own_cpu"], 1),
         "server_cpu": round(used["server_cpu"], 1),
         "memory_mb": round(used["memory"] / MB),

@@ -51,7 +51,8 @@ class Session(Received):
     In a modern revision `request` and `send` add the envelope to ``_meta``; the members given win.
     The session declares ``capabilities``, and answers requests of the server for them from ``client``, by
     method; it always answers ping, and refuses everything else.  No method raises for what a server does: a
-    request without an answer gives a `Reply` with a ``fault``.  ``wrong_answers`` has the requests that
+    request without an answer gives a `Reply` with a ``fault``.  ``sent`` counts the lines of the client,
+    ``wrong_answers`` has the requests that
     got an answer with another id instead, or one that is not UTF-8 or not JSON, each with that answer.
     """
 
@@ -79,6 +80,7 @@ class Session(Received):
         self.is_silent = False
         self.is_flooded = False
         self.is_closing = False
+        self.sent = 0
         self.wrong_answers: list[tuple[Line, Line]] = []
         self.inbox = Inbox(process.max_line)
         self._ids = itertools.count(1)
@@ -202,6 +204,7 @@ class Session(Received):
         for line in lines:
             self.lines.keep(line)
             self.inbox.expect(line.message)
+        self.sent += len(lines)
         self.process.write(b"".join(line.raw + b"\n" for line in lines))
         return lines
 

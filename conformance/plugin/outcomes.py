@@ -289,7 +289,9 @@ def run_facts(session: pytest.Session, started: datetime, seconds: float) -> Run
     config = session.config
     ended = _reason_of_end(session, config.stash[RESULTS])
     not_run = _not_run(config) if ended else {}
-    return RunFacts(started, seconds, ended, not_run, tuple(_outdated(config)), _starts(config))
+    counts = config.stash.get(COUNTS, Counter())
+    sent = {revision: number for (what, revision), number in counts.items() if what == "sent" and number}
+    return RunFacts(started, seconds, ended, not_run, tuple(_outdated(config)), _starts(config), sent)
 
 
 def _starts(config: pytest.Config) -> dict[str, dict[str, int]]:

@@ -154,7 +154,8 @@ class RunFacts:
     """The facts about a run: its start, its duration, and why it ``ended`` early, if it did.
 
     ``not_run`` counts the checks of each chapter that did not run, ``outdated`` lists what to fix in the
-    baseline.  ``starts`` counts the processes in each revision by what they were started for.
+    baseline.  ``starts`` counts the processes in each revision by what they were started for, ``sent`` the
+    lines that were sent in each revision.
     """
 
     started: datetime
@@ -163,6 +164,7 @@ class RunFacts:
     not_run: Mapping[str, int] = field(default_factory=dict)
     outdated: tuple[str, ...] = ()
     starts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    sent: Mapping[str, int] = field(default_factory=dict)
 
 
 def build_report(
@@ -195,6 +197,7 @@ def build_report(
         not_run=facts.not_run,
         outdated=facts.outdated,
         starts=facts.starts,
+        sent=facts.sent,
     )
     return redact(report)
 

@@ -134,7 +134,8 @@ class Report:
     ``ended`` says why a run ended before all checks had run, and ``not_run`` how many of each chapter did
     not; both are empty for a complete run.  ``results`` are in the order of the specification's chapters.
     ``notices`` say what was not tested, or not kept, and why; ``outdated`` lists what to fix in the baseline.
-    ``starts`` counts the server's processes in each revision by what they were started for.
+    ``starts`` counts the server's processes in each revision by what they were started for, ``sent`` the
+    lines that were sent to them, without those of the probe.
     """
 
     tool_version: str
@@ -153,6 +154,7 @@ class Report:
     not_run: Mapping[str, int] = field(default_factory=dict)
     outdated: tuple[str, ...] = ()
     starts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    sent: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def counts(self) -> Mapping[Outcome, int]:

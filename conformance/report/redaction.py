@@ -14,7 +14,7 @@ from conformance.transport.credentials import credentials, without
 NOT_REDACTED = frozenset(
     (
         *("node", "row", "requirement", "requirements", "selector", "level", "basis", "revision", "says"),
-        *("spec", "outcome", "cause", "state", "tool_version", "started", "not_run", "starts"),
+        *("spec", "outcome", "cause", "state", "tool_version", "started", "not_run", "starts", "sent"),
     )
 )
 """The fields that hold words of this tool or of the catalogue only."""

@@ -177,12 +177,14 @@ def _notes(report: Report) -> Iterator[str]:
 
 
 def _starts(report: Report) -> Iterator[str]:
-    """Yield how many processes were started in each revision, and what for."""
+    """Yield how many processes were started in each revision and what for, and how many lines were sent."""
     for revision, purposes in report.starts.items():
         listed = ", ".join(
             purpose if number == 1 else f"{purpose} ({number})" for purpose, number in purposes.items()
         )
         yield f"processes started in {revision}: {sum(purposes.values())} ({listed})"
+    for revision, number in report.sent.items():
+        yield f"lines sent in {revision}: {number}"
 
 
 def _expected(results: Iterable[Result]) -> Iterator[str]:
