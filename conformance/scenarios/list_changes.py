@@ -72,7 +72,17 @@ def lists_after_calls(server: Server) -> Mapping[str, Listing]:
     """Return the lists as the process has them in which every tool was called that may be."""
     if not server.calls():
         return {}
-    session = server.shared(CALLS)
+    return _served_lists(server, server.shared(CALLS))
+
+
+@scenario
+def lists_without_calls(server: Server) -> Mapping[str, Listing]:
+    """Return the lists as a process has them in which no tool was called."""
+    with server.fresh("lists without calls") as session:
+        return _served_lists(server, session)
+
+
+def _served_lists(server: Server, session: Session) -> Mapping[str, Listing]:
     return {method: fetch_list(session, method, LISTS[method][1]) for method in server.served_lists()}
 
 
@@ -87,9 +97,8 @@ def require_change_by_calls(server: Server, method: str) -> tuple[Listing, str]:
     names = set(before.identifiers())
     changed = names ^ set(after.identifiers())
     require_some(sorted(changed), skip=f"no call changed {method}")
-    with server.fresh("a list without calls") as session:
-        if names != set(fetch_list(session, method, before.member).identifiers()):
-            skip(f"{method} differs from process to process")
+    if names != set(lists_without_calls(server)[method].identifiers()):
+        skip(f"{method} differs from process to process")
     return after, ", ".join(sorted(changed)[:MAX_NAMES])
 
 
