@@ -211,7 +211,7 @@ def test_a_failing_tool_reports_in_its_result(server, session, revision):
         skip(f"no tool {sample.tool} is listed")
     params = {"name": sample.tool, "arguments": dict(sample.arguments)}
     reply = require_answer(session.request("tools/call", params))
-    if reply.code == -32042 or needs_client(reply):
+    if asks_client(reply):
         skip("the tool asks the client for something first")
     if reply.error is not None or (revision != "2024-10-07" and not reply.is_tool_error):
         raise Finding("a tool result that reports the failure (isError true)", str(reply), reply.lines)
@@ -237,7 +237,7 @@ def test_valid_arguments_give_a_tool_result(server, call):
 def test_valid_arguments_raise_no_exception(server, call):
     for reply in answers_to_valid_arguments(server, call):
         if bug := tool_bug(reply):
-            raise Finding(bug.expected, str(reply), reply.lines, bug.requirement, tool_bug=True)
+            raise bug.finding(str(reply), reply.lines)
 
 
 def answers_to_valid_arguments(server, call):

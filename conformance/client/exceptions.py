@@ -51,14 +51,7 @@ def validator_error(reply: Reply) -> str:
 
 
 def _found(words: re.Pattern[str], reply: Reply) -> str:
-    for text in _texts(reply):
+    for text in reply.texts if reply.is_tool_error else ():
         if found := words.search(text.strip()):
             return found[0]
     return ""
-
-
-def _texts(reply: Reply) -> list[str]:
-    """Return the texts of a result that reports an error."""
-    content = reply.result.get("content") if reply.is_tool_error else None
-    blocks = [one for one in content if isinstance(one, dict)] if isinstance(content, list) else []
-    return [one["text"] for one in blocks if isinstance(one.get("text"), str)]

@@ -99,12 +99,9 @@ REFUSAL = re.compile(
 
 def refuses_in_words(reply: Reply) -> bool:
     """Return whether a result without ``isError`` refuses in its first text, or complains about a network."""
-    content = reply.result.get("content") if isinstance(reply.result, dict) else None
-    first = content[0] if isinstance(content, list) and content else None
-    text = first.get("text") if isinstance(first, dict) else None
-    if not isinstance(text, str) or reply.is_tool_error:
-        return False
-    return REFUSAL.search(text[:MAX_REFUSAL]) is not None or NO_NETWORK.search(text) is not None
+    for text in reply.texts[:1] if not reply.is_tool_error else ():
+        return REFUSAL.search(text[:MAX_REFUSAL]) is not None or NO_NETWORK.search(text) is not None
+    return False
 
 
 def same_refusal(one: Reply, other: Reply) -> bool:

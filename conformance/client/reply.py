@@ -126,6 +126,13 @@ class Reply:
         return isinstance(self.result, dict) and self.result.get("isError") is True
 
     @property
+    def texts(self) -> list[str]:
+        """The texts in the content of a result."""
+        content = self.result.get("content") if isinstance(self.result, dict) else None
+        blocks = [one for one in content if isinstance(one, dict)] if isinstance(content, list) else []
+        return [one["text"] for one in blocks if isinstance(one.get("text"), str)]
+
+    @property
     def needs_input(self) -> bool:
         """Whether this is a result with ``input_required``: the client retries with what it asks for."""
         return isinstance(self.result, dict) and self.result.get("resultType") == "input_required"

@@ -51,9 +51,9 @@ class Session(Received):
     In a modern revision `request` and `send` add the envelope to ``_meta``; the members given win.
     The session declares ``capabilities``, and answers requests of the server for them from ``client``, by
     method; it always answers ping, and refuses everything else.  No method raises for what a server does: a
-    request without an answer gives a `Reply` with a ``fault``.  ``sent`` counts the lines of the client,
-    ``wrong_answers`` has the requests that
-    got an answer with another id instead, or one that is not UTF-8 or not JSON, each with that answer.
+    request without an answer gives a `Reply` with a ``fault``.  ``sent`` counts the lines of the client.
+    ``wrong_answers`` has the requests that got an answer with another id instead, or one that is not UTF-8 or
+    not JSON, each with that answer.
     """
 
     def __init__(
@@ -244,20 +244,27 @@ class Session(Received):
         if (answer := self.inbox.take(keys)) is not None:
             return Reply(request, *answer)
         others = [line for line in self.lines[before:] if not line.sent]
-        unread = self.inbox.take_unread(keys[0])
-        if unread.startswith("not JSON"):  # its end may have been lost with the process
-            self._listen(LINE_END_SECONDS, lambda: False)
-        if unread and not (self.closed and unread.startswith("not JSON")):
+        if unread := self._unread(request):
             fault: Fault = Unread(seconds, stderr=self.process.stderr, unread=unread)
-            later = [line for line in self.lines if line.at >= request.at] if unread not in UNREAD else []
-            spoiled = [line for line in later if line.fault == unread]
-            self.wrong_answers += [(request, line) for line in spoiled[-1:]]
         else:
             if not self.closed and len(others) > FLOOD_LINES_AT_TIMEOUT:
                 self._give_up()
             fault = self._fault(request, seconds)
             self.inbox.abandon(keys[0])
         return Reply(request, fault=fault, other_lines=tuple(others[:MAX_OTHER_LINES]))
+
+    def _unread(self, request: Line) -> str:
+        """Return why the answer to a request was not read; empty if none came, or none that had an end."""
+        unread = self.inbox.take_unread(id_key(request.message["id"]))
+        if unread in ("", *UNREAD):
+            return unread
+        if unread.startswith("not JSON"):  # its end may have been lost with the process
+            self._listen(LINE_END_SECONDS, lambda: False)
+            if self.closed:
+                return ""
+        spoiled = [line for line in self.lines if line.at >= request.at and line.fault == unread]
+        self.wrong_answers += [(request, line) for line in spoiled[-1:]]
+        return unread
 
     def _listen_for_answer(self, request: Line, seconds: float, keys: Sequence[Key]) -> None:
         """Read lines until an answer comes, one with a wrong id, one that never ends, or the time is over."""

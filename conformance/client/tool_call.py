@@ -110,8 +110,7 @@ class Tool:
     @property
     def open_world(self) -> bool:
         """Whether its ``openWorldHint`` is true; it is not if the tool says nothing."""
-        hint = self.definition.get("annotations", "openWorldHint")
-        return hint is not None and hint.json is True
+        return self._has_hint("openWorldHint")
 
     @property
     def task_support(self) -> Any:
@@ -122,5 +121,8 @@ class Tool:
     @property
     def read_only(self) -> bool:
         """Whether its ``readOnlyHint`` is true."""
-        hint = self.definition.get("annotations", "readOnlyHint")
+        return self._has_hint("readOnlyHint")
+
+    def _has_hint(self, name: str) -> bool:
+        hint = self.definition.get("annotations", name)
         return hint is not None and hint.json is True

@@ -198,15 +198,7 @@ class Fuzzer:
             stderr = reply.fault.stderr if reply.fault is not None else ""
             fault = reply.fault if reproduction.how else None  # a failure in isolation is always reported
             return Blocked(got, lines, stderr, id, self.target.tool, fault=fault, transcripts=paths)
-        return Finding(
-            failure.expected,
-            got,
-            lines,
-            id,
-            advisory=failure.advisory,
-            tool_bug=failure.tool_bug,
-            transcripts=paths,
-        )
+        return failure.finding(got, lines, paths)
 
     def _grade(self, failed: FailedCase) -> str:
         """Return how a tool took invalid arguments that it accepted, in brackets; empty if unknown."""
@@ -224,7 +216,7 @@ def _merged(kinds: Iterable[list[FailedCase]]) -> list[list[FailedCase]]:
     merged: dict[Any, list[FailedCase]] = {}
     for same in kinds:
         failure = same[0].failure
-        key = failure.advisory if failure.requirement == VALIDATED else failure.kind
+        key = (VALIDATED, failure.advisory) if failure.requirement == VALIDATED else failure.kind
         merged.setdefault(key, []).extend(same)
     return list(merged.values())
 

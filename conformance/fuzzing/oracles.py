@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from conformance.client.exceptions import unexpected_exception, validator_error
@@ -14,8 +15,9 @@ from conformance.client.reply import Closed, Reply
 from conformance.client.tool_call import Tool
 from conformance.generation import Invalid
 from conformance.json_schema.validation import Unjudgeable, instance_errors
-from conformance.protocol.jsonrpc import show
+from conformance.protocol.jsonrpc import Line, show
 from conformance.protocol.revisions import CONTENT_TYPES, has_content
+from conformance.verdicts import Finding
 
 ANSWERED = "jsonrpc.response-every-request"
 VALIDATED = "tools.call.inputs-validated"
@@ -36,6 +38,18 @@ class Failure:
     kind: str
     advisory: bool = False
     tool_bug: bool = False
+
+    def finding(self, got: str, lines: Sequence[Line], transcripts: Sequence[Path] = ()) -> Finding:
+        """Return the finding that the failure is."""
+        return Finding(
+            self.expected,
+            got,
+            lines,
+            self.requirement,
+            advisory=self.advisory,
+            tool_bug=self.tool_bug,
+            transcripts=transcripts,
+        )
 
 
 Oracle = Callable[[Reply], Failure | None]

@@ -331,16 +331,7 @@ class Soak:
         written = reproducer.write(failure, text, [lines])
         got = f"{call.label} {shown_text(text)}: {reply}{how}{written}"
         if reply.fault is None:
-            finding = Finding(
-                failure.expected,
-                got,
-                reply.lines,
-                id,
-                advisory=failure.advisory,
-                tool_bug=failure.tool_bug,
-                transcripts=written.paths,
-            )
-            return SoakFinding(call.number, name, finding)
+            return SoakFinding(call.number, name, failure.finding(got, reply.lines, written.paths))
         stderr = reply.fault.stderr
         blocked = Blocked(got, reply.lines, stderr, id, name, transcripts=written.paths)
         return SoakFinding(call.number, name, blocked)

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from conformance.generation import NoExample, example
 from conformance.protocol.text import named, shorten
 from conformance.report.model import DEAD, REFUSED, Interface, Result, plural
 from conformance.requirements.catalogue import Requirement, families
@@ -134,9 +133,10 @@ def first_names(names: Sequence[str]) -> str:
 
 
 Counts = Mapping[tuple[str, str], int]
-"""What was counted in a run, and for which tool, if for one.
+"""What was counted in a run, and for which tool or revision, if for one.
 
-``dropped`` lines, lines with ``repeats`` of a member, ``calls`` with valid arguments, their ``successes``.
+``dropped`` lines, lines with ``repeats`` of a member, ``calls`` of a tool with valid arguments and their
+``successes``, lines ``sent`` in a revision.
 """
 
 
@@ -199,6 +199,8 @@ def _remedy(subject: Subject, failing: list[str]) -> str:
 
 def _known_arguments(subject: Subject, name: str) -> Any:
     """Return arguments that a tool's input schema allows: what a user may start from."""
+    from conformance.generation import NoExample, example  # noqa: PLC0415  (loads Hypothesis, which not every command needs)
+
     for surface in subject.live:
         for tool in surface.tools:
             if tool.name == name:

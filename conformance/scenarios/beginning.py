@@ -9,10 +9,7 @@ from conformance.scenarios.lifecycle import (
     initialize_with_unknown_members,
     propose_new_revision,
 )
-from conformance.scenarios.request_metadata import (
-    first_request_without_capabilities,
-    replies_by_version,
-)
+from conformance.scenarios.request_metadata import first_request_without_capabilities, replies_by_version
 from conformance.target.scenario import STARTED_EARLY
 from conformance.target.server import Server
 

@@ -10,9 +10,10 @@ from conformance.client.listing import Listing, fetch_list
 from conformance.client.reply import Reply
 from conformance.client.session import Session
 from conformance.client.subscriptions import FILTER_MEMBERS, UPDATED
-from conformance.expect import require, require_capability, require_some, skip
+from conformance.expect import require, require_capability, skip
 from conformance.protocol import revisions
 from conformance.protocol.methods import LISTS
+from conformance.scenarios.list_stability import difference, lists_in
 from conformance.target.scenario import scenario
 from conformance.target.server import CALLS, Server
 from conformance.target.settings import Sample
@@ -72,18 +73,14 @@ def lists_after_calls(server: Server) -> Mapping[str, Listing]:
     """Return the lists as the process has them in which every tool was called that may be."""
     if not server.calls():
         return {}
-    return _served_lists(server, server.shared(CALLS))
+    return lists_in(server, server.shared(CALLS))
 
 
 @scenario
 def lists_without_calls(server: Server) -> Mapping[str, Listing]:
     """Return the lists as a process has them in which no tool was called."""
     with server.fresh("lists without calls") as session:
-        return _served_lists(server, session)
-
-
-def _served_lists(server: Server, session: Session) -> Mapping[str, Listing]:
-    return {method: fetch_list(session, method, LISTS[method][1]) for method in server.served_lists()}
+        return lists_in(server, session)
 
 
 def require_change_by_calls(server: Server, method: str) -> tuple[Listing, str]:
@@ -94,12 +91,12 @@ def require_change_by_calls(server: Server, method: str) -> tuple[Listing, str]:
     before, after = server.listing(method), lists_after_calls(server).get(method)
     if after is None or not (before.is_complete and after.is_complete):
         skip(f"{method} was not fetched in full before and after calls")
-    names = set(before.identifiers())
-    changed = names ^ set(after.identifiers())
-    require_some(sorted(changed), skip=f"no call changed {method}")
-    if names != set(lists_without_calls(server)[method].identifiers()):
+    changed = difference(before, after)
+    if not changed:
+        skip(f"no call changed {method}")
+    if difference(before, lists_without_calls(server)[method]):
         skip(f"{method} differs from process to process")
-    return after, ", ".join(sorted(changed)[:MAX_NAMES])
+    return after, changed
 
 
 def expect_announced_by_calls(server: Server, feature: str) -> None:

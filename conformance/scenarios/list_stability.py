@@ -110,7 +110,7 @@ def expect_same_in_every_process(server: Server, method: str) -> None:
     if _identifiers(first) != _identifiers(second):
         again = [_complete_listing(session, method) for session in (server.session, second_process(server))]
         if [_identifiers(listing) for listing in again] == [_identifiers(first), _identifiers(second)]:
-            got = f"{_difference(first, second)} only in one of two processes"
+            got = f"{difference(first, second)} only in one of two processes"
             lines = (*first.replies[0].lines, *second.replies[0].lines)
             raise Finding(f"the same {method} from each process", got, lines)
 
@@ -155,7 +155,7 @@ def expect_same_after_reads(found: ListsAroundReads, method: str) -> None:
     is_same_elsewhere = _identifiers(before) == _identifiers(found.elsewhere[method])
     if _identifiers(before) != _identifiers(after) and is_lasting and is_same_elsewhere:
         titles = ", ".join(dict.fromkeys(map(_title, found.reads)))
-        got = f"{_difference(before, after)} only before or after {titles}"
+        got = f"{difference(before, after)} only before or after {titles}"
         raise Finding(f"the same {method} after requests that only read", got, after.replies[0].lines)
 
 
@@ -178,13 +178,13 @@ def lists_around_reads(server: Server) -> ListsAroundReads:
     """Fetch the lists before and after requests that only read; no reads if one of them goes unanswered."""
     wanted = list(_reading_replies(server))
     session = server.session
-    before = _served_lists(server, session)
+    before = lists_in(server, session)
     reads = tuple(_repeat(session, wanted))
     if not reads or reads[-1].fault is not None:
         return ListsAroundReads({}, (), {}, {}, {})
-    after = _served_lists(server, session)
-    elsewhere = _served_lists(server, second_process(server))
-    return ListsAroundReads(before, reads, after, elsewhere, _served_lists(server, session))
+    after = lists_in(server, session)
+    elsewhere = lists_in(server, second_process(server))
+    return ListsAroundReads(before, reads, after, elsewhere, lists_in(server, session))
 
 
 def _reading_replies(server: Server) -> Iterator[Reply]:
@@ -236,7 +236,8 @@ def _require_complete(listing: Listing) -> Listing:
     return listing
 
 
-def _served_lists(server: Server, session: Session) -> dict[str, Listing]:
+def lists_in(server: Server, session: Session) -> dict[str, Listing]:
+    """Fetch the lists of `COMPARED` that are declared and served."""
     served = [method for method in COMPARED if method in server.served_lists()]
     return {method: fetch_list(session, method, LISTS[method][1]) for method in served}
 
@@ -245,5 +246,6 @@ def _identifiers(listing: Listing) -> set[str]:
     return set(listing.identifiers())
 
 
-def _difference(one: Listing, other: Listing) -> str:
+def difference(one: Listing, other: Listing) -> str:
+    """Return the first identifiers that only one of two lists has; empty if there are none."""
     return ", ".join(sorted(_identifiers(one) ^ _identifiers(other))[:3])

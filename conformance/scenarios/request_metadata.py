@@ -17,9 +17,11 @@ from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import ABSENT, Kind, Line, id_key, is_response, kind
 from conformance.protocol.value import Value
 from conformance.target.scenario import scenario
-from conformance.target.server import Server
+from conformance.target.server import SLOW_SECONDS, Server
 
 UNKNOWN_VERSION = "1900-01-01"
+FIRST_CALL_SECONDS = 2.5 * SLOW_SECONDS
+"""How long the first call may take at the start of a run; a tool that is slow is not called first."""
 ANSWER_SECONDS = 2.0
 """How long a request may go unanswered after two later ones were answered."""
 
@@ -81,8 +83,8 @@ def first_call(server: Server) -> tuple[Call, Reply]:
     if tool is None or reply is None:
         skip("no tool that only reads may be called")
     call = server.call(tool)
-    if call.failed or call.asked or call.others:
-        skip(f"{tool.name} does not succeed at once")
+    if call.failed or call.asked or call.others or server.is_slow(call):
+        skip(f"{tool.name} is slow, or does not succeed at once")
     return call, reply
 
 
@@ -96,7 +98,9 @@ def _first_requests(server: Server) -> tuple[Reply, Tool | None, Reply | None]:
     tool = next(_reading_tools(server), None) if reply.error is not None else None
     called = None
     if tool is not None:
-        called = session.request("tools/call", {"name": tool.name, "arguments": server.arguments(tool)})
+        params = {"name": tool.name, "arguments": server.arguments(tool)}
+        seconds = min(session.timeout, session.scaled_timeout(FIRST_CALL_SECONDS))
+        called = session.request("tools/call", params, timeout=seconds)
     _release(server, session)
     return reply, tool, called
 

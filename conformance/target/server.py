@@ -150,7 +150,7 @@ class Server(Sessions):
 
     def complete_paged_listings(self) -> list[Listing]:
         """Return the lists that have a second page, came to an end, and were read in full."""
-        return [one for one in self.paged_listings() if not one.failure and not one.left_out]
+        return [one for one in self.paged_listings() if one.is_complete]
 
     def undeclared_items(self, method: str) -> list[Value]:
         """Return the items of a list whose feature is not declared."""

@@ -363,10 +363,10 @@ class Sessions:
         finding = next((wrong_answer(*pair) for pair in pairs if pair[0] in verdict.lines), None)
         if finding is not None and verdict.requirement == finding.requirement:
             return
-        if finding is not None:
-            is_repeated = self.causes.count(finding.requirement) > 1
-        else:
+        if finding is None:
             is_repeated = self.causes.is_repeated(verdict, self.ends_alone)
+        else:
+            is_repeated = self.causes.count(finding.requirement) > 1
         if is_repeated:
             cause = verdict.cause if isinstance(verdict, Blocked) else None
             skip(f"{verdict} (reported before)", cause=cause)

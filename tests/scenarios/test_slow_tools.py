@@ -3,7 +3,14 @@
 import sys
 
 import pytest
+from conformance.fixtures.reference import SILENCE
 from support import awkward, run_suite, script
+from support.bench import Bench, settings_in_memory
+from support.in_memory import mutated
+
+from conformance.protocol.revisions import LATEST_MODERN
+from conformance.scenarios.request_metadata import first_request_without_capabilities
+from conformance.target.probe import probe_all
 
 LEAN = ("--fuzz", "none", "--timeout", "6", "--select", "cancel,progress,tools,jsonrpc,ping")
 SLOW = {"cancel.no-response", "cancel.stops-work"}
@@ -42,3 +49,18 @@ def test_a_slow_call_without_an_answer_is_reported_once():
     run = run_suite(slow_server("silent"), *LEAN)
     assert [case.outcome for case in run.findings] == ["blocked"], run.output
     assert "tools/call of slow was not answered: no answer within 6 s" in run.findings[0].text
+
+
+def test_a_slow_tool_does_not_hold_up_the_start_of_a_modern_run():
+    def slow(server, request, reply):
+        if isinstance(request, dict) and request.get("method") == "tools/call":
+            server.schedule(25.0, lambda: server.send(reply))
+            return SILENCE
+        return None
+
+    settings = settings_in_memory(mutated(slow))
+    bench = Bench(probe_all(settings, (LATEST_MODERN,)), LATEST_MODERN)
+    begun = settings.clock.now
+    assert first_request_without_capabilities(bench.server).error is not None
+    assert settings.clock.now - begun < 10.0
+    bench.server.close()
