@@ -4,29 +4,26 @@ import subprocess
 import sys
 
 import pytest
-from support import REFERENCE, environment, run_suite
+from support import COMMAND, REFERENCE, environment, forked, run_suite
 
 from conformance.requirements import catalogue
 from conformance.requirements.checks import checked
 
 
-def command(*words):
-    return subprocess.run(
-        [sys.executable, "-m", "conformance", *words],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+@pytest.fixture
+def printed(tmp_path):
+    """Run the command with these words; return its exit status and what it prints."""
+    return lambda *words: forked(words, tmp_path, 60)
 
 
 def ids(done):
-    return [line.split()[0] for line in done.stdout.splitlines()]
+    status, output = done
+    assert status == 0
+    return [line.split()[0] for line in output.splitlines()]
 
 
-def test_list_prints_every_requirement():
-    assert ids(command("list")) == list(catalogue.all_requirements())
+def test_list_prints_every_requirement(printed):
+    assert ids(printed("list")) == list(catalogue.all_requirements())
 
 
 @pytest.mark.parametrize(
@@ -40,14 +37,14 @@ def test_list_prints_every_requirement():
     ],
     ids=["family", "level", "revision", "checked", "unchecked"],
 )
-def test_list_filters(words, holds):
+def test_list_filters(words, holds, printed):
     wanted = [id for id, row in catalogue.all_requirements().items() if holds(row)]
-    assert ids(command("list", *words)) == wanted
+    assert ids(printed("list", *words)) == wanted
     assert 0 < len(wanted) < len(catalogue.all_requirements())
 
 
-def test_explain_prints_rule_reason_check_and_places():
-    text = command("explain", "tools.structured.conforms").stdout
+def test_explain_prints_rule_reason_check_and_places(printed):
+    _, text = printed("explain", "tools.structured.conforms")
     row = catalogue.requirement("tools.structured.conforms")
     for revision in row.revisions:
         assert f"{revision}  MUST   (keyword)  {row.url(revision)}" in text
@@ -71,12 +68,19 @@ def test_explain_prints_rule_reason_check_and_places():
     ],
     ids=str,
 )
-def test_usage_error_is_one_line_and_exit_status_4(words, message):
-    done = command(*words)
-    assert done.returncode == 4
-    assert message in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    assert done.stdout == ""
+def test_usage_error_is_one_line_and_exit_status_4(words, message, printed):
+    status, output = printed(*words)
+    assert status == 4
+    assert message in output
+    assert len(output.splitlines()) == 1
+
+
+def test_usage_errors_go_to_stderr():
+    done = subprocess.run(
+        [*COMMAND, "dance"], env=environment(), capture_output=True, check=False, timeout=60
+    )
+    assert done.stdout == b""
+    assert b"dance" in done.stderr
 
 
 def test_words_after_the_dashes_belong_to_the_server(tmp_path):

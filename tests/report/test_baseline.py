@@ -2,8 +2,6 @@
 
 import re
 import shlex
-import subprocess
-import sys
 import tomllib
 from dataclasses import replace
 from datetime import date
@@ -11,7 +9,7 @@ from datetime import date
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import REFERENCE, environment, forked, quick_mutant, run_suite
+from support import REFERENCE, forked, quick_mutant, run_suite
 
 from conformance.report.baseline import (
     BadBaseline,
@@ -441,11 +439,8 @@ def test_baseline_can_be_named_in_pytests_configuration(baseline_file, tmp_path)
     ini += f"mcp_revision = {NOW}\nmcp_fuzz = none\n"
     (tmp_path / "pytest.ini").write_text(ini)
     (tmp_path / "below").mkdir()
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
-    done = subprocess.run(
-        command, cwd=tmp_path / "below", env=environment(), capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout
+    exit, output = forked(["-p", "no:cacheprovider"], tmp_path / "below", 120, program="pytest")
+    assert exit == 0, output
 
 
 @pytest.mark.parametrize(

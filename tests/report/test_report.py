@@ -3,13 +3,12 @@
 import json
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from support import REFERENCE, environment, mutant, run_suite
+from support import REFERENCE, environment, forked, mutant, run_suite
 
 from conformance.protocol.jsonrpc import Line
 from conformance.report.build import CheckFacts, Evidence, build_result
@@ -28,8 +27,7 @@ def junit(server, folder, *options):
     """Return the cases of a run as plain values, without times and without the interpreter's path."""
     report = folder / "junit.xml"
     options = [*options, "--revision", "2025-11-25", f"--junitxml={report}"]
-    command = [sys.executable, "-m", "conformance", "run", *options, "--", *server]
-    subprocess.run(command, cwd=folder, env=environment(), capture_output=True, check=False, timeout=120)
+    forked(["run", *options, "--", *server], folder, 120)
     return [plain(case) for case in ElementTree.parse(report).iter("testcase")]
 
 
@@ -99,12 +97,9 @@ def test_command_of_a_finding_reproduces_it(tmp_path):
     command = next(line for line in failed.text.splitlines() if line.strip().startswith("reproduce"))
     words = shlex.split(command.split(None, 1)[1])
     assert words[0] == "mcp-conformance"
-    command = [sys.executable, "-m", "conformance", *words[1:]]
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False, timeout=120
-    )
-    assert done.returncode == 1
-    assert re.search(r"=== 1 failed, \d+ deselected in", done.stdout)
+    exit, output = forked(words[1:], tmp_path, 120)
+    assert exit == 1
+    assert re.search(r"=== 1 failed, \d+ deselected in", output)
 
 
 def test_broken_should_warns_and_strict_makes_it_fail():
@@ -206,16 +201,12 @@ def test_github_runs_no_command_of_a_server(more, tmp_path):
     """The server writes commands to stderr in lines that are wrapped."""
     code = f"import sys; sys.exit({HOSTILE!r} + ' word' * 30 + ' ::error ::x' * 30)"
     variables = environment(GITHUB_ACTIONS="true", COLUMNS="60")
-    words = ["run", *more, "--", sys.executable, "-c", code]
-    command = [sys.executable, "-m", "conformance", *words]
-    done = subprocess.run(
-        command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False, timeout=120
-    )
-    lines = (done.stdout + done.stderr).splitlines()
+    _, output = forked(["run", *more, "--", sys.executable, "-c", code], tmp_path, 120, variables)
+    lines = output.splitlines()
     executed = [line for line in lines if line.strip().startswith("::") or "##[" in line]
     assert len(executed) == 1
     assert executed[0].startswith("::error title=MCP lifecycle.initialize.responds blocked")
-    assert "\\u003a:add-mask::e" in done.stdout
+    assert "\\u003a:add-mask::e" in output
 
 
 def test_dropped_lines_are_counted():

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import json
 import re
-import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -14,7 +13,7 @@ from xml.etree import ElementTree
 
 import jsonschema
 import pytest
-from support import REFERENCE, environment, mutant, run_suite
+from support import REFERENCE, environment, forked, mutant, run_suite
 from support.sample_report import EVIL, REPORT, RESULTS, failed, result
 
 from conformance.protocol.text import shorten
@@ -552,16 +551,8 @@ def test_findings_are_annotated_on_github_and_the_job_has_a_summary(tmp_path):
     summary.write_text("before\n")
     variables = environment(GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY=str(summary))
     words = ["run", *SELECTED, "--revision", "2025-11-25", "--", *BROKEN]
-    done = subprocess.run(
-        [sys.executable, "-m", "conformance", *words],
-        cwd=tmp_path,
-        env=variables,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    (line,) = [line for line in done.stdout.splitlines() if line.startswith("::")]
+    _, output = forked(words, tmp_path, 120, variables)
+    (line,) = [line for line in output.splitlines() if line.startswith("::")]
     assert line.startswith("::error title=MCP tools.def.title-string failed (MUST%2C schema)::")
     text = summary.read_text()
     assert text.startswith("before\n## ❌ MCP conformance: does not conform: 1 rule broken")

@@ -1,6 +1,7 @@
 """Helpers of the tests; the common ones are imported from here."""
 
 from support.running import (
+    COMMAND,
     EVERYTHING,
     FINDINGS,
     HANDSHAKE,
@@ -21,6 +22,7 @@ from support.running import (
 )
 
 __all__ = [
+    "COMMAND",
     "EVERYTHING",
     "FINDINGS",
     "HANDSHAKE",

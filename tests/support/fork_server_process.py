@@ -1,7 +1,7 @@
-"""A process that has imported the tool, and forks a child for each run of ``mcp-conformance``.
+"""A process that has imported the tool, and forks a child for each run of ``mcp-conformance`` or pytest.
 
-Each line of stdin is a run: its words, directory and environment, and the file for its output. The answer is
-a line with the exit status. Runs share no state.
+Each line of stdin is a run: its program, words, directory and environment, and the file for its output. The
+answer is a line with the exit status. Runs share no state.
 """
 
 import gc
@@ -17,13 +17,16 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 
+import pytest
+from _pytest.assertion.rewrite import AssertionRewritingHook
 from hypothesis.configuration import set_hypothesis_home_dir
 
 from conformance.cli.main import main
 from conformance.requirements import catalogue
 from conformance.requirements.checks import PACKAGE, checked, suites_directory
 
-sys.path.append(str(Path(__file__).parents[1]))  # for ``-p``, with PYTHONSAFEPATH too
+TESTS = str(Path(__file__).parents[1])
+sys.path.append(TESTS)  # for ``-p``, with PYTHONSAFEPATH too
 
 
 def load():
@@ -40,6 +43,16 @@ def load():
     gc.freeze()
 
 
+def run_pytest(words):
+    """Run pytest as its script does: no module of our tests is found, and no plugin was imported before."""
+    sys.path.remove(TESTS)
+    AssertionRewritingHook._warn_already_imported = lambda *_: None
+    return pytest.main(words)
+
+
+PROGRAMS = {"mcp-conformance": main, "pytest": run_pytest}
+
+
 def serve(runs):
     """Answer every line; in a child, return the exit status of its run."""
     for line in runs:
@@ -51,8 +64,8 @@ def serve(runs):
     return 0
 
 
-def run(words, cwd, env, output, facts=""):
-    """Run the tool as in a new process; write costs and leftovers at the end to the file ``facts``."""
+def run(words, cwd, env, output, *, program="mcp-conformance", facts=""):
+    """Run a program as in a new process; write costs and leftovers at the end to the file ``facts``."""
     for number, path, flags in ((0, os.devnull, os.O_RDONLY), (1, output, os.O_WRONLY | os.O_CREAT)):
         opened = os.open(path, flags)
         os.dup2(opened, number)
@@ -63,9 +76,9 @@ def run(words, cwd, env, output, facts=""):
     os.chdir(cwd)
     set_hypothesis_home_dir(os.path.join(cwd, ".hypothesis"))  # noqa: PTH118
     tempfile.tempdir = None
-    sys.argv = ["mcp-conformance", *words]
+    sys.argv = [program, *words]
     before = set(pipes())
-    status = main(words)
+    status = PROGRAMS[program](words)
     if facts:
         left = [*threading.enumerate()[1:], *(set(pipes()) - before), *children()]
         cost = {"peak_kb": peak(), "cpu": time.process_time()}

@@ -2,14 +2,13 @@
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-from support import Case, awkward, environment, read_junit
+from support import Case, awkward, environment, forked, read_junit, started
 
 CONFTEST = """
 import pytest
@@ -96,16 +95,12 @@ LEAN = ("--mcp-fuzz=none", "--mcp-revision=2025-11-25", f"--mcp-select={SOME}")
 
 def run_pytest(repo, *options, pytest_=PYTEST, lean=LEAN, cwd=None, env=None):
     report = Path(tempfile.mkdtemp(dir=repo.parent), "junit.xml")
-    done = subprocess.run(
-        [*pytest_, *lean, *options, f"--junitxml={report}"],
-        cwd=cwd or repo,
-        env=alone_environment(**env or {}),
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=120,
-        check=False,
-    )
+    words = [*lean, *options, f"--junitxml={report}"]
+    where, variables = cwd or repo, alone_environment(**env or {})
+    if pytest_ is PYTEST and "PYTHONPATH" not in variables and hasattr(os, "fork"):
+        exit, output = forked(words, where, 120, variables, "pytest")
+    else:
+        exit, output = started(words, where, 120, variables, pytest_)
     cases, own = [], []
     if report.exists():
         cases = list(read_junit(report))
@@ -113,7 +108,7 @@ def run_pytest(repo, *options, pytest_=PYTEST, lean=LEAN, cwd=None, env=None):
         every = ElementTree.parse(report).iter("testcase")
         own = [case for case in every if (case.get("classname"), case.get("name")) not in ours]
     passed = [str(case.get("name")) for case in own if all(part.tag == "properties" for part in case)]
-    return Run(done.returncode, done.stdout + done.stderr, sorted(passed), cases)
+    return Run(exit, output, sorted(passed), cases)
 
 
 def collects(repo, cases, *options, own=MINE, **more):

@@ -28,6 +28,7 @@ EVERYTHING = (
 )
 """Options under which every check has what it needs on the reference server."""
 
+COMMAND = (sys.executable, "-m", "conformance")
 BYTECODE = "TESTS_PYCACHE"
 """The environment variable with the folder for the bytecode of the processes of the tests."""
 CI = ("CI", "GITHUB_ACTIONS", "GITLAB_CI", "__TOX_ENVIRONMENT_VARIABLE_ORIGINAL_CI")
@@ -124,15 +125,22 @@ def expect_no_internal_error(output: str, cases: Sequence[Case]) -> None:
     assert [words for words in INTERNAL_ERRORS if words in output] == [], output
 
 
-def started(words: Sequence[str], cwd: Path | str, timeout: float) -> tuple[int, str]:
-    """Run ``mcp-conformance`` with these words; return its exit status and its output."""
+def started(
+    words: Sequence[str],
+    cwd: Path | str,
+    timeout: float,
+    env: Mapping[str, str] | None = None,
+    program: Sequence[str] = COMMAND,
+) -> tuple[int, str]:
+    """Run a program, ``mcp-conformance`` unless one is given; return its exit status and its output."""
     done = subprocess.run(
-        [sys.executable, "-m", "conformance", *words],
+        [*program, *words],
         cwd=cwd,
-        env=environment(),
+        env=env or environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        encoding="utf-8",
         timeout=timeout,
         check=False,
     )
@@ -140,11 +148,19 @@ def started(words: Sequence[str], cwd: Path | str, timeout: float) -> tuple[int,
 
 
 def forked(
-    words: Sequence[str], cwd: Path | str, timeout: float, env: Mapping[str, str] | None = None
+    words: Sequence[str],
+    cwd: Path | str,
+    timeout: float,
+    env: Mapping[str, str] | None = None,
+    program: str = "mcp-conformance",
 ) -> tuple[int, str]:
-    """Do the same in a child of a process that has imported all modules, which saves most of the time."""
+    """Do the same in a child of a process that has imported all modules, which saves most of the time.
+
+    The program may be ``pytest`` too.
+    """
     with tempfile.NamedTemporaryFile("r+", encoding="utf-8", errors="replace") as output:
-        run = {"words": words, "cwd": str(cwd), "env": env or environment(), "output": output.name}
+        run = {"program": program, "words": words, "cwd": str(cwd), "output": output.name}
+        run["env"] = env or environment()
         exit = fork_server().run(run, timeout)
         return exit, output.read()
 
