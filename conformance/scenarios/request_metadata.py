@@ -8,9 +8,9 @@ from typing import Any
 
 from conformance.client.input_required import replies_in
 from conformance.client.message_log import scan
-from conformance.client.reply import Reply
+from conformance.client.reply import Reply, Silence
 from conformance.client.session import NO_PARAMS, Session
-from conformance.client.tool_call import Call, Tool
+from conformance.client.tool_call import Tool
 from conformance.expect import require_answer, skip
 from conformance.generation import NoExample
 from conformance.protocol import revisions
@@ -74,35 +74,47 @@ def first_request_without_capabilities(server: Server) -> Reply:
     return _first_requests(server)[0]
 
 
-def first_call(server: Server) -> tuple[Call, Reply]:
-    """Return a call that succeeds, and the reply to the same call in a process that has listed no tools.
+def first_calls(server: Server) -> list[Reply]:
+    """Return the reply to a call before any list in a process and, if it fails, to the same after tools/list.
 
-    Skips the check if no tool that only reads may be called, or the process had to be sent a list request.
+    Skips the check if no tool that only reads may be called, or the process had to be sent a list request, or
+    the tool is slow or ends every process.
     """
-    tool, reply = _first_requests(server)[1:]
-    if tool is None or reply is None:
+    _, tool, calls = _first_requests(server)
+    if tool is None:
         skip("no tool that only reads may be called")
-    call = server.call(tool)
-    if call.failed or call.asked or call.others or server.is_slow(call):
+    if isinstance(calls[0].fault, Silence) or (calls[0].fault and server.call(tool).failed):
         skip(f"{tool.name} is slow, or does not succeed at once")
-    return call, reply
+    return calls
 
 
 @scenario
-def _first_requests(server: Server) -> tuple[Reply, Tool | None, Reply | None]:
+def _first_requests(server: Server) -> tuple[Reply, Tool | None, list[Reply]]:
     """Start a process, send a list request without capabilities, and if it is refused call a tool."""
     session = server.launch("a request without capabilities first")
     meta = meta_without(session, revisions.CLIENT_CAPABILITIES)
     sent = send_as_is(session, simple_method(server), {"_meta": meta})
     reply = session.await_reply(sent, server.settings.start_timeout)
     tool = next(_reading_tools(server), None) if reply.error is not None else None
-    called = None
-    if tool is not None:
-        params = {"name": tool.name, "arguments": server.arguments(tool)}
-        seconds = min(session.timeout, session.scaled_timeout(FIRST_CALL_SECONDS))
-        called = session.request("tools/call", params, timeout=seconds)
+    calls = _calls_around_a_list(server, session, tool) if tool is not None else []
     _release(server, session)
-    return reply, tool, called
+    return reply, tool, calls
+
+
+def _calls_around_a_list(server: Server, session: Session, tool: Tool) -> list[Reply]:
+    """Call a tool; if that fails, list the tools and repeat the call."""
+    params = {"name": tool.name, "arguments": server.arguments(tool)}
+    seconds = min(session.timeout, session.scaled_timeout(FIRST_CALL_SECONDS))
+    first = session.request("tools/call", params, timeout=seconds)
+    if succeeds(first):
+        return [first]
+    session.request("tools/list", timeout=seconds)
+    return [first, session.request("tools/call", params, timeout=seconds)]
+
+
+def succeeds(call: Reply) -> bool:
+    """Return whether the reply to a call is a result that is not an error of the tool."""
+    return call.value is not None and not call.is_tool_error
 
 
 def _reading_tools(server: Server) -> Iterator[Tool]:
