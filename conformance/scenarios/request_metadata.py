@@ -102,11 +102,11 @@ def _first_requests(server: Server) -> tuple[Reply, Tool | None, list[Reply]]:
 
 
 def _calls_around_a_list(server: Server, session: Session, tool: Tool) -> list[Reply]:
-    """Call a tool; if that fails, list the tools and repeat the call."""
+    """Call a tool; if the answer is a failure, list the tools and repeat the call."""
     params = {"name": tool.name, "arguments": server.arguments(tool)}
     seconds = min(session.timeout, session.scaled_timeout(FIRST_CALL_SECONDS))
     first = session.request("tools/call", params, timeout=seconds)
-    if succeeds(first):
+    if succeeds(first) or first.fault is not None:
         return [first]
     session.request("tools/list", timeout=seconds)
     return [first, session.request("tools/call", params, timeout=seconds)]
