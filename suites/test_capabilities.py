@@ -50,7 +50,7 @@ def test_a_server_that_completes_declares_it(server, session):
         raise Finding("a completions capability", f"none, although it completes: {reply}", reply.lines)
 
 
-@pytest.mark.requirement("capabilities.logging.declared")
+@pytest.mark.requirement("capabilities.logging.declared", "lifecycle.operation.server-features")
 def test_a_server_that_logs_to_the_client_declares_it(server, messages):
     server.require_discovery()
     if server.offers.get("logging") is None:

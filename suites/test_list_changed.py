@@ -45,7 +45,11 @@ def test_tools_that_calls_have_changed_are_announced(server):
     expect_announced_by_calls(server, "tools")
 
 
-@pytest.mark.requirement("tools.list-changed.negotiated", "capabilities.tools.list-changed-declared")
+@pytest.mark.requirement(
+    "tools.list-changed.negotiated",
+    "capabilities.tools.list-changed-declared",
+    "lifecycle.operation.server-features",
+)
 def test_only_a_declared_change_of_the_tools_is_announced(server, messages):
     announced = [each for each in messages(Kind.NOTIFICATION) if each.json["method"] == CHANGED]
     require_some(announced, skip="no change of the list of tools was announced")

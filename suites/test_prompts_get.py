@@ -174,7 +174,7 @@ def argument_names(prompt, *, required=False):
     """Return the names of a prompt's arguments, or of those that it requires."""
     arguments = prompt.get("arguments")
     found = [each for each in arguments.each() if each.is_a(dict)] if arguments is not None else []
-    wanted = [each for each in found if not required or each.json.get("required") is True]
+    wanted = [each for each in found if not required or each.json.get("required")]
     return [name.json for name in members(wanted, "name") if name.is_a(str)]
 
 

@@ -127,7 +127,11 @@ def test_prompts_that_calls_have_changed_are_announced(server):
     expect_announced_by_calls(server, "prompts")
 
 
-@pytest.mark.requirement("prompts.list-changed.negotiated", "prompts.capabilities-respected")
+@pytest.mark.requirement(
+    "prompts.list-changed.negotiated",
+    "prompts.capabilities-respected",
+    "lifecycle.operation.server-features",
+)
 def test_only_a_declared_change_of_the_prompts_is_announced(server, messages):
     announced = [each for each in messages(Kind.NOTIFICATION) if each.json["method"] == LIST_CHANGED]
     require_some(announced, skip="no change of the list of prompts was announced")

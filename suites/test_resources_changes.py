@@ -57,7 +57,7 @@ def test_resources_that_calls_have_changed_are_announced(server):
     expect_announced_by_calls(server, "resources")
 
 
-@pytest.mark.requirement("resources.list-changed.negotiated")
+@pytest.mark.requirement("resources.list-changed.negotiated", "lifecycle.operation.server-features")
 def test_only_a_declared_change_of_the_resources_is_announced(server):
     announced = resource_notifications(server, LIST_CHANGED)
     require_some(announced, skip="no change of the list of resources was announced")
@@ -151,7 +151,7 @@ def test_an_update_names_its_subscription(server):
     expect_subscription_ids(require_some(updates, skip="no update of a resource came"))
 
 
-@pytest.mark.requirement("resources.subscribe.updated-negotiated")
+@pytest.mark.requirement("resources.subscribe.updated-negotiated", "lifecycle.operation.server-features")
 def test_updates_are_sent_only_if_declared(server):
     updates = resource_notifications(server, UPDATED)
     require_some(updates, skip="no update of a resource came")

@@ -175,16 +175,31 @@ class ListsAroundReads:
 
 @scenario
 def lists_around_reads(server: Server) -> ListsAroundReads:
-    """Fetch the lists before and after requests that only read; no reads if one of them goes unanswered."""
+    """Fetch the lists before and after requests that only read; no reads if one of them goes unanswered.
+
+    The shared session is used, or that of another process if the lists of the shared one have changed already.
+    """
     wanted = list(_reading_replies(server))
-    session = server.session
-    before = lists_in(server, session)
+    session, untouched = server.session, second_process(server)
+    before, elsewhere = lists_in(server, session), lists_in(server, untouched)
+    if _have_changed(server, before):
+        session, before, elsewhere = untouched, elsewhere, _first_lists(server)
     reads = tuple(_repeat(session, wanted))
     if not reads or reads[-1].fault is not None:
         return ListsAroundReads({}, (), {}, {}, {})
     after = lists_in(server, session)
-    elsewhere = lists_in(server, second_process(server))
     return ListsAroundReads(before, reads, after, elsewhere, lists_in(server, session))
+
+
+def _first_lists(server: Server) -> dict[str, Listing]:
+    """Return each list as it came first."""
+    return {method: server.listing(method) for method in COMPARED if method in server.served_lists()}
+
+
+def _have_changed(server: Server, lists: Mapping[str, Listing]) -> bool:
+    """Return whether some list is not the one that came first."""
+    first = _first_lists(server)
+    return any(_identifiers(lists[method]) != _identifiers(first[method]) for method in first)
 
 
 def _reading_replies(server: Server) -> Iterator[Reply]:

@@ -57,7 +57,6 @@ DEVIATIONS = (
     Deviation("jsonrpc.method-not-found", (PYTHON_1,), r"-32602"),
     Deviation("jsonrpc.invalid-params", TYPESCRIPT, r"-32603"),
     Deviation("jsonrpc.response-every-request", (PYTHON_1,), r"anyio\.BrokenResourceError"),
-    Deviation("lifecycle.operation.server-features", PYTHON, r"notifications/message"),
     Deviation("logging.set-level.invalid-code", TYPESCRIPT, r"-32603"),
     Deviation("pagination.cursor-type", TYPESCRIPT, r"-32603"),
     Deviation("pagination.invalid-cursor-code", (*PYTHON, *TYPESCRIPT), r"result"),
