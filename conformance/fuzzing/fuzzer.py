@@ -24,6 +24,7 @@ from conformance.fuzzing.oracles import VALIDATED, Case, Oracle, fault_of, grade
 from conformance.fuzzing.reproduction import FailedCase, Reproduction, shown_text
 from conformance.fuzzing.trials import Trials
 from conformance.generation import NoExample
+from conformance.json_schema.validation import instance_errors
 from conformance.protocol.jsonrpc import encode
 from conformance.target.server import Server
 from conformance.verdicts import Blocked, Cause, Finding
@@ -204,8 +205,13 @@ class Fuzzer:
         """Return how a tool took invalid arguments that it accepted, in brackets; empty if unknown."""
         if failed.case.wrong is None or not failed.was_accepted:
             return ""
-        how = grade(self._call, failed.case.wrong, failed.reply)
+        how = grade(self._call, failed.case.wrong, failed.reply, self._is_valid)
         return f" ({how})" if how else ""
+
+    def _is_valid(self, arguments: Any) -> bool:
+        """Return whether arguments of the target's tool are valid."""
+        tool = next(tool for tool in self.server.tools if tool.name == self.target.tool)
+        return not instance_errors(arguments, tool.input_schema, self.server.revision)
 
     def _call(self, arguments: Any) -> Reply:
         return self.target.ask(self.server.fuzzing_session, encode(arguments), self._trials.answer_seconds)

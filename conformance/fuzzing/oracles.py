@@ -209,11 +209,14 @@ def fault_of(wrong: Invalid) -> str:
 # Ignored or coerced ------------------------------------------------------------------------------
 
 
-def grade(call: Callable[[Any], Reply], wrong: Invalid, accepted: Reply) -> str:
+def grade(
+    call: Callable[[Any], Reply], wrong: Invalid, accepted: Reply, is_valid: Callable[[Any], bool]
+) -> str:
     """Return whether a tool ignored or coerced invalid arguments that it accepted; empty if unknown.
 
     The tool is called again without the invalid member, and with what a lenient reader makes of it; a tool
-    that gives the same result in both cases, or another one each time, proves nothing.
+    that gives the same result in both cases, or another one each time, proves nothing.  Only a value that is
+    valid in that place is one to coerce to.
     """
     path = [_key(word) for word in wrong.pointer.split("/")[1:]]
     path += [wrong.detail] if wrong.kind in ("additional", "name") else []
@@ -222,14 +225,16 @@ def grade(call: Callable[[Any], Reply], wrong: Invalid, accepted: Reply) -> str:
         without = _changed(wrong.arguments, path)
     except (LookupError, TypeError):  # the root, or a member that is missing
         return ""
-    coerced = [value for value in _coerced(inner) if not _alike(value, inner)]
-    same = [value for value in coerced if _same(call(_changed(wrong.arguments, path, value)), accepted)]
-    ignored = _same(call(without), accepted)
-    if ignored and len(same) < len(coerced):
-        return "ignored: the result is the same without it"
-    if same and not ignored:
-        return f"coerced: the result is the same as with {show(same[0])}"
-    return ""
+    others = {
+        show(value): _changed(wrong.arguments, path, value)
+        for value in _coerced(inner)
+        if not _alike(value, inner)
+    }
+    same = {text: arguments for text, arguments in others.items() if _same(call(arguments), accepted)}
+    if _same(call(without), accepted):
+        return "ignored: the result is the same without it" if len(same) < len(others) else ""
+    coerced = next((text for text, arguments in same.items() if is_valid(arguments)), None)
+    return f"coerced: the result is the same as with {coerced}" if coerced is not None else ""
 
 
 def _alike(one: Any, other: Any) -> bool:

@@ -243,11 +243,14 @@ def _violator(generator: Generator) -> Violator:
     return Violator(generator)
 
 
-def hostile(schema: Any, revision: str) -> Iterator[tuple[str, bytes | None]]:
+def hostile(
+    schema: Any, revision: str, spares: Callable[[str], bool] | None = None
+) -> Iterator[tuple[str, bytes | None]]:
     """Yield arguments that a server must answer and survive: (what, the JSON text of ``arguments``).
 
     None means a call without ``arguments``.  Not every parser accepts all of them (lone surrogates, 1e400,
     duplicate members), but all are JSON by RFC 8259's grammar.  The hostile value is placed where the schema
-    allows a value of its type, if there is such a place.  Raises `NoExample` if the schema is broken.
+    allows a value of its type, if there is such a place; members for which ``spares`` is true get no numbers.
+    Raises `NoExample` if the schema is broken.
     """
-    return Hostility(generator_of(schema, revision, objects=True)).all()
+    return Hostility(generator_of(schema, revision, objects=True), spares).all()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from conformance.generation.boundary import FLOOD_SIZE
@@ -96,8 +96,9 @@ def nested(depth: int) -> dict[str, bytes]:
 class Hostility:
     """Hostile arguments for one schema."""
 
-    def __init__(self, generator: Generator) -> None:
+    def __init__(self, generator: Generator, spares: Callable[[str], bool] | None = None) -> None:
         self._generator = generator
+        self._spares = spares or (lambda _: False)
         self._base = self._example()
 
     def _example(self) -> dict[str, Any]:
@@ -157,8 +158,9 @@ class Hostility:
             members = shape.members
             for name in (*members.required, *members.optional):
                 for kind in self._types(space.of(members.at(name))):
-                    names = found.setdefault("number" if kind == "integer" else kind, [])
-                    if name not in names:
+                    group = "number" if kind == "integer" else kind
+                    names = found.setdefault(group, [])
+                    if name not in names and not (group == "number" and self._spares(name)):
                         names.append(name)
         return found
 

@@ -177,7 +177,7 @@ class ListsAroundReads:
 def lists_around_reads(server: Server) -> ListsAroundReads:
     """Fetch the lists before and after requests that only read; no reads if one of them goes unanswered.
 
-    The shared session is used, or that of another process if the lists of the shared one have changed already.
+    The shared session is used; that of another process if the lists of the shared one have changed before.
     """
     wanted = list(_reading_replies(server))
     session, untouched = server.session, second_process(server)

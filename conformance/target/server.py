@@ -15,6 +15,7 @@ from conformance.client.reply import Closed, Reply, Unread
 from conformance.client.tool_call import Call, PendingCall, Tool, call_in
 from conformance.expect import require_answer, skip
 from conformance.generation import NoExample, example, further_examples
+from conformance.generation.modest import modest
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import Kind
 from conformance.protocol.methods import LISTS
@@ -176,6 +177,16 @@ class Server(Sessions):
         return vouched[0] if vouched else self._made_arguments(tool)
 
     @scenario
+    def schema(self, tool: Tool) -> Any:
+        """Return the schema for valid arguments of a tool; numbers are modest unless the run is thorough."""
+        examples = self.examples(tool)
+        return (
+            modest(tool.input_schema, self.revision, examples)
+            if self.settings.is_gentle
+            else tool.input_schema
+        )
+
+    @scenario
     def _made_arguments(self, tool: Tool) -> dict[str, Any]:
         made: dict[str, Any] = example(tool.input_schema, self.revision)
         return made
@@ -250,7 +261,7 @@ class Server(Sessions):
             return
         vouched = self.examples(first.tool)
         with suppress(NoExample):
-            yield from vouched[1:] if vouched else further_examples(first.tool.input_schema, self.revision)
+            yield from vouched[1:] if vouched else further_examples(self.schema(first.tool), self.revision)
 
     def count_call(self, tool: Tool, reply: Reply) -> None:
         """Count a call with valid arguments, unless the tool needs a task or something of the client."""

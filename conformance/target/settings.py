@@ -79,8 +79,12 @@ class Settings:
         """Return how often the fuzzer may call a tool (``--mcp-calls-per-tool``), infinity for no limit."""
         if self.calls_per_tool:
             return self.calls_per_tool
-        is_gentle = tool.open_world and self.examples <= FUZZ_EXAMPLES["quick"]
-        return OPEN_WORLD_CALLS if is_gentle else math.inf
+        return OPEN_WORLD_CALLS if tool.open_world and self.is_gentle else math.inf
+
+    @property
+    def is_gentle(self) -> bool:
+        """Whether tools are spared numbers that make them do much, and many calls to the world outside."""
+        return self.examples <= FUZZ_EXAMPLES["quick"]
 
     def vouched(self, tool: str) -> list[dict[str, Any]]:
         """Return the arguments the user vouches for, for the tool of that name (``--mcp-example``)."""
