@@ -57,7 +57,8 @@ def test_a_server_that_logs_to_the_client_declares_it(server, messages):
         logging_requests(server)
         logged = [each for each in messages(Kind.NOTIFICATION) if each.json["method"] == MESSAGE]
         require_some(logged, skip="the server sent no log messages")
-        raise Finding("a logging capability", f"none, although it sent {logged[0]}", logged[0].lines)
+        lines = server.after_request(logged[0].lines[0])
+        raise Finding("a logging capability", f"none, although it sent {logged[0]}", lines)
 
 
 @pytest.mark.requirement("capabilities.tools.shape", "lifecycle.initialize.capabilities-shape")

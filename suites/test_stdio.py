@@ -36,7 +36,8 @@ def test_stdout_has_only_messages(server):
         constant = next((one for one in first.oddities if one in NOT_JSON), "")
         what = f"lines with {constant}, which is not JSON" if constant else "other lines"
         got = f"{len(noise)} {what}, first {shorten(first.text, 200)!r}"
-        raise Finding("JSON-RPC messages only", got, (printed or noise)[:3], advisory=not printed)
+        lines = (*server.after_request(first), *(printed or noise)[1:3])
+        raise Finding("JSON-RPC messages only", got, lines, advisory=not printed)
     unread = [session.inbox.unread for session in server.sessions if session.inbox.unread]
     if unread:
         reason = f"{unread[0]} is {TOO_COSTLY}, so it was not read (--mcp-max-line)"

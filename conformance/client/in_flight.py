@@ -103,10 +103,10 @@ class Window:
     @property
     def end(self) -> Closed | Flood | None:
         """The fault that ended the session; None if it is open."""
-        process = self.session.process
         if self.session.is_flooded:
             return self.session.flood
-        return Closed(process.wait(1.0), process.stderr) if self.session.closed else None
+        since = min((request.at for request in self.open), default=0.0)
+        return self.session.end_since(since) if self.session.closed else None
 
     # Sending and waiting
 

@@ -49,6 +49,11 @@ class Received:
         """Every line of the server that was read and not dropped."""
         return [line for line in self.lines if not (line.sent or line.fault in UNREAD or is_dropped(line))]
 
+    def after_request(self, line: Line) -> tuple[Line, ...]:
+        """Return a line of the server after the last line sent before it, which may have provoked it."""
+        before = reversed(self.lines[: self.lines.index(line)])
+        return (*[one for one in before if one.sent][:1], line)
+
     def received_since(self, sent: Line) -> list[Line]:
         """Return the lines of the server since a line was sent, without the answers to pings."""
         ours = (line.message for line in self.lines if line.sent and line is not sent)

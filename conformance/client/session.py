@@ -245,7 +245,7 @@ class Session(Received):
             return Reply(request, *answer)
         others = [line for line in self.lines[before:] if not line.sent]
         if unread := self._unread(request):
-            fault: Fault = Unread(seconds, stderr=self.process.stderr, unread=unread)
+            fault: Fault = Unread(seconds, stderr=self.process.stderr_since(request.at), unread=unread)
         else:
             if not self.closed and len(others) > FLOOD_LINES_AT_TIMEOUT:
                 self._give_up()
@@ -294,7 +294,7 @@ class Session(Received):
         if self.is_flooded:
             return self.flood
         if self.closed:
-            return Closed(self.process.wait(1.0), self.process.stderr)
+            return self.end_since(request.at)
         wrong = self.inbox.wrong_ids(request.at)
         self.wrong_answers += [(request, line) for line in wrong[:1]]
         self.is_silent = not wrong
@@ -303,7 +303,13 @@ class Session(Received):
         self._keep_unended()
         later = (line for line in self.lines if line.at >= request.at)
         unread = next((line.fault for line in later if line.fault in UNREAD), "")
-        return Silence(seconds, self.inbox.strays(), self.process.stderr, self.unended is not None, unread)
+        stderr = self.process.stderr_since(request.at)
+        return Silence(seconds, self.inbox.strays(), stderr, self.unended is not None, unread)
+
+    def end_since(self, at: float) -> Closed:
+        """Return the fault of a closed session, with the stderr since a moment, or all if that is empty."""
+        status = self.process.wait(1.0)
+        return Closed(status, self.process.stderr_since(at) or self.process.stderr)
 
     def drain(self) -> Reply:
         """Request `liveness_method` and wait, so that the server has read everything sent before."""

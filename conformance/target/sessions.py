@@ -388,6 +388,11 @@ class Sessions:
         except Skipped:
             return False
 
+    def after_request(self, line: Line) -> tuple[Line, ...]:
+        """Return a line of a session after the last line sent before it, which may have provoked it."""
+        session = next((session for session in self.sessions if line in session.lines), None)
+        return session.after_request(line) if session is not None else (line,)
+
     def close(self) -> None:
         """End every process."""
         for other in self._others:

@@ -108,6 +108,9 @@ class Transport(Protocol):
     def stderr(self) -> str:
         """The end of what the server wrote to stderr."""
 
+    def stderr_since(self, at: float) -> str:
+        """Return the part of `stderr` that came since the server was ``at`` seconds old."""
+
     def begin_stop(self, grace: float = STOP_SECONDS) -> None:
         """Begin to `stop` the server, in the background; `stop` waits until that is done."""
 

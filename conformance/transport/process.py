@@ -63,7 +63,7 @@ class Process:
         self.max_line = max_line
         self._splitter = Splitter(self._chunk.append, max_line)
         self._writes = _Queue()
-        self._stderr: deque[bytes] = deque()
+        self._stderr: deque[tuple[float, bytes]] = deque()
         self._stderr_bytes = 0
         self._wake = _Wake()
         self._stopped = False
@@ -124,7 +124,13 @@ class Process:
     @property
     def stderr(self) -> str:
         """The last `MAX_STDERR_BYTES` bytes of what the child wrote to stderr."""
-        return b"".join(self._stderr).decode("utf-8", "backslashreplace")
+        return self.stderr_since(0.0)
+
+    def stderr_since(self, at: float) -> str:
+        """Return the part of `stderr` that came since the child was ``at`` seconds old."""
+        return b"".join(chunk for came, chunk in self._stderr if came >= at).decode(
+            "utf-8", "backslashreplace"
+        )
 
     # The end
 
@@ -182,10 +188,10 @@ class Process:
         self._drain(self._child.stderr, self._keep_stderr)
 
     def _keep_stderr(self, chunk: bytes) -> None:
-        self._stderr.append(chunk)
+        self._stderr.append((self.age, chunk))
         self._stderr_bytes += len(chunk)
-        while self._stderr_bytes - len(self._stderr[0]) >= MAX_STDERR_BYTES:
-            self._stderr_bytes -= len(self._stderr.popleft())
+        while self._stderr_bytes - len(self._stderr[0][1]) >= MAX_STDERR_BYTES:
+            self._stderr_bytes -= len(self._stderr.popleft()[1])
 
     def _drain(self, pipe: IO[bytes] | None, take: Callable[[bytes], None]) -> None:
         assert pipe is not None

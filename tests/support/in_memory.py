@@ -61,7 +61,7 @@ class MemoryTransport:
         self._out = Splitter(lambda line: self._lines.append((self.age, line)))
         self._input = Splitter(self._take)
         self._is_stdout_closed = self._is_stdin_closed = False
-        self._server = serve(Pipe(self._out.feed, self._close_stdout), Pipe(self._errors.append))
+        self._server = serve(Pipe(self._out.feed, self._close_stdout), Pipe(self._write_error))
         self._server.schedule = self._schedule
         self._run(self._server.around, START)
 
@@ -82,10 +82,10 @@ class MemoryTransport:
         except SystemExit as end:
             is_status = end.code is None or isinstance(end.code, int)
             if not is_status:
-                self._errors.append(f"{end.code}\n".encode())
+                self._write_error(f"{end.code}\n".encode())
             self._exit((end.code or 0) if is_status else 1)
         except Exception:  # noqa: BLE001  (it is the server's)
-            self._errors.append(traceback.format_exc().encode(errors="replace"))
+            self._write_error(traceback.format_exc().encode(errors="replace"))
             self._exit(1)
 
     def _run_scheduled(self, job):
@@ -97,7 +97,7 @@ class MemoryTransport:
         except SystemExit:
             pass
         except Exception:  # noqa: BLE001  (it is the server's)
-            self._errors.append(traceback.format_exc().encode(errors="replace"))
+            self._write_error(traceback.format_exc().encode(errors="replace"))
 
     def _schedule(self, seconds, job):
         self._scheduled.append((self.clock.now + seconds, job))
@@ -162,7 +162,15 @@ class MemoryTransport:
 
     @property
     def stderr(self):
-        return b"".join(self._errors).decode("utf-8", "backslashreplace")
+        return self.stderr_since(0.0)
+
+    def stderr_since(self, at):
+        return b"".join(chunk for came, chunk in self._errors if came >= at).decode(
+            "utf-8", "backslashreplace"
+        )
+
+    def _write_error(self, chunk):
+        self._errors.append((self.age, chunk))
 
     def begin_stop(self, grace=STOP_SECONDS):
         self.stop(grace)
