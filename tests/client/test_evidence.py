@@ -35,7 +35,7 @@ def session():
 def fail(session):
     """Make the server write to stderr, and wait until that is read: a thread of its own reads it."""
     session.request("log")
-    while not session.process.stderr:
+    while not session.process.stderr.endswith("\n"):
         assert session.drain().fault is None
 
 
