@@ -17,7 +17,7 @@ from conformance.expect import (
 )
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import Kind, is_response, show
-from conformance.protocol.methods import NO_SUCH_METHOD
+from conformance.protocol.methods import LISTS, NO_SUCH_METHOD
 from conformance.protocol.value import members
 from conformance.scenarios.client_features import FULL_CLIENT, all_capabilities, run_with_client
 from conformance.scenarios.invalid_requests import misshapen_requests, not_found_requests, undeclared_requests
@@ -33,6 +33,8 @@ RETIRED_CODES = (-32002, -32042)
 LEGACY, RESERVED_BY_MCP, RESERVED = range(-32019, -31999), range(-32099, -32019), range(-32768, -32099)
 """Codes of older servers, codes that only MCP may define, and all other reserved codes."""
 MAX_MESSAGE_LENGTH = 300
+OWN_RULES = ("completion/complete", "logging/setLevel")
+"""The methods with a rule of their own for results where the feature is not declared."""
 
 
 @pytest.mark.requirement("errors.parse-error-code", "jsonrpc.parse-error")
@@ -72,7 +74,22 @@ def test_the_methods_of_an_undeclared_feature_are_not_found(server, session):
     requests = require_some(undeclared_requests(server), skip="every feature is declared")
     replies = [require_answer(session.request(method, params)) for method, params in requests]
     errors = [reply for reply in replies if reply.error is not None]
+    served = served_although_unoffered(replies)
+    if served:
+        got = "; ".join(f"{reply.method}: {reply}" for reply in served[:3])
+        raise Finding("error -32601, since the feature is not declared", got, served[0].lines)
     expect_codes(require_some(errors, skip="the server rejects none of the requests"), -32601)
+
+
+def served_although_unoffered(replies):
+    """Return the replies with a result for a feature that has no items.
+
+    Undeclared lists with items, log levels and completions have rules of their own; empty lists do no harm.
+    """
+    results = [reply for reply in replies if reply.value is not None and reply.method not in OWN_RULES]
+    lists = {one.method: members([one.value], LISTS[one.method][1]) for one in results if one.method in LISTS}
+    offered = {LISTS[method][0] for method, items in lists.items() if any(each.json for each in items)}
+    return [one for one in results if not lists.get(one.method) and one.method.split("/")[0] not in offered]
 
 
 @pytest.mark.requirement("errors.invalid-params-code", "jsonrpc.invalid-params")
