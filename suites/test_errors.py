@@ -18,13 +18,14 @@ from conformance.expect import (
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import Kind, is_response, show
 from conformance.protocol.methods import LISTS, NO_SUCH_METHOD
+from conformance.protocol.text import shorten
 from conformance.protocol.value import members
 from conformance.scenarios.client_features import FULL_CLIENT, all_capabilities, run_with_client
 from conformance.scenarios.invalid_requests import misshapen_requests, not_found_requests, undeclared_requests
 from conformance.scenarios.request_metadata import exchanges, meta_value, modern_messages
 from conformance.scenarios.subscriptions import subscriptions
 from conformance.scenarios.traffic import exercise_everything
-from conformance.verdicts import Blocked, Finding
+from conformance.verdicts import Finding
 
 JSON_RPC_CODES = (-32700, -32600, -32601, -32602, -32603)
 HEADER_MISMATCH, LACKS_CAPABILITY = -32020, -32021
@@ -33,6 +34,7 @@ RETIRED_CODES = (-32002, -32042)
 LEGACY, RESERVED_BY_MCP, RESERVED = range(-32019, -31999), range(-32099, -32019), range(-32768, -32099)
 """Codes of older servers, codes that only MCP may define, and all other reserved codes."""
 MAX_MESSAGE_LENGTH = 300
+SURVIVAL = "jsonrpc.garbage-not-fatal"
 OWN_RULES = ("completion/complete", "logging/setLevel")
 """The methods with a rule of their own for results where the feature is not declared."""
 
@@ -242,13 +244,17 @@ def is_url_elicitation(value):
 def answers_after(session, sent):
     """Return the answers to a malformed line, with their lines.
 
-    Raises `Blocked` if the server did not survive it.
+    Raises a `Finding` of another rule if the server did not survive it.
     """
     session.drain()
     after = session.drain()  # an answer may overtake another, but hardly two pings in a row
     if after.fault is not None:
+        last = " ".join(after.fault.stderr.strip().rpartition("\n")[2].split())
+        got = (
+            f"none after {shorten(sent.text, 100)}: {after.fault}{shorten(f': {last}' if last else '', 200)}"
+        )
         lines = (sent, *after.lines)
-        raise Blocked(f"after {sent.text}: {after.fault}", lines, after.fault.stderr, fault=after.fault)
+        raise Finding("an answer to the next request", got, lines, SURVIVAL, fault=after.fault)
     replies = [(sent, line, part) for line in session.received_since(sent) for part in line.parts()]
     return [reply for reply in replies if is_response(reply[2])]
 
