@@ -18,7 +18,7 @@ from conformance.expect import (
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import Kind, is_response, show
 from conformance.protocol.methods import LISTS, NO_SUCH_METHOD
-from conformance.protocol.text import shorten
+from conformance.protocol.text import last_line, shorten
 from conformance.protocol.value import members
 from conformance.scenarios.client_features import FULL_CLIENT, all_capabilities, run_with_client
 from conformance.scenarios.invalid_requests import misshapen_requests, not_found_requests, undeclared_requests
@@ -249,10 +249,7 @@ def answers_after(session, sent):
     session.drain()
     after = session.drain()  # an answer may overtake another, but hardly two pings in a row
     if after.fault is not None:
-        last = " ".join(after.fault.stderr.strip().rpartition("\n")[2].split())
-        got = (
-            f"none after {shorten(sent.text, 100)}: {after.fault}{shorten(f': {last}' if last else '', 200)}"
-        )
+        got = f"none after {shorten(sent.text, 100)}: {after.fault}{last_line(after.fault.stderr)}"
         lines = (sent, *after.lines)
         raise Finding("an answer to the next request", got, lines, SURVIVAL, fault=after.fault)
     replies = [(sent, line, part) for line in session.received_since(sent) for part in line.parts()]

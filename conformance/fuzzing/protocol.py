@@ -27,7 +27,7 @@ from conformance.fuzzing.payloads import (
 from conformance.fuzzing.random_bursts import Offer, RandomBursts, broken_line
 from conformance.protocol.jsonrpc import Line, show
 from conformance.protocol.methods import NO_SUCH_METHOD
-from conformance.protocol.text import shorten
+from conformance.protocol.text import last_line, shorten
 from conformance.protocol.value import members
 from conformance.target.scenario import scenario
 from conformance.target.server import Server
@@ -99,8 +99,7 @@ def random_line_violations(window: Window) -> Iterator[Violation]:
     broken = window.lines[0]
     if window.open:
         how, (request,), stderr = missing(window)
-        last = " ".join(stderr.strip().rpartition("\n")[2].split())
-        got = f"after {show(shorten(broken.text, 100))}, {how}{shorten(f': {last}' if last else '', 200)}"
+        got = f"none after {show(shorten(broken.text, 100))}: {how}{last_line(stderr)}"
         finding = Finding("an answer to the next request", got, (broken, request), GARBAGE)
         yield Violation(finding, is_late=window.end is None)
     yield from map(Violation, noise(window))

@@ -7,6 +7,13 @@ import re
 OBEYED = re.compile(r"(?<!\S)::(?=[A-Za-z])|##\[(?=[A-Za-z])")
 """A workflow command of GitHub: ``::name`` at the beginning of a line, which any word may become, or
 ``##[name`` anywhere."""
+MAX_LAST_LINE = 200
+
+
+def last_line(text: str) -> str:
+    """Return the last line of a text, after a colon and a space; empty if there is none."""
+    last = " ".join(text.strip().rpartition("\n")[2].split())
+    return shorten(f": {last}" if last else "", MAX_LAST_LINE)
 
 
 def shorten(text: str, limit: int = 600) -> str:
