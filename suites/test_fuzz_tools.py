@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from itertools import islice
 
@@ -12,7 +13,7 @@ from conformance.fuzzing.case_source import invalid_case, invalid_cases, valid_c
 from conformance.fuzzing.fuzz_target import FuzzTarget
 from conformance.fuzzing.fuzzer import Fuzzer, require_fuzzing
 from conformance.fuzzing.oracles import Case, accepts_valid, answers
-from conformance.generation import boundary, hostile, invalid
+from conformance.generation import boundary, hostile, invalid, shrunk
 from conformance.generation.modest import is_amount
 from conformance.json_schema.validation import instance_errors
 from conformance.protocol.jsonrpc import encode
@@ -20,6 +21,8 @@ from conformance.protocol.jsonrpc import encode
 pytestmark = pytest.mark.stage("fuzz")
 MAX_BOUNDARY_VALUES = 60
 MAX_INVALID = 150
+MAX_NEIGHBOURS = 1000
+"""The most calls with values next to one that fails."""
 
 
 @pytest.mark.requirement("jsonrpc.response-every-request")
@@ -31,12 +34,16 @@ def test_valid_arguments_are_handled(server, call, revision):
     def case(value):
         return Case(encode(value), oracle)
 
+    def smaller(one, fails):
+        value = json.loads(one.text)
+        return case(shrunk(schema, revision, value, lambda value: fails(case(value)), MAX_NEIGHBOURS))
+
     schema, examples = server.schema(call.tool), server.examples(call.tool)
     fuzzer = fuzzer_of(server, call, "valid arguments", known=kinds_reported(call, revision))
     boundary_values = list(islice(boundary(schema, revision, examples), MAX_BOUNDARY_VALUES))
     fuzzer.try_again(lambda value: None if instance_errors(value, schema, revision) else case(value))
-    fuzzer.search(valid_cases(schema, revision, oracle, examples))
-    fuzzer.try_each(case(value) for _, value in boundary_values)
+    fuzzer.search(valid_cases(schema, revision, oracle, examples), smaller)
+    fuzzer.try_edges((case(value) for _, value in boundary_values), smaller)
     fuzzer.report()
 
 

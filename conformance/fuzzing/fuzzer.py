@@ -7,6 +7,7 @@ import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from hashlib import blake2b
 from typing import Any
 
@@ -49,6 +50,10 @@ def require_fuzzing(server: Server) -> None:
         skip(f"the time was over: --mcp-time {server.settings.time:g}", cause=Cause.NOT_REACHED)
 
 
+Smaller = Callable[[Case, Callable[[Case], bool]], Case]
+"""Finds the smallest case next to one for which a function is true."""
+
+
 class Fuzzer:
     """The fuzzing of one target.
 
@@ -77,6 +82,10 @@ class Fuzzer:
         """Try these cases; the smallest case of each kind of failure is reported."""
         self._trials.each(cases)
 
+    def try_edges(self, cases: Iterable[Case], smaller: Smaller) -> None:
+        """Try these cases, which were not drawn, and shrink the failures of a few kinds with ``smaller``."""
+        self.shrink_edges(self._new_kinds(cases), smaller)
+
     def try_hostile(self, named: Iterable[tuple[str, bytes | None]], oracle: Oracle) -> None:
         """Try hostile values (name, JSON text or None), except those that failed with another target."""
         failed = self.server.failed_cases
@@ -85,12 +94,18 @@ class Fuzzer:
                 self._trials.failed(Case(text or b"", oracle, what, hostile=True))
         failed |= {one.case.name for same in self._failures.values() for one in same if one.case.name}
 
-    def search(self, source: CaseSource) -> None:
-        """Try the cases of many seeds, then shrink the failures of a few kinds."""
-        known = {kind: same[0] for kind, same in self._failures.items()}
-        self._trials.each(self._seeded(source))
-        new = [kind for kind, same in self._failures.items() if same[0] is not known.get(kind)]
+    def search(self, source: CaseSource, smaller: Smaller | None = None) -> None:
+        """Try the cases of many seeds, then shrink the failures of a few kinds, at last with ``smaller``."""
+        new = self._new_kinds(self._seeded(source))
         self.shrink(source, new)
+        if smaller is not None:
+            self.shrink_edges(new, smaller)
+
+    def _new_kinds(self, cases: Iterable[Case]) -> list[str]:
+        """Try these cases; return the kinds of failures of which one of them is the plainest."""
+        known = {kind: same[0] for kind, same in self._failures.items()}
+        self._trials.each(cases)
+        return [kind for kind, same in self._failures.items() if same[0] is not known.get(kind)]
 
     def _seeded(self, source: CaseSource) -> Iterator[Case]:
         """Yield the cases of as many seeds as examples are wanted; stop when no values are found."""
@@ -120,19 +135,29 @@ class Fuzzer:
                     self._shrunk(source.variations(case.seed), kind)
                 self._database.save(self._key(), self._failures[kind][0].case.text)
 
+    def shrink_edges(self, kinds: Sequence[str], smaller: Smaller) -> None:
+        """Replace the failures of some kinds by the smallest case that ``smaller`` finds next to each."""
+        for kind in kinds[:MAX_KINDS_SHRUNK]:
+            if self._is_repeatable(self._failures[kind][0]):
+                self._trials.allow_shrinking()
+                found = smaller(self._failures[kind][0].case, partial(self._fails, kind))
+                self._failures[kind].insert(0, self._trials.whole(found))
+                self._database.save(self._key(), found.text)
+
     def _shrunk(self, cases: SearchStrategy[Case], kind: str) -> bool:
         """Find and shrink a failure of a kind; return whether one was found."""
-
-        def fails(case: Case) -> bool:
-            if self._trials.is_spent and self._trials.is_new(case):
-                return False
-            failed = self._trials.failed(case)
-            return failed is not None and failed.failure.kind == kind
-
         with suppress(NoSuchExample, Unsatisfiable):
-            self._failures[kind].insert(0, self._trials.whole(self._smallest(cases, fails)))
+            smallest = self._smallest(cases, partial(self._fails, kind))
+            self._failures[kind].insert(0, self._trials.whole(smallest))
             return True
         return False
+
+    def _fails(self, kind: str, case: Case) -> bool:
+        """Return whether a case fails in this way; False for a new one when the purse is empty."""
+        if self._trials.is_spent and self._trials.is_new(case):
+            return False
+        failed = self._trials.failed(case)
+        return failed is not None and failed.failure.kind == kind
 
     def _smallest(self, cases: SearchStrategy[Case], fails: Callable[[Case], bool]) -> Case:
         """Return the plainest case that fails; raise `NoSuchExample` or `Unsatisfiable` if none is found."""

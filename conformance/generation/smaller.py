@@ -65,18 +65,20 @@ def neighbours(value: Any) -> Iterator[Any]:
 
 
 def _numbers(number: float) -> Iterator[float]:
-    """Yield 0, and numbers ever nearer to this one, as integers where possible."""
+    """Yield a power of two, 0, and numbers ever nearer to this one, as integers where possible."""
     if isinstance(number, float):
-        if abs(number) < 2**53:
-            yield int(number)
+        yield from [int(number)] if abs(number) < 2**53 else _numbers(int(number))
         yield from (float(f"{number:.{digits}g}") for digits in (1, 2))
         return
     sign = 1 if number > 0 else -1
     if sign < 0:
         yield -number
-    gap = abs(number)
+    size = abs(number)
+    if size > 1:
+        yield sign * 2 ** (size.bit_length() - 1)
+    gap = size
     while gap:
-        yield sign * (abs(number) - gap)
+        yield sign * (size - gap)
         gap //= 2
 
 

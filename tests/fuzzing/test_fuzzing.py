@@ -83,6 +83,20 @@ def test_missing_result_is_found_and_shrunk(fuzzed, seed):
     assert re.search(r'valid arguments {"city":"(example)?","days":4}:', failed.text), failed.text
 
 
+def overflows(_, request, reply):
+    """Answer a sum of 32 bits or more with an error."""
+    sum = reply["result"].get("structuredContent", {}).get("sum", 0) if "result" in (reply or ()) else 0
+    error = {"code": -32603, "message": "overflow"}
+    return {"jsonrpc": "2.0", "id": request["id"], "error": error} if sum >= 2**31 else None
+
+
+@EACH_SEED
+def test_failure_at_an_edge_is_shrunk(fuzzed, seed):
+    (failed,) = fuzzed(mutated(overflows), "add", ANSWERED, seed=seed)
+    a, b = re.search(r'valid arguments {"a":(\d+),"b":(\d+)}:', failed.text).groups()
+    assert int(a) + int(b) == 2**31
+
+
 def test_value_that_failed_before_is_tried_first(tmp_path):
     ids = []
     for seed in "01":

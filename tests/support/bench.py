@@ -26,6 +26,7 @@ from support.in_memory import MemorySettings, VirtualClock
 def leave_out_shrinking(monkeypatch):
     """Make fuzzing report the first failure as it is, for tests that look only at whether there is one."""
     monkeypatch.setattr(Fuzzer, "shrink", lambda *_: None)
+    monkeypatch.setattr(Fuzzer, "shrink_edges", lambda *_: None)
 
 
 SKIPS = (Skipped, NoExample, Unjudgeable, pytest.skip.Exception)
