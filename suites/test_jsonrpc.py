@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.expect import expect_each, is_integer, is_string, require_answer, require_some
-from conformance.protocol.jsonrpc import Kind, id_key, show
+from conformance.protocol.jsonrpc import REPEATED, Kind, id_key, show
 from conformance.protocol.methods import LISTS
 from conformance.protocol.value import members
 from conformance.scenarios.client_features import FULL_CLIENT, run_with_client
@@ -19,6 +19,17 @@ def test_a_notification_has_no_id(messages):
     notifications = [each for each in sent if is_notification(each.json["method"])]
     require_some(notifications, skip="the server sent no notification")
     expect_each(notifications, lambda message: "id" not in message, "a notification without id")
+
+
+@pytest.mark.stage("last")
+@pytest.mark.requirement("jsonrpc.members-unique")
+def test_no_object_has_two_members_of_one_name(server):
+    exercise_everything(server)
+    lines = [line for session in server.sessions for line in session.received_lines]
+    repeated = [line for line in lines if REPEATED in line.oddities]
+    if repeated:
+        got = f"{len(repeated)} lines with repeated members"
+        raise Finding("each name once in an object", got, server.after_request(repeated[0]))
 
 
 @pytest.mark.requirement("jsonrpc.request-id-type")

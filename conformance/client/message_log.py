@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
 from typing import Any, ClassVar, Protocol, TypeVar, TypeVarTuple, cast
 
-from conformance.protocol.jsonrpc import ABSENT, REPEATED, Line, decode, is_message, is_response
+from conformance.protocol.jsonrpc import ABSENT, Line, decode, is_message, is_response
 from conformance.transport.interface import Transport
 
 S = TypeVar("S", bound="HasLines")
@@ -46,14 +46,13 @@ class MessageLog(list[Line]):
 
     ``dropped`` counts the received lines that were dropped.  An empty line without a fault takes the place of
     each of them, and of each dropped answer of ours; our other lines are cut to their head (`head_of`).
-    ``repeats`` counts the received lines with an object that has a member twice.
     ``scans`` has what was read from the lines since the last one came (`scan`); ``has_long`` says that a line
     is, or was, a `CompressedLine`.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.dropped = self.repeats = 0
+        self.dropped = 0
         self.scans: dict[Any, Any] = {}
         self.has_long = False
         self._weight = 0
@@ -63,7 +62,6 @@ class MessageLog(list[Line]):
     def keep(self, line: Line) -> None:
         """Add a line."""
         self.append(line)
-        self.repeats += not line.sent and REPEATED in line.oddities
         self.has_long = self.has_long or isinstance(line, CompressedLine)
         self._weight += _weight(line)
         self.trim(MAX_LOG_BYTES)

@@ -122,7 +122,7 @@ def _count(config: pytest.Config) -> None:
         counts.update({("successes", tool): number for tool, number in server.tool_successes.items()})
         counts["sent", revision] += sum(session.sent for session in server.sessions)
         for session in server.sessions:
-            counts.update({("dropped", ""): session.lines.dropped, ("repeats", ""): session.lines.repeats})
+            counts["dropped", ""] += session.lines.dropped
     if hasattr(config, "workeroutput"):
         config.workeroutput["mcp_starts"] = [(*key, number) for key, number in starts.items()]
         config.workeroutput["mcp_counts"] = [(*key, number) for key, number in counts.items()]

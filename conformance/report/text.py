@@ -135,8 +135,8 @@ def first_names(names: Sequence[str]) -> str:
 Counts = Mapping[tuple[str, str], int]
 """What was counted in a run, and for which tool or revision, if for one.
 
-``dropped`` lines, lines with ``repeats`` of a member, ``calls`` of a tool with valid arguments and their
-``successes``, lines ``sent`` in a revision.
+``dropped`` lines, ``calls`` of a tool with valid arguments and their ``successes``, lines ``sent`` in a
+revision.
 """
 
 
@@ -163,8 +163,6 @@ def limit_lines(subject: Subject, results: Iterable[Result], counts: Counts) -> 
     yield from _failing_lines(subject, counts)
     if dropped := counts.get(("dropped", "")):
         yield f"not kept: {dropped} of the lines that the server wrote, so not every check has seen them"
-    if repeats := counts.get(("repeats", "")):
-        yield f"repeated members: {repeats} of the server's lines name one twice; the last one counts"
 
 
 def _gentle_lines(subject: Subject, counts: Counts) -> Iterator[str]:
