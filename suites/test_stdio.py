@@ -6,10 +6,11 @@ import json
 
 import pytest
 
+from conformance.client.reply import Closed
 from conformance.expect import expect_none, skip
 from conformance.json_schema.validation import TOO_COSTLY
 from conformance.protocol.jsonrpc import BYTE_ORDER_MARK, NOT_JSON, NOT_UTF_8, Kind, glued, is_response, torn
-from conformance.protocol.text import shorten
+from conformance.protocol.text import last_line, shorten
 from conformance.scenarios.client_features import FULL_CLIENT, run_with_client
 from conformance.scenarios.request_metadata import modern_messages
 from conformance.scenarios.traffic import exercise_everything
@@ -129,18 +130,31 @@ def expect_pongs(session, *params):
 @pytest.mark.stage("last")
 @pytest.mark.requirement("stdio.exit-on-stdin-close")
 def test_the_server_exits_when_stdin_is_closed(server):
-    session, status = close_stdin(server)
+    session, status, _ = close_stdin(server)
     if status is None:
         got = f"a server that keeps running for {EXIT_SECONDS:g} s or more"
         raise Finding("an exit when its stdin is closed", got, session.received_lines[-1:])
 
 
+@pytest.mark.stage("last")
+@pytest.mark.requirement("stdio.exit-status")
+def test_the_server_exits_without_an_error_when_stdin_is_closed(server):
+    session, status, stderr = close_stdin(server)
+    if status is None:
+        skip("the server does not exit by itself")
+    if status != 0:
+        got = f"{Closed(status)}{last_line(stderr)}"
+        raise Finding("exit status 0 when its stdin is closed", got, session.received_lines[-1:])
+
+
 @scenario
 def close_stdin(server):
-    """Close stdin in the session of the tool calls and read to the end; return it and the exit status."""
+    """Close stdin in the session of the tool calls; return it, the exit status, and what came on stderr."""
     exercise_everything(server)
     session = server.shared("calls")
-    return session, session.finish(session.scaled_timeout(EXIT_SECONDS))
+    closed_at = session.process.age
+    status = session.finish(session.scaled_timeout(EXIT_SECONDS))
+    return session, status, session.process.stderr_since(closed_at)
 
 
 @scenario
