@@ -34,15 +34,17 @@ def is_amount(name: str) -> bool:
 def modest(schema: Any, revision: str, examples: Iterable[Any] = ()) -> Any:
     """Return an input schema that allows a part of what ``schema`` does: no large numbers for such members.
 
-    A schema that would allow none of its ``examples``, or nothing at all, stays as it is.
+    A schema that would forbid one of the ``examples``, or everything, stays as it is; so does one that is
+    nested too deeply.
     """
-    smaller = _modest(schema)
     try:
+        generator_of(schema, revision, objects=True).example()
+        smaller = _modest(schema)
         generator = generator_of(smaller, revision, objects=True)
         generator.example()
         is_enough = all(map(generator.validator.is_valid, examples))
     except NoExample:
-        is_enough = False
+        return schema
     return smaller if is_enough else schema
 
 

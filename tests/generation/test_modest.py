@@ -1,5 +1,7 @@
 """Numbers of members that say how much a tool does stay modest, and all other values are as before."""
 
+import json
+
 import pytest
 
 from conformance.generation import boundary, draw_valid, hostile, seeded
@@ -67,8 +69,18 @@ def limits(value):
         of(limit={"allOf": [{"type": "integer", "minimum": 1000}]}),
         of(name={"type": "string", "default": {"properties": {"limit": {}}}}),
         {"type": "object", "properties": {"properties": {"type": "object", "additionalProperties": INTEGER}}},
+        json.loads('{"properties": {"limit": ' * 400 + "{}" + "}}" * 400),
     ],
-    ids=["minimum", "multiple", "enum", "own maximum", "minimum inside", "data", "a member properties"],
+    ids=[
+        "minimum",
+        "multiple",
+        "enum",
+        "own maximum",
+        "minimum inside",
+        "data",
+        "a member properties",
+        "deep",
+    ],
 )
 def test_a_schema_that_needs_large_numbers_or_none_stays_as_it_is(schema):
     assert modest(schema, REVISION) == schema
