@@ -18,7 +18,8 @@ UNEXPECTED = re.compile(
             r"object is not (?:subscriptable|iterable|callable)|maximum recursion depth exceeded",
             # JavaScript
             r"Cannot read propert(?:y|ies) of (?:undefined|null)|Cannot destructure property",
-            r"undefined is not|Cannot convert undefined or null|Maximum call stack size exceeded",
+            r"undefined is not (?:a|an|iterable)\b|Cannot convert undefined or null",
+            r"Maximum call stack size exceeded",
             r"\b[\w.]+ is not a function\b",
             # Go, Rust, Java, C#
             r"invalid memory address or nil pointer|slice bounds out of range|\bruntime error: ",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.client.input_required import more_rounds
-from conformance.client.reply import Reply
+from conformance.client.reply import Reply, Silence
 from conformance.client.session import PING_SECONDS, Session
 from conformance.protocol.methods import FEATURES
 from conformance.protocol.progress import progress_in
@@ -14,6 +14,10 @@ from conformance.protocol.value import Value
 
 PING_AFTER_SECONDS = 1.0
 """A call that takes longer is accompanied by a ping: does the server still answer?"""
+
+
+AT_WORK_SHARE = 0.75
+"""The share of the wait after which progress shows that a call is still at work."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,15 @@ class Call:
     def failed(self) -> bool:
         """Whether it was answered with an error of either kind."""
         return self.reply.error is not None or self.reply.is_tool_error
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether no answer came, but progress did until shortly before the wait was over."""
+        if not isinstance(self.reply.fault, Silence) or not self.progress:
+            return False
+        return (
+            self.progress[-1].lines[0].at - self.reply.request.at > AT_WORK_SHARE * self.reply.fault.seconds
+        )
 
 
 class PendingCall:

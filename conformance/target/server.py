@@ -203,6 +203,10 @@ class Server(Sessions):
         if tool.name not in self._calls:
             self._calls[tool.name] = self._call(tool, arguments)
         call = self._calls[tool.name]
+        if call.is_at_work:
+            skip(
+                f"{tool.name} takes longer than {self.settings.timeout:g} s and reports progress (--timeout)"
+            )
         if call.reply.fault is not None:
             reason = f"tools/call of {tool.name} was not answered: {call.reply.fault}"
             lines, stderr = call.reply.lines, call.reply.fault.stderr
@@ -292,10 +296,16 @@ class Server(Sessions):
         return call.reply.seconds > SLOW_SECONDS
 
     def call_again(self, call: Call, params: Mapping[str, Any]) -> Reply:
-        """Call a tool once more, with other ``params``; skip if the tool is slow."""
+        """Call a tool once more, with other ``params``; skip if the tool is slow.
+
+        An earlier call may have ended the process, so a call that meets its end is repeated in another one.
+        """
         if self.is_slow(call):
             skip(f"{call.tool.name} takes {call.reply.seconds:.1f} s, so it is called only once")
-        return require_answer(self.shared(CALLS).request("tools/call", params))
+        reply = self.shared(CALLS).request("tools/call", params)
+        if isinstance(reply.fault, Closed):
+            reply = self.shared(CALLS).request("tools/call", params)
+        return require_answer(reply)
 
     @scenario
     def missing_network(self, call: Call) -> str:
