@@ -162,7 +162,7 @@ def limit_lines(subject: Subject, results: Iterable[Result], counts: Counts) -> 
     yield from _gentle_lines(subject, counts)
     yield from _failing_lines(subject, counts)
     if dropped := counts.get(("dropped", "")):
-        yield f"not kept: {dropped} lines of the server, as its log took too much memory; not every check saw them"
+        yield f"not kept: {dropped} lines of the server, as its log was too large; not every check saw them"
 
 
 def _gentle_lines(subject: Subject, counts: Counts) -> Iterator[str]:
