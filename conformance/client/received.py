@@ -50,9 +50,13 @@ class Received:
         return [line for line in self.lines if not (line.sent or line.fault in UNREAD or is_dropped(line))]
 
     def after_request(self, line: Line) -> tuple[Line, ...]:
-        """Return a line of the server after the last line sent before it, which may have provoked it."""
-        before = reversed(self.lines[: self.lines.index(line)])
-        return (*[one for one in before if one.sent][:1], line)
+        """Return a line of the server after the last line sent before it, which may have provoked it.
+
+        A ping is passed over, as one follows every line that has no answer.
+        """
+        sent = [one for one in self.lines[: self.lines.index(line)] if one.sent]
+        others = [one for one in sent if f'"{self.liveness_method}"' not in one.text]
+        return (*(others or sent)[-1:], line)
 
     def received_since(self, sent: Line) -> list[Line]:
         """Return the lines of the server since a line was sent, without the answers to pings."""
