@@ -15,7 +15,7 @@ from conformance.client.reply import Closed, Reply
 from conformance.client.tool_call import Tool
 from conformance.generation import Invalid
 from conformance.json_schema.validation import Unjudgeable, instance_errors
-from conformance.protocol.jsonrpc import Line, show
+from conformance.protocol.jsonrpc import NOT_JSON, Line, show
 from conformance.protocol.revisions import CONTENT_TYPES, has_content
 from conformance.verdicts import Finding
 
@@ -111,13 +111,20 @@ def has_array(requirement: str, *path: str) -> Oracle:
 
 def accepts_valid(tool: Tool, revision: str, reply: Reply) -> Failure | None:
     """Judge the answer to valid arguments: a tool result of the right shape, as its schema says."""
-    failure = answers(reply)
+    failure = answers(reply) or _no_number(reply)
     if failure is not None or asks_client(reply):
         return failure
     if reply.error is not None:
         id = "tools.call.schema-honest" if reply.code == -32602 else "tools.call.execution-error-as-result"
         return Failure(id, "a tool result", f"error {show(reply.code)}")
     return _result_failure(tool, revision, reply.result) or tool_bug(reply)
+
+
+def _no_number(reply: Reply) -> Failure | None:
+    """Return the failure of an answer with NaN or an infinity; the log of a long session may have lost it."""
+    constants = NOT_JSON.intersection(reply.line.oddities) if reply.line is not None else set()
+    what = "JSON-RPC messages only"
+    return Failure("stdio.stdout-purity", what, f"{min(constants)} in an answer") if constants else None
 
 
 def _result_failure(tool: Tool, revision: str, result: Any) -> Failure | None:
