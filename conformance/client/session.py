@@ -236,7 +236,7 @@ class Session(Received):
         before, begun, inbox = len(self.lines), self.clock.monotonic(), self.inbox
         inbox.drop_older(keys[1:], request.at)
         self._listen_for_answer(request, seconds, keys)
-        if not inbox.has_any(keys) and inbox.wrong_ids(request.at):
+        if not inbox.has_any(keys) and self._wrong_ids(request):
             usual = USUAL_WRONG_ID_SECONDS if self.wrong_answers else WRONG_ID_SECONDS
             more = min(self.scaled_timeout(usual), begun + seconds - self.clock.monotonic())
             self._listen(more, lambda: inbox.has_any(keys))
@@ -270,7 +270,7 @@ class Session(Received):
         """Read lines until an answer comes, one with a wrong id, one that never ends, or the time is over."""
 
         def has_come() -> bool:
-            return self.inbox.has_any(keys) or bool(self.inbox.wrong_ids(request.at))
+            return self.inbox.has_any(keys) or bool(self._wrong_ids(request))
 
         first = min(seconds, self.scaled_timeout(UNENDED_SECONDS))
         self._listen(first, has_come)
@@ -289,13 +289,18 @@ class Session(Received):
         last = next((line.text for line in reversed(self.lines) if not line.sent), "")
         return Flood(len(self.lines), self.process.stderr, self.inbox.size, last)
 
+    def _wrong_ids(self, request: Line) -> list[Line]:
+        """Return the answers to no request since this one was sent; since the start if it is the first."""
+        is_first = self.sent == 1
+        return self.inbox.wrong_ids(0.0 if is_first else request.at)
+
     def _fault(self, request: Line, seconds: float) -> Fault:
         """Return what came instead of an answer."""
         if self.is_flooded:
             return self.flood
         if self.closed:
             return self.end_since(request.at)
-        wrong = self.inbox.wrong_ids(request.at)
+        wrong = self._wrong_ids(request)
         self.wrong_answers += [(request, line) for line in wrong[:1]]
         self.is_silent = not wrong
         if unended_message(self.process) is not None:  # its end may be on its way

@@ -42,3 +42,16 @@ def test_one_wrong_id_does_not_end_the_wait_while_two_requests_are_open():
     slow = session.send("prompts/list")
     session.send("tools/list")
     assert session.await_reply(slow).value is not None
+
+
+def test_an_answer_before_the_first_request_ends_its_wait():
+    def greets(out, errors):
+        out.write(b'{"jsonrpc": "2.0", "id": 9, "result": {}}\n')
+        return mutated(lambda server, request, reply: SILENCE)(out, errors)
+
+    session = Session(
+        MemorySettings(("in-memory",), serve=greets, clock=VirtualClock()).start(), timeout=TIMEOUT
+    )
+    opening = session.open()
+    assert opening.fault.strays == (9,)
+    assert opening.fault.seconds < 2 * WRONG_ID_SECONDS
