@@ -6,7 +6,7 @@
     def test_the_sum_is_right(add, arguments):
         assert add(**arguments).structured["sum"] == arguments["a"] + arguments["b"]
 
-A tool that such a test names may be called; `--mcp-call` is not needed.
+A tool that such a test names may be called; `--call` is not needed.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class McpTool:
 
     @property
     def examples(self) -> list[dict[str, Any]]:
-        """The arguments given for it with ``--mcp-example``."""
+        """The arguments given for it with ``--example``."""
         return self.server.settings.vouched(self.name)
 
     def __call__(self, /, **arguments: Any) -> McpResult:
@@ -184,12 +184,12 @@ class McpServer:
     def unusable(self) -> str:
         """Why no test can use the server; empty if tests can."""
         if self._surface.refused:
-            return f"--mcp-revision: the server offers {self._surface.refused}, not {self._surface.revision}"
+            return f"the server offers revision {self._surface.refused}, not {self._surface.revision}"
         if self._surface.dead:
             failure = self._surface.failures[0]
             return _failure_text(failure.reason, failure.lines, failure.stderr)
         wrong = Subject(self.settings, (self._surface,)).error_in_samples()
-        return f"--mcp-example: {wrong}" if wrong else ""
+        return f"--conformance-example: {wrong}" if wrong else ""
 
     @property
     def revision(self) -> str:
@@ -284,7 +284,7 @@ def valid_arguments(tool: McpTool) -> st.SearchStrategy[dict[str, Any]]:
     try:
         return valid(tool.input_schema, tool.server.revision, tool.examples).map(deepcopy)
     except NoExample as error:
-        hint = f"--mcp-example '{tool.name} {{...}}' gives some"
+        hint = f"--conformance-example '{tool.name} {{...}}' gives some"
         raise NoExample(f"no valid arguments are known for {tool.name}: {error}; {hint}") from None
 
 
@@ -308,7 +308,7 @@ def for_valid_arguments(tool: str, /, **strategies: st.SearchStrategy[Any]) -> C
 
     The test gets them as ``arguments``, and the tool under its own name (``get_sum`` for ``get-sum``) or as
     ``tool``.  Its other parameters are fixtures, or drawn from ``strategies`` as in `hypothesis.given`.  The
-    Hypothesis test has no deadline, unless the user sets one.  The arguments given with ``--mcp-example``
+    Hypothesis test has no deadline, unless the user sets one.  The arguments given with ``--example``
     come first or, with ``strategies``, at random.
     """
 
@@ -331,7 +331,7 @@ def for_valid_arguments(tool: str, /, **strategies: st.SearchStrategy[Any]) -> C
         with_tool.__signature__ = without_tool  # type: ignore[attr-defined]
         made = hypothesis.given(arguments=st.deferred(lambda: own.arguments), **strategies)(with_tool)
         made.mcp_own_test = own  # type: ignore[attr-defined]
-        marked: Test = pytest.mark.usefixtures("mcp_conformance_server")(made)
+        marked: Test = pytest.mark.usefixtures("conformance_server")(made)
         return marked
 
     return decorate

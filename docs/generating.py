@@ -116,11 +116,12 @@ def option_lines() -> Iterator[str]:
     options.add_options(recorder)
     yield "# Options"
     yield ""
-    yield "`mcp-conformance run` takes each of them without `mcp-` (`--call` for `--mcp-call`), and the"
-    yield "server's command last, behind `--`. Under pytest you can also set them in its configuration:"
+    yield "`mcp-conformance run` takes each of them without `conformance-` (`--call` for"
+    yield "`--conformance-call`), and"
+    yield "the server's command last, behind `--`. Under pytest you can also set them in its configuration:"
     yield ""
-    yield from ("```toml", "[tool.pytest.ini_options]", 'mcp_server = "python -m my_server"')
-    yield from ('mcp_call = ["search", "read"]', "```", "")
+    yield from ("```toml", "[tool.pytest.ini_options]", 'conformance_server = "python -m my_server"')
+    yield from ('conformance_call = ["search", "read"]', "```", "")
     yield "A flag overrides the configuration. Repeat the flag of a *list* for several values."
     yield from ("", "| flag | in a configuration | kind | meaning |", "|---|---|---|---|")
     for names, keywords in recorder.flags:

@@ -56,7 +56,7 @@ def call(server: Server, tool: Tool) -> Call:
 def callable_tool(server: Server) -> Tool:
     """Return the first tool that may be called and has known arguments; skip the check if there is none."""
     found = next((tool for tool in server.tools if _is_callable(server, tool)), None)
-    return require(found, skip="no tool may be called: --mcp-call names those that may")
+    return require(found, skip="no tool may be called: --call names those that may")
 
 
 def _is_callable(server: Server, tool: Tool) -> bool:

@@ -41,7 +41,7 @@ def test_stdout_has_only_messages(server):
         raise Finding("JSON-RPC messages only", got, lines, advisory=not printed)
     unread = [session.inbox.unread for session in server.sessions if session.inbox.unread]
     if unread:
-        reason = f"{unread[0]} is {TOO_COSTLY}, so it was not read (--mcp-max-line)"
+        reason = f"{unread[0]} is {TOO_COSTLY}, so it was not read (--max-line)"
         skip(reason, cause=Cause.TOO_COSTLY)
 
 

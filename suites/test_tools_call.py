@@ -219,9 +219,7 @@ def test_invalid_arguments_are_refused_in_the_right_way(server, call, revision):
 
 @pytest.mark.requirement("tools.call.execution-error-as-result")
 def test_a_failing_tool_reports_in_its_result(server, session, revision):
-    sample = require(
-        server.settings.failing_call, skip="--mcp-failing-call names a call that fails in the tool"
-    )
+    sample = require(server.settings.failing_call, skip="--failing-call names a call that fails in the tool")
     if server.tool(sample.tool) is None:
         skip(f"no tool {sample.tool} is listed")
     params = {"name": sample.tool, "arguments": dict(sample.arguments)}

@@ -18,7 +18,7 @@ VALUES = (
 REPEATED = ("env", "call", "select", "example", "report")
 FLAGS = ("inherit-home", "strict", "pedantic")
 RUN_OPTIONS = (*VALUES, *REPEATED, *FLAGS)
-"""The options of ``run`` that the pytest plugin has too, with ``--mcp-`` before them."""
+"""The options of ``run`` that the pytest plugin has too, with ``--conformance-`` before them."""
 UPDATE_OPTIONS = tuple(name for name in RUN_OPTIONS if name not in ("baseline", "since"))
 SOAK_OPTIONS = (
     *("revision", "timeout", "start-timeout", "cwd", "seed", "transcripts", "max-line", "max-tools"),

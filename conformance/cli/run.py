@@ -56,8 +56,14 @@ def run_without_tests(words: Sequence[str], plugin: object) -> int:
 
 def pytest_words(options: argparse.Namespace, command: Sequence[str]) -> list[str]:
     """Return pytest's arguments for a server and its options."""
-    server = f"--mcp-conformance-server={json.dumps(list(command))}"
-    return [str(suites_directory()), *ISOLATED, server, *_option_words(options, "mcp-")]
+    server = f"--conformance-server={json.dumps(list(command))}"
+    return [
+        str(suites_directory()),
+        *ISOLATED,
+        "--conformance",
+        server,
+        *_option_words(options, "conformance-"),
+    ]
 
 
 def _option_words(options: argparse.Namespace, prefix: str = "") -> list[str]:

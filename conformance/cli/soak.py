@@ -86,7 +86,7 @@ class SoakPlugin:
             renderer(path)
         subject = probed(config, replace(settings(config), sandbox=sandbox))
         if len(subject.surfaces) > 1 and wanted_revisions(config) != ("latest",):
-            raise pytest.UsageError("--mcp-revision: a soak takes one revision")
+            raise pytest.UsageError("--conformance-revision: a soak takes one revision")
         return self._main(config, replace(subject, surfaces=subject.surfaces[-1:]))
 
     def _main(self, config: pytest.Config, subject: Subject) -> int:

@@ -13,8 +13,8 @@ from conformance.transport.interface import HEAD, Overlong
 
 BYTES_IN_MEMORY = 8
 """How many bytes of memory a message may take for each byte that a line may have."""
-TOO_LONG = "a line longer than this tool reads (--mcp-max-line)"
-TOO_MUCH = "a line with more values than this tool reads (--mcp-max-line)"
+TOO_LONG = "a line longer than this tool reads (--max-line)"
+TOO_MUCH = "a line with more values than this tool reads (--max-line)"
 UNREAD = (TOO_LONG, TOO_MUCH)
 """The faults of a line that was not read."""
 ANSWER_HEAD = re.compile(

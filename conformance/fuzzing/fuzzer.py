@@ -45,9 +45,9 @@ MAX_NAMES_SHOWN = 8
 def require_fuzzing(server: Server) -> None:
     """Skip the check if nothing is fuzzed, or no time is left for it."""
     if not server.settings.examples:
-        skip("nothing is fuzzed: --mcp-fuzz none")
+        skip("nothing is fuzzed: --fuzz none")
     if server.fuzz_seconds <= 0:
-        skip(f"the time was over: --mcp-time {server.settings.time:g}", cause=Cause.NOT_REACHED)
+        skip(f"the time was over: --time {server.settings.time:g}", cause=Cause.NOT_REACHED)
 
 
 Smaller = Callable[[Case, Callable[[Case], bool]], Case]

@@ -1,4 +1,4 @@
-"""The pytest plugin: its options and fixtures; it loads the rest only if the user names a server."""
+"""The pytest plugin: its options and fixtures; it loads the rest only if the user asks for the suites."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the rest of the plugin if the user names a server."""
+    """Register the rest of the plugin if this run collects the suites."""
     config.addinivalue_line("markers", "requirement(id, ...): the specification clauses a check tests")
     config.addinivalue_line("markers", "stage(name): when a check of the suites runs")
-    if options.server_named(config):
+    config.addinivalue_line("markers", "conformance: a check of the conformance suites")
+    if options.wants_suites(config):
         options.validate(config)
-        from conformance.transport.process_tree import terminable  # noqa: PLC0415  (a run without a server does not need it)
+        from conformance.transport.process_tree import terminable  # noqa: PLC0415  (a run without the suites does not need it)
 
         stack = ExitStack()
         stack.enter_context(terminable())
@@ -37,24 +38,21 @@ def pytest_configure(config: pytest.Config) -> None:
             )
 
 
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Return a hint if the command line names a server, but does not ask for the suites."""
+    is_idle = config.getoption("conformance_server") and not options.wants_suites(config)
+    return "MCP conformance: not asked for (--conformance runs the suites)" if is_idle else None
+
+
 @pytest.fixture(scope="session")
-def mcp_conformance_server(pytestconfig: pytest.Config) -> Iterator[McpServer]:
-    """Return the same as `mcp_server`, under a name that no other plugin and no conftest has."""
-    if not options.server_named(pytestconfig):
-        pytest.fail(
-            "no server is named: --mcp-server, or mcp_server in pytest's configuration", pytrace=False
-        )
+def conformance_server(pytestconfig: pytest.Config) -> Iterator[McpServer]:
+    """Return the running server that the user names, for the project's own tests."""
+    if not options.is_server_named(pytestconfig):
+        places = "--conformance-server, or conformance_server in pytest's configuration"
+        pytest.fail(f"no server is named: {places}", pytrace=False)
     from conformance.plugin.own_tests import serving  # noqa: PLC0415  (loads hypothesis, which only a test with the fixture needs)
 
     with serving(
         pytestconfig, options.settings(pytestconfig), options.wanted_revisions(pytestconfig)
     ) as server:
         yield server
-
-
-if not options.is_taken():
-
-    @pytest.fixture(scope="session")
-    def mcp_server(mcp_conformance_server: McpServer) -> McpServer:
-        """Return the running server of ``--mcp-server``, for your own tests."""
-        return mcp_conformance_server

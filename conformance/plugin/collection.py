@@ -1,8 +1,8 @@
 """Probe the server, and collect the suites as pytest items, for each revision and tool.
 
-The plugin loads this module only if the user names a server.  Its rules were measured on pytest 8.4 and 9.2:
+The plugin loads this module only for a run that collects the suites.  Its rules were measured on pytest 8.4
+and 9.2:
 
-* The suites join only a run without paths on its command line.
 * The suites are children of the session, not arguments in ``config.args``: as an argument, a suites directory
   in ``./.venv`` is dropped, or replaces the user's own tests.
 * They are collected whatever the user's ``python_files``, their names begin with ``conformance/suites/``
@@ -20,6 +20,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import replace
 from importlib import import_module
 from inspect import signature
+from itertools import count
 from pathlib import Path
 from traceback import format_exc
 from types import ModuleType
@@ -56,6 +57,9 @@ COMMON = pytest.StashKey[dict[str, Any]]()
 MAX_REASON = 1000
 STAGES = ("first", "", "late", "fuzz", "last")
 """When checks run, by their mark ``stage``."""
+PLACE = pytest.StashKey[int]()
+"""The place of a check in the order of collection."""
+_places = count()
 WHOLE = pytest.StashKey[bool]()
 STARTED = pytest.StashKey[float]()
 
@@ -63,20 +67,11 @@ STARTED = pytest.StashKey[float]()
 # Probing -----------------------------------------------------------------------------------------
 
 
-def wants_suites(config: pytest.Config) -> bool:
-    """Return whether this run collects the suites."""
-    if config.args_source is not config.ArgsSource.ARGS:
-        return True
-    return any(Path(argument.split("::")[0]).absolute() == SUITES for argument in config.args)
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Probe the server, or take the controller's result."""
     config = session.config
     config.stash[STARTED] = time.monotonic()
-    if not wants_suites(config):
-        return
     sandbox = config.stash[SANDBOX] = Sandbox()
     chosen = replace(settings(config), sandbox=sandbox, on_wait=config.stash.get(ON_WAIT, None))
     found = getattr(config, "workerinput", {}).get("mcp_surfaces")
@@ -111,9 +106,9 @@ def _user_error(subject: Subject) -> str:
     if all(surface.refused for surface in subject.surfaces):
         asked = ", ".join(surface.revision for surface in subject.surfaces)
         offered = named(subject.surfaces[0].refused)
-        return f"--mcp-revision: the server does not speak {asked}; it offers {offered}"
+        return f"--conformance-revision: the server does not speak {asked}; it offers {offered}"
     wrong = subject.error_in_samples()
-    return f"--mcp-example: {named(wrong, MAX_REASON)}" if wrong else ""
+    return f"--conformance-example: {named(wrong, MAX_REASON)}" if wrong else ""
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -231,8 +226,7 @@ def pytest_make_collect_report(
     """Attach the suites to the session of a run without paths."""
     report = yield
     config = collector.config
-    named_paths = config.args_source is config.ArgsSource.ARGS
-    if isinstance(collector, pytest.Session) and SUBJECT in config.stash and not named_paths:
+    if isinstance(collector, pytest.Session) and SUBJECT in config.stash and str(SUITES) not in config.args:
         report.result.append(SuiteDirectory.from_parent(collector, path=SUITES))
     return report
 
@@ -288,8 +282,12 @@ def _skip_reason(surface: Surface, rows: list[catalogue.Requirement], *, per_too
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Give a check the fixtures it names, without the user's autouse fixtures."""
-    if isinstance(item, pytest.Function) and is_ours(item):
+    """Mark a check, and give it the fixtures it names, without the user's autouse fixtures."""
+    if not is_ours(item):
+        return
+    item.add_marker("conformance")
+    item.stash[PLACE] = next(_places)
+    if isinstance(item, pytest.Function):
         item.fixturenames = list(signature(item.function).parameters)
 
 
@@ -298,7 +296,7 @@ def _cited(node: pytest.Item | Any) -> list[str]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the selected checks, ordered by stage; refuse one that cites an unknown requirement."""
+    """Keep the selected checks in their order; refuse one that cites an unknown requirement."""
     known = catalogue.all_requirements()
     wrong = {(id, item.nodeid) for item in items if is_ours(item) for id in _cited(item) if id not in known}
     if wrong:
@@ -310,8 +308,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         kept = [item for item in items if _is_selected(item, patterns)]
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = kept
-    ours = iter(sorted(filter(is_ours, items), key=_stage))
-    items[:] = [next(ours) if is_ours(item) else item for item in items]
+    ours = sorted(filter(is_ours, items), key=_order)
+    items[:] = [*(item for item in items if not is_ours(item)), *ours]
+
+
+def _order(item: pytest.Item) -> tuple[int, int]:
+    """Return the place of a check among the checks, whatever order another plugin gave them."""
+    return _stage(item), item.stash[PLACE]
 
 
 def _stage(item: pytest.Item) -> int:

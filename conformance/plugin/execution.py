@@ -75,7 +75,7 @@ def _block_late_check(item: pytest.Item) -> None:
     stash, limit = item.config.stash, item.config.stash[SUBJECT].settings.max_time
     begun = stash.setdefault(BEGUN, time.monotonic())
     if time.monotonic() - begun > limit and revision_of(item) in stash.get(SERVERS, {}):
-        reason = f"the checks took {limit:g} s, which is all they may take (--mcp-max-time)"
+        reason = f"the checks took {limit:g} s, which is all they may take (--max-time)"
         blocked = Blocked(reason, cause=Cause.TIME_IS_UP)
         server_for(item.config, revision_of(item)).raise_once("time", blocked)
 
@@ -168,6 +168,8 @@ def _skipping(item: pytest.Item) -> Iterator[None]:
     """Skip a check that was not exercised, or that is blocked by a fault that another check has reported."""
     try:
         yield
+    except pytest.fail.Exception as error:
+        raise _ended_by_a_plugin(item, error) from None
     except (Skipped, NoExample, Unjudgeable) as reason:
         raise _skip_or_error(item, reason) from None  # pytest would format the whole chain
     except (Blocked, Finding) as verdict:
@@ -177,6 +179,13 @@ def _skipping(item: pytest.Item) -> Iterator[None]:
             except Skipped as reason:
                 raise _skip_or_error(item, reason) from None
         raise
+
+
+def _ended_by_a_plugin(item: pytest.Item, error: BaseException) -> BaseException:
+    """Return the verdict of a check that another plugin has ended, such as pytest-timeout."""
+    return (
+        Blocked(f"not the server, but a pytest plugin ended this check: {error}") if is_ours(item) else error
+    )
 
 
 def _skip_or_error(item: pytest.Item, reason: Skipped | NoExample | Unjudgeable) -> BaseException:

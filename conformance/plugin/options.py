@@ -8,7 +8,6 @@ import os
 import re
 import shlex
 import shutil
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,30 +24,31 @@ if TYPE_CHECKING:
 
 
 SELECTION = re.compile(r"[^,\s\[]+(?:\[[^\]]*\])?")
-TAKEN_BY = ("pytest-mcptest", "mcp-pytest")
-"""Distributions whose pytest plugins have an option ``--mcp-server`` and a fixture ``mcp_server`` too."""
 
 
 def add_options(parser: pytest.Parser) -> None:
     """Register every flag and ini value."""
-    group = parser.getgroup("mcp conformance", "MCP conformance")
-    names = ["--mcp-conformance-server"] if is_taken() else ["--mcp-conformance-server", "--mcp-server"]
-    help_ = "run the conformance suites against this stdio server"
-    try:
-        group.addoption(*names, dest="mcp_conformance_server", metavar="COMMAND", help=help_)
-    except ValueError:  # another plugin was first
-        group.addoption(names[0], dest="mcp_conformance_server", metavar="COMMAND", help=help_)
-    parser.addini("mcp_server", f"{help_} (a command line, or a JSON array of its words)")
+    group = parser.getgroup("conformance", "MCP conformance")
+    help_ = "run the conformance suites against the server that is named"
+    group.addoption("--conformance", action="store_true", default=None, help=help_)
+    parser.addini("conformance", help_, type="bool", default=False)
+    help_ = "the stdio server to test"
+    group.addoption("--conformance-server", metavar="COMMAND", help=help_)
+    parser.addini("conformance_server", f"{help_} (a command line, or a JSON array of its words)")
     for name, metavar, help_, default in _VALUES:
         group.addoption(
-            f"--mcp-{name}", dest=_dest(name), metavar=metavar, help=f"{help_} (default: {default})"
+            f"--conformance-{name}", dest=_dest(name), metavar=metavar, help=f"{help_} (default: {default})"
         )
         parser.addini(_dest(name), help_, default=None)
     for name, metavar, help_ in _LISTS:
-        group.addoption(f"--mcp-{name}", dest=_dest(name), metavar=metavar, action="append", help=help_)
+        group.addoption(
+            f"--conformance-{name}", dest=_dest(name), metavar=metavar, action="append", help=help_
+        )
         parser.addini(_ini(name), help_, type="linelist", default=[])
     for name, help_ in _FLAGS:
-        group.addoption(f"--mcp-{name}", dest=_dest(name), action="store_true", default=None, help=help_)
+        group.addoption(
+            f"--conformance-{name}", dest=_dest(name), action="store_true", default=None, help=help_
+        )
         parser.addini(_dest(name), help_, type="bool", default=False)
 
 
@@ -67,7 +67,7 @@ _VALUES = (
         "calls-per-tool",
         "NUMBER",
         "the most calls of one tool while it is fuzzed",
-        "no limit, but 20 for a tool with openWorldHint: true unless --mcp-fuzz thorough is given",
+        "no limit, but 20 for a tool with openWorldHint: true unless --conformance-fuzz thorough is given",
     ),
     (
         "fuzz-errors",
@@ -110,7 +110,7 @@ _LISTS = (
     (
         "example",
         "'NAME JSON'",
-        "valid arguments for a tool, which are tried first; this does not permit calls (--mcp-call does)",
+        "valid arguments for a tool, tried first; this does not permit calls (--conformance-call does)",
     ),
     (
         "call",
@@ -141,36 +141,38 @@ def option_help(name: str) -> tuple[str, str]:
     lists = {list_: (metavar, help_) for list_, metavar, help_ in _LISTS}
     flags = {flag: ("", help_) for flag, help_ in _FLAGS}
     metavar, help_ = (values | lists | flags)[name]
-    return metavar, help_.replace("--mcp-", "--")
+    return metavar, help_.replace("--conformance-", "--")
 
 
 def _dest(name: str) -> str:
-    return f"mcp_{name.replace('-', '_')}"
+    return f"conformance_{name.replace('-', '_')}"
 
 
 def _ini(name: str) -> str:
-    return "mcp_examples" if name == "example" else _dest(name)
-
-
-def is_taken() -> bool:
-    """Return whether another plugin is installed that has our shorter names."""
-    return any(_is_installed(name) for name in TAKEN_BY)
-
-
-def _is_installed(name: str) -> bool:
-    try:
-        metadata.distribution(name)
-    except metadata.PackageNotFoundError:
-        return False
-    return True
+    return "conformance_examples" if name == "example" else _dest(name)
 
 
 # Reading -----------------------------------------------------------------------------------------
 
 
-def server_named(config: pytest.Config) -> bool:
+def is_server_named(config: pytest.Config) -> bool:
     """Return whether the user names a server."""
-    return bool(config.getoption("mcp_conformance_server") or config.getini("mcp_server"))
+    return bool(config.getoption("conformance_server") or config.getini("conformance_server"))
+
+
+def wants_suites(config: pytest.Config) -> bool:
+    """Return whether this run collects the suites.  Raises `pytest.UsageError` if no server is named.
+
+    The flag adds them to every run, the ini value to a run without paths on its command line.
+    """
+    if hasattr(config, "workerinput"):
+        return "mcp_surfaces" in config.workerinput
+    names_paths = config.args_source is config.ArgsSource.ARGS
+    wanted = bool(config.getoption("conformance") or (config.getini("conformance") and not names_paths))
+    if wanted and not is_server_named(config):
+        places = "--conformance-server COMMAND, or conformance_server in the configuration"
+        raise pytest.UsageError(f"--conformance: no server is named: {places}")
+    return wanted
 
 
 def value(config: pytest.Config, name: str) -> Any:
@@ -204,7 +206,9 @@ def validate(config: pytest.Config) -> None:
     program = chosen.command[0]
     if shutil.which(program, path=chosen.env.get("PATH")) is None and not _is_program(chosen, program):
         what = f"no such program, or not executable: {program}"
-        raise pytest.UsageError(f"--mcp-server: {what} (mcp-conformance doctor -- COMMAND finds out more)")
+        raise pytest.UsageError(
+            f"--conformance-server: {what} (mcp-conformance doctor -- COMMAND finds out more)"
+        )
     wanted_revisions(config)
     selected(config)
     baseline(config)
@@ -222,7 +226,7 @@ def tool_bugs_fail(config: pytest.Config) -> bool:
     """Return whether mistakes in tools that break no rule fail (``--fuzz-errors``)."""
     how = value(config, "fuzz-errors") or "inform"
     if how not in ("inform", "fail"):
-        raise pytest.UsageError(f"--mcp-fuzz-errors: inform or fail is expected, not {how!r}")
+        raise pytest.UsageError(f"--conformance-fuzz-errors: inform or fail is expected, not {how!r}")
     return bool(how == "fail")
 
 
@@ -257,18 +261,18 @@ def settings(config: pytest.Config) -> Settings:
 
 
 def _command(config: pytest.Config) -> tuple[str, ...]:
-    text = config.getoption("mcp_conformance_server") or config.getini("mcp_server")
+    text = config.getoption("conformance_server") or config.getini("conformance_server")
     if text.lstrip().startswith("["):
-        words = _json(text, "--mcp-server")
+        words = _json(text, "--conformance-server")
         if not words or not all(isinstance(word, str) for word in words):
-            raise pytest.UsageError("--mcp-server: a JSON array of words is expected")
+            raise pytest.UsageError("--conformance-server: a JSON array of words is expected")
         return tuple(words)
     try:
         words = shlex.split(text, posix=os.name == "posix")
     except ValueError as error:
-        raise pytest.UsageError(f"--mcp-server: {error} in {text!r}") from error
+        raise pytest.UsageError(f"--conformance-server: {error} in {text!r}") from error
     if not words:
-        raise pytest.UsageError("--mcp-server: a command is expected")
+        raise pytest.UsageError("--conformance-server: a command is expected")
     return tuple(word.strip('"') if os.name != "posix" else word for word in words)
 
 
@@ -282,7 +286,9 @@ def _json(text: str, flag: str) -> Any:
 def _pair(text: str) -> tuple[str, str]:
     name, equals, content = text.partition("=")
     if not name or (not equals and name not in os.environ):
-        raise pytest.UsageError(f"--mcp-env: NAME=VALUE, or the name of a variable set here, not {text!r}")
+        raise pytest.UsageError(
+            f"--conformance-env: NAME=VALUE, or the name of a variable set here, not {text!r}"
+        )
     return name, content if equals else os.environ[name]
 
 
@@ -292,7 +298,7 @@ def _directory(config: pytest.Config) -> Path | None:
         return None
     path = _path(config, "cwd", text)
     if not path.is_dir():
-        raise pytest.UsageError(f"--mcp-cwd: no such directory: {text}")
+        raise pytest.UsageError(f"--conformance-cwd: no such directory: {text}")
     return path.absolute()
 
 
@@ -306,14 +312,14 @@ def _amount(config: pytest.Config, name: str, default: float) -> float:
         seconds = -1.0
     if not 0 < seconds < float("inf"):
         what = "megabytes" if name == "max-line" else "seconds"
-        raise pytest.UsageError(f"--mcp-{name}: a number of {what} above 0 is expected, not {text!r}")
+        raise pytest.UsageError(f"--conformance-{name}: a number of {what} above 0 is expected, not {text!r}")
     return seconds
 
 
 def _number(config: pytest.Config, name: str, default: int) -> int:
     text = str(value(config, name) or default)
     if not text.isdecimal():
-        raise pytest.UsageError(f"--mcp-{name}: a number is expected, not {text!r}")
+        raise pytest.UsageError(f"--conformance-{name}: a number is expected, not {text!r}")
     return int(text)
 
 
@@ -322,7 +328,7 @@ def _examples(config: pytest.Config) -> int:
 
     name = value(config, "fuzz") or "quick"
     if name not in FUZZ_EXAMPLES:
-        raise pytest.UsageError(f"--mcp-fuzz: {' or '.join(FUZZ_EXAMPLES)} is expected, not {name!r}")
+        raise pytest.UsageError(f"--conformance-fuzz: {' or '.join(FUZZ_EXAMPLES)} is expected, not {name!r}")
     return FUZZ_EXAMPLES[name]
 
 
@@ -344,9 +350,9 @@ def _sample_in(text: str, name: str) -> Sample:
     from conformance.target.settings import Sample  # noqa: PLC0415
 
     tool, _, arguments = text.strip().partition(" ")
-    made = _json(arguments or "{}", f"--mcp-{name}")
+    made = _json(arguments or "{}", f"--conformance-{name}")
     if not isinstance(made, dict):
-        raise pytest.UsageError(f"--mcp-{name}: arguments are a JSON object, not {arguments!r}")
+        raise pytest.UsageError(f"--conformance-{name}: arguments are a JSON object, not {arguments!r}")
     return Sample(tool, made)
 
 
@@ -360,7 +366,7 @@ def wanted_revisions(config: pytest.Config) -> tuple[str, ...]:
     for word in words:
         if word not in revisions.KNOWN:
             known = ", ".join(("latest", "all", *revisions.KNOWN))
-            raise pytest.UsageError(f"--mcp-revision: unknown revision {word!r}; known are {known}")
+            raise pytest.UsageError(f"--conformance-revision: unknown revision {word!r}; known are {known}")
     return tuple(dict.fromkeys(words))
 
 
@@ -374,7 +380,7 @@ def baseline(config: pytest.Config) -> Baseline | None:
     try:
         return read(_path(config, "baseline", text), text)
     except BadBaseline as error:
-        raise pytest.UsageError(f"--mcp-baseline: {error}") from None
+        raise pytest.UsageError(f"--conformance-baseline: {error}") from None
 
 
 def earlier_report(config: pytest.Config) -> Report | None:
@@ -388,11 +394,11 @@ def earlier_report(config: pytest.Config) -> Report | None:
         return read(_path(config, "since", text).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, BadReport) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise pytest.UsageError(f"--mcp-since: {text}: {reason}") from None
+        raise pytest.UsageError(f"--conformance-since: {text}: {reason}") from None
 
 
 def selected(config: pytest.Config) -> list[tuple[frozenset[str], str]]:
-    """Return what ``--mcp-select`` names: sets of ids, each with a tool's name or an empty string.
+    """Return what ``--conformance-select`` names: sets of ids, each with a tool's name or an empty string.
 
     Raises `pytest.UsageError` for an id the catalogue lacks and for one that no check covers.
     """
@@ -404,7 +410,7 @@ def _selection(text: str) -> tuple[frozenset[str], str]:
     try:
         ids = catalogue.select(pattern)
     except catalogue.UnknownRequirement as error:
-        raise pytest.UsageError(f"--mcp-select: {error}") from error
+        raise pytest.UsageError(f"--conformance-select: {error}") from error
     if not any(id in checked() for id in ids):
-        raise pytest.UsageError(f"--mcp-select: no check covers {pattern!r} yet")
+        raise pytest.UsageError(f"--conformance-select: no check covers {pattern!r} yet")
     return ids, tool.removesuffix("]") if bracket else ""

@@ -40,7 +40,7 @@ def renderer(path: Path) -> Callable[[Report], str]:
     found = next(matching, None)
     if found is None:
         endings = ", ".join(ending for ending in RENDERERS if ending.startswith("."))
-        raise pytest.UsageError(f"--mcp-report: {path.name!r} ends in none of {endings}, badge.json")
+        raise pytest.UsageError(f"--conformance-report: {path.name!r} ends in none of {endings}, badge.json")
     return found
 
 
@@ -50,7 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for path in reports(config):
         renderer(path)
         if path.is_dir():
-            raise pytest.UsageError(f"--mcp-report: {path} is a directory")
+            raise pytest.UsageError(f"--conformance-report: {path} is a directory")
 
 
 @pytest.hookimpl(trylast=True)

@@ -38,7 +38,7 @@ def serving(config: pytest.Config, chosen: Settings, wanted: Sequence[str]) -> I
             if server.unusable and not named:
                 server = _modern(settings, stack) or server
         except CannotStart as error:
-            pytest.fail(f"--mcp-server: {error}", pytrace=False)
+            pytest.fail(f"--conformance-server: {error}", pytrace=False)
         if server.unusable:
             pytest.fail(server.unusable, pytrace=False)
         plugin = OwnTestsPlugin(server)
@@ -72,7 +72,7 @@ class OwnTestsPlugin:
         own = getattr(function, "mcp_own_test", None)
         if own is not None:
             own.prepare(function, self._server)
-        if "mcp_conformance_server" in getattr(item, "fixturenames", ()):
+        if "conformance_server" in getattr(item, "fixturenames", ()):
             _adapt_hypothesis(function)
 
     @pytest.hookimpl(wrapper=True)

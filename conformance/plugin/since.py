@@ -1,4 +1,4 @@
-"""Results taken over from an earlier run (``--mcp-since FILE``), of checks that passed for the same tools."""
+"""Results taken over from an earlier run (``--since FILE``), of checks that passed for the same tools."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ def _start_command(
         _refuse_unwritable(command)
         return StartCommand(tuple(command), "from the command line")
     if config is not None and config.server:
-        return StartCommand(_words_of(config.server), f"mcp_server in {config.file}")
+        return StartCommand(_words_of(config.server), f"conformance_server in {config.file}")
     if not project.guesses:
         raise InitError(_no_guess(folder, project))
     first, *others = project.guesses
@@ -178,7 +178,7 @@ def _words_of(server: str) -> tuple[str, ...]:
     try:
         words = json.loads(server) if server.lstrip().startswith("[") else shlex.split(server)
     except ValueError as error:
-        raise InitError(f"mcp_server = {server!r} is not a command: {error}") from error
+        raise InitError(f"conformance_server = {server!r} is not a command: {error}") from error
     _refuse_unwritable(words)
     return tuple(words)
 
@@ -232,12 +232,12 @@ def _in_shared_files(folder: Path) -> Iterator[PytestConfig]:
 
 
 def _server(about: Any) -> str:
-    return str(as_table(about).get("mcp_server", ""))
+    return str(as_table(about).get("conformance_server", ""))
 
 
 def _section(folder: Path, name: str, section: str) -> PytestConfig:
     parser = read_ini(folder / name)
-    server = parser.get(section, "mcp_server", fallback="") or ""
+    server = parser.get(section, "conformance_server", fallback="") or ""
     return PytestConfig(name, section, parser.has_section(section), server)
 
 
@@ -246,8 +246,8 @@ def _configure_pytest(folder: Path, config: PytestConfig, command: Sequence[str]
     lines = _settings(config, command)
     if config.server:
         if _words_of(config.server) == tuple(command):
-            return FileChange([f"there already: mcp_server in {config.file}"], is_there=True)
-        left = f"left as it is: {config.file} has another mcp_server, {config.server!r}; it needs:"
+            return FileChange([f"there already: conformance_server in {config.file}"], is_there=True)
+        left = f"left as it is: {config.file} has another conformance_server, {config.server!r}; it needs:"
         return FileChange([left, *_indented(lines)])
     added = [f"[{config.section}]", *lines]
     if not config.exists and _append(folder / config.file, added):
@@ -260,7 +260,10 @@ def _settings(config: PytestConfig, command: Sequence[str]) -> list[str]:
     """Return the lines that name the server."""
     plain = shlex.join(command) == " ".join(command)
     server = " ".join(command) if plain else json.dumps(list(command), ensure_ascii=False)
-    values = {"mcp_server": server, **({"mcp_cwd": "."} if command[0] in PROJECT_PROGRAMS else {})}
+    values = {
+        "conformance_server": server,
+        **({"conformance_cwd": "."} if command[0] in PROJECT_PROGRAMS else {}),
+    }
     quoted = config.file.endswith(".toml")
     return [
         f"{name} = {json.dumps(value, ensure_ascii=False) if quoted else value}"
@@ -369,7 +372,7 @@ def _next_command(folder: Path, project: Project, command: Sequence[str], config
     """Return the command to run next."""
     where = "" if folder == Path.cwd() else f"cd {shlex.quote(str(folder))} && "
     if config is not None:
-        return f"{where}{project.install} && {shlex.join([*project.prefix, 'pytest'])}"
+        return f"{where}{project.install} && {shlex.join([*project.prefix, 'pytest', '--conformance'])}"
     in_place = ["--cwd", "."] if command[0] in PROJECT_PROGRAMS else []
     run = shlex.join([NAME, "run", *in_place, "--", *command])
     return where + " && ".join([*project.build, run])

@@ -24,9 +24,7 @@ from conformance.verdicts import UNTESTED, Outcome
 
 TABLE = "expected"
 HEADER = re.compile(rf"\s*\[\[\s*{TABLE}\s*\]\]")
-HEAD = (
-    "# Expected findings, for --mcp-baseline. `mcp-conformance baseline update` rewrites the entries below.\n"
-)
+HEAD = "# Expected findings, for --baseline. `mcp-conformance baseline update` rewrites the entries below.\n"
 RECORDED = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED)
 """The outcomes that become entries; a note needs no excuse."""
 FOUND = (*RECORDED, Outcome.EXPECTED, Outcome.INFO)

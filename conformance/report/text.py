@@ -147,7 +147,7 @@ def limit_lines(subject: Subject, results: Iterable[Result], counts: Counts) -> 
             listed = len(surface.tools) + surface.left_out
             yield (
                 f"not tested: {surface.left_out} of {listed} tools in {surface.revision} "
-                "(--max-tools, or mcp_max_tools, allows more)"
+                "(--max-tools, or conformance_max_tools, allows more)"
             )
     skipped = [one for one in results if one.outcome is Outcome.SKIPPED]
     costly = Counter(one.reason for one in skipped if one.cause == Cause.TOO_COSTLY)

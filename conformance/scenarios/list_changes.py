@@ -118,7 +118,7 @@ def mutating_call(server: Server) -> Sample:
     """Return the user's mutating call; skip the check if there is none."""
     return require(
         server.settings.mutating_call,
-        skip="--mcp-mutating-call names a tool that changes a list, or a resource",
+        skip="--mutating-call names a tool that changes a list, or a resource",
     )
 
 

@@ -219,7 +219,7 @@ class Server(Sessions):
     def _arguments_for(self, tool: Tool) -> dict[str, Any]:
         """Return the arguments to call a tool with; skip if it may not be called, or none are known."""
         if not self.settings.may_call(tool):
-            skip(f"{tool.name} may not be called: --mcp-call {tool.name!r} or --mcp-call all releases it")
+            skip(f"{tool.name} may not be called: --call {tool.name!r} or --call all releases it")
         name = tool.definition.get("name")
         if name is None or not name.is_a(str):
             skip(f"{tool.definition.path} has no name to be called by")

@@ -69,14 +69,14 @@ class Settings:
     clock: Clock = SYSTEM_CLOCK
 
     def may_call(self, tool: Tool) -> bool:
-        """Return whether the user permits calls of this tool (``--mcp-call``)."""
+        """Return whether the user permits calls of this tool (``--call``)."""
         return any(
             pattern == "all" or (pattern == "readonly" and tool.read_only) or fnmatchcase(tool.name, pattern)
             for pattern in self.call
         )
 
     def fuzzed_calls(self, tool: Tool) -> float:
-        """Return how often the fuzzer may call a tool (``--mcp-calls-per-tool``), infinity for no limit."""
+        """Return how often the fuzzer may call a tool (``--calls-per-tool``), infinity for no limit."""
         if self.calls_per_tool:
             return self.calls_per_tool
         return OPEN_WORLD_CALLS if tool.open_world and self.is_gentle else math.inf
@@ -87,7 +87,7 @@ class Settings:
         return self.examples <= FUZZ_EXAMPLES["quick"]
 
     def vouched(self, tool: str) -> list[dict[str, Any]]:
-        """Return the arguments the user vouches for, for the tool of that name (``--mcp-example``)."""
+        """Return the arguments the user vouches for, for the tool of that name (``--example``)."""
         return [dict(sample.arguments) for sample in self.samples if sample.tool == tool]
 
     def start(self) -> Transport:

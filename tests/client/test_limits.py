@@ -40,7 +40,7 @@ def test_a_line_that_is_too_long_is_reported():
     run = run_suite(
         awkward("big_line"), "--select", "tools.call", "--call", "all", "--max-line", "0.05", "--timeout", "2"
     )
-    reason = "the answer is a line longer than this tool reads (--mcp-max-line)"
+    reason = "the answer is a line longer than this tool reads (--conformance-max-line)"
     assert [reason in case.text for case in run.of("blocked")] == [True]
     assert run.exit == 1
     assert run.of("passed")
@@ -48,7 +48,7 @@ def test_a_line_that_is_too_long_is_reported():
 
 def test_after_the_time_limit_checks_are_skipped_and_one_reports_it():
     run = run_suite(SERVER, "--fuzz", "none", "--max-time", "0.001")
-    assert [case.text.count("--mcp-max-time") for case in run.of("blocked")] == [1]
+    assert [case.text.count("--conformance-max-time") for case in run.of("blocked")] == [1]
     assert run.exit == 1
     assert not run.of("failed", "internal-error")
     assert re.search(r"\nverdict: not finished: the checks took .* checks did not run \(1 block", run.output)
@@ -58,7 +58,7 @@ def test_after_the_time_limit_checks_are_skipped_and_one_reports_it():
 def test_an_invalid_limit_is_a_usage_error():
     run = run_suite(SERVER, "--max-line", "none")
     assert run.exit == 4
-    assert "--mcp-max-line: a number of megabytes above 0 is expected, not 'none'" in run.output
+    assert "--conformance-max-line: a number of megabytes above 0 is expected, not 'none'" in run.output
 
 
 def test_a_long_line_is_reported_by_its_head_once_and_its_size_repeatedly():

@@ -11,7 +11,11 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 from determinism import differences
 
-LEAN = ("--mcp-fuzz=none", "--mcp-revision=2025-11-25", "--mcp-select=tools.call,pagination")
+LEAN = (
+    "--conformance-fuzz=none",
+    "--conformance-revision=2025-11-25",
+    "--conformance-select=tools.call,pagination",
+)
 """Checks that run once, and checks that run for each tool."""
 
 
@@ -22,7 +26,7 @@ def both_ways(tmp_path_factory):
     server = on(mutant("is_error_is_a_word"))
     ways = ({"PYTHONHASHSEED": "1"}, []), ({"PYTHONHASHSEED": "2"}, ["-n", "2"])
     return [
-        run_pytest(repo, server, "-p", "no:cacheprovider", *more, lean=LEAN, env=env) for env, more in ways
+        run_pytest(repo, *server, "-p", "no:cacheprovider", *more, lean=LEAN, env=env) for env, more in ways
     ]
 
 

@@ -42,7 +42,7 @@ FILE_NAME = re.compile(
     r"(?<![\w/.-])((?:conformance|suites|fixtures|tests|docs|benchmarks|plugin|report)/[\w./-]*\w)(?![\w/*])"
 )
 MAX_README_LINES = 90
-OPTION = re.compile(r"(?<![\w-])--(?!mcp-)[a-z][a-z-]+")
+OPTION = re.compile(r"(?<![\w-])--(?!conformance)[a-z][a-z-]+")
 ALIKE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 NOT_RUN = {

@@ -65,7 +65,7 @@ class Installed:
         return run_pytest(self.repo, *QUIET, *options, pytest_=[self.program("pytest")])
 
     def suites(self, *options):
-        return self.pytest(f"--mcp-server={json.dumps(self.server)}", *options)
+        return self.pytest("--conformance", f"--conformance-server={json.dumps(self.server)}", *options)
 
     def command(self, *words):
         return run(self.program("mcp-conformance"), *words, cwd=self.repo)

@@ -43,9 +43,9 @@ time.sleep(600)
 """
 """A server that ignores signals and hangs in the first call; its child and its daemon stay alive."""
 WAIT_SECONDS = 60
-OWN_TEST = "def test_it(mcp_conformance_server):\n    mcp_conformance_server.call('hello')\n"
+OWN_TEST = "def test_it(conformance_server):\n    conformance_server.call('hello')\n"
 MODULE = (sys.executable, "-m")
-ONE_CHECK = ("--mcp-select=tools.call.listed-is-callable", "--mcp-call=all")
+ONE_CHECK = ("--conformance-select=tools.call.listed-is-callable", "--conformance-call=all")
 RUN = (*MODULE, "conformance", "run", "--select=tools.call.listed-is-callable", "--call=all", "--")
 SOAK = (*MODULE, "conformance", "soak", "--for=1h", "--call=all", "--")
 PYTEST = (*MODULE, "pytest", "-p", "no:cacheprovider")
@@ -59,7 +59,7 @@ def running(folder, command, *, as_option):
     (folder / "server.py").write_text(CLINGING)
     (folder / "test_own.py").write_text(OWN_TEST)
     server = (sys.executable, str(folder / "server.py"))
-    words = [f"--mcp-conformance-server={' '.join(server)}"] if as_option else server
+    words = [f"--conformance-server={' '.join(server)}"] if as_option else server
     env = environment(**{MARK: mark, "CALLED": str(called), "TMPDIR": str(folder)})
     output = (folder / "output").open("w")
     ours = subprocess.Popen([*command, *words], env=env, cwd=folder, stdout=output, stderr=output)
@@ -93,7 +93,7 @@ def left(find):
         (SOAK, False),
         ((*PYTEST, *ONE_CHECK), True),
         ((*PYTEST, *ONE_CHECK, "-n2"), True),
-        ((*PYTEST, "test_own.py", "--mcp-call=all"), True),
+        ((*PYTEST, "test_own.py", "--conformance-call=all"), True),
     ],
     ids=["run", "soak", "pytest", "xdist", "own-test"],
 )

@@ -244,7 +244,7 @@ def test_conversation_sends_every_kind_of_message():
 def test_fuzz_none_skips_the_checks():
     run = run_suite(REFERENCE, "--fuzz", "none", "--select", "jsonrpc", "-k", "test_fuzz_protocol", "-rs")
     assert {case.outcome for case in run.cases} == {"skipped"}
-    assert "nothing is fuzzed: --mcp-fuzz none" in run.output
+    assert "nothing is fuzzed: --conformance-fuzz none" in run.output
 
 
 # Findings

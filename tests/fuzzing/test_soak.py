@@ -310,10 +310,16 @@ def test_older_revision_can_be_soaked(tmp_path):
         (("--for", "soon"), "--for takes a duration such as 30s, 10m or 1h, not 'soon'"),
         (("--for", "0s"), "--for takes a duration"),
         (("--for", "1s", "--select", "tools"), "unrecognised arguments: --select tools"),
-        (("--for", "1s", "--timeout", "soon"), "--mcp-timeout: a number of seconds above 0 is expected"),
-        (("--for", "1s", "--report", "r.txt"), "--mcp-report: 'r.txt' ends in none of"),
-        (("--for", "1s", "--revision", "all"), "--mcp-revision: a soak takes one revision"),
-        (("--for", "1s", "--revision", "2019-01-01"), "--mcp-revision: unknown revision '2019-01-01'"),
+        (
+            ("--for", "1s", "--timeout", "soon"),
+            "--conformance-timeout: a number of seconds above 0 is expected",
+        ),
+        (("--for", "1s", "--report", "r.txt"), "--conformance-report: 'r.txt' ends in none of"),
+        (("--for", "1s", "--revision", "all"), "--conformance-revision: a soak takes one revision"),
+        (
+            ("--for", "1s", "--revision", "2019-01-01"),
+            "--conformance-revision: unknown revision '2019-01-01'",
+        ),
     ],
     ids=str,
 )

@@ -39,15 +39,18 @@ def one_line(run):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--revision", "2025-13-13"), "--mcp-revision: unknown revision '2025-13-13'"),
-        (("--timeout", "soon"), "--mcp-timeout: a number of seconds above 0 is expected, not 'soon'"),
-        (("--timeout", "-1"), "--mcp-timeout"),
-        (("--env", "NOVALUE"), "--mcp-env: NAME=VALUE, or the name of a variable set here, not 'NOVALUE'"),
-        (("--cwd", "/no/such/place"), "--mcp-cwd: no such directory"),
+        (("--revision", "2025-13-13"), "--conformance-revision: unknown revision '2025-13-13'"),
+        (("--timeout", "soon"), "--conformance-timeout: a number of seconds above 0 is expected, not 'soon'"),
+        (("--timeout", "-1"), "--conformance-timeout"),
+        (
+            ("--env", "NOVALUE"),
+            "--conformance-env: NAME=VALUE, or the name of a variable set here, not 'NOVALUE'",
+        ),
+        (("--cwd", "/no/such/place"), "--conformance-cwd: no such directory"),
         (("--select", "tools.def.titel-string"), "did you mean tools.def.title-string"),
         (("--select", "deprecated"), "no check covers 'deprecated' yet"),
-        (("--failing-call", "fail {"), "--mcp-failing-call: not JSON"),
-        (("--failing-call", "fail []"), "--mcp-failing-call: arguments are a JSON object"),
+        (("--failing-call", "fail {"), "--conformance-failing-call: not JSON"),
+        (("--failing-call", "fail []"), "--conformance-failing-call: arguments are a JSON object"),
         (("--no-such-option",), "unrecognized arguments: --no-such-option"),
     ],
 )
@@ -61,7 +64,7 @@ def test_invalid_option_is_one_line(options, message):
 def test_unknown_program_is_one_line():
     run = run_suite(("no-such-program-anywhere", "--flag"))
     assert run.exit == 4
-    message = "ERROR: --mcp-server: no such program, or not executable: no-such-program-anywhere"
+    message = "ERROR: --conformance-server: no such program, or not executable: no-such-program-anywhere"
     assert one_line(run) == [f"{message} (mcp-conformance doctor -- COMMAND finds out more)"]
 
 

@@ -7,13 +7,12 @@ import re
 import signal
 import subprocess
 import sys
-from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
 from support import REFERENCE, run_suite
 from support.processes import is_alive
-from support.repositories import PYTEST, alone_environment, on, run_pytest, write
+from support.repositories import PYTEST, alone_environment, on, run_pytest, server_named, write
 
 import conformance
 
@@ -82,7 +81,7 @@ for line in sys.stdin:
             answer["error"] = {"code": -32602, "message": f"missing: {error}", "data": [1]}
         print(json.dumps(answer), flush=True)
 """
-START = on((sys.executable, "calculator.py"))
+START = server_named((sys.executable, "calculator.py"))
 SUM = """
 from conformance import for_valid_arguments
 
@@ -97,24 +96,24 @@ from hypothesis import given, strategies as st
 from conformance import NoAnswer, invalid_arguments, valid_arguments
 
 
-def test_a_sum_in_words(mcp_server):
-    result = mcp_server.call("add", {{"a": 1, "b": 2}})
+def test_a_sum_in_words(conformance_server):
+    result = conformance_server.call("add", {{"a": 1, "b": 2}})
     assert result.ok and result.text == "3"
 
 
 @given(data=st.data())
-def test_a_refusal_changes_nothing(mcp_server, data):
-    add = mcp_server.tool("add")
+def test_a_refusal_changes_nothing(conformance_server, data):
+    add = conformance_server.tool("add")
     arguments = data.draw(valid_arguments(add))
     before = add(**arguments).structured
     assert not add(**data.draw(invalid_arguments(add))).ok
     assert add(**arguments).structured == before
 
 
-def test_it_is_back_after_a_crash(mcp_server):
+def test_it_is_back_after_a_crash(conformance_server):
     with pytest.raises(NoAnswer):
-        mcp_server.call("crash")
-    assert mcp_server.call("add", {{"a": 1, "b": 2}}).ok
+        conformance_server.call("crash")
+    assert conformance_server.call("add", {{"a": 1, "b": 2}}).ok
 """
 """A module with each way to write a test."""
 
@@ -194,27 +193,26 @@ def test_slow(slow, arguments):
 
 @given(data=st.data())
 @settings(max_examples=3)
-def test_slow_tool_in_drawn_data(mcp_server, data):
-    assert mcp_server.tool("slow")(**data.draw(valid_arguments(mcp_server.tool("slow")))).ok
+def test_slow_tool_in_drawn_data(conformance_server, data):
+    assert conformance_server.tool("slow")(**data.draw(valid_arguments(conformance_server.tool("slow")))).ok
 
 
-def test_the_server(mcp_server, mcp_conformance_server):
-    assert mcp_server is mcp_conformance_server
-    assert isinstance(mcp_server, McpServer)
-    assert mcp_server.revision == "2025-11-25"
-    assert [tool.name for tool in mcp_server.tools][:2] == ["add", "get-sum"]
-    assert mcp_server.request("tools/list").json["tools"][0]["name"] == "add"
-    mcp_server.restart()
-    assert mcp_server.request("ping").json == {}
+def test_the_server(conformance_server):
+    assert isinstance(conformance_server, McpServer)
+    assert conformance_server.revision == "2025-11-25"
+    assert [tool.name for tool in conformance_server.tools][:2] == ["add", "get-sum"]
+    assert conformance_server.request("tools/list").json["tools"][0]["name"] == "add"
+    conformance_server.restart()
+    assert conformance_server.request("ping").json == {}
 
 
-def test_refusals(mcp_server):
-    failed = mcp_server.call("add", {"a": 1})
+def test_refusals(conformance_server):
+    failed = conformance_server.call("add", {"a": 1})
     assert (failed.ok, failed.is_error, failed.error) == (False, True, None)
     assert failed.text == "two integers, please"
     with pytest.raises(AssertionError, match="no structuredContent.*two integers"):
         failed.structured
-    refused = mcp_server.request("tools/call", {"name": "add"})
+    refused = conformance_server.request("tools/call", {"name": "add"})
     assert (refused.ok, refused.is_error) == (False, False)
     assert (refused.error.code, refused.error.data) == (-32602, [1])
     assert refused.error.message == "missing: 'arguments'"
@@ -239,7 +237,7 @@ PASSING = [
 @pytest.mark.parametrize("options", [[], ["-n", "2", "--dist", "loadfile"]], ids=["alone", "two workers"])
 def test_documented_api_works(tmp_path, options):
     repo = repository(tmp_path / "repo", test_examples=EXAMPLES, test_variants=VARIANTS)
-    run = run_pytest(repo, START, "-W", "error", "--mcp-call=none", *options, ".")
+    run = run_pytest(repo, START, "-W", "error", "--conformance-call=none", *options, ".")
     assert run.is_clean([], PASSING)
 
 
@@ -248,34 +246,10 @@ def test_own_tests_run_with_the_suites(tmp_path):
     decorated = "@for_valid_arguments('echo')\ndef test_echo(echo, arguments):"
     text = f"from conformance import for_valid_arguments\n{decorated}\n    {echoes}\n"
     repo = repository(tmp_path / "repo", test_mine=text)
-    run = run_pytest(repo, on(REFERENCE), "-W", "error", "--mcp-select=capabilities")
+    run = run_pytest(repo, *on(REFERENCE), "-W", "error", "--conformance-select=capabilities")
     assert run.exit == 0, run.output
     assert run.own == ["test_echo"]
     assert run.cases
-
-
-def test_own_fixture_of_that_name_is_kept(tmp_path):
-    conftest = "import pytest\n@pytest.fixture\ndef mcp_server():\n    return 'mine'\n"
-    test = "def test_mine(mcp_server, mcp_conformance_server):\n    assert mcp_server == 'mine'\n"
-    repo = repository(tmp_path / "repo", conftest=conftest, test_examples=SUM + test)
-    assert run_pytest(repo, START, ".").is_clean([], ["test_the_sum_is_right", "test_mine"])
-
-
-@pytest.mark.parametrize("place", ["first", "last"])
-def test_fixture_of_another_plugin_is_kept(tmp_path, place):
-    metadata = "Metadata-Version: 2.1\nName: pytest-mcptest\nVersion: 7.0\n"
-    other = {
-        "mcptest_plugin.py": "import pytest\n@pytest.fixture\ndef mcp_server():\n    return 'theirs'\n",
-        "pytest_mcptest-7.0.dist-info/METADATA": metadata,
-        "pytest_mcptest-7.0.dist-info/entry_points.txt": "[pytest11]\nmcptest = mcptest_plugin\n",
-    }
-    paths = [str(write(tmp_path / "other", other)), str(distribution("hypothesis").locate_file(""))]
-    test = "def test_theirs(mcp_server):\n    assert mcp_server == 'theirs'\n"
-    repo = repository(tmp_path / "repo", test_examples=SUM + test)
-    option = START.replace("--mcp-server", "--mcp-conformance-server")
-    path = os.pathsep.join(paths if place == "first" else reversed(paths))
-    run = run_pytest(repo, option, ".", env={"PYTHONPATH": path})
-    assert run.is_clean([], ["test_the_sum_is_right", "test_theirs"])
 
 
 def test_the_same_seed_tries_the_same_arguments(tmp_path):
@@ -283,7 +257,7 @@ def test_the_same_seed_tries_the_same_arguments(tmp_path):
     logs = [tmp_path / name for name in ("one", "two", "other")]
     for log, seed in zip(logs, (1, 1, 2), strict=True):
         run = run_pytest(
-            repo, START, ".", f"--hypothesis-seed={seed}", "-k", "sum_is", f"--mcp-env=LOG={log}"
+            repo, START, ".", f"--hypothesis-seed={seed}", "-k", "sum_is", f"--conformance-env=LOG={log}"
         )
         assert run.exit == 0, run.output
     assert logs[0].read_text() == logs[1].read_text() != logs[2].read_text()
@@ -296,11 +270,11 @@ import pytest
 from hypothesis import settings
 from conformance import for_valid_arguments
 
-def test_plain(mcp_server):
-    mcp_server.call("add", {"a": 1, "b": 2})
-    assert mcp_server.call("add", {"a": 1, "b": 100}).structured == {"sum": 101}
+def test_plain(conformance_server):
+    conformance_server.call("add", {"a": 1, "b": 2})
+    assert conformance_server.call("add", {"a": 1, "b": 100}).structured == {"sum": 101}
 
-def test_failure_without_a_request(mcp_server):
+def test_failure_without_a_request(conformance_server):
     assert 1 == 2
 
 @for_valid_arguments("fragile")
@@ -311,8 +285,8 @@ def test_dies(fragile, arguments):
 def test_hangs(hang, arguments):
     hang(**arguments)
 
-def test_runs_again(mcp_server):
-    assert mcp_server.call("add", {"a": 1, "b": 1}).text == "2"
+def test_runs_again(conformance_server):
+    assert conformance_server.call("add", {"a": 1, "b": 1}).text == "2"
 
 @for_valid_arguments("ad")
 def test_unlisted_tool(arguments):
@@ -334,7 +308,7 @@ def failures(tmp_path_factory):
     """Return the output about each failed test, on a server whose sums above 100 are wrong."""
     folder = tmp_path_factory.mktemp("failures")
     repo = repository(folder / "repo", test_examples=EXAMPLES, test_failing=FAILING)
-    run = run_pytest(repo, START, "--mcp-env=WRONG_FROM=100", "--mcp-timeout=2", ".")
+    run = run_pytest(repo, START, "--conformance-env=WRONG_FROM=100", "--conformance-timeout=2", ".")
     assert run.exit == 1
     names = [f"test_{name}" for name in ("a_sum_in_words", "runs_again", "it_is_back_after_a_crash")]
     assert set(names) <= set(run.own), run.output
@@ -380,7 +354,9 @@ def test_tool_that_cannot_be_tested_fails_with_the_reason(failures):
     assert failures["test_tool_without_valid_arguments"].startswith(
         "no valid arguments are known for unmakeable: "
     )
-    assert "--mcp-example 'unmakeable {...}' gives some" in failures["test_tool_without_valid_arguments"]
+    assert (
+        "--conformance-example 'unmakeable {...}' gives some" in failures["test_tool_without_valid_arguments"]
+    )
 
 
 def test_a_deadline_of_the_user_is_kept(failures):
@@ -390,13 +366,16 @@ def test_a_deadline_of_the_user_is_kept(failures):
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ([], "no server is named: --mcp-server, or mcp_server in pytest's configuration"),
-        ([on((sys.executable, "-c", "import sys; sys.exit('no config')"))], "stderr: no config"),
+        ([], "no server is named: --conformance-server, or conformance_server in pytest's configuration"),
+        ([server_named((sys.executable, "-c", "import sys; sys.exit('no config')"))], "stderr: no config"),
         (
-            [START, "--mcp-revision=2025-11-25", "--mcp-env=ONLY=2025-06-18"],
-            "offers 2025-06-18, not 2025-11-25",
+            [START, "--conformance-revision=2025-11-25", "--conformance-env=ONLY=2025-06-18"],
+            "offers revision 2025-06-18, not 2025-11-25",
         ),
-        ([START, "--mcp-example=ad {}"], "--mcp-example: the server has no tool 'ad'; did you mean add?"),
+        (
+            [START, "--conformance-example=ad {}"],
+            "--conformance-example: the server has no tool 'ad'; did you mean add?",
+        ),
     ],
     ids=["no server", "dead server", "revision", "example"],
 )
@@ -420,9 +399,9 @@ def test_a_function_with_unsuitable_parameters_is_refused(tmp_path, head):
 def test_ctrl_c_ends_the_server(tmp_path):
     called = tmp_path / "called"
     os.mkfifo(called)
-    test = "def test_long(mcp_server):\n    mcp_server.call('hang', {'a': 0, 'b': 2000})\n"
+    test = "def test_long(conformance_server):\n    conformance_server.call('hang', {'a': 0, 'b': 2000})\n"
     repo = repository(tmp_path / "repo", test_long=test)
-    command = [*PYTEST, START, f"--mcp-env=PID={called}", "."]
+    command = [*PYTEST, START, f"--conformance-env=PID={called}", "."]
     ours = subprocess.Popen(command, cwd=repo, env=alone_environment(), stdout=subprocess.PIPE)
     pid = int(called.read_text())
     assert is_alive(pid)
@@ -477,9 +456,9 @@ def calls(folder, *options):
 def test_own_tests_try_examples_first(tmp_path):
     repo = repository(tmp_path / "repo", test_examples=EXAMPLES)
     lines = "".join(f"  add {json.dumps(one)}\n" for one in (FIRST, SECOND))
-    write(repo, {"pytest.ini": f"[pytest]\nmcp_examples =\n{lines}"})
+    write(repo, {"pytest.ini": f"[pytest]\nconformance_examples =\n{lines}"})
     log = tmp_path / "log"
-    run = run_pytest(repo, START, f"--mcp-env=LOG={log}", "-k", "sum_is", ".")
+    run = run_pytest(repo, START, f"--conformance-env=LOG={log}", "-k", "sum_is", ".")
     assert run.is_clean([], ["test_the_sum_is_right"])
     assert [arguments for _, arguments in logged(log)[:2]] == [FIRST, SECOND]
 
@@ -512,13 +491,13 @@ def test_examples_release_no_tool(tmp_path):
 @pytest.mark.parametrize(
     ("example", "message"),
     [
-        ("add {", "--mcp-example: not JSON"),
-        ("add [1]", "--mcp-example: arguments are a JSON object, not '[1]'"),
-        ("ad {}", "--mcp-example: the server has no tool 'ad'; did you mean add?"),
-        ("multiply {}", "--mcp-example: the server has no tool 'multiply'; it has add, "),
+        ("add {", "--conformance-example: not JSON"),
+        ("add [1]", "--conformance-example: arguments are a JSON object, not '[1]'"),
+        ("ad {}", "--conformance-example: the server has no tool 'ad'; did you mean add?"),
+        ("multiply {}", "--conformance-example: the server has no tool 'multiply'; it has add, "),
         (
             'add {"a": 1}',
-            "--mcp-example: these arguments are not valid for add in 2025-11-25: 'b' is a required",
+            "--conformance-example: these arguments are not valid for add in 2025-11-25: 'b' is a required",
         ),
     ],
 )
@@ -532,4 +511,4 @@ def test_invalid_example_is_one_line(example, message):
 def test_invalid_example_also_stops_two_workers():
     run = run_suite(REFERENCE, "--example", "ad {}", "-n", "2")
     assert run.exit == 4
-    assert "--mcp-example: the server has no tool 'ad'; did you mean add?" in run.output
+    assert "--conformance-example: the server has no tool 'ad'; did you mean add?" in run.output

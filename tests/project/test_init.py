@@ -71,19 +71,19 @@ SERVERS = {
         },
         "acme-mcp",
         ["actions/setup-python@v6", "pip install ."],
-        "pip install -e . pytest-mcp-conformance && pytest",
+        "pip install -e . pytest-mcp-conformance && pytest --conformance",
     ),
     "python -m": (
         {"pyproject.toml": f"{PACKAGED}{PROJECT}", "src/acme/__main__.py": ""},
         "python -m acme",
         ["actions/setup-python@v6", "pip install ."],
-        "pip install -e . pytest-mcp-conformance && pytest",
+        "pip install -e . pytest-mcp-conformance && pytest --conformance",
     ),
     "python file": (
         {"requirements.txt": "mcp\n", "helper.py": "import mcp\n", "server.py": SDK},
         "python server.py",
         ["actions/setup-python@v6", "pip install -r requirements.txt"],
-        "pip install -r requirements.txt pytest-mcp-conformance && pytest",
+        "pip install -r requirements.txt pytest-mcp-conformance && pytest --conformance",
     ),
     "setup.cfg": (
         {
@@ -92,13 +92,13 @@ SERVERS = {
         },
         "a-mcp",
         ["actions/setup-python@v6", "pip install ."],
-        "pip install -e . pytest-mcp-conformance && pytest",
+        "pip install -e . pytest-mcp-conformance && pytest --conformance",
     ),
     "uv": (
         {"pyproject.toml": f'{PACKAGED}{PROJECT}[project.scripts]\nacme-mcp = "a:b"\n', "uv.lock": ""},
         "acme-mcp",
         ["astral-sh/setup-uv@v7", "uv sync", VENV],
-        "uv add --dev pytest-mcp-conformance && uv run pytest",
+        "uv add --dev pytest-mcp-conformance && uv run pytest --conformance",
     ),
     "uv without a package": (
         {
@@ -108,7 +108,7 @@ SERVERS = {
         },
         "python main.py",
         ["astral-sh/setup-uv@v7", "uv sync", VENV],
-        "uv add --dev \"pytest-mcp-conformance; python_version >= '3.11'\" && uv run pytest",
+        "uv add --dev \"pytest-mcp-conformance; python_version >= '3.11'\" && uv run pytest --conformance",
     ),
     "poetry": (
         {"pyproject.toml": '[tool.poetry]\nname = "acme"\n[tool.poetry.scripts]\nacme = "a:b"\n'},
@@ -253,7 +253,7 @@ def test_pyproject_gets_its_own_table(tmp_path):
     (tmp_path / "pyproject.toml").write_bytes(before.encode())
     init(tmp_path)
     after = (tmp_path / "pyproject.toml").read_bytes().decode()
-    assert after == f'{before}\r\n\r\n[tool.pytest.ini_options]\r\nmcp_server = "acme-mcp"\r\n'
+    assert after == f'{before}\r\n\r\n[tool.pytest.ini_options]\r\nconformance_server = "acme-mcp"\r\n'
 
 
 TAKEN = {
@@ -277,7 +277,7 @@ def test_an_existing_configuration_stays_and_the_missing_lines_are_shown(name, t
     assert init(tmp_path) == 0
     output = capsys.readouterr().out
     assert f"left as it is: {file}; add this to its [" in output
-    assert '    mcp_server = "acme-mcp"' in output or "    mcp_server = acme-mcp" in output
+    assert '    conformance_server = "acme-mcp"' in output or "    conformance_server = acme-mcp" in output
     assert {path: contents(tmp_path)[path] for path in before} == before
 
 
@@ -299,21 +299,28 @@ def test_a_file_without_a_section_does_not_hide_the_server(file, text, tmp_path)
     init(write(tmp_path, {**PYTHON, file: text}))
     about = tomllib.loads((tmp_path / "pyproject.toml").read_text())
     own = (tmp_path / file).read_text()
-    assert ("mcp_server" in own) != ("tool" in about)
-    assert ("mcp_server" in own) == file.startswith("pytest")
+    assert ("conformance_server" in own) != ("tool" in about)
+    assert ("conformance_server" in own) == file.startswith("pytest")
 
 
 def test_the_server_of_the_configuration_goes_into_the_workflow(tmp_path, capsys):
-    init(write(tmp_path, {**PYTHON, "pytest.ini": "[pytest]\nmcp_server = python -m other --stdio\n"}))
-    assert "server: python -m other --stdio   (mcp_server in pytest.ini)" in capsys.readouterr().out
+    init(
+        write(tmp_path, {**PYTHON, "pytest.ini": "[pytest]\nconformance_server = python -m other --stdio\n"})
+    )
+    assert "server: python -m other --stdio   (conformance_server in pytest.ini)" in capsys.readouterr().out
     assert suites(tmp_path)[1] == ["python", "-m", "other", "--stdio"]
 
 
 def test_another_server_in_the_configuration_stays(tmp_path, capsys):
-    init(write(tmp_path, {**PYTHON, "pytest.ini": "[pytest]\nmcp_server = other\n"}), "--", "mine", "--stdio")
+    init(
+        write(tmp_path, {**PYTHON, "pytest.ini": "[pytest]\nconformance_server = other\n"}),
+        "--",
+        "mine",
+        "--stdio",
+    )
     output = capsys.readouterr().out
-    assert "left as it is: pytest.ini has another mcp_server, 'other'" in output
-    assert "    mcp_server = mine --stdio\n" in output
+    assert "left as it is: pytest.ini has another conformance_server, 'other'" in output
+    assert "    conformance_server = mine --stdio\n" in output
     assert suites(tmp_path)[1] == ["mine", "--stdio"]
 
 
@@ -325,10 +332,18 @@ def test_pytest_runs_the_suites_with_the_written_configuration(tmp_path):
     )
     assert init(tmp_path) == 0
     configured = tomllib.loads((tmp_path / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
-    assert configured == {"mcp_server": "python -m acme"}
+    assert configured == {"conformance_server": "python -m acme"}
     programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "pytest", "--mcp-select=ping.empty-result", "--mcp-revision=2025-11-25"],
+        [
+            sys.executable,
+            "-P",
+            "-m",
+            "pytest",
+            "--conformance",
+            "--conformance-select=ping.empty-result",
+            "--conformance-revision=2025-11-25",
+        ],
         cwd=tmp_path,
         env=alone_environment(PATH=programs),
         capture_output=True,
@@ -367,13 +382,13 @@ def test_the_users_command_replaces_the_guess(tmp_path, capsys):
     assert "(from the command line)" in capsys.readouterr().out
     assert suites(tmp_path)[1] == words
     configured = tomllib.loads((tmp_path / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
-    assert json.loads(configured["mcp_server"]) == words
+    assert json.loads(configured["conformance_server"]) == words
 
 
 def test_a_command_that_needs_the_project_gets_the_option_cwd(tmp_path):
     init(write(tmp_path, PYTHON), "--", "uv", "run", "acme")
     configured = tomllib.loads((tmp_path / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
-    assert configured == {"mcp_server": "uv run acme", "mcp_cwd": "."}
+    assert configured == {"conformance_server": "uv run acme", "conformance_cwd": "."}
     assert suites(tmp_path)[0][-2:] == ["--cwd", "."]
 
 

@@ -435,8 +435,10 @@ def test_baseline_can_be_named_in_pytests_configuration(baseline_file, tmp_path)
     """Its path is relative to the root directory, also if pytest runs in another one."""
     server = shlex.join(quick_mutant(NULL_TITLE))
     (tmp_path / "expected.toml").write_text(baseline_file.read_text())
-    ini = f"[pytest]\nmcp_server = {server}\nmcp_baseline = expected.toml\nmcp_select = {TITLE}[nothing]\n"
-    ini += f"mcp_revision = {NOW}\nmcp_fuzz = none\n"
+    ini = (
+        f"[pytest]\nconformance = true\nconformance_server = {server}\nconformance_baseline = expected.toml\n"
+    )
+    ini += f"conformance_select = {TITLE}[nothing]\nconformance_revision = {NOW}\nconformance_fuzz = none\n"
     (tmp_path / "pytest.ini").write_text(ini)
     (tmp_path / "below").mkdir()
     exit, output = forked(["-p", "no:cacheprovider"], tmp_path / "below", 120, program="pytest")
@@ -446,9 +448,15 @@ def test_baseline_can_be_named_in_pytests_configuration(baseline_file, tmp_path)
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("run", "--baseline", "none.toml", "--", "python"), "--mcp-baseline: no such file: none.toml"),
-        (("run", "--baseline", "bad.toml", "--", "python"), "--mcp-baseline: bad.toml:1: an entry needs a"),
-        (("run", "--baseline", ".", "--", "python"), "--mcp-baseline: .: "),
+        (
+            ("run", "--baseline", "none.toml", "--", "python"),
+            "--conformance-baseline: no such file: none.toml",
+        ),
+        (
+            ("run", "--baseline", "bad.toml", "--", "python"),
+            "--conformance-baseline: bad.toml:1: an entry needs a",
+        ),
+        (("run", "--baseline", ".", "--", "python"), "--conformance-baseline: .: "),
         (("baseline",), "required: update"),
         (("baseline", "update"), "required: FILE"),
         (("baseline", "update", "new.toml"), "baseline update: no server is given"),

@@ -92,7 +92,7 @@ def with_results(*results, **more):
     return replace(GOOD, results=results, **more)
 
 
-LATE = "the checks took 5 s, which is all they may take (--mcp-max-time)"
+LATE = "the checks took 5 s, which is all they may take (--conformance-max-time)"
 PASSED = result("ping.empty-result", Outcome.PASSED)
 BLOCKED_LATE = result("ping.responds", Outcome.BLOCKED, "test_late", reason=LATE, cause=Cause.TIME_IS_UP)
 
@@ -534,8 +534,8 @@ def test_run_that_ends_early_writes_its_report(options, ended, tmp_path):
 @pytest.mark.parametrize(
     ("name", "exit", "message"),
     [
-        ("r.txt", 4, "--mcp-report: 'r.txt' ends in none of .sarif.json, .json, .html, .md"),
-        (".", 4, "--mcp-report: "),
+        ("r.txt", 4, "--conformance-report: 'r.txt' ends in none of .sarif.json, .json, .html, .md"),
+        (".", 4, "--conformance-report: "),
         ("r.json/x.md", 4, "report: not written"),
     ],
 )

@@ -89,7 +89,7 @@ PYTEST = (sys.executable, "-P", "-m", "pytest")
 SOME = "ping,tools.call"
 """Some chapters, with checks that run once and checks that run for each tool."""
 ALONE = ("--fuzz", "none", "--revision", "2025-11-25", "--select", SOME)
-LEAN = ("--mcp-fuzz=none", "--mcp-revision=2025-11-25", f"--mcp-select={SOME}")
+LEAN = ("--conformance-fuzz=none", "--conformance-revision=2025-11-25", f"--conformance-select={SOME}")
 """Options for a short run."""
 
 
@@ -127,8 +127,12 @@ SMALL = awkward("extra_members")
 """A small server on which every suite runs some checks."""
 
 
+def server_named(server=SMALL):
+    return f"--conformance-server={json.dumps(server)}"
+
+
 def on(server=SMALL):
-    return f"--mcp-server={json.dumps(server)}"
+    return "--conformance", server_named(server)
 
 
 OTHER_NAMES = {
