@@ -86,6 +86,7 @@ def test_a_cancellation_that_crosses_the_answer_does_no_harm(server):
 
 
 @pytest.mark.requirement("cancel.tasks-own-mechanism")
+@pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_a_task_is_not_cancelled_with_the_request_that_made_it(server):
     run = created_tasks(server)[0]
     with server.fresh("a cancelled task") as session:

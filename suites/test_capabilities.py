@@ -62,6 +62,7 @@ def test_a_server_that_logs_to_the_client_declares_it(server, messages):
 
 
 @pytest.mark.requirement("capabilities.tools.shape", "lifecycle.initialize.capabilities-shape")
+@pytest.mark.capability("tools")
 def test_the_tools_capability_is_an_object_with_a_boolean_flag(server):
     server.require_discovery()
     declared = require_some(members([server.offers], "tools"), skip="tools are not declared")

@@ -33,6 +33,7 @@ MAX_VALUES = 100
 
 
 @pytest.mark.requirement("completion.result-shape")
+@pytest.mark.capability("completions")
 def test_a_completion_has_an_array_of_strings(server):
     results = require_some(results_of(server), skip=NOT_COMPLETED)
     expect_each(results, lambda result: has(result, "completion", dict), "an object in completion")
@@ -42,6 +43,7 @@ def test_a_completion_has_an_array_of_strings(server):
 
 
 @pytest.mark.requirement("completion.values-max-100")
+@pytest.mark.capability("completions")
 def test_a_completion_has_at_most_100_values(server):
     found = [values for values in members(completion_objects(server), "values") if values.is_a(list)]
     for values in require_some(found, skip=NOT_COMPLETED):
@@ -50,6 +52,7 @@ def test_a_completion_has_at_most_100_values(server):
 
 
 @pytest.mark.requirement("completion.total-type")
+@pytest.mark.capability("completions")
 def test_the_total_and_has_more_of_a_completion_have_their_types(server):
     found = require_some(completion_objects(server), skip=NOT_COMPLETED)
     expect_each(members(found, "total"), is_number, "a number, or no total")
@@ -57,6 +60,7 @@ def test_the_total_and_has_more_of_a_completion_have_their_types(server):
 
 
 @pytest.mark.requirement("completion.total-consistent")
+@pytest.mark.capability("completions")
 def test_the_total_of_a_completion_is_consistent_with_its_values(server):
     found = require_some(completion_objects(server), skip=NOT_COMPLETED)
     counted = [one for one in found if has(one.json, "values", list) and is_number(one.json.get("total"))]
@@ -98,12 +102,14 @@ def test_a_server_that_does_not_complete_has_no_such_method(server, session):
 
 
 @pytest.mark.requirement("completion.unknown-prompt-code")
+@pytest.mark.capability("completions")
 def test_the_completion_of_an_unknown_prompt_is_refused(server, session):
     completions(server)
     expect_error(session.request("completion/complete", params_for("ref/prompt")), -32602)
 
 
 @pytest.mark.requirement("completion.unknown-ref-type")
+@pytest.mark.capability("completions")
 def test_a_reference_of_an_unknown_type_is_refused(server, session):
     completions(server)
     expect_error(session.request("completion/complete", params_for("ref/nothing")), -32602)
@@ -111,6 +117,7 @@ def test_a_reference_of_an_unknown_type_is_refused(server, session):
 
 @pytest.mark.requirement("completion.missing-arguments-code")
 @pytest.mark.parametrize("missing", ["ref", "argument", "name", "value"])
+@pytest.mark.capability("completions")
 def test_a_completion_that_lacks_a_part_is_refused(server, session, missing):
     params = accepted_params(server)
     argument = without(params["argument"], missing)
@@ -120,6 +127,7 @@ def test_a_completion_that_lacks_a_part_is_refused(server, session, missing):
 
 @pytest.mark.requirement("completion.inputs-validated")
 @pytest.mark.parametrize("wrong", ["ref", "ref-name", "argument", "argument-name", "argument-value"])
+@pytest.mark.capability("completions")
 def test_parts_of_the_wrong_type_are_refused(server, session, wrong):
     params = accepted_params(server)
     ref, argument = params["ref"], params["argument"]
@@ -135,6 +143,7 @@ def test_parts_of_the_wrong_type_are_refused(server, session, wrong):
 
 
 @pytest.mark.requirement("completion.inputs-validated")
+@pytest.mark.capability("completions")
 def test_a_value_that_is_a_number_does_no_harm(server, session):
     params = accepted_params(server)
     argument = {**params["argument"], "value": 5}
@@ -154,6 +163,7 @@ def params_for(type):
 
 
 @pytest.mark.requirement("completion.context-accepted")
+@pytest.mark.capability("completions")
 def test_a_completion_may_have_a_context(server, session):
     params = accepted_params(server)
     with_context = {**params, "context": {"arguments": {"x": "y"}}}
@@ -163,6 +173,7 @@ def test_a_completion_may_have_a_context(server, session):
 
 
 @pytest.mark.requirement("completion.ref-resource-forms")
+@pytest.mark.capability("completions")
 def test_a_listed_template_can_be_completed(server):
     replies = [reply for reply in completions(server) if ref_type(reply) == "ref/resource"]
     for reply in require_some(replies, skip="no template with a variable is listed"):
@@ -171,6 +182,7 @@ def test_a_listed_template_can_be_completed(server):
 
 
 @pytest.mark.requirement("completion.internal-error-code")
+@pytest.mark.capability("completions")
 def test_a_completion_that_fails_has_a_meaningful_code(server):
     failed = [reply for reply in completions(server) if reply.error is not None]
     for reply in require_some(failed, skip="no completion fails"):

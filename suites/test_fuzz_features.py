@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.expect import require, require_capability, require_some, skip
+from conformance.expect import require, require_some, skip
 from conformance.fuzzing.case_source import valid_cases, value_cases
 from conformance.fuzzing.fuzz_target import FuzzTarget
 from conformance.fuzzing.fuzzer import Fuzzer, require_fuzzing
@@ -51,8 +51,8 @@ def schema_of(prompt):
 
 
 @pytest.mark.requirement("jsonrpc.response-every-request")
+@pytest.mark.capability("resources")
 def test_uris_of_resources_are_answered(server, revision):
-    require_capability(server, "resources")
     target = FuzzTarget("resources/read", "resources/read", "uri")
     oracle = has_array("resources.read.result-shape", "contents")
     fuzz(
@@ -72,8 +72,8 @@ def changed_uris(server):
 
 
 @pytest.mark.requirement("jsonrpc.response-every-request")
+@pytest.mark.capability("completions")
 def test_values_to_complete_are_answered(server, revision):
-    require_capability(server, "completions")
     params = require(completion_request(server), skip="nothing is offered that can be completed")
     target = FuzzTarget(
         "completion/complete",

@@ -41,6 +41,7 @@ def test_a_changed_list_of_tools_is_announced(server):
 
 
 @pytest.mark.requirement("tools.list-changed.sent")
+@pytest.mark.capability("tools", "listChanged")
 def test_tools_that_calls_have_changed_are_announced(server):
     expect_announced_by_calls(server, "tools")
 

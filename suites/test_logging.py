@@ -11,7 +11,6 @@ from conformance.expect import (
     expect_none,
     is_string,
     require_answer,
-    require_capability,
     require_some,
     skip,
 )
@@ -41,8 +40,8 @@ CANARY = "conformance-secret-1f3870be274f6c49"
 
 
 @pytest.mark.requirement("logging.set-level.accepted")
+@pytest.mark.capability("logging")
 def test_each_level_can_be_set(server):
-    require_capability(server, "logging")
     replies = set_each_level(server)
     wrong = {level: one for level, one in replies.items() if not isinstance(require_answer(one).result, dict)}
     if wrong:
@@ -52,8 +51,8 @@ def test_each_level_can_be_set(server):
 
 @pytest.mark.requirement("logging.set-level.invalid-code")
 @pytest.mark.parametrize("params", [{"level": "loud"}, {"level": 3}, {}], ids=["loud", "number", "absent"])
+@pytest.mark.capability("logging")
 def test_an_invalid_level_is_rejected(server, params):
-    require_capability(server, "logging")
     if all(reply.value is None for reply in set_each_level(server).values()):
         skip("no level can be set")
     expect_error(server.shared("logging").request("logging/setLevel", params), -32602)
@@ -66,8 +65,8 @@ def test_setting_a_level_is_an_unknown_method(session):
 
 @pytest.mark.requirement("logging.invalid-level-rejected")
 @pytest.mark.parametrize("level", ["loud", 3], ids=["loud", "number"])
+@pytest.mark.capability("logging")
 def test_a_request_with_an_invalid_level_is_rejected(server, session, level):
-    require_capability(server, "logging")
     method = simple_method(server) if server.surface.found_features else "server/discover"
     expect_error(session.request(method, with_log_level({}, level)), -32602)
 
@@ -97,8 +96,8 @@ def test_the_logger_of_a_log_message_is_a_string(server):
 
 
 @pytest.mark.requirement("logging.level-filter")
+@pytest.mark.capability("logging")
 def test_a_level_excludes_lower_messages(server):
-    require_capability(server, "logging")
     exercise_everything(server)
     session, (level, lower) = server.shared("logging"), require_least_level(server)
     if require_answer(set_level(session, level)).value is None:
@@ -108,8 +107,8 @@ def test_a_level_excludes_lower_messages(server):
 
 
 @pytest.mark.requirement("logging.threshold")
+@pytest.mark.capability("logging")
 def test_a_request_gets_no_messages_below_its_level(server):
-    require_capability(server, "logging")
     session, (level, lower) = server.shared("logging"), require_least_level(server)
     seen = len(session.lines)
     sent_during(session, [(one.method, one.params_with(level)) for one in logging_requests(server)])

@@ -12,7 +12,6 @@ from conformance.expect import (
     is_object,
     is_string,
     require_answer,
-    require_capability,
     require_some,
     skip,
 )
@@ -30,6 +29,7 @@ JSON_RPC_CODES = (-32700, -32600, -32601, -32602, -32603)
 
 
 @pytest.mark.requirement("prompts.get.result-shape")
+@pytest.mark.capability("prompts")
 def test_a_prompt_has_an_array_of_messages(server):
     results = require_some(results_of(server), skip="no prompt could be fetched")
     expect_each(results, is_object, "an object")
@@ -40,6 +40,7 @@ def test_a_prompt_has_an_array_of_messages(server):
 
 
 @pytest.mark.requirement("prompts.get.message-role")
+@pytest.mark.capability("prompts")
 def test_a_message_is_from_the_user_or_the_assistant(server):
     messages = require_some(messages_of(server), skip="no prompt has a message")
     roles = ("user", "assistant")
@@ -47,12 +48,14 @@ def test_a_message_is_from_the_user_or_the_assistant(server):
 
 
 @pytest.mark.requirement("prompts.get.message-content-single")
+@pytest.mark.capability("prompts")
 def test_a_message_has_one_content_block(server):
     messages = require_some(messages_of(server), skip="no prompt has a message")
     expect_each(messages, lambda message: is_object(message.get("content")), "an object in content")
 
 
 @pytest.mark.requirement("prompts.get.message-content-type")
+@pytest.mark.capability("prompts")
 def test_the_content_of_a_message_is_of_a_known_type(server, revision):
     messages = require_some(messages_of(server), skip="no prompt has a message")
     blocks = [block for block in members(messages, "content") if block.is_a(dict)]
@@ -74,6 +77,7 @@ def messages_of(server):
 
 
 @pytest.mark.requirement("prompts.get.listed-is-gettable")
+@pytest.mark.capability("prompts")
 def test_a_listed_prompt_is_known(server):
     fetches = require_some(listed_fetches(server), skip="no listed prompt was fetched")
     unknown = require_answer(get_unknown_prompt(server))
@@ -84,14 +88,14 @@ def test_a_listed_prompt_is_known(server):
 
 
 @pytest.mark.requirement("prompts.get.unknown-name-code")
+@pytest.mark.capability("prompts")
 def test_an_unknown_prompt_is_refused(server):
-    require_capability(server, "prompts")
     expect_error(get_unknown_prompt(server), -32602)
 
 
 @pytest.mark.requirement("prompts.get.unknown-name-code")
+@pytest.mark.capability("prompts")
 def test_an_unknown_prompt_is_refused_whatever_its_arguments(server, session):
-    require_capability(server, "prompts")
     valid = [dict.fromkeys(argument_names(prompt), "example") for _, prompt in gettable_prompts(server)]
     if get_unknown_prompt(server).error is None:
         skip("an unknown prompt is not refused without arguments either")
@@ -104,8 +108,8 @@ def test_an_unknown_prompt_is_refused_whatever_its_arguments(server, session):
 
 @pytest.mark.requirement("prompts.get.name-required")
 @pytest.mark.parametrize("params", [{}, {"name": 5}], ids=["empty", "number"])
-def test_a_request_that_names_no_prompt_is_refused(server, session, params):
-    require_capability(server, "prompts")
+@pytest.mark.capability("prompts")
+def test_a_request_that_names_no_prompt_is_refused(session, params):
     expect_error(session.request("prompts/get", params))
 
 
@@ -118,6 +122,7 @@ def get_unknown_prompt(server):
 
 
 @pytest.mark.requirement("prompts.get.missing-argument-code")
+@pytest.mark.capability("prompts")
 def test_a_missing_argument_is_refused(server, session):
     requests = [
         (name, {each: "example" for each in argument_names(prompt) if each != missing})
@@ -131,6 +136,7 @@ def test_a_missing_argument_is_refused(server, session):
 
 
 @pytest.mark.requirement("prompts.get.arguments-validated")
+@pytest.mark.capability("prompts")
 def test_an_argument_that_is_an_object_is_refused(server, session):
     requests = [
         (name, {each: {"a": 1} if each == wrong else "example" for each in argument_names(prompt)})
@@ -144,6 +150,7 @@ def test_an_argument_that_is_an_object_is_refused(server, session):
 
 
 @pytest.mark.requirement("prompts.get.arguments-optional")
+@pytest.mark.capability("prompts")
 def test_the_arguments_of_a_prompt_may_be_left_out(server, session):
     names = [name for name, prompt in gettable_prompts(server) if not argument_names(prompt, required=True)]
     replies = [
@@ -156,6 +163,7 @@ def test_the_arguments_of_a_prompt_may_be_left_out(server, session):
 
 
 @pytest.mark.requirement("prompts.get.arguments-optional")
+@pytest.mark.capability("prompts")
 def test_an_optional_argument_of_a_prompt_may_be_left_out(server, session):
     prompts = [
         (name, argument_names(prompt, required=True))
@@ -182,6 +190,7 @@ def argument_names(prompt, *, required=False):
 
 
 @pytest.mark.requirement("prompts.get.internal-error-code")
+@pytest.mark.capability("prompts")
 def test_a_prompt_that_fails_has_a_meaningful_code(server):
     failed = [reply for _, _, reply in listed_fetches(server) if reply.error is not None]
     for reply in require_some(failed, skip="no listed prompt fails"):

@@ -10,7 +10,6 @@ from conformance.expect import (
     is_boolean,
     is_object,
     is_string,
-    require_capability,
     require_some,
 )
 from conformance.protocol.jsonrpc import Kind
@@ -38,29 +37,32 @@ LIST_CHANGED = "notifications/prompts/list_changed"
 
 
 @pytest.mark.requirement("prompts.list.answered")
-def test_declared_prompts_are_listed(server, session):
-    require_capability(server, "prompts")
+@pytest.mark.capability("prompts")
+def test_declared_prompts_are_listed(session):
     expect_list_answered(session, LIST)
 
 
 @pytest.mark.requirement("prompts.list.result-shape")
+@pytest.mark.capability("prompts")
 def test_a_page_has_an_array_of_prompts(server):
     expect_items(require_pages(server, LIST), LIST)
 
 
 @pytest.mark.requirement("prompts.list.params-optional")
 @pytest.mark.parametrize("form", NO_ARGUMENTS_FORMS)
-def test_the_list_of_prompts_needs_no_params(server, session, form):
-    require_capability(server, "prompts")
+@pytest.mark.capability("prompts")
+def test_the_list_of_prompts_needs_no_params(session, form):
     expect_result(require_answered_form(session, LIST, form))
 
 
 @pytest.mark.requirement("prompts.list.same-per-connection", "stateless.list-invariant")
+@pytest.mark.capability("prompts")
 def test_every_process_lists_the_same_prompts(server):
     expect_same_in_every_process(server, LIST)
 
 
 @pytest.mark.requirement("prompts.list.no-side-effect-variation", "stateless.list-invariant")
+@pytest.mark.capability("prompts")
 def test_requests_that_only_read_leave_the_prompts_as_they_are(server):
     expect_same_after_reads(require_lists_around_reads(server, LIST), LIST)
 
@@ -69,12 +71,14 @@ def test_requests_that_only_read_leave_the_prompts_as_they_are(server):
 
 
 @pytest.mark.requirement("prompts.def.name-string")
+@pytest.mark.capability("prompts")
 def test_a_prompt_has_a_name(server):
     prompts = require_some(prompts_of(server), skip="no prompt is listed")
     expect_each(prompts, lambda prompt: is_string(prompt.get("name")), "a string in name")
 
 
 @pytest.mark.requirement("prompts.def.name-unique")
+@pytest.mark.capability("prompts")
 def test_no_two_prompts_share_a_name(server, session):
     prompts = require_some(prompts_of(server), skip="no prompt is listed")
     names = [name for name in members(prompts, "name") if name.is_a(str)]
@@ -84,12 +88,14 @@ def test_no_two_prompts_share_a_name(server, session):
 
 
 @pytest.mark.requirement("prompts.def.optional-members")
+@pytest.mark.capability("prompts")
 def test_a_prompt_describes_itself_in_strings(server, revision):
     prompts = require_some(prompts_of(server), skip="no prompt is listed")
     expect_described(prompts, revision)
 
 
 @pytest.mark.requirement("prompts.def.arguments-shape")
+@pytest.mark.capability("prompts")
 def test_the_arguments_of_a_prompt_are_described_in_full(server, revision):
     prompts = require_some(prompts_of(server), skip="no prompt is listed")
     arrays = require_some(members(prompts, "arguments"), skip="no prompt declares arguments")
@@ -123,6 +129,7 @@ def test_a_changed_list_of_prompts_is_announced(server):
 
 
 @pytest.mark.requirement("prompts.list-changed.sent")
+@pytest.mark.capability("prompts", "listChanged")
 def test_prompts_that_calls_have_changed_are_announced(server):
     expect_announced_by_calls(server, "prompts")
 

@@ -14,7 +14,6 @@ from conformance.expect import (
     is_object,
     is_string,
     require_answer,
-    require_capability,
     require_some,
     skip,
 )
@@ -53,6 +52,7 @@ def test_a_changed_list_of_resources_is_announced(server):
 
 
 @pytest.mark.requirement("resources.list-changed.sent")
+@pytest.mark.capability("resources", "listChanged")
 def test_resources_that_calls_have_changed_are_announced(server):
     expect_announced_by_calls(server, "resources")
 
@@ -78,6 +78,7 @@ def test_the_announcement_of_changed_resources_is_a_notification(server):
 
 
 @pytest.mark.requirement("resources.subscribe.accepted")
+@pytest.mark.capability("resources", "subscribe")
 def test_a_listed_resource_can_be_subscribed_to(server):
     replies = require_some(subscribe_replies(server), skip="no resource is listed")
     if all(require_answer(reply).value is None for reply, _ in replies):
@@ -86,6 +87,7 @@ def test_a_listed_resource_can_be_subscribed_to(server):
 
 
 @pytest.mark.requirement("resources.unsubscribe.accepted")
+@pytest.mark.capability("resources", "subscribe")
 def test_a_client_can_unsubscribe_from_a_resource(server):
     replies = [reply for _, reply in subscribe_replies(server) if reply is not None]
     for reply in require_some(replies, skip="no subscription was accepted"):
@@ -93,6 +95,7 @@ def test_a_client_can_unsubscribe_from_a_resource(server):
 
 
 @pytest.mark.requirement("resources.subscribe.unknown-uri")
+@pytest.mark.capability("resources", "subscribe")
 def test_an_unknown_resource_cannot_be_subscribed_to(server):
     if leaves_requests_unanswered(server) or is_templated(server, NO_SUCH_URI):
         skip("subscriptions are not answered, or a template matches any URI")
@@ -113,8 +116,8 @@ def test_subscribe_methods_are_removed(session, method):
 
 
 @pytest.mark.requirement("resources.subscribe.updated-sent")
+@pytest.mark.capability("resources", "subscribe")
 def test_a_changed_resource_is_announced_to_its_subscriber(server):
-    require_capability(server, "resources", "subscribe")
     call, missing = missing_updates(server)
     if missing:
         got = f"nothing in {NOTIFICATION_SECONDS:g} s or more"
@@ -122,8 +125,8 @@ def test_a_changed_resource_is_announced_to_its_subscriber(server):
 
 
 @pytest.mark.requirement("resources.unsubscribe.stops")
+@pytest.mark.capability("resources", "subscribe")
 def test_updates_stop_after_unsubscribing(server):
-    require_capability(server, "resources", "subscribe")
     trial = update_trial(server)
     late = [uri for uri in members(trial.late_updates, "params", "uri") if uri.json in trial.unsubscribed]
     unchanged = f"calling {trial.tool} again changed nothing that was unsubscribed from"

@@ -10,7 +10,6 @@ from conformance.expect import (
     is_number,
     is_string,
     require_answer,
-    require_capability,
     require_some,
     skip,
 )
@@ -42,31 +41,35 @@ REGISTERED_SCHEMES = {
 
 
 @pytest.mark.requirement("resources.list.answered")
+@pytest.mark.capability("resources")
 def test_declared_resources_are_listed(server, session):
     if require_answer(require_listing(server, LIST).replies[0]).value is None:
         expect_result(session.request(LIST, {}))
 
 
 @pytest.mark.requirement("resources.list.result-shape")
+@pytest.mark.capability("resources")
 def test_a_page_has_an_array_of_resources(server):
     expect_items(require_pages(server, LIST), LIST)
 
 
 @pytest.mark.requirement("resources.list.params-optional")
 @pytest.mark.parametrize("form", NO_ARGUMENTS_FORMS)
+@pytest.mark.capability("resources")
 def test_the_list_of_resources_needs_no_params(server, session, form):
-    require_capability(server, "resources")
     if server.listing(LIST).replies[0].fault is not None:
         skip(f"{LIST} is not answered")
     expect_result(require_answered_form(session, LIST, form))
 
 
 @pytest.mark.requirement("resources.list.same-per-connection", "stateless.list-invariant")
+@pytest.mark.capability("resources")
 def test_every_process_lists_the_same_resources(server):
     expect_same_in_every_process(server, LIST)
 
 
 @pytest.mark.requirement("resources.list.no-side-effect-variation", "stateless.list-invariant")
+@pytest.mark.capability("resources")
 def test_requests_that_only_read_leave_the_resources_as_they_are(server):
     expect_same_after_reads(require_lists_around_reads(server, LIST), LIST)
 
@@ -75,17 +78,20 @@ def test_requests_that_only_read_leave_the_resources_as_they_are(server):
 
 
 @pytest.mark.requirement("resources.def.uri-string")
+@pytest.mark.capability("resources")
 def test_a_resource_has_a_uri(server):
     resources = require_some(resources_of(server), skip="no resource is listed")
     expect_each(resources, lambda resource: is_string(resource.get("uri")), "a string in uri")
 
 
 @pytest.mark.requirement("resources.def.uri-syntax")
+@pytest.mark.capability("resources")
 def test_the_uri_of_a_resource_is_valid(server):
     expect_each(require_uris(server), is_uri, "a URI by RFC 3986")
 
 
 @pytest.mark.requirement("resources.scheme.custom-rfc3986")
+@pytest.mark.capability("resources")
 def test_a_uri_with_a_custom_scheme_is_valid(server):
     custom = [uri for uri in require_uris(server) if is_custom(scheme(uri.json))]
     require_some(custom, skip="no listed resource has a scheme of the server's own")
@@ -93,6 +99,7 @@ def test_a_uri_with_a_custom_scheme_is_valid(server):
 
 
 @pytest.mark.requirement("resources.def.uri-unique")
+@pytest.mark.capability("resources")
 def test_no_two_resources_share_a_uri(server, session):
     require_uris(server)
     for uri, namesakes in repeated_identifiers(server, session, LIST):
@@ -100,12 +107,14 @@ def test_no_two_resources_share_a_uri(server, session):
 
 
 @pytest.mark.requirement("resources.def.name-string")
+@pytest.mark.capability("resources")
 def test_a_resource_has_a_name(server):
     resources = require_some(resources_of(server), skip="no resource is listed")
     expect_each(resources, lambda resource: is_string(resource.get("name")), "a string in name")
 
 
 @pytest.mark.requirement("resources.def.optional-members")
+@pytest.mark.capability("resources")
 def test_a_resource_describes_itself_in_strings_and_its_size_in_a_number(server, revision):
     resources = require_some(resources_of(server), skip="no resource is listed")
     described = ("description", "mimeType", "title")

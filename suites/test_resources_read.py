@@ -47,6 +47,7 @@ TEXT_CODECS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "latin-1", "cp1252")
 
 
 @pytest.mark.requirement("resources.read.result-shape")
+@pytest.mark.capability("resources")
 def test_the_result_of_a_read_has_contents(server):
     results = [reply.value for reply in answered_reads(server) if reply.value is not None]
     require_some(results, skip="no resource could be read")
@@ -56,6 +57,7 @@ def test_the_result_of_a_read_has_contents(server):
 
 
 @pytest.mark.requirement("resources.read.optional-members")
+@pytest.mark.capability("resources")
 def test_the_mime_type_of_contents_is_a_string(server):
     contents = [content for reply in answered_reads(server) for content in contents_of(reply)]
     types = require_some(members(contents, "mimeType"), skip="no content that was read has a mimeType")
@@ -63,6 +65,7 @@ def test_the_mime_type_of_contents_is_a_string(server):
 
 
 @pytest.mark.requirement("resources.read.contents-uri")
+@pytest.mark.capability("resources")
 def test_contents_have_the_requested_uri(server):
     singles = [
         (reply, *contents_of(reply)) for reply in answered_reads(server) if len(contents_of(reply)) == 1
@@ -74,6 +77,7 @@ def test_contents_have_the_requested_uri(server):
 
 
 @pytest.mark.requirement("resources.read.listed-is-readable")
+@pytest.mark.capability("resources")
 def test_a_listed_resource_can_be_read(server, session):
     replies = [reply for reply in server.resources() if scheme(requested_uri(reply)) not in NETWORK_SCHEMES]
     require_some(replies, skip="no listed resource was read")
@@ -86,6 +90,7 @@ def test_a_listed_resource_can_be_read(server, session):
 
 
 @pytest.mark.requirement("resources.def.size-meaning")
+@pytest.mark.capability("resources")
 def test_the_size_of_a_resource_is_the_number_of_its_bytes(server, session):
     listed = [item for item in server.listed("resources/list") if item.is_a(dict)]
     sized = [item for item in listed if is_number(item.json.get("size"))]
@@ -164,12 +169,14 @@ def is_unchanged(session, item, reply):
 
 
 @pytest.mark.requirement("resources.read.not-found-is-error")
+@pytest.mark.capability("resources")
 def test_an_unknown_resource_is_refused(server):
     for reply in unknown_reads(server):
         expect_error(reply)
 
 
 @pytest.mark.requirement("resources.read.not-found-code")
+@pytest.mark.capability("resources")
 def test_an_unknown_resource_is_refused_as_not_found(server, revision):
     refused = require_some(refusals(server), skip="no read of an unknown resource is refused")
     code = not_found(revision)
@@ -179,6 +186,7 @@ def test_an_unknown_resource_is_refused_as_not_found(server, revision):
 
 
 @pytest.mark.requirement("resources.read.not-found-not-empty")
+@pytest.mark.capability("resources")
 def test_an_unknown_resource_is_not_empty(server):
     for reply in unknown_reads(server):
         contents = reply.value.get("contents") if require_answer(reply).value is not None else None
@@ -189,6 +197,7 @@ def test_an_unknown_resource_is_not_empty(server):
 
 
 @pytest.mark.requirement("resources.read.not-found-data-uri")
+@pytest.mark.capability("resources")
 def test_the_refusal_names_the_unknown_uri(server):
     for reply in require_some(refusals(server), skip="no read of an unknown resource is refused"):
         data = reply.error_value.get("data", "uri")
@@ -197,6 +206,7 @@ def test_the_refusal_names_the_unknown_uri(server):
 
 
 @pytest.mark.requirement("resources.read.internal-error-code")
+@pytest.mark.capability("resources")
 def test_a_resource_that_cannot_be_read_is_an_internal_error(server):
     refused = [reply for reply in server.resources() if reply.error is not None]
     failed = [reply for reply in refused if not is_not_found(server, reply)]
@@ -233,6 +243,7 @@ def refusals(server):
 
 
 @pytest.mark.requirement("resources.read.uri-validated")
+@pytest.mark.capability("resources")
 def test_an_invalid_uri_is_never_read(server, malformed_session):
     refuses_unknown = any(reply.error is not None for reply in unknown_reads(server))
     served = [data_of(content) for reply in server.resources() for content in contents_of(reply)]
@@ -245,13 +256,14 @@ def test_an_invalid_uri_is_never_read(server, malformed_session):
 
 
 @pytest.mark.requirement("resources.read.uri-required")
-def test_a_read_without_a_uri_is_refused(server, malformed_session):
-    require_capability(server, "resources")
+@pytest.mark.capability("resources")
+def test_a_read_without_a_uri_is_refused(malformed_session):
     for params in (NO_PARAMS, {}, {"uri": 5}):
         expect_error(malformed_session.request("resources/read", params))
 
 
 @pytest.mark.requirement("resources.read.path-traversal")
+@pytest.mark.capability("resources")
 def test_path_traversal_is_refused(server, malformed_session):
     read = [requested_uri(reply) for reply in server.resources() if contents_of(reply)]
     files = [uri for uri in read if scheme(uri) == "file"]

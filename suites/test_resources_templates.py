@@ -10,7 +10,6 @@ from conformance.expect import (
     expect_result,
     is_string,
     require_answer,
-    require_capability,
     require_some,
     skip,
 )
@@ -34,12 +33,14 @@ FORMS = ("absent", "empty")
 
 
 @pytest.mark.requirement("resources.templates.list-answered")
+@pytest.mark.capability("resources")
 def test_templates_are_listed(server, session):
     if require_answer(require_listing(server, LIST).replies[0]).value is None:
         expect_result(session.request(LIST, {}))
 
 
 @pytest.mark.requirement("resources.templates.result-shape")
+@pytest.mark.capability("resources")
 def test_a_page_has_an_array_of_templates(server):
     pages = require_pages(server, LIST)
     expect_items(pages, LIST, is_named_template, "an object with strings in uriTemplate and name")
@@ -47,8 +48,8 @@ def test_a_page_has_an_array_of_templates(server):
 
 @pytest.mark.requirement("resources.templates.params-optional")
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.capability("resources")
 def test_the_list_of_templates_needs_no_params(server, session, form):
-    require_capability(server, "resources")
     if server.listing(LIST).replies[0].fault is not None:
         skip(f"{LIST} is not answered")
     expect_result(require_answered_form(session, LIST, form, FORMS))
@@ -62,6 +63,7 @@ def is_named_template(value):
 
 
 @pytest.mark.requirement("resources.templates.uri-template-syntax")
+@pytest.mark.capability("resources")
 def test_a_uri_template_has_valid_syntax(server):
     templates = require_some(templates_of(server), skip="no resource template is listed")
     patterns = [one for one in members(templates, "uriTemplate") if one.is_a(str)]
@@ -69,6 +71,7 @@ def test_a_uri_template_has_valid_syntax(server):
 
 
 @pytest.mark.requirement("resources.templates.optional-members")
+@pytest.mark.capability("resources")
 def test_a_template_describes_itself_in_strings(server, revision):
     templates = require_some(templates_of(server), skip="no resource template is listed")
     described = ("description", "mimeType", "title")
@@ -84,6 +87,7 @@ def templates_of(server):
 
 
 @pytest.mark.requirement("resources.templates.expansion-readable")
+@pytest.mark.capability("resources")
 def test_an_expanded_template_can_be_read(server):
     found = require_some(expansions(server), skip="no value is known for a variable of a template")
     lost = [each for each in found if each.exists and is_not_found(server, each.reply)]
@@ -97,6 +101,7 @@ def test_an_expanded_template_can_be_read(server):
 
 
 @pytest.mark.requirement("resources.templates.mime-uniform")
+@pytest.mark.capability("resources")
 def test_the_resources_of_a_template_have_its_mime_type(server):
     typed = [each for each in expansions(server) if is_string(each.template.json.get("mimeType"))]
     pairs = [(each, mime) for each in typed for mime in mime_types_of(each.reply)]

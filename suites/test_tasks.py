@@ -15,7 +15,6 @@ from conformance.expect import (
     is_string,
     require,
     require_answer,
-    require_capability,
     require_some,
     skip,
 )
@@ -68,6 +67,7 @@ def test_a_server_that_makes_tasks_declares_them(server):
 
 
 @pytest.mark.requirement("tasks.capability-shape")
+@pytest.mark.capability("tasks")
 def test_the_tasks_capability_is_made_of_objects(server):
     tasks = require_some(members([server.offers], "tasks"), skip="tasks are not declared")
     parts = [part for names in PARTS for part in members(tasks, *names)]
@@ -91,6 +91,7 @@ def test_the_task_support_of_a_tool_is_a_known_one(server):
 
 
 @pytest.mark.requirement("tasks.tool-required")
+@pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_a_tool_that_requires_a_task_refuses_a_plain_call(server):
     tools = [tool for tool in task_tools(server) if tool.task_support == "required"]
     require_some(tools, skip="no tool requires tasks")
@@ -98,8 +99,8 @@ def test_a_tool_that_requires_a_task_refuses_a_plain_call(server):
 
 
 @pytest.mark.requirement("tasks.tool-forbidden")
+@pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_a_tool_that_forbids_tasks_refuses_one(server):
-    require_capability(server, "tasks", "requests", "tools", "call")
     calls = [call for call in server.calls() if call.tool.task_support == "forbidden"]
     calls = [call for call in calls if not server.is_slow(call)]
     silent = [call for call in calls if call.tool.definition.get("execution", "taskSupport") is None]
@@ -109,6 +110,7 @@ def test_a_tool_that_forbids_tasks_refuses_one(server):
 
 
 @pytest.mark.requirement("tasks.tool-optional")
+@pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_a_tool_with_optional_tasks_works_both_ways(server):
     runs = [run for run in task_runs(server) if run.tool.task_support == "optional"]
     for run in require_some(runs, skip="no tool has optional tasks"):
@@ -129,6 +131,7 @@ def expect_refusals(replies):
 
 
 @pytest.mark.requirement("tasks.create-result")
+@pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_an_accepted_task_is_answered_with_the_task(server):
     results = [run.created.value for run in task_runs(server) if run.created.value is not None]
     for result in require_some(results, skip="every task was refused"):
@@ -137,6 +140,7 @@ def test_an_accepted_task_is_answered_with_the_task(server):
 
 
 @pytest.mark.requirement("tasks.create-result-soon")
+@pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_a_task_is_answered_before_its_work_is_done(server):
     signs = [sign for session in task_sessions(server) for sign in signs_of_an_end(session)]
     for created, index, sign in require_some(signs, skip="nothing shows when the work of a task is done"):
@@ -146,12 +150,14 @@ def test_a_task_is_answered_before_its_work_is_done(server):
 
 
 @pytest.mark.requirement("tasks.initial-working")
+@pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_a_task_begins_as_working(server):
     statuses = members([one.task for one in creations(server)], "status")
     expect_each(statuses, lambda status: status == "working", "working")
 
 
 @pytest.mark.requirement("tasks.id-string")
+@pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_the_id_of_a_task_is_a_string(server):
     task_runs(server)
     tasks = [one.task for session in server.sessions for one in snapshots_in(session.lines)]
@@ -160,12 +166,14 @@ def test_the_id_of_a_task_is_a_string(server):
 
 
 @pytest.mark.requirement("tasks.id-by-receiver")
+@pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_the_client_cannot_choose_the_id(server):
     task = require(run_with_clients_id(server).task, skip="a task with an id of the client's is refused")
     expect_each(members([task], "taskId"), lambda given: given != CLIENTS_OWN_ID, "an id of the server's own")
 
 
 @pytest.mark.requirement("tasks.id-unique")
+@pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_no_two_tasks_have_the_same_id(server):
     for session in task_sessions(server):
         ids = members([task.created.task for task in task_histories(session)], "taskId")
@@ -175,6 +183,7 @@ def test_no_two_tasks_have_the_same_id(server):
 
 
 @pytest.mark.requirement("tasks.id-unguessable")
+@pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_the_id_of_a_task_cannot_be_guessed(server):
     lines = {one.id: one.task.lines for one in creations(server)}
     if len(lines) < MIN_IDS:
@@ -204,12 +213,14 @@ def common_prefix(texts):
 
 
 @pytest.mark.requirement("tasks.transitions")
+@pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_the_status_of_a_task_is_known(server):
     statuses = members([one.task for one in task_snapshots(server)], "status")
     expect_each(statuses, lambda status: status in STATUSES, f"one of {', '.join(STATUSES)}")
 
 
 @pytest.mark.requirement("tasks.terminal-final", "tasks.transitions")
+@pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_a_task_that_has_ended_stays_as_it_is(server):
     for task in histories(server):
         for one in task.snapshots:
@@ -219,6 +230,7 @@ def test_a_task_that_has_ended_stays_as_it_is(server):
 
 
 @pytest.mark.requirement("tasks.created-at")
+@pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_a_task_has_the_time_of_its_creation(server):
     tasks = [one.task for one in task_snapshots(server)]
     expect_each(tasks, lambda task: is_time(task.get("createdAt")), "an ISO 8601 time in createdAt")
@@ -229,18 +241,21 @@ def test_a_task_has_the_time_of_its_creation(server):
 
 
 @pytest.mark.requirement("tasks.last-updated-at")
+@pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_a_task_has_the_time_of_its_last_update(server):
     tasks = [one.task for one in task_snapshots(server)]
     expect_each(tasks, lambda task: is_time(task.get("lastUpdatedAt")), "an ISO 8601 time in lastUpdatedAt")
 
 
 @pytest.mark.requirement("tasks.ttl-present")
+@pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_a_task_has_a_time_to_live(server):
     tasks = [one.task for one in task_snapshots(server) if one.method != STATUS]
     expect_each(tasks, has_ttl, "ttl, a number or null")
 
 
 @pytest.mark.requirement("tasks.poll-interval")
+@pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_a_poll_interval_is_a_number(server):
     found = members([one.task for one in task_snapshots(server)], "pollInterval")
     require_some(found, skip="no task has a pollInterval")
@@ -248,6 +263,7 @@ def test_a_poll_interval_is_a_number(server):
 
 
 @pytest.mark.requirement("tasks.status-notification")
+@pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_a_status_notification_has_the_whole_task(server):
     tasks = [one.task for one in task_snapshots(server) if one.method == STATUS]
     require_some(tasks, skip="no status notification came")
@@ -277,24 +293,28 @@ def has_all_members(task):
 
 
 @pytest.mark.requirement("tasks.input-required-used")
+@pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_a_task_that_asks_the_client_is_input_required(server):
     state = result_or_error(asking_task(server).while_open)
     expect(state, has_status(state, "input_required"), "status input_required")
 
 
 @pytest.mark.requirement("tasks.input-required-left")
+@pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_a_task_that_was_answered_is_not_input_required(server):
     state = result_or_error(asking_task(server).after_result)
     expect(state, not has_status(state, "input_required"), "another status than input_required")
 
 
 @pytest.mark.requirement("tasks.input-related-meta", "tasks.related-meta-everywhere")
+@pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_a_request_of_a_task_names_the_task(server):
     asking = asking_task(server)
     expect_related(asking.requests, asking.run)
 
 
 @pytest.mark.requirement("tasks.related-meta-everywhere")
+@pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_a_log_message_of_a_task_names_the_task(server):
     logs = {run.id: (logs_of(server, run), run) for run in created_tasks(server)}
     messages = [message for found, _ in logs.values() for message in found]
@@ -304,6 +324,7 @@ def test_a_log_message_of_a_task_names_the_task(server):
 
 
 @pytest.mark.requirement("tasks.no-related-meta-in-status")
+@pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_the_status_of_a_task_has_no_related_task(server):
     methods = ("tasks/get", "tasks/cancel", STATUS)
     states = [one.task for one in task_snapshots(server) if one.method in methods]
@@ -312,6 +333,7 @@ def test_the_status_of_a_task_has_no_related_task(server):
 
 
 @pytest.mark.requirement("tasks.progress-lifetime")
+@pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_progress_of_a_task_stops_at_its_end(server):
     found = [(session, one) for session in task_sessions(server) for one in progress_in(session.lines)]
     found = [(session, one) for session, one in found if one.request is None or is_of_a_task(one)]

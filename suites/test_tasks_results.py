@@ -36,6 +36,7 @@ NOT_ENDED = ("working", "input_required")
 
 
 @pytest.mark.requirement("tasks.result-terminal")
+@pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_the_result_of_a_task_is_a_tool_result(server):
     for run in ended_tasks(server, "completed", "failed"):
         if run.status == "completed" or run.again.value is not None:
@@ -44,6 +45,7 @@ def test_the_result_of_a_task_is_a_tool_result(server):
 
 
 @pytest.mark.requirement("tasks.result-blocks", "tasks.result-terminal")
+@pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_the_result_of_a_task_comes_after_its_end(server):
     answered = [run for run in created_tasks(server) if run.result.fault is None]
     for run in require_some(answered, skip="no task came to an end in time"):
@@ -57,6 +59,7 @@ def test_the_result_of_a_task_comes_after_its_end(server):
 
 
 @pytest.mark.requirement("tasks.result-exact")
+@pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_the_result_of_a_task_is_that_of_a_plain_call(server):
     runs = [run for run in ended_tasks(server, "completed", "failed") if run.tool.task_support == "optional"]
     calls = [(run, plain_call(server, run), plain_call(server, run)) for run in runs]
@@ -68,6 +71,7 @@ def test_the_result_of_a_task_is_that_of_a_plain_call(server):
 
 
 @pytest.mark.requirement("tasks.result-related-meta")
+@pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_the_result_of_a_task_names_the_task(server):
     runs = [run for run in ended_tasks(server) if run.again.value is not None]
     for run in require_some(runs, skip="no task had a result"):
@@ -77,6 +81,7 @@ def test_the_result_of_a_task_names_the_task(server):
 
 
 @pytest.mark.requirement("tasks.iserror-means-failed")
+@pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_a_task_whose_tool_reports_an_error_has_failed(server):
     runs = [run for run in ended_tasks(server) if run.again.is_tool_error]
     for run in require_some(runs, skip="no tool reported an error in a task"):
@@ -84,6 +89,7 @@ def test_a_task_whose_tool_reports_an_error_has_failed(server):
 
 
 @pytest.mark.requirement("tasks.failed-message")
+@pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_a_failed_task_has_a_status_message(server):
     for run in ended_tasks(server, "failed"):
         message = run.state.value.get("statusMessage")
@@ -91,6 +97,7 @@ def test_a_failed_task_has_a_status_message(server):
 
 
 @pytest.mark.requirement("tasks.param-wins")
+@pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_the_task_id_in_params_wins_over_related_task(server):
     run, other = created_tasks(server)[0], run_with_clients_id(server)
     if not other.id:
@@ -133,6 +140,7 @@ def has_text(value):
 
 
 @pytest.mark.requirement("tasks.list-next-cursor", "tasks.list-complete")
+@pytest.mark.capability("tasks", "list")
 def test_every_task_is_listed(server):
     listing = listed_tasks(server)
     if listing.failure:
@@ -148,6 +156,7 @@ def test_every_task_is_listed(server):
 
 
 @pytest.mark.requirement("tasks.list-bad-cursor")
+@pytest.mark.capability("tasks", "list")
 def test_a_forged_cursor_for_tasks_is_refused(server):
     expect_error(list_with_forged_cursor(server), -32602)
 
@@ -156,6 +165,7 @@ def test_a_forged_cursor_for_tasks_is_refused(server):
 
 
 @pytest.mark.requirement("tasks.cancel-effective")
+@pytest.mark.capability("tasks", "cancel")
 def test_a_cancelled_task_has_status_cancelled(server):
     cancelled = cancelled_task(server)
     status = status_of(cancelled.state.value)
@@ -167,6 +177,7 @@ def test_a_cancelled_task_has_status_cancelled(server):
 
 
 @pytest.mark.requirement("tasks.cancel-sticky")
+@pytest.mark.capability("tasks", "cancel")
 def test_a_cancelled_task_stays_cancelled(server):
     cancelled = require_cancelled(server)
     task = require(cancelled.later.value, skip="the task was deleted")
@@ -175,6 +186,7 @@ def test_a_cancelled_task_stays_cancelled(server):
 
 
 @pytest.mark.requirement("tasks.cancel-stops")
+@pytest.mark.capability("tasks", "cancel")
 def test_the_work_of_a_cancelled_task_stops(server):
     cancelled = require_cancelled(server)
     whole = [one.notification.get("params", "progress") for one in progress_of(server, cancelled.twin)]
@@ -188,11 +200,13 @@ def test_the_work_of_a_cancelled_task_stops(server):
 
 
 @pytest.mark.requirement("tasks.cancel-terminal")
+@pytest.mark.capability("tasks", "cancel")
 def test_a_task_that_has_ended_cannot_be_cancelled(server):
     expect_error(late_cancellation(server), -32602)
 
 
 @pytest.mark.requirement("tasks.cancel-terminal")
+@pytest.mark.capability("tasks", "cancel")
 def test_a_task_cannot_be_cancelled_twice(server):
     expect_error(require_cancelled(server).again, -32602)
 
@@ -209,12 +223,14 @@ def require_cancelled(server):
 
 
 @pytest.mark.requirement("tasks.unknown-id")
+@pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_an_unknown_task_is_refused(server):
     for reply in unknown_task_requests(server):
         expect_error(reply, -32602)
 
 
 @pytest.mark.requirement("tasks.error-informative")
+@pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_a_refusal_of_a_task_has_a_message(server):
     replies = [*unknown_task_requests(server)]
     if server.declares("tasks", "list"):

@@ -137,8 +137,8 @@ def test_tool_names_are_case_sensitive(server, call):
 
 
 @pytest.mark.requirement("tools.call.unknown-tool-is-error")
+@pytest.mark.capability("tools")
 def test_an_unknown_tool_is_a_protocol_error(server):
-    require_capability(server, "tools")
     replies = [require_answer(reply) for reply in unknown_calls(server)]
     for reply in sorted((one for one in replies if one.error is None), key=lambda one: one.is_tool_error):
         how = "a tool result with isError" if reply.is_tool_error else "a result that reports success"
@@ -146,8 +146,8 @@ def test_an_unknown_tool_is_a_protocol_error(server):
 
 
 @pytest.mark.requirement("tools.call.unknown-tool-code")
+@pytest.mark.capability("tools")
 def test_an_unknown_tool_has_the_code_of_invalid_params(server):
-    require_capability(server, "tools")
     reply = require_answer(call_unknown(server))
     if reply.error is None:
         skip("the answer is not a JSON-RPC error")
@@ -156,6 +156,7 @@ def test_an_unknown_tool_has_the_code_of_invalid_params(server):
 
 @pytest.mark.requirement("tools.call.malformed-request")
 @pytest.mark.parametrize("form", MALFORMED_PARAMS)
+@pytest.mark.capability("tools")
 def test_a_call_without_a_name_is_a_protocol_error(server, form):
     require_malformed(server, form)
     expect_error(malformed_call(server, form))
@@ -168,6 +169,7 @@ def test_arguments_that_are_an_array_are_a_protocol_error(callable_tool, session
 
 @pytest.mark.requirement("tools.call.malformed-request-code")
 @pytest.mark.parametrize("form", MALFORMED_PARAMS)
+@pytest.mark.capability("tools")
 def test_a_call_without_a_name_has_the_code_of_invalid_params(server, form):
     require_malformed(server, form)
     reply = require_answer(malformed_call(server, form))

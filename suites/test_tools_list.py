@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.expect import expect_result, require_answer, require_capability, skip
+from conformance.expect import expect_result, require_answer, skip
 from conformance.scenarios.list_stability import (
     NO_ARGUMENTS_FORMS,
     expect_items,
@@ -21,20 +21,21 @@ from conformance.verdicts import Finding
 
 
 @pytest.mark.requirement("tools.list.answered")
-def test_declared_tools_are_listed(server, session):
-    require_capability(server, "tools")
+@pytest.mark.capability("tools")
+def test_declared_tools_are_listed(session):
     expect_list_answered(session, "tools/list")
 
 
 @pytest.mark.requirement("tools.list.result-shape")
+@pytest.mark.capability("tools")
 def test_a_page_has_an_array_of_tools(server):
     expect_items(require_pages(server, "tools/list"), "tools/list")
 
 
 @pytest.mark.requirement("tools.list.params-optional")
 @pytest.mark.parametrize("form", NO_ARGUMENTS_FORMS)
-def test_the_list_of_tools_needs_no_params(server, session, form):
-    require_capability(server, "tools")
+@pytest.mark.capability("tools")
+def test_the_list_of_tools_needs_no_params(session, form):
     expect_result(require_answered_form(session, "tools/list", form))
 
 

@@ -23,6 +23,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Register the rest of the plugin if this run collects the suites."""
     config.addinivalue_line("markers", "requirement(id, ...): the specification clauses a check tests")
+    config.addinivalue_line("markers", "capability(name, ...): the path of the capability a check needs")
     config.addinivalue_line("markers", "stage(name): when a check of the suites runs")
     config.addinivalue_line("markers", "conformance: a check of the conformance suites")
     if options.wants_suites(config):

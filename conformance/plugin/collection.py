@@ -28,11 +28,12 @@ from typing import Any
 
 import pytest
 
+from conformance.plugin.applicability import not_applicable, why_not
 from conformance.plugin.options import selected, settings, wanted_revisions
 from conformance.protocol.revisions import LATEST_HANDSHAKE
 from conformance.protocol.text import named
 from conformance.requirements import catalogue
-from conformance.requirements.checks import PACKAGE, checked, suites_directory
+from conformance.requirements.checks import PACKAGE, Check, check_of, checked, checks, suites_directory
 from conformance.target.probe import probe_all
 from conformance.target.server import Server
 from conformance.target.settings import Settings
@@ -137,6 +138,12 @@ class SuiteModule(pytest.Module):
     def funcnamefilter(self, name: str) -> bool:
         """Return whether a function is a check, whatever the user's ``python_functions``."""
         return name.startswith("test_")
+
+    def istestfunction(self, obj: object, name: str) -> bool:
+        """Return whether a function is a check that applies in some revision."""
+        return super().istestfunction(obj, name) and bool(
+            _applying(self.config, check_of(self.path.name, name))
+        )
 
     def classnamefilter(self, name: str) -> bool:  # noqa: ARG002
         """Return False: suites have no classes."""
@@ -251,34 +258,31 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a check once in each revision, and once for each tool if it has an argument ``tool``."""
     if metafunc.definition.getparent(SuiteModule) is None or "revision" not in metafunc.fixturenames:
         return
-    rows = [catalogue.requirement(id) for id in _cited(metafunc.definition)]
-    per_tool = "tool" in metafunc.fixturenames
+    check = check_of(metafunc.definition.path.name, metafunc.definition.name)
     cases = []
-    for surface in metafunc.config.stash[SUBJECT].surfaces:
-        reason = _skip_reason(surface, rows, per_tool=per_tool)
-        if reason:
-            values = (surface.revision, None) if per_tool else (surface.revision,)
-            cases.append(pytest.param(*values, id=surface.revision, marks=pytest.mark.skip(reason=reason)))
-        elif per_tool:
+    for surface in _applying(metafunc.config, check):
+        if check.per_tool:
             for index, tool in enumerate(surface.tools):
                 name = f"{surface.revision}-{named(tool.name) or index}"
                 cases.append(pytest.param(surface.revision, index, id=name))
         else:
             cases.append(pytest.param(surface.revision, id=surface.revision))
-    names = ("revision", "tool") if per_tool else ("revision",)
+    names = ("revision", "tool") if check.per_tool else ("revision",)
     metafunc.parametrize(names, cases, indirect=True, scope="function")
 
 
-def _skip_reason(surface: Surface, rows: list[catalogue.Requirement], *, per_tool: bool) -> str:
-    if surface.refused:
-        return f"the server does not speak {surface.revision}; it offered {surface.refused}"
-    if surface.dead:
-        return f"no session could be used in {surface.revision}: see the blocked check"
-    if not any(row.holds_in(surface.revision) for row in rows):
-        return f"not a rule of {surface.revision}"
-    if per_tool and not surface.tools:
-        return "the server lists no tools"
-    return ""
+def _applying(config: pytest.Config, check: Check) -> list[Surface]:
+    """Return the server in each revision in which a check applies."""
+    subject = config.stash[SUBJECT]
+    return [one for one in subject.surfaces if not why_not(one, check, subject.settings)]
+
+
+def inapplicable(config: pytest.Config) -> dict[str, int]:
+    """Count the selected checks that do not apply, by the reason."""
+    patterns = selected(config)
+    chosen = {id for ids, _ in patterns for id in ids}
+    wanted = [one for one in checks() if not patterns or chosen & set(one.requirements)]
+    return not_applicable(config.stash[SUBJECT], wanted)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -342,7 +346,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if SUBJECT in session.config.stash and not all(map(is_ours, session.items)):
         session.config.stash[SUBJECT].close()
     run = {item.path.name for item in session.items if is_ours(item)}
-    session.config.stash[WHOLE] = run >= {path.name for path in SUITES.glob("test_*.py")}
+    session.config.stash[WHOLE] = not selected(session.config) and run == _applying_suites(session.config)
+
+
+def _applying_suites(config: pytest.Config) -> set[str]:
+    """Return the suites with a check that applies."""
+    return {one.suite for one in checks() if SUBJECT in config.stash and _applying(config, one)}
 
 
 def _is_selected(item: pytest.Item, patterns: list[tuple[frozenset[str], str]]) -> bool:

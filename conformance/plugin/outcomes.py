@@ -12,7 +12,16 @@ from typing import Any
 import pytest
 
 from conformance.plugin.baseline import outdated, with_baseline
-from conformance.plugin.collection import COUNTS, OUTLIVED, STARTS, SUBJECT, is_ours, revision_of, tool_name
+from conformance.plugin.collection import (
+    COUNTS,
+    OUTLIVED,
+    STARTS,
+    SUBJECT,
+    inapplicable,
+    is_ours,
+    revision_of,
+    tool_name,
+)
 from conformance.plugin.execution import SKIP_CAUSE, server_for
 from conformance.plugin.options import severities
 from conformance.plugin.since import TAKEN_OVER, since_line
@@ -291,7 +300,16 @@ def run_facts(session: pytest.Session, started: datetime, seconds: float) -> Run
     not_run = _not_run(config) if ended else {}
     counts = config.stash.get(COUNTS, Counter())
     sent = {revision: number for (what, revision), number in counts.items() if what == "sent" and number}
-    return RunFacts(started, seconds, ended, not_run, tuple(_outdated(config)), _starts(config), sent)
+    return RunFacts(
+        started,
+        seconds,
+        ended,
+        not_run,
+        tuple(_outdated(config)),
+        _starts(config),
+        sent,
+        inapplicable(config),
+    )
 
 
 def _starts(config: pytest.Config) -> dict[str, dict[str, int]]:

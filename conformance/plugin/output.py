@@ -103,7 +103,7 @@ def write_file(path: Path, text: str, mode: str = "w") -> tuple[str, bool]:
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Print the report and the verdict, and the names of the files."""
     report = config.stash.get(REPORT, None)
-    if report is not None and (report.results or report.ended):
+    if report is not None and (report.results or report.ended or report.not_applicable):
         terminalreporter.write_sep("=", "MCP conformance")
         verbose, tracebacks = config.get_verbosity() > 0, config.option.tbstyle == "no"
         for row in terminal.lines(report, width=columns(config), verbose=verbose, tracebacks=tracebacks):

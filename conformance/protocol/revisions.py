@@ -12,6 +12,9 @@ KNOWN = HANDSHAKE + MODERN
 LATEST_HANDSHAKE = HANDSHAKE[-1]
 LATEST_MODERN = MODERN[-1]
 
+HAS_NO_CAPABILITY = {"completions": frozenset({"2024-10-07", "2024-11-05"})}
+"""Features that a server of these revisions may serve, but has no capability to declare."""
+
 REMOVED = frozenset(
     {"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "tasks/list"}
 )

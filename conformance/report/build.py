@@ -155,7 +155,7 @@ class RunFacts:
 
     ``not_run`` counts the checks of each chapter that did not run, ``outdated`` lists what to fix in the
     baseline.  ``starts`` counts the processes in each revision by what they were started for, ``sent`` the
-    lines that were sent in each revision.
+    lines that were sent in each revision, ``not_applicable`` the checks that do not apply by the reason.
     """
 
     started: datetime
@@ -165,6 +165,7 @@ class RunFacts:
     outdated: tuple[str, ...] = ()
     starts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     sent: Mapping[str, int] = field(default_factory=dict)
+    not_applicable: Mapping[str, int] = field(default_factory=dict)
 
 
 def build_report(
@@ -198,6 +199,7 @@ def build_report(
         outdated=facts.outdated,
         starts=facts.starts,
         sent=facts.sent,
+        not_applicable=facts.not_applicable,
     )
     return redact(report)
 

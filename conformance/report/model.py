@@ -135,7 +135,8 @@ class Report:
     not; both are empty for a complete run.  ``results`` are in the order of the specification's chapters.
     ``notices`` say what was not tested, or not kept, and why; ``outdated`` lists what to fix in the baseline.
     ``starts`` counts the server's processes in each revision by what they were started for, ``sent`` the
-    lines that were sent to them, without those of the probe.
+    lines that were sent to them, without those of the probe.  ``not_applicable`` counts the checks of other
+    revisions, of capabilities that are not declared and the like, by the reason.
     """
 
     tool_version: str
@@ -155,6 +156,7 @@ class Report:
     outdated: tuple[str, ...] = ()
     starts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     sent: Mapping[str, int] = field(default_factory=dict)
+    not_applicable: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def counts(self) -> Mapping[Outcome, int]:

@@ -10,17 +10,26 @@ from importlib.util import find_spec
 from pathlib import Path
 
 PACKAGE = "conformance.suites"
+FUZZING = "test_fuzz_"
+"""How the names of suites begin that run only if something is fuzzed."""
 LAST = "test_messages.py"
 """The suite that judges the messages of all the others."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """A check: the ``name`` of its function, its ``suite`` (file name) and the ids it cites."""
+    """A check: the ``name`` of its function, its ``suite`` (file name) and the ids it cites.
+
+    ``capability`` is the path of the capability that it needs, empty if it needs none; ``per_tool`` says that
+    it runs for each tool, ``fuzzes`` that it runs only if something is fuzzed.
+    """
 
     suite: str
     name: str
     requirements: tuple[str, ...]
+    capability: tuple[str, ...] = ()
+    per_tool: bool = False
+    fuzzes: bool = False
 
 
 def suites_directory() -> Path:
@@ -52,6 +61,12 @@ def checked() -> Mapping[str, tuple[Check, ...]]:
 
 
 @cache
+def check_of(suite: str, name: str) -> Check:
+    """Return the check with the name of a function in a suite."""
+    return next(one for one in checks() if (one.suite, one.name) == (suite, name))
+
+
+@cache
 def _families() -> Mapping[tuple[str, str], str]:
     cited = {(one.suite, one.name): one.requirements[:1] for one in checks()}
     return {check: id.partition(".")[0] for check, ids in cited.items() for id in ids}
@@ -69,10 +84,34 @@ def family_of(node: str) -> str:
 def _checks_in(suite: str, module: ast.Module) -> Iterator[Check]:
     for node in module.body:
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-            yield Check(suite, node.name, tuple(_cited(node)))
+            yield Check(
+                suite,
+                node.name,
+                _marked(node, "requirement"),
+                _marked(node, "capability"),
+                any(map(_is_about_a_tool, _arguments(node))),
+                suite.startswith(FUZZING),
+            )
 
 
-def _cited(function: ast.FunctionDef) -> Iterator[str]:
-    for decorator in function.decorator_list:
-        if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "pytest.mark.requirement":
-            yield from (str(ast.literal_eval(argument)) for argument in decorator.args)
+def _arguments(function: ast.FunctionDef) -> tuple[str, ...]:
+    return tuple(argument.arg for argument in function.args.args)
+
+
+def _is_about_a_tool(fixture: str) -> bool:
+    """Return whether a fixture is the tool of a check, or needs it."""
+    return fixture == "tool" or any(map(_is_about_a_tool, _fixtures().get(fixture, ())))
+
+
+@cache
+def _fixtures() -> Mapping[str, tuple[str, ...]]:
+    """Return the fixtures of the suites by their names, each with those that it needs."""
+    module = ast.parse((suites_directory() / "fixtures.py").read_text(encoding="utf-8"))
+    return {node.name: _arguments(node) for node in module.body if isinstance(node, ast.FunctionDef)}
+
+
+def _marked(function: ast.FunctionDef, mark: str) -> tuple[str, ...]:
+    """Return the arguments of a function's marks with this name."""
+    calls = [one for one in function.decorator_list if isinstance(one, ast.Call)]
+    named = [one for one in calls if ast.unparse(one.func) == f"pytest.mark.{mark}"]
+    return tuple(str(ast.literal_eval(argument)) for one in named for argument in one.args)

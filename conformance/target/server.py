@@ -118,8 +118,7 @@ class Server(Sessions):
 
     def declares(self, *names: str) -> bool:
         """Return whether it declares a capability or a flag of it; false and null count as not declared."""
-        found = self.offers.get(*names)
-        return found is not None and found.json is not False and found.json is not None
+        return self.surface.declares(*names)
 
     @property
     def tools(self) -> tuple[Tool, ...]:

@@ -98,6 +98,11 @@ class Surface:
             return declared
         return Value({feature: {} for feature in self.found_features}, "result.capabilities", self.opening)
 
+    def declares(self, *names: str) -> bool:
+        """Return whether it declares a capability or a flag of it; false and null count as not declared."""
+        found = self.offers.get(*names)
+        return found is not None and found.json is not False and found.json is not None
+
     @property
     def is_modern(self) -> bool:
         """Whether it was probed in a modern revision."""

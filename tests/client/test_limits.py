@@ -40,7 +40,7 @@ def test_a_line_that_is_too_long_is_reported():
     run = run_suite(
         awkward("big_line"), "--select", "tools.call", "--call", "all", "--max-line", "0.05", "--timeout", "2"
     )
-    reason = "the answer is a line longer than this tool reads (--conformance-max-line)"
+    reason = "the answer is a line longer than this tool reads (--max-line)"
     assert [reason in case.text for case in run.of("blocked")] == [True]
     assert run.exit == 1
     assert run.of("passed")
@@ -48,7 +48,7 @@ def test_a_line_that_is_too_long_is_reported():
 
 def test_after_the_time_limit_checks_are_skipped_and_one_reports_it():
     run = run_suite(SERVER, "--fuzz", "none", "--max-time", "0.001")
-    assert [case.text.count("--conformance-max-time") for case in run.of("blocked")] == [1]
+    assert [case.text.count("--max-time") for case in run.of("blocked")] == [1]
     assert run.exit == 1
     assert not run.of("failed", "internal-error")
     assert re.search(r"\nverdict: not finished: the checks took .* checks did not run \(1 block", run.output)

@@ -37,7 +37,7 @@ def fuzzed(tmp_path, monkeypatch):
         found = run_checks(
             replace(settings, call=(tool,)),
             REVISION,
-            lambda check: check.is_per_tool and not check.ids.isdisjoint(rules),
+            lambda check: check.source.per_tool and not check.ids.isdisjoint(rules),
             is_whole=False,
         )
         assert found.failures == []
@@ -327,7 +327,7 @@ def test_tool_that_reaches_no_host_is_called_with_valid_arguments_twice(tmp_path
     found = run_checks(
         replace(settings, call=("echo",)),
         REVISION,
-        lambda check: check.is_per_tool and ANSWERED in check.ids,
+        lambda check: check.source.per_tool and ANSWERED in check.ids,
         is_whole=False,
     )
     assert (found.failures, found.verdicts, found.passed) == ([], [], set())

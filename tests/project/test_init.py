@@ -119,7 +119,7 @@ SERVERS = {
             "POETRY_VIRTUALENVS_IN_PROJECT=true poetry install",
             VENV,
         ],
-        'poetry add --group dev pytest-mcp-conformance --python ">=3.11" && poetry run pytest',
+        'poetry add --group dev pytest-mcp-conformance --python ">=3.11" && poetry run pytest --conformance',
     ),
     "typescript": (
         {"package.json": json.dumps(BIN), "package-lock.json": "{}", "tsconfig.json": "{}"},

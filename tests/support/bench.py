@@ -11,9 +11,10 @@ import pytest
 from conformance.fuzzing.fuzzer import Fuzzer
 from conformance.generation import NoExample
 from conformance.json_schema.validation import Unjudgeable
+from conformance.plugin.applicability import why_not
 from conformance.plugin.collection import STAGES
 from conformance.requirements import catalogue
-from conformance.requirements.checks import PACKAGE, suites_directory
+from conformance.requirements.checks import PACKAGE, check_of, suites_directory
 from conformance.scenarios.beginning import begin
 from conformance.target.probe import probe_all
 from conformance.target.server import Server
@@ -50,9 +51,9 @@ class Check:
         return {row.id for row in self.rows}
 
     @property
-    def is_per_tool(self):
-        """Whether it runs once for each tool."""
-        return not {"tool", "call"}.isdisjoint(self.fixtures)
+    def source(self):
+        """What is known about it without importing it."""
+        return check_of(f"{self.suite}.py", self.name)
 
 
 @dataclass(frozen=True)
@@ -190,7 +191,7 @@ class Bench:
         return error
 
     def run_all(self, checks, tools=None):
-        """Return the verdicts of these checks in their order, in each case and for each tool.
+        """Return the verdicts of the checks that apply, in their order, in each case and for each tool.
 
         ``tools`` are the names of these tools, None for all.
         """
@@ -198,8 +199,9 @@ class Bench:
         return [
             verdict
             for check in checks
+            if not why_not(self.server.surface, check.source, self.server.settings)
             for case in check.cases
-            for tool in (chosen if check.is_per_tool else (None,))
+            for tool in (chosen if check.source.per_tool else (None,))
             for verdict in self.run(check, case, tool)
         ]
 

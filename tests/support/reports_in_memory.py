@@ -38,9 +38,9 @@ def _results(bench, chosen, counts):
             tools = bench.server.tools
             if not any(row.holds_in(bench.revision) for row in check.rows):
                 continue
-            if check.is_per_tool and not tools:
+            if check.source.per_tool and not tools:
                 continue
-            tool = tools[at % len(tools)] if check.is_per_tool else None
+            tool = tools[at % len(tools)] if check.source.per_tool else None
             found = bench.run(check, case, tool)
             counts["checks"] += 1
             counts["verdicts"] += len(found)

@@ -76,6 +76,7 @@ REPORT = Report(
     started="2026-11-21T19:00:00+00:00",
     seconds=12.34,
     source="src/server one.py",
+    not_applicable={"not a rule of 2025-11-25": 174, "prompts not declared in 2025-11-25": 3},
     revisions=(
         Interface(
             REVISION,

@@ -61,7 +61,7 @@ def _lines(report: Report, width: int, *, verbose: bool, tracebacks: bool) -> It
         else:
             blocks.append(list(_finding(group, width, verbose=verbose)))
     blocks += [[plain(line) for line in wrapped(text, width, "", "  ")] for text in _deviations(report)]
-    notes = [*_notes(report), *(_starts(report) if verbose else ())]
+    notes = [*_notes(report, verbose=verbose), *(_starts(report) if verbose else ())]
     blocks.append([plain(line) for text in notes for line in wrapped(text, width, "", "  ")])
     for block in filter(None, blocks):
         yield from block
@@ -165,15 +165,24 @@ def _deviations(report: Report) -> Iterator[str]:
 # Notes -------------------------------------------------------------------------------------------
 
 
-def _notes(report: Report) -> Iterator[str]:
+def _notes(report: Report, *, verbose: bool) -> Iterator[str]:
     """Yield what the baseline expects, what was not called or not tested, and what is out of date."""
     yield from _expected(report.results)
     if report.not_called:
         yield not_called_line(report.not_called)
     if report.not_run:
         yield f"not run: {', '.join(f'{name} ({number})' for name, number in report.not_run.items())}"
+    yield from _inapplicable(report, verbose=verbose)
     yield from report.notices
     yield from (f"baseline: {text}" for text in report.outdated)
+
+
+def _inapplicable(report: Report, *, verbose: bool) -> Iterator[str]:
+    """Yield how many checks do not apply and, if wanted, why."""
+    if counts := report.not_applicable:
+        listed = "; ".join(f"{reason}: {number}" for reason, number in counts.items())
+        why = listed if verbose or not report.results else "-v lists why"
+        yield f"{plural(sum(counts.values()), 'check')} did not apply ({why})"
 
 
 def _starts(report: Report) -> Iterator[str]:
