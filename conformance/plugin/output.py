@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import pytest
 
 from conformance.plugin.collection import SUBJECT
 from conformance.plugin.options import given, reports
-from conformance.plugin.outcomes import RESULTS, columns, notices, run_facts
+from conformance.plugin.outcomes import OUR_NODES, RESULTS, columns, notices, run_facts
 from conformance.report.build import build_report
 from conformance.report.formats import badge, github, html, markdown, sarif, terminal
 from conformance.report.formats import json as json_format
@@ -112,3 +112,12 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
             terminalreporter.write_line("")
     for line in config.stash.get(WRITTEN, []):
         terminalreporter.write_line(line)
+    if config.get_verbosity() < 1:
+        _fold_skips(terminalreporter.stats.get("skipped", []))
+
+
+def _fold_skips(reports: Iterable[pytest.TestReport]) -> None:
+    """Give our skipped checks one place and reason, so that pytest's ``-rs`` has one line for them."""
+    for report in reports:
+        if report.nodeid.startswith(OUR_NODES):
+            report.longrepr = (OUR_NODES, None, "Skipped: nothing to judge (-v lists the reasons)")  # type: ignore[assignment]

@@ -219,6 +219,7 @@ def explanation(row: Requirement) -> Iterator[str]:
         yield f"  {revision}  {row.level(revision):<6} ({row.basis(revision)})  {row.url(revision)}"
     texts = (
         ("Why it matters", families()[row.family].why),
+        ("Fix", row.fix),
         ("How it is checked", f"Not at all: {row.untestable}" if row.untestable else row.observe),
         ("Changed", row.changed),
         ("Careful", row.pitfalls),

@@ -75,6 +75,8 @@ class Requirement:
     """How a client sees whether the rule holds."""
     pitfalls: str | None = None
     """What a checker gets wrong easily."""
+    fix: str | None = None
+    """What the author of a server does about a finding, in one sentence."""
     mutant: str | None = None
     """How a broken server violates just this rule."""
     needs: str | None = None
@@ -200,6 +202,7 @@ def _requirement(id: str, row: Mapping[str, Any]) -> Requirement:
         says=row["says"],
         observe=row.get("observe"),
         pitfalls=row.get("pitfalls"),
+        fix=row.get("fix"),
         mutant=row.get("mutant"),
         needs=row.get("needs"),
         probe=row.get("probe"),
