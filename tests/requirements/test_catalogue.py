@@ -29,7 +29,7 @@ SCHEMA = "requirements.schema.json"
 FILES = {path.stem: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.toml")}
 NO_FAMILY = {"families", "schema_pages"}
 REVISIONS = ["2024-10-07", "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
-TEXTS = ["says", "observe", "pitfalls", "mutant", "needs", "changed", "untestable"]
+TEXTS = ["says", "fix", "observe", "pitfalls", "mutant", "needs", "changed", "untestable"]
 SITE = "https://modelcontextprotocol.io/specification"
 BLOB = "https://github.com/modelcontextprotocol/modelcontextprotocol/blob"
 PLACEHOLDER = re.compile(r"[-() ]*(none|none known|todo)?[-() .]*", re.IGNORECASE)
