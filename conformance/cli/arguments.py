@@ -13,7 +13,7 @@ from conformance.protocol import revisions
 VALUES = (
     *("revision", "timeout", "start-timeout", "cwd", "failing-call", "mutating-call"),
     *("fuzz", "fuzz-errors", "calls-per-tool", "seed", "transcripts", "max-line", "max-time"),
-    *("time", "max-tools", "baseline", "since"),
+    *("time", "max-tools", "baseline", "since", "sdk-findings", "output-format"),
 )
 REPEATED = ("env", "call", "select", "example", "report")
 FLAGS = ("inherit-home", "strict", "pedantic")

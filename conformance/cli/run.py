@@ -20,7 +20,7 @@ ISOLATED = (
     f"--rootdir={os.curdir}",
     f"--confcutdir={suites_directory()}",
     f"--config-file={os.devnull}",
-    *("-p", "no:cacheprovider", "-rN", "--no-header", "--tb=short", "--assert=plain"),
+    *("-p", "no:cacheprovider", "-qq", "-rN", "--no-header", "--tb=short", "--assert=plain"),
 )
 """Pytest's options for a run that no project's configuration touches; no check has an assert to rewrite."""
 WITHOUT_TESTS = ("--capture=no", "-p", "no:hypothesispytest")

@@ -8,6 +8,8 @@ import os
 import re
 import shlex
 import shutil
+from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +79,18 @@ _VALUES = (
     ),
     ("seed", "NUMBER", "the seed of the fuzzer's choices", "0"),
     ("max-line", "MEGABYTES", "the longest line that is read", "16"),
+    (
+        "sdk-findings",
+        "HOW",
+        "whether what every server on the same SDK breaks is reported or fails: report or fail",
+        "report",
+    ),
+    (
+        "output-format",
+        "FORMAT",
+        "what is printed at the end: full, concise (a line for each finding), json, or github (annotations)",
+        "full",
+    ),
     ("max-time", "SECONDS", "the time limit for all checks together", "3600"),
     (
         "time",
@@ -214,6 +228,8 @@ def validate(config: pytest.Config) -> None:
     baseline(config)
     earlier_report(config)
     tool_bugs_fail(config)
+    sdk_findings_fail(config)
+    output_format(config)
 
 
 def severities(config: pytest.Config) -> dict[str, bool]:
@@ -224,10 +240,27 @@ def severities(config: pytest.Config) -> dict[str, bool]:
 
 def tool_bugs_fail(config: pytest.Config) -> bool:
     """Return whether mistakes in tools that break no rule fail (``--fuzz-errors``)."""
-    how = value(config, "fuzz-errors") or "inform"
-    if how not in ("inform", "fail"):
-        raise pytest.UsageError(f"--conformance-fuzz-errors: inform or fail is expected, not {how!r}")
-    return bool(how == "fail")
+    return _choice(config, "fuzz-errors", ("inform", "fail")) == "fail"
+
+
+def sdk_findings_fail(config: pytest.Config) -> bool:
+    """Return whether findings that are due to the SDK count like others (``--sdk-findings``)."""
+    return _choice(config, "sdk-findings", ("report", "fail")) == "fail"
+
+
+def output_format(config: pytest.Config) -> str:
+    """Return what is printed at the end (``--output-format``)."""
+    return _choice(config, "output-format", ("full", "concise", "json", "github"))
+
+
+def _choice(config: pytest.Config, name: str, words: Sequence[str]) -> str:
+    """Return the word that the user chose, else the first.  Raises `pytest.UsageError` for another one."""
+    chosen = str(value(config, name) or words[0])
+    if chosen not in words:
+        listed = f"{', '.join(words[:-1])} or {words[-1]}"
+        near = "".join(f"; did you mean {one}?" for one in get_close_matches(chosen, words, 1))
+        raise pytest.UsageError(f"--conformance-{name}: {listed} is expected, not {chosen!r}{near}")
+    return chosen
 
 
 def _is_program(chosen: Settings, program: str) -> bool:
@@ -326,10 +359,9 @@ def _number(config: pytest.Config, name: str, default: int) -> int:
 def _examples(config: pytest.Config) -> int:
     from conformance.target.settings import FUZZ_EXAMPLES  # noqa: PLC0415
 
-    name = value(config, "fuzz") or "quick"
-    if name not in FUZZ_EXAMPLES:
-        raise pytest.UsageError(f"--conformance-fuzz: {' or '.join(FUZZ_EXAMPLES)} is expected, not {name!r}")
-    return FUZZ_EXAMPLES[name]
+    return FUZZ_EXAMPLES[
+        _choice(config, "fuzz", ("quick", *(one for one in FUZZ_EXAMPLES if one != "quick")))
+    ]
 
 
 def _words(texts: list[str]) -> list[str]:

@@ -6,6 +6,7 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -23,7 +24,7 @@ from conformance.plugin.collection import (
     tool_name,
 )
 from conformance.plugin.execution import SKIP_CAUSE, server_for
-from conformance.plugin.options import severities
+from conformance.plugin.options import sdk_findings_fail, severities
 from conformance.plugin.since import TAKEN_OVER, since_line
 from conformance.protocol.text import shorten
 from conformance.report.build import (
@@ -34,7 +35,7 @@ from conformance.report.build import (
     interfaces,
     tools_not_called,
 )
-from conformance.report.model import Result, plural
+from conformance.report.model import SDK_FINDING, Result, plural
 from conformance.report.text import WIDTH, limit_lines, not_called_line, server_lines, wrapped
 from conformance.requirements import catalogue
 from conformance.requirements.catalogue import families
@@ -52,10 +53,14 @@ LETTERS = {
     Outcome.BLOCKED: "B",
     Outcome.INTERNAL_ERROR: "E",
 }
-MIN_COLUMNS = 60
+BASE_VERBOSITY = pytest.StashKey[int]()
+"""Pytest's verbosity in a run without ``-v``, if it is not 0."""
+MIN_COLUMNS = 50
 OUR_NODES = "conformance/suites"
 """The beginning of the ids of our checks."""
 SILENT = (Outcome.PASSED, Outcome.SKIPPED)
+OF_SDK = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED)
+"""The outcomes of findings that are expected if the SDK is at fault."""
 NOT_FAILING = (Outcome.WARNED, Outcome.INFO, Outcome.EXPECTED)
 CATEGORIES = {Outcome.BLOCKED: "failed", Outcome.INTERNAL_ERROR: "error"}
 GREEN = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
@@ -82,7 +87,7 @@ def pytest_runtest_makereport(
         return report
     settings = item.config.stash[SUBJECT].settings
     facts = (_facts(item, report, one) for one in (error, *getattr(error, "others", ())))
-    results = [with_baseline(item.config, build_result(one, settings)) for one in facts]
+    results = [_excused(item.config, build_result(one, settings)) for one in facts]
     results.sort(key=lambda result: ORDER.index(result.outcome), reverse=True)
     texts = [result.text for result in results if result.text]
     if texts:
@@ -92,6 +97,14 @@ def pytest_runtest_makereport(
         report.outcome = "passed"
         report.longrepr = None
     return report
+
+
+def _excused(config: pytest.Config, result: Result) -> Result:
+    """Return the result, as an expected one if the baseline lists it, or if the SDK is at fault."""
+    result = with_baseline(config, result)
+    if result.deviation and result.outcome in OF_SDK and not sdk_findings_fail(config):
+        return replace(result, outcome=Outcome.EXPECTED, baseline=SDK_FINDING)
+    return result
 
 
 def _facts(item: pytest.Item, report: pytest.TestReport, error: BaseException | None) -> CheckFacts:
@@ -255,7 +268,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     recorder = config.stash[RECORDER] = Recorder(config.stash[RESULTS])
     config.pluginmanager.register(recorder)
     terminal = config.pluginmanager.get_plugin("terminalreporter")
-    if terminal is not None and config.option.no_header and SUBJECT in config.stash:
+    is_quiet = config.get_verbosity() < 0
+    if terminal is not None and config.option.no_header and not is_quiet and SUBJECT in config.stash:
         for line in _header(config):
             terminal.write_line(line)
 

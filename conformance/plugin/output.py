@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from conformance.plugin.collection import SUBJECT
-from conformance.plugin.options import given, reports
-from conformance.plugin.outcomes import OUR_NODES, RESULTS, columns, notices, run_facts
+from conformance.plugin.options import given, output_format, reports
+from conformance.plugin.outcomes import BASE_VERBOSITY, OUR_NODES, RESULTS, columns, notices, run_facts
 from conformance.report.build import build_report
 from conformance.report.formats import badge, github, html, markdown, sarif, terminal
 from conformance.report.formats import json as json_format
@@ -101,19 +101,35 @@ def write_file(path: Path, text: str, mode: str = "w") -> tuple[str, bool]:
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Print the report and the verdict, and the names of the files."""
-    report = config.stash.get(REPORT, None)
+    """Print the report in the form that the user chose, and the names of the files."""
+    report, form = config.stash.get(REPORT, None), output_format(config)
     if report is not None and (report.results or report.ended or report.not_applicable):
-        terminalreporter.write_sep("=", "MCP conformance")
-        verbose, tracebacks = config.get_verbosity() > 0, config.option.tbstyle == "no"
-        for row in terminal.lines(report, width=columns(config), verbose=verbose, tracebacks=tracebacks):
+        if config.get_verbosity() > -2:
+            terminalreporter.write_sep("=", "MCP conformance")
+        for row in _rows(report, config, form):
             for text, style in row:
                 terminalreporter.write(text, **dict.fromkeys(style.split(), True))
             terminalreporter.write_line("")
-    for line in config.stash.get(WRITTEN, []):
+    for line in config.stash.get(WRITTEN, []) if form != "json" else ():
         terminalreporter.write_line(line)
     if config.get_verbosity() < 1:
         _fold_skips(terminalreporter.stats.get("skipped", []))
+
+
+def _rows(report: Report, config: pytest.Config, form: str) -> Iterator[terminal.Row]:
+    """Yield the lines of a report in one of the forms of ``--output-format``."""
+    if form == "full":
+        verbose, tracebacks = verbosity(config) > 0, config.option.tbstyle == "no"
+        yield from terminal.lines(report, width=columns(config), verbose=verbose, tracebacks=tracebacks)
+        return
+    texts = {"concise": terminal.concise, "github": github.commands}
+    lines = json_format.render(report).splitlines() if form == "json" else texts[form](report)
+    yield from map(terminal.plain, lines)
+
+
+def verbosity(config: pytest.Config) -> int:
+    """Return how often the user gave ``-v``: the command itself begins with ``-qq``."""
+    return config.get_verbosity() - config.stash.get(BASE_VERBOSITY, 0)
 
 
 def _fold_skips(reports: Iterable[pytest.TestReport]) -> None:

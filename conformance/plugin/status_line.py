@@ -15,7 +15,7 @@ from unicodedata import east_asian_width
 import pytest
 
 from conformance.plugin.collection import ON_WAIT
-from conformance.plugin.outcomes import results_of
+from conformance.plugin.outcomes import BASE_VERBOSITY, results_of
 from conformance.protocol.text import named
 from conformance.verdicts import Outcome
 
@@ -25,6 +25,8 @@ LONG_WAIT_SECONDS = 2.0
 """How long a wait lasts before the line mentions it."""
 COUNTED = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED)
 REVISION = re.compile(r"^\d{4}-\d\d-\d\d-?")
+QUIET = -2
+"""The verbosity that the command gives pytest: nothing but our report."""
 MAX_NAME = 30
 ECHO_COLUMNS = 2
 """The columns that a terminal needs to show Ctrl-C."""
@@ -134,6 +136,7 @@ class StatusLinePlugin:
     @pytest.hookimpl(trylast=True)
     def pytest_configure(self, config: pytest.Config) -> None:
         """Create the line, if there is a terminal that nothing else writes to meanwhile."""
+        config.stash[BASE_VERBOSITY] = QUIET
         reporter = config.pluginmanager.get_plugin("terminalreporter")
         if reporter is None or not is_wanted(config):
             return
@@ -142,8 +145,6 @@ class StatusLinePlugin:
         config.add_cleanup(out.close)
         self._line = StatusLine(out)
         config.stash[ON_WAIT] = self._line.wait
-        reporter.showfspath = False
-        reporter._show_progress_info = False  # noqa: SLF001  (there is no other way to have no percentage)
 
     def pytest_sessionstart(self) -> None:
         """Clear the line before pytest writes its header."""
@@ -177,10 +178,12 @@ class StatusLinePlugin:
             self._line.show()
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_report_teststatus(self) -> Generator[None, tuple[str, str, Any], tuple[str, str, Any]]:
-        """Return no letter, as the line replaces the letters."""
+    def pytest_report_teststatus(
+        self, config: pytest.Config
+    ) -> Generator[None, tuple[str, str, Any], tuple[str, str, Any]]:
+        """Return no letter: the report at the end has everything."""
         category, letter, word = yield
-        return (category, letter, word) if self._line is None else (category, "", "")
+        return (category, "", "") if config.get_verbosity() < 0 else (category, letter, word)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count the outcomes."""
@@ -212,7 +215,7 @@ class StatusLinePlugin:
 def is_wanted(config: pytest.Config) -> bool:
     """Return whether the line can be shown, and would disturb nothing."""
     chosen = config.option
-    shows_more = config.get_verbosity() > 0 or chosen.capture == "no" or chosen.usepdb or chosen.collectonly
+    shows_more = config.get_verbosity() >= 0 or chosen.capture == "no" or chosen.usepdb or chosen.collectonly
     return sys.stdout.isatty() and not shows_more and not any(_unsuitable())
 
 

@@ -16,6 +16,8 @@ FINDINGS = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED, Outcome.EXPECTED, O
 """The outcomes that say something against the server, the worst first."""
 REMARKS = {Outcome.EXPECTED: "expected finding", Outcome.WARNED: "warning", Outcome.INFO: "note"}
 """What the verdict calls the findings that do not fail."""
+SDK_FINDING = "every server on this SDK breaks the rule"
+"""The reason of a finding that is expected because of the SDK."""
 TESTED, REFUSED, DEAD = "tested", "refused", "dead"
 """The states of a revision: tested, not spoken by the server, or no session could be used."""
 
@@ -86,6 +88,12 @@ class Result:
     def check(self) -> str:
         """The name of the check, without its parameters."""
         return self.node.partition("[")[0].rpartition("::")[2]
+
+    @property
+    def is_of_sdk(self) -> bool:
+        """Whether it is a note on the SDK, or expected because of the SDK and not by the baseline."""
+        is_note = self.outcome is Outcome.INFO and bool(self.deviation)
+        return is_note or (self.outcome is Outcome.EXPECTED and self.baseline == SDK_FINDING)
 
     @property
     def is_late(self) -> bool:
@@ -220,14 +228,15 @@ class Report:
     def _failure(self) -> str:
         if rules := broken_rules(self.judged):
             return f"does not conform: {plural(rules, 'rule')} broken"
-        if Outcome.BLOCKED in self.counts:
-            return "does not conform: could not be tested in full"
+        if blocked := rules_with(self.judged, Outcome.BLOCKED):
+            return f"could not be tested in full: {plural(blocked, 'rule')} blocked"
         return f"the baseline is out of date; otherwise passed{self._remarks}"
 
     @property
     def _remarks(self) -> str:
         """The findings that do not fail: how many rules have each kind."""
-        rules = {outcome: rules_with(self.judged, outcome) for outcome in REMARKS}
+        own = [one for one in self.judged if not one.is_of_sdk]
+        rules = {outcome: rules_with(own, outcome) for outcome in REMARKS}
         parts = [plural(number, REMARKS[outcome]) for outcome, number in rules.items() if number]
         *before, last = parts or [""]
         listed = f"{', '.join(before)} and {last}" if before else last

@@ -100,7 +100,7 @@ def test_environment_and_directory_reach_the_server(tmp_path):
 
 
 def test_options_of_pytest_reach_pytest():
-    run = run_suite(REFERENCE, "--select", "capabilities", "-v", "-x", "--durations=1", "-p", "no:randomly")
+    run = run_suite(REFERENCE, "--select", "capabilities", "-vvv", "-x", "--durations=1", "-p", "no:randomly")
     assert "test_capabilities.py::test_a_server_with_tools_declares_them[2025-11-25] PASSED" in run.output
     assert "slowest 1 durations" in run.output
     assert run.exit == 0

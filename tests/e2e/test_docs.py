@@ -122,7 +122,7 @@ class Reader:
             output = self.run(command)
             if output is not None:
                 shown = f"$ {command}\n{output}"
-                assert doctest.OutputChecker().check_output(expected, output, ALIKE), shown
+                assert doctest.OutputChecker().check_output(expected, output.removeprefix("\n"), ALIKE), shown
 
     def run_lines(self, _, __, body):
         for command in body.replace("\\\n", "").splitlines():

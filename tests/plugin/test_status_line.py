@@ -138,7 +138,7 @@ def test_terminal_shows_the_line_in_place_of_dots(tmp_path):
     sent = on_a_terminal(tmp_path, NO_COLOR="1")
     assert re.search(r"\r\d+ of \d+, \d+ s(, 1 failed)?: [a-z ]+: [a-z ]+", sent)
     assert "\x1b[" not in sent
-    (last,) = re.findall(r"\r *\r\n=+ MCP conformance", sent)
+    (last,) = re.findall(r"\r *\r\nverdict: does not conform", sent)
     assert last
     assert not re.search(r"test_\w+\.py [.Fs]", sent)
     assert sent.count("FAILED tools.def.title-string") == 1
@@ -146,8 +146,14 @@ def test_terminal_shows_the_line_in_place_of_dots(tmp_path):
     assert max(len(line) for line in sent.splitlines() if line.startswith(("  -", "not called"))) <= 90
 
 
-@pytest.mark.parametrize(("options", "variables"), [(("-v",), {}), ((), {"CI": "true"})], ids=["-v", "CI"])
-def test_line_is_not_shown_with_verbose_output_or_in_ci(options, variables, tmp_path):
-    sent = on_a_terminal(tmp_path, *options, **variables)
+@pytest.mark.parametrize("level", ["-vv", "-vvv"])
+def test_line_is_not_shown_beside_the_lines_of_pytest(level, tmp_path):
+    sent = on_a_terminal(tmp_path, level)
     assert not re.search(r"\r\d+ of \d+", sent)
     assert re.search(r"test_\w+\.py(::test_\w+\[[^]]*\] PASSED| [.Fs])", re.sub(r"\x1b\[\d*m", "", sent))
+
+
+def test_in_ci_there_is_neither_a_line_nor_dots(tmp_path):
+    sent = on_a_terminal(tmp_path, CI="true")
+    assert not re.search(r"\r\d+ of \d+|\.py [.Fs]", sent)
+    assert re.sub(r"\x1b\[\d*m", "", sent).strip().startswith("verdict: does not conform")

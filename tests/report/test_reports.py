@@ -152,8 +152,10 @@ def test_every_report_shows_the_same_verdict(report, status, verdict):
     errors = [line for line in github.commands(report) if line.startswith("::error ")]
     assert bool(errors) == (status != "passed")
     shown = terminal.render(report)
-    assert shown.splitlines()[-1] == f"verdict: {verdict}"
-    assert LATE not in shown.rpartition("verdict: ")[0]
+    headline, _, counts = verdict.removesuffix(")").rpartition(" (")
+    assert shown.splitlines()[0] == f"verdict: {headline}"
+    assert shown.splitlines()[-1].startswith(f"{counts} in ")
+    assert LATE not in shown.partition("\n")[2]
     for outdated in report.outdated:
         texts = (markdown, html, shown, "\n".join(errors), json.dumps(invocation))
         assert all(outdated in text.replace("%3A", ":") for text in texts)

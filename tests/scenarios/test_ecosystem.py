@@ -15,11 +15,15 @@ IMITATION = (sys.executable, script("typescript1_server"))
 NOTE = "every server built on the TypeScript SDK 1.x"
 
 
-def test_a_deviation_of_an_sdk_is_reported_with_its_name():
-    run = run_suite(IMITATION, "--select", "errors", "--fuzz", "none")
-    known = [case.requirement for case in run.findings if f"{NOTE} does this" in case.text]
-    assert "errors.invalid-params-code" in known
-    assert f"Not only your server: {NOTE} breaks" in run.output
+@pytest.mark.parametrize(("how", "exit"), [("report", 0), ("fail", 1)])
+def test_a_deviation_of_an_sdk_is_reported_with_its_name(how, exit):
+    run = run_suite(
+        IMITATION, "--select", "errors", "--fuzz", "none", "--pedantic", "--strict", "--sdk-findings", how
+    )
+    known = {case.requirement: case.outcome for case in run.cases if f"{NOTE} does this" in case.text}
+    assert known["errors.invalid-params-code"] == ("failed" if how == "fail" else "expected")
+    assert f"not yours: {NOTE} breaks " in run.output
+    assert run.exit == exit
 
 
 def test_a_deviation_of_the_server_itself_is_not():

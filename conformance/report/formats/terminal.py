@@ -1,12 +1,13 @@
-"""A report as lines for a terminal: the server, the chapters, the findings worst first, the verdict."""
+"""A report as lines for a terminal: the verdict, the findings, what is not the server's, notes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from conformance.protocol.text import named, shorten
-from conformance.report.model import Report, Result, by_reason, grouped, plural, rules_with
-from conformance.report.text import RARE, WIDTH, first_names, not_called_line, sdk_note, server_lines, wrapped
+from conformance.report.model import Report, Result, by_reason, grouped, plural
+from conformance.report.text import RARE, WIDTH, first_names, not_called_line, server_lines, wrapped
+from conformance.requirements import catalogue
 from conformance.verdicts import ORDER, Outcome
 
 Row = tuple[tuple[str, str], ...]
@@ -21,7 +22,8 @@ COLOURS = {
 VERDICTS = {"passed": "green", "unfinished": "yellow", "untested": "yellow"}
 """The colours of verdicts that are not red."""
 LISTED = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED, Outcome.INTERNAL_ERROR)
-MAX_CASES = 12
+MAX_CASES, FEW_CASES = 12, 3
+"""How many cases of one rule are listed, with and without ``-v``."""
 MAX_TEXT = 20_000
 MAX_WIRE_LINES, MAX_WIRE_LINE = 4, 300
 NAME_WIDTH = 14
@@ -49,27 +51,38 @@ def lines(report: Report, *, width: int, verbose: bool = False, tracebacks: bool
 
 
 def _lines(report: Report, width: int, *, verbose: bool, tracebacks: bool) -> Iterator[Row]:
+    yield ((f"verdict: {report.headline}", _weighty(VERDICTS.get(report.status, "red"))),)
+    yield from _plain(server_lines(report.revisions), width)
     listed = (*LISTED, Outcome.INFO) if verbose else LISTED
-    blocks = [
-        [plain(line) for one in server_lines(report.revisions) for line in wrapped(one, width, "", "  ")]
-    ]
-    blocks.append(list(_table(report, width)))
-    blocks.append(list(_skipped(report, width)))
+    blocks: list[list[Row]] = []
     for group in grouped(report.judged, *listed):
         if tracebacks and group[0].outcome is Outcome.INTERNAL_ERROR:
             blocks += [list(_internal_error(one)) for one in group]
         else:
             blocks.append(list(_finding(group, width, verbose=verbose)))
-    blocks += [[plain(line) for line in wrapped(text, width, "", "  ")] for text in _deviations(report)]
-    notes = [*_notes(report, verbose=verbose), *(_starts(report) if verbose else ())]
-    blocks.append([plain(line) for text in notes for line in wrapped(text, width, "", "  ")])
+    blocks.append(list(_plain(_not_yours(report), width)))
+    blocks.append(list(_plain(_notes(report, verbose=verbose), width)))
+    if verbose:
+        blocks.append([*_table(report, width), *_plain(_skipped(report), width)])
+        blocks.append(list(_plain(_starts(report), width)))
+    blocks.append(list(_plain([_counts(report)], width)))
     for block in filter(None, blocks):
-        yield from block
         yield plain("")
-    hint = _hint(report)
-    if hint and not verbose:
-        yield plain(hint)
-    yield ((f"verdict: {report.verdict}", _weighty(VERDICTS.get(report.status, "red"))),)
+        yield from block
+
+
+def _plain(texts: Iterable[str], width: int) -> Iterator[Row]:
+    """Yield texts without colours, wrapped."""
+    return (plain(line) for text in texts for line in wrapped(text, width, "", "  "))
+
+
+def concise(report: Report) -> Iterator[str]:
+    """Yield the verdict, and a line for each broken rule and its cases."""
+    yield f"verdict: {report.verdict}"
+    for group in grouped(report.judged, *LISTED):
+        for case in by_reason(group):
+            first = case[0]
+            yield named(f"{first.outcome} {first.requirement} {_places(case)}: {first.reason}", MAX_TEXT)
 
 
 def _weighty(colour: str) -> str:
@@ -105,12 +118,12 @@ def _cells(counts: Mapping[Outcome, int], widths: Mapping[Outcome, int]) -> Row:
     return tuple((f"{counts.get(one) or '':>{width}}", COLOURS.get(one, "")) for one, width in widths.items())
 
 
-def _skipped(report: Report, width: int) -> Iterator[Row]:
+def _skipped(report: Report) -> Iterator[str]:
     """Yield the chapters of which all checks are skipped."""
     skipped = {name: many for name, many in report.chapters.items() if set(many) == {Outcome.SKIPPED}}
     names = [f"{name} ({sum(many.values())})" for name, many in skipped.items()]
     if names:
-        yield from map(plain, wrapped(f"skipped altogether: {', '.join(names)}", width, "", "  "))
+        yield f"skipped altogether: {', '.join(names)}"
 
 
 # Findings ----------------------------------------------------------------------------------------
@@ -125,19 +138,24 @@ def _finding(group: Sequence[Result], width: int, *, verbose: bool) -> Iterator[
         (f" ({first.level}, {first.basis})", ""),
     )
     yield from map(plain, wrapped(first.says, width, "  ", "  "))
-    for number, case in enumerate(cases[:MAX_CASES]):
-        places = dict.fromkeys(f"{one.revision} {named(one.tool)}".strip() for one in case)
-        text = f"- {first_names(list(places))}: {case[0].reason}"
-        yield from map(plain, wrapped(text, width, "  ", "    "))
+    most = MAX_CASES if verbose else FEW_CASES
+    for number, case in enumerate(cases[:most]):
+        yield from map(plain, wrapped(f"- {_places(case)}: {case[0].reason}", width, "  ", "    "))
         if number == 0 or verbose:
             yield from map(plain, _evidence(case[0], verbose=verbose))
-    if len(cases) > MAX_CASES:
-        yield plain(f"  - and {len(cases) - MAX_CASES} more")
-    if first.deviation:
-        yield plain(f"  SDK: {sdk_note(first)}")
+    if len(cases) > most:
+        yield plain(f"  - and {len(cases) - most} more{'' if verbose else ' (-v lists them)'}")
+    fix = catalogue.all_requirements()[first.requirement].fix
+    if fix:
+        yield from map(plain, wrapped(f"fix: {fix}", width, "  ", "    "))
     if first.reproduce:
-        yield plain(f"  reproduce: {first.reproduce}")
-    yield plain(f"  more: mcp-conformance explain {first.requirement}")
+        yield plain(f"  again: {first.reproduce}")
+    yield plain(f"  rule: {first.spec}")
+
+
+def _places(case: Sequence[Result]) -> str:
+    """Return the revisions and tools of findings."""
+    return first_names(list(dict.fromkeys(f"{one.revision} {named(one.tool)}".strip() for one in case)))
 
 
 def _evidence(one: Result, *, verbose: bool) -> Iterator[str]:
@@ -156,10 +174,12 @@ def _internal_error(one: Result) -> Iterator[Row]:
     yield from (plain(f"  {line}".rstrip()) for line in one.text.splitlines()[1:])
 
 
-def _deviations(report: Report) -> Iterator[str]:
+def _not_yours(report: Report) -> Iterator[str]:
     """Yield the rules that an SDK breaks in every server built on it, a paragraph for each SDK."""
     for sdk, rules in report.deviations.items():
-        yield f"Not only your server: every server built on the {sdk} breaks {', '.join(rules)}."
+        yield f"not yours: every server built on the {sdk} breaks {', '.join(rules)}"
+    if any(one.is_of_sdk for one in report.findings):
+        yield "(--sdk-findings fail judges them like your own)"
 
 
 # Notes -------------------------------------------------------------------------------------------
@@ -172,9 +192,25 @@ def _notes(report: Report, *, verbose: bool) -> Iterator[str]:
         yield not_called_line(report.not_called)
     if report.not_run:
         yield f"not run: {', '.join(f'{name} ({number})' for name, number in report.not_run.items())}"
-    yield from _inapplicable(report, verbose=verbose)
     yield from report.notices
     yield from (f"baseline: {text}" for text in report.outdated)
+    if not verbose:
+        yield from _informing(report)
+    yield from _inapplicable(report, verbose=verbose)
+
+
+def _informing(report: Report) -> Iterator[str]:
+    """Yield the broken rules without a keyword."""
+    own = [one for one in report.judged if not one.is_of_sdk]
+    rules = list(dict.fromkeys(one.requirement for one in own if one.outcome is Outcome.INFO))
+    if rules:
+        yield f"{plural(len(rules), 'note')} on rules without a keyword (-v shows them): {first_names(rules)}"
+
+
+def _counts(report: Report) -> str:
+    """Return the number of checks with each outcome, and the duration of the run."""
+    counted = ", ".join(f"{number} {outcome.value}" for outcome, number in report.counts.items())
+    return f"{counted or 'no checks'} in {report.seconds:.1f} s"
 
 
 def _inapplicable(report: Report, *, verbose: bool) -> Iterator[str]:
@@ -198,13 +234,8 @@ def _starts(report: Report) -> Iterator[str]:
 
 def _expected(results: Iterable[Result]) -> Iterator[str]:
     """Yield the expected findings, a line for each rule and reason."""
-    for group in grouped(results, Outcome.EXPECTED):
+    for group in grouped((one for one in results if not one.is_of_sdk), Outcome.EXPECTED):
         for reason in dict.fromkeys(one.baseline for one in group):
             tools = dict.fromkeys(named(one.tool) for one in group if one.baseline == reason and one.tool)
             about = f" ({', '.join(tools)})" if tools else ""
             yield f"expected: {group[0].requirement}{about}: {named(reason, 300) or 'no reason is given'}"
-
-
-def _hint(report: Report) -> str:
-    notes = rules_with(report.judged, Outcome.INFO)
-    return f"{plural(notes, 'note')}: broken rules without a keyword (-v lists them)" if notes else ""
