@@ -1,6 +1,6 @@
 """Pages generated from the code and the catalogue.
 
-Sphinx writes the pages of the reference in each build: the options come from `conformance/plugin/options.py`,
+Sphinx writes the pages of the reference in each build: the options come from `conformance/plugin/flags.py`,
 the commands from `conformance/cli/`, the report's members from its JSON Schema, the requirements from
 `conformance/requirements/`. `python docs/generating.py requirements` writes `docs/requirements.md`, the table
 for readers of the repository.
@@ -17,7 +17,7 @@ from pathlib import Path
 from conformance.fixtures.mutants import all_mutants
 
 from conformance.cli.arguments import parser as command_parser
-from conformance.plugin import options
+from conformance.plugin.flags import add_options
 from conformance.protocol import revisions
 from conformance.report.formats.json import SCHEMA
 from conformance.requirements import catalogue
@@ -113,7 +113,7 @@ class Recorder:
 def option_lines() -> Iterator[str]:
     """Yield a table of the plugin's options: flag, name in a configuration, meaning."""
     recorder = Recorder()
-    options.add_options(recorder)
+    add_options(recorder)
     yield "# Options"
     yield ""
     yield "`mcp-conformance run` takes each of them without `conformance-` (`--call` for"

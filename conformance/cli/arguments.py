@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import re
+import shlex
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeAlias
 
-from conformance.plugin.options import option_help
+from conformance.plugin.flags import option_help
+from conformance.project.version import tool_version
 from conformance.protocol import revisions
 
 VALUES = (
     *("revision", "timeout", "start-timeout", "cwd", "failing-call", "mutating-call"),
     *("fuzz", "fuzz-errors", "calls-per-tool", "seed", "transcripts", "max-line", "max-time"),
-    *("time", "max-tools", "baseline", "since", "sdk-findings", "output-format"),
+    *("time", "max-tools", "env-file", "baseline", "since", "sdk-findings", "output-format"),
 )
-REPEATED = ("env", "call", "select", "example", "report")
+REPEATED = ("env", "call", "select", "skip", "example", "report")
 FLAGS = ("inherit-home", "strict", "pedantic")
 RUN_OPTIONS = (*VALUES, *REPEATED, *FLAGS)
 """The options of ``run`` that the pytest plugin has too, with ``--conformance-`` before them."""
@@ -26,6 +30,9 @@ SOAK_OPTIONS = (
     *FLAGS,
 )
 DOCTOR_OPTIONS = ("start-timeout", "env", "cwd", "inherit-home")
+URL = re.compile(r"https?://", re.IGNORECASE)
+MISSPELT = 0.86
+"""How alike an option and one of ours are, from 0 to 1, to be taken for a misspelling."""
 RUN_USAGE = "%(prog)s [options] [pytest's options] (-- COMMAND [ARGUMENTS ...] | --config FILE)"
 Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001  (argparse has no public name for it)
 
@@ -45,6 +52,8 @@ class Parser(argparse.ArgumentParser):
 def parser() -> Parser:
     """Return the parser of the command; ``action`` is the module of the command and its function."""
     parser = Parser(prog="mcp-conformance", description="Conformance tests for MCP servers over stdio.")
+    version = f"mcp-conformance {tool_version()}"
+    parser.add_argument("--version", action="version", version=version)
     names = "init|run|doctor|baseline|compare|soak|list|explain|replay|new-check"
     commands = parser.add_subparsers(metavar=names, required=True)
     _add_init(commands)
@@ -195,6 +204,16 @@ def expect_no_more(rest: Sequence[str], command: Sequence[str] | None = None) ->
         raise UsageError(f"unrecognised arguments: {' '.join([*rest, *(command or [])])}")
 
 
+def expect_known_options(rest: Sequence[str], name: str) -> None:
+    """Raise `UsageError` for a misspelt option of ours; all other options are pytest's."""
+    ours = [f"--{option}" for option in RUN_OPTIONS]
+    for word in rest:
+        given = word.partition("=")[0]
+        near = get_close_matches(given, ours, 1, MISSPELT) if given.startswith("--") else []
+        if near:
+            raise UsageError(f"{name}: unknown option {given}; did you mean {near[0]}?")
+
+
 def expect_no_stray_path(rest: Sequence[str], name: str) -> None:
     """Raise `UsageError` for a file's name among pytest's options: it belongs to the server's command."""
     stray = next((word for word in rest if not word.startswith("-") and Path(word).exists()), None)
@@ -202,8 +221,16 @@ def expect_no_stray_path(rest: Sequence[str], name: str) -> None:
         raise UsageError(f"{name}: {stray!r} must come after --, as a part of the server's command")
 
 
-def require_command(command: Sequence[str] | None, name: str, usage: str) -> list[str]:
-    """Return the server's command.  Raises `UsageError` if there is none."""
+def require_command(
+    command: Sequence[str] | None, name: str, usage: str, rest: Sequence[str] = ()
+) -> list[str]:
+    """Return the server's command.  Raises `UsageError` if there is none, or if it is a URL."""
+    url = next((word for word in [*(command or [])[:1], *rest] if URL.match(word)), None)
+    if url is not None:
+        raise UsageError(f"{name}: {url} is a URL; this version tests servers that speak over stdio")
+    words = [word for word in rest if not word.startswith("-")]
+    if not command and words:
+        raise UsageError(f"{name}: put -- before the server's command: -- {shlex.join(words)}")
     if not command:
         raise UsageError(f"{name}: no server is given: mcp-conformance {usage} -- COMMAND [ARGUMENTS ...]")
     return list(command)

@@ -10,16 +10,17 @@ from typing import Any
 import pytest
 
 from conformance.cli.arguments import UsageError, expect_no_stray_path, require_command
-from conformance.cli.run import pytest_words, run_suites
+from conformance.cli.pytest_words import pytest_words
+from conformance.cli.run import run_suites
 from conformance.plugin.baseline import run_evidence
 from conformance.plugin.collection import SUBJECT
-from conformance.plugin.outcomes import RESULTS
+from conformance.plugin.outcomes import NOT_STARTED, RESULTS
 from conformance.report.baseline import BadBaseline, Baseline, Update, read, to_toml, updated
 from conformance.report.model import plural
 from conformance.verdicts import Outcome
 
 NAME = "baseline update"
-COMPLETE = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
+COMPLETE = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED, NOT_STARTED)
 
 
 def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:

@@ -16,7 +16,7 @@ from dataclasses import replace
 import pytest
 
 from conformance.cli.arguments import expect_no_more, require_command
-from conformance.cli.run import pytest_words, run_without_tests
+from conformance.cli.pytest_words import pytest_words, run_without_tests
 from conformance.doctor.attempts import START_TIMEOUT_FACTOR, TRIAL_SECONDS, StartAttempt, apply_variant
 from conformance.doctor.causes import diagnose
 from conformance.doctor.diagnosis import Diagnosis
@@ -55,7 +55,13 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
 
 
 class DoctorPlugin:
-    """A pytest plugin that finds out why a server does not start."""
+    """A pytest plugin that finds out why a server does not start.
+
+    If ``is_brief``, it starts the server once, in the sandbox, and prints only the cause and the advice.
+    """
+
+    def __init__(self, *, is_brief: bool = False):
+        self._is_brief = is_brief
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_cmdline_main(self, config: pytest.Config) -> int:
@@ -64,7 +70,8 @@ class DoctorPlugin:
         sandbox = Sandbox()
         try:
             with terminable():
-                return _examine(replace(chosen, sandbox=sandbox))
+                examine = _conclude if self._is_brief else _examine
+                return examine(replace(chosen, sandbox=sandbox))
         except KeyboardInterrupt:
             return pytest.ExitCode.INTERRUPTED
         finally:
@@ -72,9 +79,21 @@ class DoctorPlugin:
             sandbox.remove()
 
 
-def _examine(chosen: Settings) -> int:
-    printer = Printer(credentials(chosen.command, {**os.environ, **chosen.env}))
+def _conclude(chosen: Settings) -> int:
+    """Start the server once, and print the likely cause of its failure."""
+    printer, seen = _begun(chosen)
+    first = StartAttempt(chosen, timeout=START_TIMEOUT_FACTOR * chosen.start_timeout).run()
+    return _concluded(printer, replace(seen, first=first))
+
+
+def _begun(chosen: Settings) -> tuple[Printer, Observations]:
+    hidden = credentials(chosen.command, {**os.environ, **chosen.env})
     seen = Observations(chosen, find_program(chosen), AttemptResult(), withheld=withheld_variables(chosen))
+    return Printer(hidden), seen
+
+
+def _examine(chosen: Settings) -> int:
+    printer, seen = _begun(chosen)
     printer.line(f"mcp-conformance doctor: {named(' '.join(redacted(chosen.command)), 300)}")
     printer.line()
     printer.steps(_found(seen.program))
@@ -88,6 +107,11 @@ def _examine(chosen: Settings) -> int:
         trial = StartAttempt(varied, variant, _trial_timeout(seen)).run()
         seen = seen.with_attempt(trial)
         printer.steps(_tried(trial))
+    return _concluded(printer, seen)
+
+
+def _concluded(printer: Printer, seen: Observations) -> int:
+    """Print the cause and the advice; return 0 for a healthy server, else 1."""
     diagnosis = diagnose(seen)
     for line in conclusion(seen, diagnosis):
         printer.line(line)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from conformance.cli.arguments import UsageError, expect_no_more
 from conformance.project.files import UnreadableFile
 from conformance.project.init import InitError, initialise
-from conformance.report.build import tool_version
+from conformance.project.version import tool_version
 
 
 def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:

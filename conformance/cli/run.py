@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pytest
 
-from conformance.cli.arguments import REPEATED, RUN_OPTIONS, UsageError, expect_no_stray_path, require_command
-from conformance.requirements.checks import suites_directory
+from conformance.cli.arguments import (
+    UsageError,
+    expect_known_options,
+    expect_no_stray_path,
+    require_command,
+)
+from conformance.cli.pytest_words import NO_REWRITE_WARNING, option_words, pytest_words, run_without_tests
 
 if TYPE_CHECKING:
     from conformance.project.client_configs import ClientConfig, ServerEntry
-
-ISOLATED = (
-    f"--rootdir={os.curdir}",
-    f"--confcutdir={suites_directory()}",
-    f"--config-file={os.devnull}",
-    *("-p", "no:cacheprovider", "-qq", "-rN", "--no-header", "--tb=short", "--assert=plain"),
-)
-"""Pytest's options for a run that no project's configuration touches; no check has an assert to rewrite."""
-WITHOUT_TESTS = ("--capture=no", "-p", "no:hypothesispytest")
-"""Pytest's options for a command that runs no tests."""
-NO_REWRITE_WARNING = (
-    *("-W", "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning"),
-)
-"""After the user's options, to win over ``-W error``: the command imports the plugin before pytest does."""
 
 
 def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
@@ -37,45 +26,26 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
         return _run_configured(options, rest, command)
     if options.all or options.server:
         raise UsageError("run: --all and --server choose from a client's configuration: --config FILE")
-    words = require_command(command, "run", "run [options]")
+    expect_known_options(rest, "run")
+    words = require_command(command, "run", "run [options]", rest)
     expect_no_stray_path(rest, "run")
     return run_suites(pytest_words(options, words), rest)
 
 
 def run_suites(words: Sequence[str], rest: Sequence[str], *plugins: object) -> int:
-    """Run pytest on a server, with a status line on a terminal; return its exit status."""
+    """Run pytest on a server, with a status line on a terminal; return its exit status.
+
+    A diagnosis follows if the server ended instead of starting.
+    """
     from conformance.plugin.status_line import StatusLinePlugin  # noqa: PLC0415  (slow to import)
 
-    return int(pytest.main([*words, *rest, *NO_REWRITE_WARNING], plugins=[StatusLinePlugin(), *plugins]))
+    shown = StatusLinePlugin()
+    status = int(pytest.main([*words, *rest, *NO_REWRITE_WARNING], plugins=[shown, *plugins]))
+    if shown.ended_at_start:
+        from conformance.cli.doctor import DoctorPlugin  # noqa: PLC0415  (only a server that does not start needs it)
 
-
-def run_without_tests(words: Sequence[str], plugin: object) -> int:
-    """Run pytest with a plugin that does something else than tests; return its exit status."""
-    return int(pytest.main([*words, *WITHOUT_TESTS, *NO_REWRITE_WARNING], plugins=[plugin]))
-
-
-def pytest_words(options: argparse.Namespace, command: Sequence[str]) -> list[str]:
-    """Return pytest's arguments for a server and its options."""
-    server = f"--conformance-server={json.dumps(list(command))}"
-    return [
-        str(suites_directory()),
-        *ISOLATED,
-        "--conformance",
-        server,
-        *_option_words(options, "conformance-"),
-    ]
-
-
-def _option_words(options: argparse.Namespace, prefix: str = "") -> list[str]:
-    """Return the options that the user gave, as arguments."""
-    words = []
-    for name in RUN_OPTIONS:
-        given = getattr(options, name.replace("-", "_"), None)
-        if given is True:
-            words.append(f"--{prefix}{name}")
-        elif given:
-            words += [f"--{prefix}{name}={one}" for one in (given if name in REPEATED else [given])]
-    return words
+        run_without_tests(words, DoctorPlugin(is_brief=True))
+    return status
 
 
 # A client's configuration ------------------------------------------------------------------------
@@ -138,7 +108,7 @@ def _run_many(
     def words(name: str, prefix: str) -> list[str]:
         files = [prefixed(path, prefix) for path in options.report]
         own = argparse.Namespace(**{**vars(options), "report": files})
-        return [*_option_words(own), f"--config={config.path}", f"--server={name}", *with_files(rest, prefix)]
+        return [*option_words(own), f"--config={config.path}", f"--server={name}", *with_files(rest, prefix)]
 
     plan = RunPlan(config, tuple(names), frozenset(options.server), _given_variables(options))
     return run_servers(plan, words)

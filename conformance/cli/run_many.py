@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.plugin.outcomes import RESULTS
+from conformance.plugin.outcomes import NOT_STARTED, RESULTS
 from conformance.project.client_configs import BadConfig, ClientConfig, NotTestable
 from conformance.protocol.text import named
 from conformance.report.model import plural
@@ -21,7 +21,7 @@ from conformance.transport.process_tree import terminable
 from conformance.verdicts import ORDER
 
 INTERRUPTED, NOTHING_TESTED = 2, 5
-WORST_STATUSES = (INTERRUPTED, 1, 3, 4, NOTHING_TESTED, 0)
+WORST_STATUSES = (INTERRUPTED, 1, 3, NOT_STARTED, 4, NOTHING_TESTED, 0)
 """Exit statuses, the worst first."""
 STATUS_WORDS = {
     0: "passed",
@@ -29,6 +29,7 @@ STATUS_WORDS = {
     INTERRUPTED: "interrupted",
     3: "internal error",
     4: "not run",
+    NOT_STARTED: "did not start",
     NOTHING_TESTED: "nothing tested",
 }
 FILE_OPTIONS = ("--report", "--junitxml", "--junit-xml")

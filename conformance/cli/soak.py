@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 import pytest
 
 from conformance.cli.arguments import UsageError, expect_no_more, require_command
-from conformance.cli.run import pytest_words, run_without_tests
+from conformance.cli.pytest_words import pytest_words, run_without_tests
 from conformance.fuzzing.soak import Soak, SoakFinding
 from conformance.plugin.collection import probed
 from conformance.plugin.options import given, reports, settings, severities, validate, wanted_revisions

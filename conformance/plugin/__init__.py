@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from conformance.plugin import options
+from conformance.plugin import flags, options
 
 if TYPE_CHECKING:
     from conformance.testing import McpServer
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Register the options."""
-    options.add_options(parser)
+    flags.add_options(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:

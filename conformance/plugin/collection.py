@@ -29,7 +29,7 @@ from typing import Any
 import pytest
 
 from conformance.plugin.applicability import not_applicable, why_not
-from conformance.plugin.options import selected, settings, wanted_revisions
+from conformance.plugin.options import left_out, selected, settings, wanted_revisions
 from conformance.protocol.revisions import LATEST_HANDSHAKE
 from conformance.protocol.text import named
 from conformance.requirements import catalogue
@@ -108,8 +108,10 @@ def _user_error(subject: Subject) -> str:
         asked = ", ".join(surface.revision for surface in subject.surfaces)
         offered = named(subject.surfaces[0].refused)
         return f"--conformance-revision: the server does not speak {asked}; it offers {offered}"
-    wrong = subject.error_in_samples()
-    return f"--conformance-example: {named(wrong, MAX_REASON)}" if wrong else ""
+    if wrong := subject.error_in_samples():
+        return f"--conformance-example: {named(wrong, MAX_REASON)}"
+    unmatched = subject.unmatched_pattern()
+    return f"--conformance-call: {named(unmatched, MAX_REASON)}" if unmatched else ""
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -307,9 +309,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         raise pytest.UsageError(
             *(f"{node}: no requirement {id!r} in the catalogue" for id, node in sorted(wrong))
         )
-    patterns = selected(config)
-    if patterns:
-        kept = [item for item in items if _is_selected(item, patterns)]
+    patterns, without = selected(config), left_out(config)
+    if patterns or without:
+        kept = [item for item in items if _is_selected(item, patterns, without)]
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = kept
     ours = sorted(filter(is_ours, items), key=_order)
@@ -354,10 +356,14 @@ def _applying_suites(config: pytest.Config) -> set[str]:
     return {one.suite for one in checks() if SUBJECT in config.stash and _applying(config, one)}
 
 
-def _is_selected(item: pytest.Item, patterns: list[tuple[frozenset[str], str]]) -> bool:
+def _is_selected(
+    item: pytest.Item, patterns: list[tuple[frozenset[str], str]], without: frozenset[str]
+) -> bool:
     if not is_ours(item) or isinstance(item, ProbeFailureItem | InternalErrorItem):
         return True
-    cited = set(_cited(item))
+    cited = set(_cited(item)) - without
+    if not patterns:
+        return bool(cited)
     return any(cited & ids and (not tool or tool == tool_name(item)) for ids, tool in patterns)
 
 

@@ -1,4 +1,4 @@
-"""The options of the plugin, as flags and as ini values, and the settings made of them."""
+"""What the user chose with the options of the plugin, and the settings made of it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from conformance.plugin.flags import FLAGS, LISTS, VALUES, dest, ini
+from conformance.project.env_file import BadEnvFile, read_env_file
 from conformance.protocol import revisions
 from conformance.requirements import catalogue
 from conformance.requirements.checks import checked
@@ -26,144 +28,6 @@ if TYPE_CHECKING:
 
 
 SELECTION = re.compile(r"[^,\s\[]+(?:\[[^\]]*\])?")
-
-
-def add_options(parser: pytest.Parser) -> None:
-    """Register every flag and ini value."""
-    group = parser.getgroup("conformance", "MCP conformance")
-    help_ = "run the conformance suites against the server that is named"
-    group.addoption("--conformance", action="store_true", default=None, help=help_)
-    parser.addini("conformance", help_, type="bool", default=False)
-    help_ = "the stdio server to test"
-    group.addoption("--conformance-server", metavar="COMMAND", help=help_)
-    parser.addini("conformance_server", f"{help_} (a command line, or a JSON array of its words)")
-    for name, metavar, help_, default in _VALUES:
-        group.addoption(
-            f"--conformance-{name}", dest=_dest(name), metavar=metavar, help=f"{help_} (default: {default})"
-        )
-        parser.addini(_dest(name), help_, default=None)
-    for name, metavar, help_ in _LISTS:
-        group.addoption(
-            f"--conformance-{name}", dest=_dest(name), metavar=metavar, action="append", help=help_
-        )
-        parser.addini(_ini(name), help_, type="linelist", default=[])
-    for name, help_ in _FLAGS:
-        group.addoption(
-            f"--conformance-{name}", dest=_dest(name), action="store_true", default=None, help=help_
-        )
-        parser.addini(_dest(name), help_, type="bool", default=False)
-
-
-_VALUES = (
-    (
-        "revision",
-        "REVISION",
-        "the revisions to test: latest, all, or a list such as 2025-06-18,2025-11-25",
-        "latest",
-    ),
-    ("timeout", "SECONDS", "the time limit for an answer", "30"),
-    ("start-timeout", "SECONDS", "the time limit for the answer to initialize", "30"),
-    ("cwd", "DIR", "the server's working directory", "a temporary one"),
-    ("fuzz", "LEVEL", "how much to fuzz: none, quick or thorough", "quick"),
-    (
-        "calls-per-tool",
-        "NUMBER",
-        "the most calls of one tool while it is fuzzed",
-        "no limit, but 20 for a tool with openWorldHint: true unless --conformance-fuzz thorough is given",
-    ),
-    (
-        "fuzz-errors",
-        "HOW",
-        "whether tool errors that read as unexpected exceptions inform or fail",
-        "inform",
-    ),
-    ("seed", "NUMBER", "the seed of the fuzzer's choices", "0"),
-    ("max-line", "MEGABYTES", "the longest line that is read", "16"),
-    (
-        "sdk-findings",
-        "HOW",
-        "whether what every server on the same SDK breaks is reported or fails: report or fail",
-        "report",
-    ),
-    (
-        "output-format",
-        "FORMAT",
-        "what is printed at the end: full, concise (a line for each finding), json, or github (annotations)",
-        "full",
-    ),
-    ("max-time", "SECONDS", "the time limit for all checks together", "3600"),
-    (
-        "time",
-        "SECONDS",
-        "the time after which nothing more is fuzzed, shared by the tools equally",
-        "no limit",
-    ),
-    ("max-tools", "NUMBER", "test only the first NUMBER of the listed tools", "250"),
-    ("baseline", "FILE", "a file of expected findings, which do not fail (mcp-conformance baseline)", "none"),
-    (
-        "since",
-        "FILE",
-        "a JSON report; the checks that passed there are not run again if their tools are the same",
-        "none",
-    ),
-    (
-        "transcripts",
-        "DIR",
-        "the directory for the conversations of failures that the fuzzer finds",
-        ".mcp-conformance",
-    ),
-    ("failing-call", "'NAME JSON'", "a tool call that returns a tool error", "none"),
-    ("mutating-call", "'NAME JSON'", "a tool call that changes a list or a resource", "none"),
-)
-_LISTS = (
-    (
-        "env",
-        "NAME[=VALUE]",
-        "an environment variable for the server; without =VALUE, this process's variable of that name",
-    ),
-    (
-        "example",
-        "'NAME JSON'",
-        "valid arguments for a tool, tried first; this does not permit calls (--conformance-call does)",
-    ),
-    (
-        "call",
-        "WHICH",
-        "the tools that may be called: readonly (the default), all, none, or names with * and ?",
-    ),
-    (
-        "report",
-        "FILE",
-        "a file for a report; its ending is the format: .json, .html, .md, .sarif, .svg, badge.json",
-    ),
-    (
-        "select",
-        "ID",
-        "test only these requirements or families, e.g. tools.def or content.image.base64[my_tool]",
-    ),
-)
-_FLAGS = (
-    ("inherit-home", "give the server your home and temporary directories instead of empty ones"),
-    ("strict", "a broken SHOULD fails"),
-    ("pedantic", "rules without a keyword (prose, example, json-rpc, derived) fail or warn like the others"),
-)
-
-
-def option_help(name: str) -> tuple[str, str]:
-    """Return the metavar and the help of an option, in the form that the command has."""
-    values = {value: (metavar, f"{help_} (default: {default})") for value, metavar, help_, default in _VALUES}
-    lists = {list_: (metavar, help_) for list_, metavar, help_ in _LISTS}
-    flags = {flag: ("", help_) for flag, help_ in _FLAGS}
-    metavar, help_ = (values | lists | flags)[name]
-    return metavar, help_.replace("--conformance-", "--")
-
-
-def _dest(name: str) -> str:
-    return f"conformance_{name.replace('-', '_')}"
-
-
-def _ini(name: str) -> str:
-    return "conformance_examples" if name == "example" else _dest(name)
 
 
 # Reading -----------------------------------------------------------------------------------------
@@ -191,13 +55,13 @@ def wants_suites(config: pytest.Config) -> bool:
 
 def value(config: pytest.Config, name: str) -> Any:
     """Return an option's value: the flag if given, else the ini value."""
-    flag = config.getoption(_dest(name))
-    return flag if flag is not None else config.getini(_ini(name))
+    flag = config.getoption(dest(name))
+    return flag if flag is not None else config.getini(ini(name))
 
 
 def given(config: pytest.Config) -> dict[str, Any]:
     """Return the given options by name, for a report; of environment variables only the names."""
-    names = [name for name, *_ in (*_VALUES, *_LISTS, *_FLAGS) if name != "report"]
+    names = [name for name, *_ in (*VALUES, *LISTS, *FLAGS) if name != "report"]
     found = {name: value(config, name) for name in names if value(config, name)}
     if "env" in found:
         found["env"] = [text.partition("=")[0] for text in found["env"]]
@@ -206,7 +70,7 @@ def given(config: pytest.Config) -> dict[str, Any]:
 
 def _path(config: pytest.Config, name: str, text: str) -> Path:
     """Return the path that an option names; that of an ini value is relative to the root directory."""
-    return Path(text) if config.getoption(_dest(name)) else config.rootpath / text
+    return Path(text) if config.getoption(dest(name)) else config.rootpath / text
 
 
 def reports(config: pytest.Config) -> list[Path]:
@@ -225,6 +89,7 @@ def validate(config: pytest.Config) -> None:
         )
     wanted_revisions(config)
     selected(config)
+    left_out(config)
     baseline(config)
     earlier_report(config)
     tool_bugs_fail(config)
@@ -273,7 +138,7 @@ def settings(config: pytest.Config) -> Settings:
 
     return Settings(
         command=_command(config),
-        env=dict(_pair(text) for text in value(config, "env")),
+        env={**_variables(config), **dict(_pair(text) for text in value(config, "env"))},
         cwd=_directory(config),
         inherit_home=bool(value(config, "inherit-home")),
         timeout=_amount(config, "timeout", 30.0),
@@ -323,6 +188,17 @@ def _pair(text: str) -> tuple[str, str]:
             f"--conformance-env: NAME=VALUE, or the name of a variable set here, not {text!r}"
         )
     return name, content if equals else os.environ[name]
+
+
+def _variables(config: pytest.Config) -> dict[str, str]:
+    """Return the variables in the file of ``--env-file``.  Raises `pytest.UsageError`."""
+    text = value(config, "env-file")
+    if not text:
+        return {}
+    try:
+        return read_env_file(_path(config, "env-file", text))
+    except BadEnvFile as error:
+        raise pytest.UsageError(f"--conformance-env-file: {error}") from None
 
 
 def _directory(config: pytest.Config) -> Path | None:
@@ -435,6 +311,14 @@ def selected(config: pytest.Config) -> list[tuple[frozenset[str], str]]:
     Raises `pytest.UsageError` for an id the catalogue lacks and for one that no check covers.
     """
     return [_selection(text) for given in value(config, "select") for text in SELECTION.findall(given)]
+
+
+def left_out(config: pytest.Config) -> frozenset[str]:
+    """Return the ids that ``--skip`` names.  Raises `pytest.UsageError` for an unknown one."""
+    try:
+        return frozenset(id for text in _words(value(config, "skip")) for id in catalogue.select(text))
+    except catalogue.UnknownRequirement as error:
+        raise pytest.UsageError(f"--conformance-skip: {error}") from error
 
 
 def _selection(text: str) -> tuple[frozenset[str], str]:

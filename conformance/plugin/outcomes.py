@@ -24,7 +24,7 @@ from conformance.plugin.collection import (
     tool_name,
 )
 from conformance.plugin.execution import SKIP_CAUSE, server_for
-from conformance.plugin.options import sdk_findings_fail, severities
+from conformance.plugin.options import left_out, sdk_findings_fail, severities
 from conformance.plugin.since import TAKEN_OVER, since_line
 from conformance.protocol.text import shorten
 from conformance.report.build import (
@@ -63,6 +63,8 @@ OF_SDK = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED)
 """The outcomes of findings that are expected if the SDK is at fault."""
 NOT_FAILING = (Outcome.WARNED, Outcome.INFO, Outcome.EXPECTED)
 CATEGORIES = {Outcome.BLOCKED: "failed", Outcome.INTERNAL_ERROR: "error"}
+NOT_STARTED = 6
+"""The exit status of a run in which no session opened; pytest has those up to 5."""
 GREEN = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
@@ -101,6 +103,8 @@ def pytest_runtest_makereport(
 
 def _excused(config: pytest.Config, result: Result) -> Result:
     """Return the result, as an expected one if the baseline lists it, or if the SDK is at fault."""
+    if result.requirement in left_out(config):
+        return replace(result, outcome=Outcome.SKIPPED, reason="left out: --skip", text="")
     result = with_baseline(config, result)
     if result.deviation and result.outcome in OF_SDK and not sdk_findings_fail(config):
         return replace(result, outcome=Outcome.EXPECTED, baseline=SDK_FINDING)
@@ -296,6 +300,9 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
     if exitstatus == pytest.ExitCode.OK and results and all(one.outcome in UNTESTED for one in results):
         session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+    subject = session.config.stash.get(SUBJECT, None)
+    if subject is not None and subject.never_opened and session.testsfailed == len(subject.surfaces):
+        session.exitstatus = NOT_STARTED
     if session.exitstatus in GREEN and _outdated(session.config):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

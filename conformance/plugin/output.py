@@ -91,13 +91,14 @@ def _noted(session: pytest.Session, written: tuple[str, bool]) -> str:
 
 def write_file(path: Path, text: str, mode: str = "w") -> tuple[str, bool]:
     """Write to a file; return a text about it, and whether it is written."""
+    folder = "" if path.parent.exists() else f" (made the folder {path.parent})"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open(mode, encoding="utf-8", errors="backslashreplace", newline="\n") as file:
             file.write(text)
     except OSError as error:
         return f"report: not written: {error}", False
-    return f"report: {path}", True
+    return f"report: {path}{folder}", True
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

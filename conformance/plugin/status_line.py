@@ -14,7 +14,8 @@ from unicodedata import east_asian_width
 
 import pytest
 
-from conformance.plugin.collection import ON_WAIT
+from conformance.plugin.collection import ON_WAIT, SUBJECT
+from conformance.plugin.options import output_format
 from conformance.plugin.outcomes import BASE_VERBOSITY, results_of
 from conformance.protocol.text import named
 from conformance.verdicts import Outcome
@@ -128,6 +129,7 @@ class StatusLinePlugin:
     def __init__(self) -> None:
         self._line: StatusLine | None = None
         self._has_errors = False
+        self.ended_at_start = False
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note an error outside the checks."""
@@ -203,7 +205,10 @@ class StatusLinePlugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Leave out pytest's own section of failures: our summary has all of them."""
+        """Leave out pytest's own section of failures, which our summary has; note how the server started."""
+        subject = session.config.stash.get(SUBJECT, None)
+        if subject is not None and output_format(session.config) == "full":
+            self.ended_at_start = subject.ended_at_start
         if session.config.option.tbstyle == "short" and not self._has_errors:
             session.config.option.tbstyle = "no"
 

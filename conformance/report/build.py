@@ -10,11 +10,11 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
 from typing import Any
 
 from conformance.client.tool_call import Tool
+from conformance.project.version import tool_version
 from conformance.protocol.jsonrpc import Line
 from conformance.protocol.text import named, shorten
 from conformance.protocol.value import Value
@@ -200,6 +200,7 @@ def build_report(
         starts=facts.starts,
         sent=facts.sent,
         not_applicable=facts.not_applicable,
+        never_opened=subject.never_opened,
     )
     return redact(report)
 
@@ -208,14 +209,6 @@ def interfaces(subject: Subject) -> tuple[Interface, ...]:
     """Return what the server offers in each revision, without credentials."""
     settings = subject.settings
     return Redaction.of(settings)(tuple(_interface(one, settings) for one in subject.surfaces))
-
-
-def tool_version() -> str:
-    """Return the version of this tool; empty where it is not installed."""
-    try:
-        return version("pytest-mcp-conformance")
-    except PackageNotFoundError:
-        return ""
 
 
 def source(settings: Settings) -> str:

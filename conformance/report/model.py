@@ -144,7 +144,8 @@ class Report:
     ``notices`` say what was not tested, or not kept, and why; ``outdated`` lists what to fix in the baseline.
     ``starts`` counts the server's processes in each revision by what they were started for, ``sent`` the
     lines that were sent to them, without those of the probe.  ``not_applicable`` counts the checks of other
-    revisions, of capabilities that are not declared and the like, by the reason.
+    revisions, of capabilities that are not declared and the like, by the reason.  ``never_opened`` says that
+    the server ended, or was silent, in each revision.
     """
 
     tool_version: str
@@ -165,6 +166,7 @@ class Report:
     starts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     sent: Mapping[str, int] = field(default_factory=dict)
     not_applicable: Mapping[str, int] = field(default_factory=dict)
+    never_opened: bool = False
 
     @cached_property
     def counts(self) -> Mapping[Outcome, int]:
@@ -200,8 +202,10 @@ class Report:
 
     @property
     def status(self) -> str:
-        """The first that is true of failed, internal-error, unfinished, untested and passed."""
+        """The first that is true of not-started, failed, internal-error, unfinished, untested and passed."""
         outcomes = {one.outcome for one in self.judged}
+        if self.never_opened and Outcome.BLOCKED in outcomes:
+            return "not-started"
         if outcomes & {Outcome.FAILED, Outcome.BLOCKED}:
             return "failed"
         if Outcome.INTERNAL_ERROR in outcomes:
@@ -216,6 +220,7 @@ class Report:
     def headline(self) -> str:
         """The run in a few words."""
         words = {
+            "not-started": "the server did not start: no session opened, so nothing is known about it",
             "failed": self._failure,
             "internal-error": "not tested in full: an internal error in this tool, please report it",
             "unfinished": "",

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from conformance.client.listing import Listing, fetch_list
 from conformance.client.message_log import without_message
-from conformance.client.reply import Flood, Reply, Silence
+from conformance.client.reply import Closed, Flood, Reply, Silence
 from conformance.client.session import Session
 from conformance.client.tool_call import Tool
 from conformance.protocol import revisions
@@ -131,7 +131,11 @@ def _opening_failure(settings: Settings, session: Session, opening: Reply) -> Pr
         return None
     rule = requirement or ("discover.implemented" if session.is_modern else "lifecycle.initialize.responds")
     text = f"{reason} (mcp-conformance doctor -- COMMAND finds out more)"
-    return ProbeFailure(START, rule, text, opening.lines, session.process.stderr)
+    is_end = isinstance(opening.fault, Closed)
+    is_mute = isinstance(opening.fault, Silence) and not session.received_lines and not session.unended
+    return ProbeFailure(
+        START, rule, text, opening.lines, session.process.stderr, is_end=is_end, is_mute=is_mute
+    )
 
 
 def _unknown_revision(result: Value) -> str:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from typing import Any
 
 from conformance.client.reply import Reply
@@ -20,6 +21,8 @@ from conformance.target.settings import Sample, Settings
 from conformance.verdicts import Blocked, Finding
 
 START, SILENT = "start", "silent"
+CALL_WORDS = ("all", "readonly")
+"""The words of ``--call`` that are not names of tools."""
 INITIALIZED = Line.sending({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
 
@@ -29,7 +32,8 @@ class ProbeFailure:
 
     ``name`` is `START` if no session opened, `SILENT` if the server then stopped answering, else the feature
     concerned.  ``is_flood`` says that the server flooded stdout, ``is_unread`` that a line was too long to
-    read.  The failure is a finding if it has an ``expected``, else it blocks the rule.
+    read, ``is_end`` that the process ended, ``is_mute`` that it wrote nothing.  The failure is a finding if
+    it has an ``expected``, else it blocks the rule.
     """
 
     name: str
@@ -40,6 +44,8 @@ class ProbeFailure:
     is_flood: bool = False
     is_unread: bool = False
     expected: str = ""
+    is_end: bool = False
+    is_mute: bool = False
 
     @classmethod
     def of(cls, name: str, finding: Finding) -> ProbeFailure:
@@ -123,6 +129,11 @@ class Surface:
     def dead(self) -> bool:
         """Whether no session opened at all, or none that the server goes on to serve."""
         return any(failure.name in (START, SILENT) for failure in self.failures)
+
+    @property
+    def never_opened(self) -> bool:
+        """Whether the process ended, or was silent, instead of opening a session."""
+        return any(one.name == START and (one.is_end or one.is_mute) for one in self.failures)
 
     @property
     def server_info(self) -> Value | None:
@@ -252,9 +263,30 @@ class Subject:
         """Return the surface in one revision."""
         return next(one for one in self.surfaces if one.revision == revision)
 
+    @property
+    def never_opened(self) -> bool:
+        """Whether the server did not start: it ended, or was silent, in each revision."""
+        spoken = [one for one in self.surfaces if not one.refused]
+        return bool(spoken) and all(one.never_opened for one in spoken)
+
+    @property
+    def ended_at_start(self) -> bool:
+        """Whether the process ended instead of opening a session."""
+        return self.never_opened and any(one.is_end for each in self.surfaces for one in each.failures)
+
     def error_in_samples(self) -> str:
         """Return what is wrong with the arguments that the user vouches for; empty if nothing is."""
         return next(filter(None, map(self._error_in, self.settings.samples)), "")
+
+    def unmatched_pattern(self) -> str:
+        """Return what is wrong with a name in ``--call`` that no listed tool has; empty if nothing is."""
+        names = sorted({tool.name for surface in self.live for tool in surface.tools})
+        is_certain = self.live and not any(one.failures or one.left_out for one in self.live)
+        given = [one for one in self.settings.call if one not in CALL_WORDS]
+        missing = [one for one in given if not any(fnmatchcase(name, one) for name in names)]
+        if not missing or not is_certain:
+            return ""
+        return f"the server has no tool {missing[0]!r}{_near(missing[0], names)}"
 
     def _error_in(self, sample: Sample) -> str:
         tools = [(surface.revision, tool) for surface in self.live for tool in surface.tools]

@@ -474,7 +474,7 @@ def test_report_of_a_dead_server_has_no_credentials(tmp_path):
     assert all("my key is ***" in text for text in texts[1:])
     assert not [text for text in texts if "hush-hush" in text]
     report = reported(files[0])
-    assert (report.status, report.revisions[0].state) == ("failed", "dead")
+    assert (report.status, report.revisions[0].state) == ("not-started", "dead")
     assert report.server.startswith(sys.executable)
 
 

@@ -110,6 +110,7 @@ def _report(data: Mapping[str, Any]) -> Report:
         outdated=tuple(data.get("outdated", [])),
         options=data["run"]["options"],
         **{name: data["run"][name] for name in RUN},
+        never_opened=data["verdict"]["status"] == "not-started",
     )
 
 

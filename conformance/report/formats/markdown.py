@@ -12,7 +12,14 @@ from conformance.verdicts import ORDER, Outcome
 
 MAX_LENGTH = 60_000
 """GitHub takes a comment of 65,536 characters."""
-SIGNS = {"passed": "✅", "failed": "❌", "internal-error": "💥", "untested": "⚪", "unfinished": "⚪"}
+SIGNS = {
+    "passed": "✅",
+    "failed": "❌",
+    "internal-error": "💥",
+    "untested": "⚪",
+    "not-started": "⚪",
+    "unfinished": "⚪",
+}
 WORDS = {
     Outcome.FAILED: "❌ failed",
     Outcome.BLOCKED: "⛔ blocked",

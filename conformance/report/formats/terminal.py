@@ -19,7 +19,7 @@ COLOURS = {
     Outcome.WARNED: "yellow",
     Outcome.PASSED: "green",
 }
-VERDICTS = {"passed": "green", "unfinished": "yellow", "untested": "yellow"}
+VERDICTS = {"passed": "green", "not-started": "yellow", "unfinished": "yellow", "untested": "yellow"}
 """The colours of verdicts that are not red."""
 LISTED = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED, Outcome.INTERNAL_ERROR)
 MAX_CASES, FEW_CASES = 12, 3
@@ -215,7 +215,8 @@ def _counts(report: Report) -> str:
 
 def _inapplicable(report: Report, *, verbose: bool) -> Iterator[str]:
     """Yield how many checks do not apply and, if wanted, why."""
-    if counts := report.not_applicable:
+    counts = report.not_applicable
+    if counts and not report.never_opened:
         listed = "; ".join(f"{reason}: {number}" for reason, number in counts.items())
         why = listed if verbose or not report.results else "-v lists why"
         yield f"{plural(sum(counts.values()), 'check')} did not apply ({why})"

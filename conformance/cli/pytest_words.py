@@ -1,0 +1,56 @@
+"""Pytest's arguments for the commands, and a run of pytest for a command that runs no tests."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Sequence
+
+import pytest
+
+from conformance.cli.arguments import REPEATED, RUN_OPTIONS
+from conformance.requirements.checks import suites_directory
+
+ISOLATED = (
+    f"--rootdir={os.curdir}",
+    f"--confcutdir={suites_directory()}",
+    f"--config-file={os.devnull}",
+    *("-p", "no:cacheprovider", "-qq", "-rN", "--no-header", "--tb=short", "--assert=plain"),
+)
+"""Pytest's options for a run that no project's configuration touches; no check has an assert to rewrite."""
+WITHOUT_TESTS = ("--capture=no", "-p", "no:hypothesispytest")
+"""Pytest's options for a command that runs no tests."""
+NO_REWRITE_WARNING = (
+    *("-W", "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning"),
+)
+"""After the user's options, to win over ``-W error``: the command imports the plugin before pytest does."""
+
+
+def run_without_tests(words: Sequence[str], plugin: object) -> int:
+    """Run pytest with a plugin that does something else than tests; return its exit status."""
+    return int(pytest.main([*words, *WITHOUT_TESTS, *NO_REWRITE_WARNING], plugins=[plugin]))
+
+
+def pytest_words(options: argparse.Namespace, command: Sequence[str]) -> list[str]:
+    """Return pytest's arguments for a server and its options."""
+    server = f"--conformance-server={json.dumps(list(command))}"
+    return [
+        str(suites_directory()),
+        *ISOLATED,
+        "--conformance",
+        server,
+        *option_words(options, "conformance-"),
+    ]
+
+
+def option_words(options: argparse.Namespace, prefix: str = "") -> list[str]:
+    """Return the options that the user gave, as arguments."""
+    words = []
+    for name in RUN_OPTIONS:
+        given = getattr(options, name.replace("-", "_"), None)
+        if given is True:
+            words.append(f"--{prefix}{name}")
+        elif given:
+            words += [f"--{prefix}{name}={one}" for one in (given if name in REPEATED else [given])]
+    return words

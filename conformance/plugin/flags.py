@@ -1,0 +1,147 @@
+"""The options of the plugin: their flags, ini values and help."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Register every flag and ini value."""
+    group = parser.getgroup("conformance", "MCP conformance")
+    help_ = "run the conformance suites against the server that is named"
+    group.addoption("--conformance", action="store_true", default=None, help=help_)
+    parser.addini("conformance", help_, type="bool", default=False)
+    help_ = "the stdio server to test"
+    group.addoption("--conformance-server", metavar="COMMAND", help=help_)
+    parser.addini("conformance_server", f"{help_} (a command line, or a JSON array of its words)")
+    for name, metavar, help_, default in VALUES:
+        group.addoption(
+            f"--conformance-{name}", dest=dest(name), metavar=metavar, help=f"{help_} (default: {default})"
+        )
+        parser.addini(dest(name), help_, default=None)
+    for name, metavar, help_ in LISTS:
+        group.addoption(
+            f"--conformance-{name}", dest=dest(name), metavar=metavar, action="append", help=help_
+        )
+        parser.addini(ini(name), help_, type="linelist", default=[])
+    for name, help_ in FLAGS:
+        group.addoption(
+            f"--conformance-{name}", dest=dest(name), action="store_true", default=None, help=help_
+        )
+        parser.addini(dest(name), help_, type="bool", default=False)
+
+
+VALUES = (
+    (
+        "revision",
+        "REVISION",
+        "the revisions to test: latest, all, or a list such as 2025-06-18,2025-11-25",
+        "latest",
+    ),
+    ("timeout", "SECONDS", "the time limit for an answer", "30"),
+    ("start-timeout", "SECONDS", "the time limit for the answer to initialize", "30"),
+    ("cwd", "DIR", "the server's working directory", "a temporary one"),
+    ("fuzz", "LEVEL", "how much to fuzz: none, quick or thorough", "quick"),
+    (
+        "calls-per-tool",
+        "NUMBER",
+        "the most calls of one tool while it is fuzzed",
+        "no limit, but 20 for a tool with openWorldHint: true unless --conformance-fuzz thorough is given",
+    ),
+    (
+        "fuzz-errors",
+        "HOW",
+        "whether tool errors that read as unexpected exceptions inform or fail",
+        "inform",
+    ),
+    ("seed", "NUMBER", "the seed of the fuzzer's choices", "0"),
+    ("max-line", "MEGABYTES", "the longest line that is read", "16"),
+    (
+        "sdk-findings",
+        "HOW",
+        "whether what every server on the same SDK breaks is reported or fails: report or fail",
+        "report",
+    ),
+    (
+        "output-format",
+        "FORMAT",
+        "what is printed at the end: full, concise (a line for each finding), json, or github (annotations)",
+        "full",
+    ),
+    ("max-time", "SECONDS", "the time limit for all checks together", "3600"),
+    (
+        "time",
+        "SECONDS",
+        "the time after which nothing more is fuzzed, shared by the tools equally",
+        "no limit",
+    ),
+    ("env-file", "FILE", "a file with lines NAME=VALUE: environment variables for the server", "none"),
+    ("max-tools", "NUMBER", "test only the first NUMBER of the listed tools", "250"),
+    ("baseline", "FILE", "a file of expected findings, which do not fail (mcp-conformance baseline)", "none"),
+    (
+        "since",
+        "FILE",
+        "a JSON report; the checks that passed there are not run again if their tools are the same",
+        "none",
+    ),
+    (
+        "transcripts",
+        "DIR",
+        "the directory for the conversations of failures that the fuzzer finds",
+        ".mcp-conformance",
+    ),
+    ("failing-call", "'NAME JSON'", "a tool call that returns a tool error", "none"),
+    ("mutating-call", "'NAME JSON'", "a tool call that changes a list or a resource", "none"),
+)
+LISTS = (
+    (
+        "env",
+        "NAME[=VALUE]",
+        "an environment variable for the server; without =VALUE, this process's variable of that name",
+    ),
+    ("skip", "ID", "leave out these requirements or families; their findings are not reported"),
+    (
+        "example",
+        "'NAME JSON'",
+        "valid arguments for a tool, tried first; this does not permit calls (--conformance-call does)",
+    ),
+    (
+        "call",
+        "WHICH",
+        "the tools that may be called: readonly (the default), all, none, or names with * and ?",
+    ),
+    (
+        "report",
+        "FILE",
+        "a file for a report; its ending is the format: .json, .html, .md, .sarif, .svg, badge.json",
+    ),
+    (
+        "select",
+        "ID",
+        "test only these requirements or families, e.g. tools.def or content.image.base64[my_tool]",
+    ),
+)
+FLAGS = (
+    ("inherit-home", "give the server your home and temporary directories instead of empty ones"),
+    ("strict", "a broken SHOULD fails"),
+    ("pedantic", "rules without a keyword (prose, example, json-rpc, derived) fail or warn like the others"),
+)
+
+
+def option_help(name: str) -> tuple[str, str]:
+    """Return the metavar and the help of an option, in the form that the command has."""
+    values = {value: (metavar, f"{help_} (default: {default})") for value, metavar, help_, default in VALUES}
+    lists = {list_: (metavar, help_) for list_, metavar, help_ in LISTS}
+    flags = {flag: ("", help_) for flag, help_ in FLAGS}
+    metavar, help_ = (values | lists | flags)[name]
+    return metavar, help_.replace("--conformance-", "--")
+
+
+def dest(name: str) -> str:
+    """Return the name of an option for pytest, and of most ini values."""
+    return f"conformance_{name.replace('-', '_')}"
+
+
+def ini(name: str) -> str:
+    """Return the name of the ini value of an option."""
+    return "conformance_examples" if name == "example" else dest(name)
