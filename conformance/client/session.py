@@ -229,7 +229,8 @@ class Session(Received):
     def await_reply(self, request: Line, timeout: float | None = None, *, alone: bool = False) -> Reply:
         """Wait for the answer to a request that was sent.
 
-        With ``alone`` no other request is open, so an error without an id is its answer too.
+        With ``alone`` no other request is open, so an error without an id is its answer too.  A server may send
+        several of those for one line, so such an answer is followed by a ping: the next request gets its own.
         """
         seconds = self.timeout if timeout is None else timeout
         keys = [id_key(request.message["id"]), *(NO_ID if alone else ())]
@@ -241,7 +242,9 @@ class Session(Received):
             more = min(self.scaled_timeout(usual), begun + seconds - self.clock.monotonic())
             self._listen(more, lambda: inbox.has_any(keys))
             seconds = min(seconds, self.clock.monotonic() - begun)
-        if (answer := self.inbox.take(keys)) is not None:
+        if (answer := inbox.take(keys)) is not None:
+            if id_key(answer[1].get("id", ABSENT)) != keys[0]:
+                self.drain()
             return Reply(request, *answer)
         others = [line for line in self.lines[before:] if not line.sent]
         if unread := self._unread(request):
