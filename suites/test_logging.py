@@ -130,7 +130,9 @@ def test_nothing_is_logged_without_a_request_for_it(server):
 
 @pytest.mark.requirement("logging.opt-in", "reqmeta.log-opt-in")
 def test_a_level_does_not_outlast_its_request(server):
-    found = require_some(logging_requests(server), skip="nothing was logged below emergency at the level debug")
+    found = require_some(
+        logging_requests(server), skip="nothing was logged below emergency at the level debug"
+    )
     session = logging_session(server)
     for one in found[:MAX_REPEATED]:
         require_answer(session.request(one.method, one.params_with("debug")))

@@ -229,8 +229,8 @@ class Session(Received):
     def await_reply(self, request: Line, timeout: float | None = None, *, alone: bool = False) -> Reply:
         """Wait for the answer to a request that was sent.
 
-        With ``alone`` no other request is open, so an error without an id is its answer too.  A server may send
-        several of those for one line, so such an answer is followed by a ping: the next request gets its own.
+        With ``alone`` no other request is open, so an error without an id is its answer too.  A ping follows
+        one, as a server may send several for one line: none of them is the answer to the next request.
         """
         seconds = self.timeout if timeout is None else timeout
         keys = [id_key(request.message["id"]), *(NO_ID if alone else ())]
