@@ -337,6 +337,11 @@ class Session(Received):
         self._listen(timeout, lambda: bool(arrived()))
         return bool(arrived())
 
+    def is_writing(self) -> bool:
+        """Return whether the server has written a part of a line, and goes on with it."""
+        part = self.process.unended
+        return bool(part) and self.wait_for(lambda: self.process.unended != part, LINE_END_SECONDS)
+
     # Reading
 
     def _listen(self, seconds: float, done: Callable[[], bool]) -> None:
