@@ -19,6 +19,7 @@ from conformance.protocol.jsonrpc import ABSENT, Kind
 from conformance.protocol.methods import LOG_LEVELS
 from conformance.protocol.revisions import SUBSCRIPTION_ID
 from conformance.protocol.value import Value, members
+from conformance.scenarios.invalid_requests import expect_removed
 from conformance.scenarios.log_messages import (
     MESSAGE,
     find_logging_requests,
@@ -63,8 +64,8 @@ def test_an_invalid_level_is_rejected(server, params):
 
 
 @pytest.mark.requirement("logging.set-level.removed")
-def test_setting_a_level_is_an_unknown_method(session):
-    expect_error(session.request("logging/setLevel", {"level": "error"}), -32601)
+def test_setting_a_level_is_an_unknown_method(server, session):
+    expect_removed(server, session.request("logging/setLevel", {"level": "error"}))
 
 
 @pytest.mark.requirement("logging.invalid-level-rejected")

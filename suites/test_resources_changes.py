@@ -19,6 +19,7 @@ from conformance.expect import (
     skip,
 )
 from conformance.protocol.value import members
+from conformance.scenarios.invalid_requests import expect_removed
 from conformance.scenarios.list_changes import NOTIFICATION_SECONDS, expect_announced_by_calls
 from conformance.scenarios.resource_templates import is_templated
 from conformance.scenarios.resource_updates import (
@@ -105,8 +106,8 @@ def test_an_unknown_resource_cannot_be_subscribed_to(server):
 
 @pytest.mark.requirement("resources.subscribe.removed")
 @pytest.mark.parametrize("method", [SUBSCRIBE, UNSUBSCRIBE])
-def test_subscribe_methods_are_removed(session, method):
-    expect_error(session.request(method, {"uri": NO_SUCH_URI}), -32601)
+def test_subscribe_methods_are_removed(server, session, method):
+    expect_removed(server, session.request(method, {"uri": NO_SUCH_URI}))
 
 
 # Updates
