@@ -20,7 +20,11 @@ from conformance.expect import (
 )
 from conformance.protocol.value import members
 from conformance.scenarios.invalid_requests import expect_removed
-from conformance.scenarios.list_changes import NOTIFICATION_SECONDS, expect_announced_by_calls
+from conformance.scenarios.list_changes import (
+    NOTIFICATION_SECONDS,
+    expect_announced_between_lists,
+    expect_announced_by_calls,
+)
 from conformance.scenarios.resource_templates import is_templated
 from conformance.scenarios.resource_updates import (
     SUBSCRIBE,
@@ -56,6 +60,11 @@ def test_a_changed_list_of_resources_is_announced(server):
 @pytest.mark.requirement("resources.list-changed.sent")
 def test_resources_that_calls_have_changed_are_announced(server):
     expect_announced_by_calls(server, "resources")
+
+
+@pytest.mark.requirement("resources.list-changed.sent")
+def test_resources_that_change_between_two_lists_are_announced(server):
+    expect_announced_between_lists(server, "resources")
 
 
 @pytest.mark.requirement("resources.list-changed.negotiated", "lifecycle.operation.server-features")

@@ -13,7 +13,7 @@ from conformance.client.subscriptions import FILTER_MEMBERS, UPDATED
 from conformance.expect import require, require_capability, skip
 from conformance.protocol import revisions
 from conformance.protocol.methods import LISTS
-from conformance.scenarios.list_stability import difference, lists_in
+from conformance.scenarios.list_stability import complete_listing, difference, lists_in
 from conformance.target.scenario import scenario
 from conformance.target.server import CALLS, Server
 from conformance.target.settings import Sample
@@ -112,6 +112,24 @@ def expect_announced_by_calls(server: Server, feature: str) -> None:
         names = ", ".join(call.tool.name for call in server.calls()[:MAX_NAMES])
         got = f"nothing, although {after.method} has changed after calls of {names}: {changed}"
         raise Finding(method, got, after.replies[0].lines)
+
+
+def expect_announced_between_lists(server: Server, feature: str) -> None:
+    """Expect that a list that has other items when it is fetched again at once is announced, if declared."""
+    require_capability(server, feature, "listChanged")
+    if revisions.is_modern(server.revision):
+        skip("a notification needs a subscription in this revision")
+    method, session = f"notifications/{feature}/list_changed", server.session
+    first, second = (complete_listing(session, f"{feature}/list") for _ in range(2))
+    changed = difference(first, second)
+    if not changed:
+        skip(f"{feature}/list gives the same items twice")
+    seconds = session.scaled_timeout(NOTIFICATION_SECONDS)
+    session.wait_for(lambda: session.notifications(method), seconds)
+    if not session.notifications(method):
+        lines = (*first.replies[0].lines, *second.replies[0].lines)
+        got = f"nothing, although two {feature}/list one after the other differ: {changed}"
+        raise Finding(method, got, lines)
 
 
 def mutating_call(server: Server) -> Sample:
