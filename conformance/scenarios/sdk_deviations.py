@@ -18,12 +18,14 @@ from conformance.verdicts import Blocked, Finding, Skipped
 
 PYTHON_1, PYTHON_2 = "Python SDK 1.x", "Python SDK 2.x"
 TYPESCRIPT_1, TYPESCRIPT_2 = "TypeScript SDK 1.x", "TypeScript SDK 2.x"
-GO, RUST = "Go SDK", "Rust SDK"
+GO, RUST, CSHARP = "Go SDK", "Rust SDK", "C# SDK"
 PYTHON, TYPESCRIPT = (PYTHON_1, PYTHON_2), (TYPESCRIPT_1, TYPESCRIPT_2)
 ZOD = re.compile(r'"path"|"code": "(invalid|unrecognized|too)_')
 
 WRAPPED = r'"text":"(?P<text>[^"]*)"[^\n]*"structuredContent":\{"result":"?(?P=text)"?\}'
 """Matches a result that has the tool's value as text, and as the single member ``result``."""
+UNEXPLAINED = r'"code":-32603,"message":"An error occurred\."'
+"""Matches the C# SDK's error for params that it cannot deserialize."""
 UNANSWERED = r'\A> \[[^\n]*(\n< (?![^\n]*"id":"(mixed|requests) \d")[^\n]*)*\Z'
 """Matches an array without an answer to any of its requests, from a server that goes on."""
 
@@ -52,32 +54,42 @@ DEVIATIONS = (
     Deviation("completion.unknown-ref-type", TYPESCRIPT, r"-32603"),
     Deviation("errors.internal-error-code", PYTHON, r'"code":0\b'),
     Deviation("errors.invalid-params-code", TYPESCRIPT, r"-32603"),
+    Deviation("errors.invalid-params-code", (CSHARP,), UNEXPLAINED),
     Deviation("errors.message-concise", TYPESCRIPT, r"path"),
     Deviation("errors.method-not-found-code", (PYTHON_1,), r"-32602"),
+    Deviation("jsonrpc.garbage-not-fatal", (GO,), r"^! Closed"),
     Deviation("jsonrpc.method-not-found", (PYTHON_1,), r"-32602"),
     Deviation("jsonrpc.invalid-params", TYPESCRIPT, r"-32603"),
+    Deviation("jsonrpc.invalid-params", (CSHARP,), UNEXPLAINED),
     Deviation("jsonrpc.response-every-request", (PYTHON_1,), r"anyio\.BrokenResourceError"),
     Deviation("logging.set-level.invalid-code", TYPESCRIPT, r"-32603"),
+    Deviation("logging.set-level.invalid-code", (GO,), r'"result"'),
+    Deviation("pagination.cursor-same-operation", (GO,), r'"result"'),
     Deviation("pagination.cursor-type", TYPESCRIPT, r"-32603"),
-    Deviation("pagination.invalid-cursor-code", (*PYTHON, *TYPESCRIPT), r"result"),
+    Deviation("pagination.cursor-type", (CSHARP,), UNEXPLAINED),
+    Deviation("pagination.invalid-cursor-code", (*PYTHON, *TYPESCRIPT, CSHARP), r"result"),
     Deviation("prompts.get.missing-argument-code", PYTHON, r'"code":0\b'),
     Deviation("prompts.get.unknown-name-code", PYTHON, r'"code":0\b'),
     Deviation("prompts.get.unknown-name-code", (PYTHON_2,), r"-32603"),
     Deviation("reqmeta.wrong-types", (TYPESCRIPT_2,), r'"_meta":\[\][^\n]*\n! Silence'),
     Deviation("resources.read.internal-error-code", (PYTHON_1,), r'"code":0\b'),
     Deviation("resources.read.not-found-code", (PYTHON_1,), r'"code":0\b'),
-    Deviation("resources.read.not-found-code", (PYTHON_2, *TYPESCRIPT), r"-32602"),
+    Deviation("resources.read.not-found-code", (PYTHON_2, *TYPESCRIPT, GO), r"-32602"),
     Deviation("subscriptions.filter-required", (PYTHON_2,), r"toolsListChanged"),
     Deviation("subscriptions.graceful-result", (PYTHON_2,), r"-32000"),
     Deviation("tasks.tool-forbidden", (TYPESCRIPT_1,), r"Invalid task creation result"),
     Deviation("tasks.undeclared-ignored", (TYPESCRIPT_1,), r"does not support task creation"),
     Deviation("tools.call.malformed-request-code", (TYPESCRIPT_1,), r"-32603"),
+    Deviation("tools.call.malformed-request-code", (CSHARP,), UNEXPLAINED),
     Deviation("tools.call.unknown-tool-is-error", (*PYTHON, TYPESCRIPT_1), r"isError"),
     Deviation("tools.structured.text-fallback", PYTHON, rf"\A(> [^\n]*\n?|< [^\n]*{WRAPPED}[^\n]*\n?)+\Z"),
     Deviation("version.unsupported-error", (TYPESCRIPT_2,), r"1900-01-01"),
     Deviation("version.per-request", (TYPESCRIPT_2,), r"1900-01-01"),
 )
-"""Seen in every server of the SDK that was tried; the ``sdk`` notes of the requirements say more."""
+"""Seen in every server of the SDK that was tried; the ``sdk`` notes of the requirements say more.
+
+Those of Go (1.7.0) and C# (2.2.0) were read in the sources of these SDKs.
+"""
 
 
 def evidence(error: Finding | Blocked) -> str:
@@ -122,6 +134,8 @@ def _by_unknown_method(unknown: Reply) -> str:
         return PYTHON_2
     if words == (-32601, f'method not found: "{NO_SUCH_METHOD}"', None):
         return GO
+    if words == (-32601, f"Method '{NO_SUCH_METHOD}' is not available.", None):
+        return CSHARP
     return RUST if words == (-32601, NO_SUCH_METHOD, None) else ""
 
 

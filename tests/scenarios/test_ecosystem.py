@@ -8,7 +8,7 @@ from support import mutant, run_suite, script
 from conformance.client.reply import Closed, Silence
 from conformance.protocol.jsonrpc import Line
 from conformance.scenarios import sdk_deviations as ecosystem
-from conformance.scenarios.sdk_deviations import PYTHON_1, PYTHON_2, TYPESCRIPT_2
+from conformance.scenarios.sdk_deviations import CSHARP, GO, PYTHON_1, PYTHON_2, TYPESCRIPT_2
 from conformance.verdicts import Finding
 
 IMITATION = (sys.executable, script("typescript1_server"))
@@ -37,6 +37,7 @@ def result(text, structured):
 
 
 CONTENT = "tools.structured.text-fallback"
+UNEXPLAINED = '{"id":1,"error":{"code":-32603,"message":"An error occurred."}}'
 BATCH = '> [{"id":"mixed 1"},{"id":"mixed 2"}]'
 
 
@@ -50,6 +51,12 @@ def known(monkeypatch, sdk, requirement, lines, fault=None):
 @pytest.mark.parametrize(
     ("sdk", "requirement", "lines", "fault"),
     [
+        (CSHARP, "pagination.cursor-type", [f"< {UNEXPLAINED}"], None),
+        (CSHARP, "pagination.invalid-cursor-code", ['< {"id":1,"result":{"tools":[]}}'], None),
+        (GO, "jsonrpc.garbage-not-fatal", ["> not JSON"], Closed(0)),
+        (GO, "logging.set-level.invalid-code", ['< {"id":1,"result":{}}'], None),
+        (GO, "pagination.cursor-same-operation", ['< {"id":1,"result":{"tools":[]}}'], None),
+        (GO, "resources.read.not-found-code", ['< {"id":1,"error":{"code":-32602}}'], None),
         (PYTHON_1, "batch.receive", [BATCH], None),
         (PYTHON_1, "batch.receive", [BATCH, '< {"id":null,"error":{}}'], None),
         (PYTHON_1, "cancel.race-graceful", ["> {}"], Closed(1)),
@@ -67,6 +74,9 @@ def test_what_an_sdk_does_is_recognised(monkeypatch, sdk, requirement, lines, fa
 @pytest.mark.parametrize(
     ("sdk", "requirement", "lines", "fault"),
     [
+        (CSHARP, "pagination.cursor-type", ['< {"error":{"code":-32603,"message":"no"}}'], None),
+        (GO, "jsonrpc.garbage-not-fatal", ["> not JSON"], Silence(2)),
+        (GO, "logging.set-level.invalid-code", ['< {"id":1,"error":{"code":-32603}}'], None),
         (PYTHON_1, "batch.receive", [BATCH, '< {"id":"mixed 1","result":{}}'], None),
         (PYTHON_1, "batch.receive", [BATCH], Closed(1)),
         (PYTHON_1, "cancel.race-graceful", ["> {}"], Closed(-11)),
