@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from datetime import datetime
 
@@ -17,6 +15,7 @@ from conformance.expect import (
     is_string,
     require_some,
 )
+from conformance.protocol.content import embeds, has_data, has_text, has_uri_and_name, is_base64
 from conformance.protocol.value import members
 from conformance.scenarios.content import (
     annotatable,
@@ -40,7 +39,7 @@ BINARY_TYPE = re.compile(r"(image/(?!svg)|audio/|video/|application/(octet-strea
 @pytest.mark.requirement("content.text.text-string")
 def test_a_text_block_has_text(server):
     found = require_some(blocks(server, "text"), skip="no text block came")
-    expect_each(found, lambda block: is_string(block.get("text")), "a string in text")
+    expect_each(found, has_text, "a string in text")
 
 
 @pytest.mark.requirement("content.image.fields")
@@ -123,21 +122,6 @@ def has_any(*names):
     return lambda json: isinstance(json, dict) and any(name in json for name in names)
 
 
-def has_uri_and_name(link):
-    return is_string(link.get("uri")) and is_string(link.get("name"))
-
-
-def has_data(block):
-    return is_string(block.get("data")) and is_string(block.get("mimeType"))
-
-
-def embeds(block):
-    resource = block.get("resource")
-    if not isinstance(resource, dict) or not is_string(resource.get("uri")):
-        return False
-    return is_string(resource.get("text")) or is_string(resource.get("blob"))
-
-
 # Resource contents
 
 
@@ -217,18 +201,6 @@ def is_iso_8601(value):
 
 
 # Formats
-
-
-def is_base64(value):
-    """Return whether a string decodes in any base64 alphabet and padding in use; True for any other value."""
-    if not isinstance(value, str):
-        return True
-    text = re.sub(r"\s", "", value).rstrip("=").replace("-", "+").replace("_", "/")
-    try:
-        base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
-    except (binascii.Error, ValueError):
-        return False
-    return True
 
 
 def is_media_type(value):

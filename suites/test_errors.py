@@ -17,11 +17,16 @@ from conformance.expect import (
 )
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import Kind, is_response, show
-from conformance.protocol.methods import LISTS, NO_SUCH_METHOD
+from conformance.protocol.methods import LISTS
 from conformance.protocol.text import last_line, shorten
 from conformance.protocol.value import members
 from conformance.scenarios.client_features import FULL_CLIENT, all_capabilities, run_with_client
-from conformance.scenarios.invalid_requests import misshapen_requests, not_found_requests, undeclared_requests
+from conformance.scenarios.invalid_requests import (
+    call_unknown_method,
+    misshapen_requests,
+    not_found_requests,
+    undeclared_requests,
+)
 from conformance.scenarios.request_metadata import exchanges, meta_value, modern_messages
 from conformance.scenarios.subscriptions import subscriptions
 from conformance.scenarios.traffic import exercise_everything
@@ -67,8 +72,8 @@ def test_json_that_is_not_a_message_is_an_invalid_request(malformed_session, mes
 
 
 @pytest.mark.requirement("errors.method-not-found-code", "jsonrpc.method-not-found")
-def test_an_unknown_method_is_method_not_found(session):
-    expect_error(session.request(NO_SUCH_METHOD, {}), -32601)
+def test_an_unknown_method_is_method_not_found(server):
+    expect_error(call_unknown_method(server), -32601)
 
 
 @pytest.mark.requirement("errors.undeclared-feature")

@@ -30,6 +30,7 @@ from conformance.scenarios.lifecycle import (
     delay_initialized,
     early_requests,
     initialize_after_ping,
+    initialize_incompletely,
     initialize_with_unknown_members,
     ping_breaks_initialize,
     proposable,
@@ -174,6 +175,12 @@ def test_unknown_members_of_initialize_are_ignored(server):
     opening = initialize_with_unknown_members(server)
     if opening.value is None:
         raise Finding("a result, as without the unknown members", str(opening), opening.lines)
+
+
+@pytest.mark.requirement("lifecycle.initialize.incomplete-answered")
+def test_an_incomplete_initialize_is_answered(server):
+    initialize_with_unknown_members(server)
+    expect_answer(initialize_incompletely(server), "an answer, such as error -32602")
 
 
 @pytest.mark.requirement("lifecycle.server-requests-before-initialized")

@@ -11,6 +11,7 @@ from conformance.protocol.jsonrpc import Kind
 from conformance.protocol.value import members
 from conformance.scenarios.list_changes import (
     NOTIFICATION_SECONDS,
+    expect_announced_between_lists,
     expect_announced_by_calls,
     unsubscribed_change,
 )
@@ -44,6 +45,11 @@ def test_a_changed_list_of_tools_is_announced(server):
 @pytest.mark.capability("tools", "listChanged")
 def test_tools_that_calls_have_changed_are_announced(server):
     expect_announced_by_calls(server, "tools")
+
+
+@pytest.mark.requirement("tools.list-changed.sent")
+def test_tools_that_change_between_two_lists_are_announced(server):
+    expect_announced_between_lists(server, "tools")
 
 
 @pytest.mark.requirement(

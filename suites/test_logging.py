@@ -18,12 +18,14 @@ from conformance.protocol.jsonrpc import ABSENT, Kind
 from conformance.protocol.methods import LOG_LEVELS
 from conformance.protocol.revisions import SUBSCRIPTION_ID
 from conformance.protocol.value import Value, members
+from conformance.scenarios.invalid_requests import expect_removed
 from conformance.scenarios.log_messages import (
     MESSAGE,
     find_logging_requests,
     level_of,
     log_messages_in,
     logging_requests,
+    logging_session,
     set_each_level,
     set_level,
     with_log_level,
@@ -34,6 +36,8 @@ from conformance.scenarios.traffic import exercise_everything
 from conformance.verdicts import Finding
 
 CANARY = "conformance-secret-1f3870be274f6c49"
+MAX_REPEATED = 3
+"""How many requests that log are repeated without a level."""
 
 
 # Setting a level
@@ -59,8 +63,8 @@ def test_an_invalid_level_is_rejected(server, params):
 
 
 @pytest.mark.requirement("logging.set-level.removed")
-def test_setting_a_level_is_an_unknown_method(session):
-    expect_error(session.request("logging/setLevel", {"level": "error"}), -32601)
+def test_setting_a_level_is_an_unknown_method(server, session):
+    expect_removed(server, session.request("logging/setLevel", {"level": "error"}))
 
 
 @pytest.mark.requirement("logging.invalid-level-rejected")
@@ -122,6 +126,27 @@ def test_nothing_is_logged_without_a_request_for_it(server):
     sent = [one for session in server.sessions for one in log_messages_in([*modern_lines(session)])]
     unrequested = [one.message for one in sent if not one.is_requested]
     expect_none(unrequested, "no log message before any request has requested some")
+
+
+@pytest.mark.requirement("logging.opt-in", "reqmeta.log-opt-in")
+def test_a_level_does_not_outlast_its_request(server):
+    found = require_some(
+        logging_requests(server), skip="nothing was logged below emergency at the level debug"
+    )
+    session = logging_session(server)
+    for one in found[:MAX_REPEATED]:
+        require_answer(session.request(one.method, one.params_with("debug")))
+        unrequested = [sent_while_open(session, one) for _ in range(2)]
+        if all(unrequested):
+            expect_none(unrequested[-1], "no log message during a request that requests none")
+
+
+def sent_while_open(session, one):
+    """Make a request without a level, and return the log messages that come before its answer."""
+    require_answer(session.drain())
+    seen = len(session.lines)
+    require_answer(session.request(one.method, one.params))
+    return [each.message for each in log_messages_in(session.lines[seen:]) if each.open]
 
 
 @pytest.mark.requirement("logging.before-response")

@@ -14,7 +14,11 @@ from conformance.expect import (
 )
 from conformance.protocol.jsonrpc import Kind
 from conformance.protocol.value import members
-from conformance.scenarios.list_changes import NOTIFICATION_SECONDS, expect_announced_by_calls
+from conformance.scenarios.list_changes import (
+    NOTIFICATION_SECONDS,
+    expect_announced_between_lists,
+    expect_announced_by_calls,
+)
 from conformance.scenarios.list_stability import (
     NO_ARGUMENTS_FORMS,
     expect_items,
@@ -132,6 +136,11 @@ def test_a_changed_list_of_prompts_is_announced(server):
 @pytest.mark.capability("prompts", "listChanged")
 def test_prompts_that_calls_have_changed_are_announced(server):
     expect_announced_by_calls(server, "prompts")
+
+
+@pytest.mark.requirement("prompts.list-changed.sent")
+def test_prompts_that_change_between_two_lists_are_announced(server):
+    expect_announced_between_lists(server, "prompts")
 
 
 @pytest.mark.requirement(

@@ -7,16 +7,16 @@ import json
 import pytest
 
 from conformance.client.refusals import NO_SUCH_NAME, NO_SUCH_URI
-from conformance.expect import expect_error, expect_none, require_answer, require_some, skip
+from conformance.expect import expect_none, require_answer, require_some, skip
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import Kind, is_response
 from conformance.protocol.value import members
 from conformance.scenarios.client_features import FULL_CLIENT, run_with_client
+from conformance.scenarios.invalid_requests import expect_removed
 from conformance.scenarios.request_metadata import handshake_result, modern_session, simple_method
 from conformance.scenarios.traffic import exercise_everything
 from conformance.verdicts import Finding
 
-UNKNOWN_METHOD = -32601
 REMOVED_NOTIFICATIONS = ("notifications/initialized", "notifications/roots/list_changed")
 COMPLETE = "notifications/elicitation/complete"
 
@@ -48,25 +48,25 @@ def test_a_rejected_handshake_names_the_versions(server, revision):
 
 @pytest.mark.requirement("removed.ping")
 def test_ping_is_an_unknown_method(server):
-    expect_unknown(server, "ping", {})
+    expect_removed_method(server, "ping", {})
 
 
 @pytest.mark.requirement("removed.logging-set-level")
 def test_setting_a_log_level_is_an_unknown_method(server):
-    expect_unknown(server, "logging/setLevel", {"level": "info"})
+    expect_removed_method(server, "logging/setLevel", {"level": "info"})
 
 
 @pytest.mark.requirement("removed.resource-subscribe")
 @pytest.mark.parametrize("method", ["resources/subscribe", "resources/unsubscribe"])
 def test_subscribing_to_one_resource_is_an_unknown_method(server, method):
     uris = [uri.json for uri in members(server.listed("resources/list"), "uri") if uri.is_a(str)]
-    expect_unknown(server, method, {"uri": next(iter(uris), NO_SUCH_URI)})
+    expect_removed_method(server, method, {"uri": next(iter(uris), NO_SUCH_URI)})
 
 
 @pytest.mark.requirement("removed.core-tasks")
 @pytest.mark.parametrize("method", ["tasks/list", "tasks/result"])
 def test_core_tasks_are_unknown_methods(server, method):
-    expect_unknown(server, method, {"taskId": NO_SUCH_NAME} if method == "tasks/result" else {})
+    expect_removed_method(server, method, {"taskId": NO_SUCH_NAME} if method == "tasks/result" else {})
 
 
 @pytest.mark.requirement("removed.core-tasks")
@@ -107,9 +107,9 @@ def test_a_completed_url_elicitation_is_not_notified(server):
     expect_none(ids, "no elicitationId")
 
 
-def expect_unknown(server, method, params):
+def expect_removed_method(server, method, params):
     """Expect that a method is unknown to a server that has just served a modern request."""
-    expect_error(modern_session(server).request(method, params), UNKNOWN_METHOD)
+    expect_removed(server, modern_session(server).request(method, params))
 
 
 def is_answer(line):

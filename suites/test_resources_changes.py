@@ -18,7 +18,12 @@ from conformance.expect import (
     skip,
 )
 from conformance.protocol.value import members
-from conformance.scenarios.list_changes import NOTIFICATION_SECONDS, expect_announced_by_calls
+from conformance.scenarios.invalid_requests import expect_removed
+from conformance.scenarios.list_changes import (
+    NOTIFICATION_SECONDS,
+    expect_announced_between_lists,
+    expect_announced_by_calls,
+)
 from conformance.scenarios.resource_templates import is_templated
 from conformance.scenarios.resource_updates import (
     SUBSCRIBE,
@@ -55,6 +60,11 @@ def test_a_changed_list_of_resources_is_announced(server):
 @pytest.mark.capability("resources", "listChanged")
 def test_resources_that_calls_have_changed_are_announced(server):
     expect_announced_by_calls(server, "resources")
+
+
+@pytest.mark.requirement("resources.list-changed.sent")
+def test_resources_that_change_between_two_lists_are_announced(server):
+    expect_announced_between_lists(server, "resources")
 
 
 @pytest.mark.requirement("resources.list-changed.negotiated", "lifecycle.operation.server-features")
@@ -108,8 +118,8 @@ def test_an_unknown_resource_cannot_be_subscribed_to(server):
 
 @pytest.mark.requirement("resources.subscribe.removed")
 @pytest.mark.parametrize("method", [SUBSCRIBE, UNSUBSCRIBE])
-def test_subscribe_methods_are_removed(session, method):
-    expect_error(session.request(method, {"uri": NO_SUCH_URI}), -32601)
+def test_subscribe_methods_are_removed(server, session, method):
+    expect_removed(server, session.request(method, {"uri": NO_SUCH_URI}))
 
 
 # Updates

@@ -200,8 +200,10 @@ def test_an_unknown_resource_is_not_empty(server):
 @pytest.mark.capability("resources")
 def test_the_refusal_names_the_unknown_uri(server):
     for reply in require_some(refusals(server), skip="no read of an unknown resource is refused"):
-        data = reply.error_value.get("data", "uri")
-        if data is None or normalized(str(data.json)) != normalized(requested_uri(reply)):
+        data, uri = reply.error_value.get("data"), reply.error_value.get("data", "uri")
+        if data is not None and uri is None:
+            skip("the error has data of another shape, as it may")
+        if uri is None or normalized(str(uri.json)) != normalized(requested_uri(reply)):
             raise Finding(f"data.uri: {requested_uri(reply)}", str(reply.error_value), reply.lines)
 
 

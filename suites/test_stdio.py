@@ -19,6 +19,8 @@ from conformance.verdicts import Cause, Finding
 
 ANSWER_SECONDS = 2.0
 EXIT_SECONDS = 10.0
+KILLED = -9
+"""The exit status of a process that only SIGKILL has ended."""
 PADDING = "x" * 300_000
 ACCENTS, SEPARATOR, TWO_LINES = "conformance é漢😀", "conformance \u2028\u0085 end", "conformance two\nlines"
 
@@ -145,6 +147,16 @@ def test_the_server_exits_without_an_error_when_stdin_is_closed(server):
     if status != 0:
         got = f"{Closed(status)}{last_line(stderr)}"
         raise Finding("exit status 0 when its stdin is closed", got, session.received_lines[-1:])
+
+
+@pytest.mark.stage("last")
+@pytest.mark.requirement("stdio.exit-on-signal")
+def test_the_server_need_not_be_killed(server):
+    session, status, _ = close_stdin(server)
+    session.close()
+    if status is None and session.process.exit_code == KILLED:
+        expected = "an exit when its stdin is closed, or then at SIGTERM"
+        raise Finding(expected, "a server that only SIGKILL ends", session.received_lines[-1:])
 
 
 @scenario

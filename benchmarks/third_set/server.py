@@ -723,6 +723,8 @@ class Server:
         if isinstance(given, dict) and "action" in given:
             content = given.get("content")
             name = content.get("name") if isinstance(content, dict) else None
+            if name is not None and not isinstance(name, str):
+                raise ToolError("The name must be a string.")
             return self.tool_text(f"Hello, {name or 'stranger'}!")
         elicitation = request.meta[META + "clientCapabilities"].get("elicitation")
         if not isinstance(elicitation, dict) or not (elicitation == {} or "form" in elicitation):

@@ -975,7 +975,7 @@ class UnsupportedWithoutList(Server):
 
 @fault
 class DiscoverOtherVersions(Server):
-    """supportedVersions names 2025-11-25 only, not the version that is spoken.
+    """supportedVersions names an older version only, not the one that is spoken.
 
     2026-07-28 server/discover; spec.
     """

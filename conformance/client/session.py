@@ -229,7 +229,8 @@ class Session(Received):
     def await_reply(self, request: Line, timeout: float | None = None, *, alone: bool = False) -> Reply:
         """Wait for the answer to a request that was sent.
 
-        With ``alone`` no other request is open, so an error without an id is its answer too.
+        With ``alone`` no other request is open, so an error without an id is its answer too.  A ping follows
+        one, as a server may send several for one line: none of them is the answer to the next request.
         """
         seconds = self.timeout if timeout is None else timeout
         keys = [id_key(request.message["id"]), *(NO_ID if alone else ())]
@@ -241,7 +242,9 @@ class Session(Received):
             more = min(self.scaled_timeout(usual), begun + seconds - self.clock.monotonic())
             self._listen(more, lambda: inbox.has_any(keys))
             seconds = min(seconds, self.clock.monotonic() - begun)
-        if (answer := self.inbox.take(keys)) is not None:
+        if (answer := inbox.take(keys)) is not None:
+            if id_key(answer[1].get("id", ABSENT)) != keys[0]:
+                self.drain()
             return Reply(request, *answer)
         others = [line for line in self.lines[before:] if not line.sent]
         if unread := self._unread(request):
@@ -333,6 +336,11 @@ class Session(Received):
         """Read until ``arrived()`` is true, at most ``timeout`` seconds; return whether it is."""
         self._listen(timeout, lambda: bool(arrived()))
         return bool(arrived())
+
+    def is_writing(self) -> bool:
+        """Return whether the server has written a part of a line, and goes on with it."""
+        part = self.process.unended
+        return bool(part) and self.wait_for(lambda: self.process.unended != part, LINE_END_SECONDS)
 
     # Reading
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,14 +15,23 @@ from conformance.client.reply import Closed, Reply
 from conformance.client.tool_call import Tool
 from conformance.generation import Invalid
 from conformance.json_schema.validation import Unjudgeable, instance_errors
+from conformance.protocol.content import embeds, has_data, has_text, has_uri_and_name, is_base64
 from conformance.protocol.jsonrpc import NOT_JSON, Line, show
-from conformance.protocol.revisions import CONTENT_TYPES, has_content
+from conformance.protocol.revisions import CONTENT_TYPES, has_content, is_modern
 from conformance.verdicts import Finding
 
 ANSWERED = "jsonrpc.response-every-request"
 VALIDATED = "tools.call.inputs-validated"
 CHANNEL = "tools.call.invalid-arguments-channel"
 ACTIONABLE = "tools.call.execution-error-actionable"
+BLOCKS: Mapping[Any, tuple[str, Callable[[Any], bool], str]] = {
+    "text": ("content.text.text-string", has_text, "a string in text"),
+    "image": ("content.image.fields", has_data, "strings in data and mimeType"),
+    "audio": ("content.audio.fields", has_data, "strings in data and mimeType"),
+    "resource_link": ("content.resource-link.fields", has_uri_and_name, "strings in uri and name"),
+    "resource": ("content.embedded.fields", embeds, "an object resource with uri, and text or blob"),
+}
+"""The rule of each type of content blocks."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +126,8 @@ def accepts_valid(tool: Tool, revision: str, reply: Reply) -> Failure | None:
     if reply.error is not None:
         id = "tools.call.schema-honest" if reply.code == -32602 else "tools.call.execution-error-as-result"
         return Failure(id, "a tool result", f"error {show(reply.code)}")
-    return _result_failure(tool, revision, reply.result) or tool_bug(reply)
+    failure = _type_failure(revision, reply.result) or _result_failure(tool, revision, reply.result)
+    return failure or tool_bug(reply)
 
 
 def _no_number(reply: Reply) -> Failure | None:
@@ -125,6 +135,18 @@ def _no_number(reply: Reply) -> Failure | None:
     constants = NOT_JSON.intersection(reply.line.oddities) if reply.line is not None else set()
     what = "JSON-RPC messages only"
     return Failure("stdio.stdout-purity", what, f"{min(constants)} in an answer") if constants else None
+
+
+def _type_failure(revision: str, result: Any) -> Failure | None:
+    """Judge the type of a modern result to a client without extensions."""
+    if not isinstance(result, dict) or not is_modern(revision):
+        return None
+    if "resultType" not in result:
+        return Failure("result.result-type-present", "a member resultType", "no resultType")
+    if result["resultType"] in ("complete", "input_required"):
+        return None
+    type = show(result["resultType"], 40)
+    return Failure("result.result-type-known", "complete or input_required", f"resultType {type}")
 
 
 def _result_failure(tool: Tool, revision: str, result: Any) -> Failure | None:
@@ -138,6 +160,8 @@ def _result_failure(tool: Tool, revision: str, result: Any) -> Failure | None:
         return Failure("tools.call.content-known-type", "known content types", f"content {unknown}")
     if not isinstance(result.get("isError", False), bool):
         return Failure("tools.call.is-error-boolean", "true or false in isError", "isError")
+    if failure := next(filter(None, map(_block_failure, content)), None):
+        return failure
     return None if result.get("isError") else _structured_failure(tool, revision, result)
 
 
@@ -156,6 +180,17 @@ def _unknown_types(content: list[Any], revision: str) -> str:
     types = [block.get("type") if isinstance(block, dict) else None for block in content]
     known = tuple(CONTENT_TYPES[revision])
     return ", ".join(sorted({show(type) for type in types if type not in known}))
+
+
+def _block_failure(block: Any) -> Failure | None:
+    """Judge a content block of a known type."""
+    type = block["type"]
+    rule, holds, expected = BLOCKS[type]
+    if not holds(block):
+        return Failure(rule, expected, f"{type} without {expected}")
+    if type in ("image", "audio") and not is_base64(block["data"]):
+        return Failure(f"content.{type}.base64", "base64 in data", f"{type} that is not base64")
+    return None
 
 
 def _structured_failure(tool: Tool, revision: str, result: dict[str, Any]) -> Failure | None:
@@ -190,7 +225,8 @@ def rejects_invalid(wrong: Invalid, usual: Reply, revision: str, reply: Reply) -
         kind = f"coerces {wrong.kind}" if wrong.coercible else f"accepts {fault_of(wrong)}"
         return Failure(VALIDATED, f"a refusal ({fault_of(wrong)})", kind, advisory=wrong.coercible)
     if _is_in_right_channel(revision, reply):
-        return None
+        failure = _type_failure(revision, reply.result)
+        return None if failure == _type_failure(revision, usual.result) else failure
     return Failure(CHANNEL, _channels(revision), "wrong channel")
 
 

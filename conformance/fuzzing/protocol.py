@@ -100,7 +100,8 @@ def random_line_violations(window: Window) -> Iterator[Violation]:
     if window.open:
         how, (request,), stderr = missing(window)
         got = f"none after {show(shorten(broken.text, 100))}: {how}{last_line(stderr)}"
-        finding = Finding("an answer to the next request", got, (broken, request), GARBAGE)
+        lines = (broken, request)
+        finding = Finding("an answer to the next request", got, lines, GARBAGE, fault=window.end)
         yield Violation(finding, is_late=window.end is None)
     yield from map(Violation, noise(window))
 

@@ -135,7 +135,8 @@ class Reproducer:
     def _unanswered(self, waiting: list[FailedCase]) -> tuple[list[FailedCase], list[FailedCase]]:
         """Send all cases to one process; return those not answered, and those to send to another process.
 
-        The latter are all other cases, if one made the process silent.
+        The latter are all other cases, if one made the process silent.  A server that still writes a line has
+        begun an answer: none is missing.
         """
         sent: list[tuple[FailedCase, Line]] = []
         try:
@@ -144,11 +145,13 @@ class Reproducer:
                     sent.append((failed, self.target.send(session, failed.case.text)))
                     ping = session.request(session.liveness_method, timeout=self._max_wait(failed))
                     if ping.fault is not None and not session.closed:
-                        return [self._confirmed(failed)], [one for one in waiting if one is not failed]
+                        silent = [] if session.is_writing() else [self._confirmed(failed)]
+                        return silent, [one for one in waiting if one is not failed]
                 now = self.server.clock.monotonic
                 until = now() + max(map(self._max_wait, waiting))
                 replies = [(one, session.await_reply(line, max(0.0, until - now()))) for one, line in sent]
-                return [self._confirmed(one) for one, reply in replies if one.is_seen_in(reply)], []
+                silent = [one for one, reply in replies if one.is_seen_in(reply)]
+                return [] if session.is_writing() else list(map(self._confirmed, silent)), []
         except Skipped:
             return [], []
 

@@ -36,6 +36,9 @@ MAX_CANDIDATES = 10_000
 MAX_STEPS = 100_000
 """The most validation steps to prove all candidates."""
 
+MAX_IN_LATER_ITEM = 3
+"""The most violations that come in another item of an array too, not in its first one only."""
+
 MAX_ALIKE = 2
 """The number of values kept for the same keyword, place and kind."""
 
@@ -153,12 +156,18 @@ class Violator:
                 yield Candidate({**base, name: inside.value}, (name, *inside.place), inside.violation)
 
     def _in_items(self, items: Items, above: tuple[Conjunction, ...]) -> Iterator[Candidate]:
+        clear: list[Candidate] = []
         for index in range(items.prefix + 1):
+            clear.clear()
             with suppress(Rejected):
                 base = self._array_with(items, index)
                 for inside in self._of(self._generator.space.of(items.at(index)), above):
-                    value = [*base[:index], inside.value, *base[index + 1 :]]
-                    yield Candidate(value, (index, *inside.place), inside.violation)
+                    clear += [] if inside.violation.coercible else [inside]
+                    yield _in_item(base, index, inside)
+        with suppress(Rejected):  # some servers validate the first item only
+            longer = self._array_with(items, items.prefix + 1) if clear else []
+            for inside in clear[:MAX_IN_LATER_ITEM]:
+                yield _in_item(longer, items.prefix + 1, inside)
 
     def _array_with(self, items: Items, index: int) -> list[Any]:
         if index >= items.high:
@@ -196,6 +205,12 @@ class Violator:
             return None
         violation = KeywordViolation(None, None, entry.keyword, entry.kind, entry.detail, entry.coercible)
         return self.prove(Candidate(changed, place, violation))
+
+
+def _in_item(array: list[Any], index: int, inside: Candidate) -> Candidate:
+    """Return the array with a candidate in place of one of its items."""
+    value = [*array[:index], inside.value, *array[index + 1 :]]
+    return Candidate(value, (index, *inside.place), inside.violation)
 
 
 def _changed(value: Any, place: Place, entry: Invalid) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +21,8 @@ CHECKED = frozenset({"not", "oneOf", "maxContains", "uniqueItems", "if"})
 
 OF_LISTS = frozenset({"enum", "type", "title", "description", "default", "examples"})
 """Keywords beside which a listed value needs no proof but that of its type."""
+OF_CHOICES = OF_LISTS - {"enum"} | {"anyOf"}
+"""Keywords beside which a value of a branch needs no proof but that of its type."""
 
 
 class Shape(AppliedParts):
@@ -121,15 +123,21 @@ class Shape(AppliedParts):
         if not lists:
             return None
         shortest = min(lists, key=lambda part: len(_values_of(part.keywords)))
-        needs_no_proof = shortest if shortest.keywords.keys() <= OF_LISTS else None
+        proven = [part for part in self.parts if self._is_proven_by(part, shortest)]
         listed = [
             value
             for value in _values_of(shortest.keywords)
-            if _is_writable(value) and self.accepts(value, needs_no_proof)
+            if _is_writable(value) and self.accepts(value, proven)
         ]
         first = [value for value in self._candidates if _among(value, listed)]
         others = [value for value in listed if not _among(value, first)]
         return sorted([*first, *others], key=lambda value: value is None)
+
+    def _is_proven_by(self, part: Part, lists: Part) -> bool:
+        """Return whether each value that ``lists`` names conforms to ``part`` if it does to ``lists``."""
+        if part is lists:
+            return part.keywords.keys() <= OF_LISTS
+        return part.keywords.keys() <= OF_CHOICES and lists in self.context.branches.of(part).reach
 
     def in_order(self, start: int, count: int) -> Iterator[Any]:
         """Yield up to ``count`` different values of the plainest type, in an order that starts anywhere."""
@@ -162,16 +170,16 @@ class Shape(AppliedParts):
         """Whether null is the only possible value."""
         return self.values == [None] if self.values is not None else self.allowed == ["null"]
 
-    def accepts(self, value: Any, proven: Part | None = None) -> bool:
+    def accepts(self, value: Any, proven: Sequence[Part] = ()) -> bool:
         """Return whether a value meets all constraints, as far as the parts show without the whole schema.
 
-        It is known to conform to the part ``proven``, but for its type.
+        It is known to conform to the parts ``proven`` if it does to the others, but for its type.
         """
-        validator = self.context.validator
+        validator, known = self.context.validator, [*proven, *self._checked]
         if not any(is_of(value, name) for name in self.allowed):
             return False
         return self.is_allowed(value) and all(
-            validator.conforms(part, value) for part in self.parts if part is not proven
+            validator.conforms(part, value) for part in self.parts if part not in known
         )
 
     def is_allowed(self, value: Any) -> bool:

@@ -28,7 +28,8 @@ MIN_STACK_ROOM = 250
 """The calls for which the stack must have room where a reference is followed."""
 MAX_NAME_LENGTH = 200
 """The longest name of a member beside ``unevaluatedProperties``."""
-MAX_ENUMS = 1000
+MAX_KEPT = 1000
+"""The most lists of which something is kept."""
 
 
 @dataclass
@@ -67,6 +68,8 @@ def bounded_class(dialect: str) -> Any:
         keywords[name] = _ending(keywords[name])
     for name in UNEVALUATED & keywords.keys():
         keywords[name] = _after_others(keywords[name])
+    for name in CHOICES if "const" in keywords else ():
+        keywords[name] = _for_branches(keywords[name])
     return validators.extend(  # type: ignore[no-untyped-call]
         usual, {name: _counted(keyword) for name, keyword in keywords.items()}
     )
@@ -176,16 +179,46 @@ def _frozen(value: Any) -> Any:
 
 
 def _enum(_validator: Validator, listed: Any, instance: Any, _schema: Any) -> Iterator[ValidationError]:
-    if id(listed) not in _ENUMS:
-        if len(_ENUMS) >= MAX_ENUMS:
-            _ENUMS.clear()
-        _ENUMS[id(listed)] = listed, frozenset(map(_frozen, listed))
-    if _frozen(instance) not in _ENUMS[id(listed)][1]:
+    if _frozen(instance) not in _kept(_ENUMS, listed, lambda: frozenset(map(_frozen, listed))):
         yield ValidationError(f"{instance!r} is not one of {listed!r}")
 
 
-_ENUMS: dict[int, tuple[Any, frozenset[Any]]] = {}
+def _for_branches(keyword: Keyword) -> Keyword:
+    """Return a keyword that evaluates only the first of the branches whose ``const`` is another value."""
+
+    def chosen(
+        validator: Validator, branches: Any, instance: Any, schema: Any
+    ) -> Iterator[ValidationError] | None:
+        consts = _kept(_CONSTS, branches, lambda: [_const(one) for one in branches])
+        value = _NO_CONST if isinstance(instance, list | dict) else _frozen(instance)
+        others = [index for index, const in enumerate(consts) if const not in (_NO_CONST, value)]
+        left_out = {*others[1:]}
+        fitting = [one for index, one in enumerate(branches) if index not in left_out]
+        return keyword(validator, fitting, instance, schema)
+
+    return chosen
+
+
+def _const(branch: Any) -> Any:
+    """Return the ``const`` of a branch, frozen, if it is a scalar; a ``$ref`` hides it in old dialects."""
+    const = branch.get("const", []) if isinstance(branch, dict) and "$ref" not in branch else []
+    return _NO_CONST if isinstance(const, list | dict) else _frozen(const)
+
+
+def _kept(known: dict[int, tuple[Any, Any]], listed: Any, made: Callable[[], Any]) -> Any:
+    """Return what was made of a list before, or make it."""
+    if id(listed) not in known:
+        if len(known) >= MAX_KEPT:
+            known.clear()
+        known[id(listed)] = listed, made()
+    return known[id(listed)][1]
+
+
+_NO_CONST = object()
+_ENUMS: dict[int, tuple[Any, Any]] = {}
 """Lists of ``enum`` by identity, each with the set of its values."""
+_CONSTS: dict[int, tuple[Any, Any]] = {}
+"""Lists of branches by identity, each with the ``const`` of every branch."""
 
 OWN_KEYWORDS: dict[str, Keyword] = {
     "enum": _enum,
@@ -195,6 +228,8 @@ OWN_KEYWORDS: dict[str, Keyword] = {
     "uniqueItems": _unique_items,
 }
 """Keywords that jsonschema evaluates without limits."""
+CHOICES = ("anyOf", "oneOf")
+"""Keywords that apply a choice of branches."""
 UNEVALUATED = {"unevaluatedItems", "unevaluatedProperties"}
 """Keywords for which jsonschema evaluates all others once more, without limits."""
 

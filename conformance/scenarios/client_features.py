@@ -28,6 +28,8 @@ from conformance.verdicts import Blocked, Finding
 
 SAMPLING = "sampling/createMessage"
 MAX_JUDGED_REQUESTS = 20
+MAX_SUCCEEDED = 10
+"""How many tools that succeed without a client's capabilities are called with all of them."""
 
 
 @dataclass(frozen=True)
@@ -170,9 +172,10 @@ def run_with_client(server: Server, client: Client) -> ClientRun:
     """Hold the conversation with a kind of client, once.
 
     `FULL_CLIENT` calls the tools that only it is shown, that failed without it, or that sent requests to a
-    client without capabilities; in a modern revision it fetches such prompts and resources too.  The other
-    clients repeat the calls and fetches in which the server sent requests to `FULL_CLIENT`.  Raises `Blocked`
-    for the first check that meets a request of `FULL_CLIENT` without an answer.
+    client without capabilities, and a few others; in a modern revision it fetches prompts and resources that
+    failed or sent requests, too.  The other clients repeat the calls and fetches in which the server sent
+    requests to `FULL_CLIENT`.  Raises `Blocked` for the first check that meets a request of `FULL_CLIENT`
+    without an answer.
     """
     run = _client_run(server, client)
     if client is FULL_CLIENT:
@@ -188,7 +191,7 @@ def run_with_client(server: Server, client: Client) -> ClientRun:
 
 @scenario
 def _client_run(server: Server, client: Client) -> ClientRun:
-    tools, fetches = _failed(server) if client is FULL_CLIENT else _asking(server)
+    tools, fetches = _worth_repeating(server) if client is FULL_CLIENT else _asking(server)
     with server.fresh(
         f"the client {client.name!r}", client.declares(server.revision), answers_for(server, client)
     ) as session:
@@ -205,10 +208,14 @@ def _asking(server: Server) -> tuple[list[Tool], list[Reply]]:
     return tools, [fetch.rounds[0] for fetch in run.fetches if fetch.asked]
 
 
-def _failed(server: Server) -> tuple[list[Tool], list[Reply]]:
-    """Return the tools, and the replies to fetches, that may have failed for want of a capability."""
-    server.calls()
-    tools = [call.tool for call in server.calls_wanting_input() if not server.is_slow(call)]
+def _worth_repeating(server: Server) -> tuple[list[Tool], list[Reply]]:
+    """Return the tools, and the replies to fetches, that may go on differently with a capable client.
+
+    They may have failed for want of a capability; some tools that succeeded may ask only such a client.
+    """
+    succeeded = [call for call in server.calls() if not call.failed]
+    found = [*server.calls_wanting_input(), *succeeded[:MAX_SUCCEEDED]]
+    tools = list({call.tool.name: call.tool for call in found if not server.is_slow(call)}.values())
     if not revisions.is_modern(server.revision):
         return tools, []
     server.prompts()

@@ -21,10 +21,12 @@ from conformance.client.refusals import (
 from conformance.client.reply import Reply
 from conformance.client.session import NO_PARAMS
 from conformance.client.tool_call import Call
-from conformance.expect import skip
+from conformance.expect import expect_error, skip
 from conformance.generation import Invalid, NoExample, clearly_invalid, invalid_since_2020_12
 from conformance.json_schema.validation import Unjudgeable, instance_errors
 from conformance.protocol import revisions
+from conformance.protocol.jsonrpc import show
+from conformance.protocol.methods import NO_SUCH_METHOD
 from conformance.scenarios.traffic import exercise_everything
 from conformance.target.scenario import scenario
 from conformance.target.server import Server
@@ -33,6 +35,7 @@ from conformance.verdicts import Blocked, Cause, Skipped
 MALFORMED_PARAMS: Mapping[str, Any] = {"absent": NO_PARAMS, "empty": {}, "number": {"name": 5}}
 """The params of calls that name no tool."""
 MAX_UNKNOWN_CALLS = 10
+UNKNOWN_METHOD = -32601
 DEFAULT_DIALECT_SINCE = "2025-11-25"
 
 
@@ -42,6 +45,23 @@ class InvalidCall:
 
     mistake: str
     reply: Reply
+
+
+# Unknown methods
+
+
+@scenario
+def call_unknown_method(server: Server) -> Reply:
+    """Request a method that no server has."""
+    return server.session.request(NO_SUCH_METHOD, {})
+
+
+def expect_removed(server: Server, reply: Reply) -> None:
+    """Expect that a removed method is unknown; skip if it gets the wrong code of any unknown method."""
+    is_usual = reply.error is not None and reply.code == call_unknown_method(server).code
+    if is_usual and reply.code != UNKNOWN_METHOD:
+        skip(f"unknown methods are refused with {show(reply.code)} (see errors.method-not-found-code)")
+    expect_error(reply, UNKNOWN_METHOD)
 
 
 # Calls that name no tool, or an unknown one

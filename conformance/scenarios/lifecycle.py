@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from conformance.client.reply import Reply
 from conformance.client.session import Session
@@ -16,6 +17,7 @@ from conformance.target.settings import FUZZ_EXAMPLES
 OLD, NEW = "1999-01-01", "2099-01-01"
 """Revisions that do not exist."""
 UNKNOWN = "org.example/unknown"
+UNKNOWN_CAPABILITIES: dict[str, Any] = {UNKNOWN: {}, "experimental": {UNKNOWN: {}}}
 PROPOSABLE = revisions.HANDSHAKE[1:]
 
 
@@ -110,12 +112,35 @@ def initialize_after_ping(server: Server) -> Reply:
 
 @scenario
 def initialize_with_unknown_members(server: Server) -> Reply:
-    """Send ``initialize`` with members that no server knows, and return the reply."""
-    session = server.launch("unknown members of initialize", {UNKNOWN: {}, "experimental": {UNKNOWN: {}}})
-    session.client_info |= {UNKNOWN: [], "title": "Example", "websiteUrl": "https://example.org"}
-    opening = session.initialize(server.settings.start_timeout)
+    """Send ``initialize`` with members that no server knows, and return the reply.
+
+    It comes after an incomplete ``initialize`` that was refused, if it works then.
+    """
+    session, incomplete = _incomplete_initialize(server)
+    if incomplete.error is None or _initialize_with_unknown_members(server, session).value is None:
+        session.begin_close()
+        session = server.launch("unknown members of initialize", UNKNOWN_CAPABILITIES)
+        _initialize_with_unknown_members(server, session)
     server.release(session)
-    return opening
+    assert session.opening is not None
+    return session.opening
+
+
+def initialize_incompletely(server: Server) -> Reply:
+    """Return the reply to an ``initialize`` without two of its required members."""
+    return _incomplete_initialize(server)[1]
+
+
+@scenario
+def _incomplete_initialize(server: Server) -> tuple[Session, Reply]:
+    session = server.launch("an incomplete initialize", UNKNOWN_CAPABILITIES)
+    params = {"protocolVersion": server.revision}
+    return session, session.request("initialize", params, timeout=server.settings.start_timeout)
+
+
+def _initialize_with_unknown_members(server: Server, session: Session) -> Reply:
+    session.client_info |= {UNKNOWN: [], "title": "Example", "websiteUrl": "https://example.org"}
+    return session.initialize(server.settings.start_timeout)
 
 
 @scenario

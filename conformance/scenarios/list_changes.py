@@ -13,7 +13,7 @@ from conformance.client.subscriptions import FILTER_MEMBERS, UPDATED
 from conformance.expect import require, require_capability, skip
 from conformance.protocol import revisions
 from conformance.protocol.methods import LISTS
-from conformance.scenarios.list_stability import difference, lists_in
+from conformance.scenarios.list_stability import complete_listing, difference, lists_in
 from conformance.target.scenario import scenario
 from conformance.target.server import CALLS, Server
 from conformance.target.settings import Sample
@@ -69,11 +69,12 @@ class ObservedChange:
 
 
 @scenario
-def lists_after_calls(server: Server) -> Mapping[str, Listing]:
-    """Return the lists as the process has them in which every tool was called that may be."""
+def lists_after_calls(server: Server) -> tuple[Session, Mapping[str, Listing]]:
+    """Return the session in which every tool was called that may be, and its lists; none without calls."""
     if not server.calls():
-        return {}
-    return lists_in(server, server.shared(CALLS))
+        return server.session, {}
+    session = server.shared(CALLS)
+    return session, lists_in(server, session)
 
 
 @scenario
@@ -88,7 +89,7 @@ def require_change_by_calls(server: Server, method: str) -> tuple[Listing, str]:
 
     Skips the check if the list did not change, or differs from process to process anyway.
     """
-    before, after = server.listing(method), lists_after_calls(server).get(method)
+    before, after = server.listing(method), lists_after_calls(server)[1].get(method)
     if after is None or not (before.is_complete and after.is_complete):
         skip(f"{method} was not fetched in full before and after calls")
     changed = difference(before, after)
@@ -105,13 +106,31 @@ def expect_announced_by_calls(server: Server, feature: str) -> None:
     if revisions.is_modern(server.revision):
         skip("a notification needs a subscription in this revision")
     after, changed = require_change_by_calls(server, f"{feature}/list")
-    method, session = f"notifications/{feature}/list_changed", server.shared(CALLS)
+    method, session = f"notifications/{feature}/list_changed", lists_after_calls(server)[0]
     seconds = session.scaled_timeout(NOTIFICATION_SECONDS)
     session.wait_for(lambda: session.notifications(method), seconds)
-    if not session.notifications(method):
+    if not (session.notifications(method) or session.lines.dropped):
         names = ", ".join(call.tool.name for call in server.calls()[:MAX_NAMES])
         got = f"nothing, although {after.method} has changed after calls of {names}: {changed}"
         raise Finding(method, got, after.replies[0].lines)
+
+
+def expect_announced_between_lists(server: Server, feature: str) -> None:
+    """Expect that a list that has other items when it is fetched again at once is announced, if declared."""
+    require_capability(server, feature, "listChanged")
+    if revisions.is_modern(server.revision):
+        skip("a notification needs a subscription in this revision")
+    method, session = f"notifications/{feature}/list_changed", server.session
+    first, second = (complete_listing(session, f"{feature}/list") for _ in range(2))
+    changed = difference(first, second)
+    if not changed:
+        return
+    seconds = session.scaled_timeout(NOTIFICATION_SECONDS)
+    session.wait_for(lambda: session.notifications(method), seconds)
+    if not session.notifications(method):
+        lines = (*first.replies[0].lines, *second.replies[0].lines)
+        got = f"nothing, although two {feature}/list one after the other differ: {changed}"
+        raise Finding(method, got, lines)
 
 
 def mutating_call(server: Server) -> Sample:

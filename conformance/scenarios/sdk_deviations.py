@@ -19,13 +19,22 @@ from conformance.verdicts import Blocked, Finding, Skipped
 PYTHON_1, PYTHON_2 = "Python SDK 1.x", "Python SDK 2.x"
 TYPESCRIPT_1, TYPESCRIPT_2 = "TypeScript SDK 1.x", "TypeScript SDK 2.x"
 GO, RUST = "Go SDK", "Rust SDK"
+CSHARP, KOTLIN = "C# SDK", "Kotlin SDK"
 PYTHON, TYPESCRIPT = (PYTHON_1, PYTHON_2), (TYPESCRIPT_1, TYPESCRIPT_2)
 ZOD = re.compile(r'"path"|"code": "(invalid|unrecognized|too)_')
 
 WRAPPED = r'"text":"(?P<text>[^"]*)"[^\n]*"structuredContent":\{"result":"?(?P=text)"?\}'
 """Matches a result that has the tool's value as text, and as the single member ``result``."""
+UNEXPLAINED = r'"code":-32603,"message":"An error occurred\."'
+"""Matches the C# SDK's error for params that it cannot deserialize."""
 UNANSWERED = r'\A> \[[^\n]*(\n< (?![^\n]*"id":"(mixed|requests) \d")[^\n]*)*\Z'
 """Matches an array without an answer to any of its requests, from a server that goes on."""
+UNKNOWN_TYPE = r'"method":"(?P<method>[^"]*)"[^\n]*\n<[^\n]*-32601,"message":"(?P=method)"'
+"""Matches the Rust SDK's error for them: it takes the request for one of another method."""
+WITHOUT_HINTS = r'\n< (?![^\n]*"(ttlMs|cacheScope)")[^\n]*"(prompts|resources|resourceTemplates)":\[\]'
+"""Matches an empty list without caching hints, which the Rust SDK lists for a server that has none."""
+ENDED = r"^! Closed [01]$"
+"""Matches the end of a process that did not crash."""
 
 
 @dataclass(frozen=True)
@@ -42,42 +51,77 @@ class Deviation:
 
 
 DEVIATIONS = (
-    Deviation("batch.receive", (*PYTHON, *TYPESCRIPT), UNANSWERED),
+    Deviation("batch.receive", (*PYTHON, *TYPESCRIPT, GO, RUST, CSHARP, KOTLIN), UNANSWERED),
+    Deviation("caching.hints.prompts-list", (RUST,), WITHOUT_HINTS),
+    Deviation("caching.hints.resources-list", (RUST,), WITHOUT_HINTS),
+    Deviation("caching.hints.resources-templates-list", (RUST,), WITHOUT_HINTS),
+    Deviation("cancel.malformed-ignored", (RUST,), r'-32600,"message":"Invalid request"'),
     Deviation("cancel.no-further-messages", (TYPESCRIPT_2,), r"notifications/progress"),
     Deviation("cancel.race-graceful", (PYTHON_1,), r"Request cancelled|^! Closed 1$"),
     Deviation("cancel.stops-work", (TYPESCRIPT_2,), r"notifications/progress"),
     Deviation("capabilities.logging.declared", PYTHON, r"notifications/message"),
     Deviation("completion.missing-arguments-code", TYPESCRIPT, r"-32603"),
+    Deviation("completion.undeclared-code", (RUST,), r'"values":\[\]'),
     Deviation("completion.unknown-prompt-code", PYTHON, r'"values"'),
     Deviation("completion.unknown-ref-type", TYPESCRIPT, r"-32603"),
+    Deviation("completion.unknown-ref-type", (CSHARP,), UNEXPLAINED),
     Deviation("errors.internal-error-code", PYTHON, r'"code":0\b'),
     Deviation("errors.invalid-params-code", TYPESCRIPT, r"-32603"),
+    Deviation("errors.invalid-params-code", (CSHARP,), UNEXPLAINED),
+    Deviation("errors.invalid-params-code", (RUST,), UNKNOWN_TYPE),
     Deviation("errors.message-concise", TYPESCRIPT, r"path"),
+    Deviation("errors.message-concise", (GO,), r"invalid params: unmarshaling"),
     Deviation("errors.method-not-found-code", (PYTHON_1,), r"-32602"),
-    Deviation("jsonrpc.method-not-found", (PYTHON_1,), r"-32602"),
+    Deviation("jsonrpc.garbage-not-fatal", (GO,), ENDED),
     Deviation("jsonrpc.invalid-params", TYPESCRIPT, r"-32603"),
+    Deviation("jsonrpc.invalid-params", (CSHARP,), UNEXPLAINED),
+    Deviation("jsonrpc.invalid-params", (RUST,), UNKNOWN_TYPE),
+    Deviation("jsonrpc.method-not-found", (PYTHON_1,), r"-32602"),
     Deviation("jsonrpc.response-every-request", (PYTHON_1,), r"anyio\.BrokenResourceError"),
+    Deviation("logging.invalid-level-rejected", (GO, RUST), r'"result"'),
     Deviation("logging.set-level.invalid-code", TYPESCRIPT, r"-32603"),
+    Deviation("logging.set-level.invalid-code", (CSHARP,), UNEXPLAINED),
+    Deviation("logging.set-level.invalid-code", (GO,), r'"result":\{\}'),
+    Deviation("pagination.cursor-same-operation", (GO,), r'"result"'),
     Deviation("pagination.cursor-type", TYPESCRIPT, r"-32603"),
+    Deviation("pagination.cursor-type", (CSHARP,), UNEXPLAINED),
+    Deviation("pagination.cursor-type", (RUST,), r'"result"'),
     Deviation("pagination.invalid-cursor-code", (*PYTHON, *TYPESCRIPT), r"result"),
+    Deviation("pagination.invalid-cursor-code", (CSHARP, KOTLIN), r'"result"'),
     Deviation("prompts.get.missing-argument-code", PYTHON, r'"code":0\b'),
     Deviation("prompts.get.unknown-name-code", PYTHON, r'"code":0\b'),
     Deviation("prompts.get.unknown-name-code", (PYTHON_2,), r"-32603"),
+    Deviation("prompts.get.unknown-name-code", (KOTLIN,), r'-32603,"message":"Prompt not found: '),
+    Deviation("reqmeta.missing-meta", (GO,), r'"result"'),
+    Deviation("reqmeta.missing-protocol-version", (GO,), r'"result"'),
     Deviation("reqmeta.wrong-types", (TYPESCRIPT_2,), r'"_meta":\[\][^\n]*\n! Silence'),
+    Deviation("reqmeta.wrong-types", (GO, RUST), r'"result"'),
     Deviation("resources.read.internal-error-code", (PYTHON_1,), r'"code":0\b'),
     Deviation("resources.read.not-found-code", (PYTHON_1,), r'"code":0\b'),
     Deviation("resources.read.not-found-code", (PYTHON_2, *TYPESCRIPT), r"-32602"),
+    Deviation("resources.read.not-found-code", (GO,), r'-32602,"message":"Resource not found"'),
     Deviation("subscriptions.filter-required", (PYTHON_2,), r"toolsListChanged"),
     Deviation("subscriptions.graceful-result", (PYTHON_2,), r"-32000"),
     Deviation("tasks.tool-forbidden", (TYPESCRIPT_1,), r"Invalid task creation result"),
     Deviation("tasks.undeclared-ignored", (TYPESCRIPT_1,), r"does not support task creation"),
     Deviation("tools.call.malformed-request-code", (TYPESCRIPT_1,), r"-32603"),
+    Deviation("tools.call.malformed-request-code", (CSHARP,), UNEXPLAINED),
+    Deviation(
+        "tools.call.malformed-request-code", (GO,), r'-32600,"message":"invalid request: missing required'
+    ),
+    Deviation("tools.call.malformed-request-code", (RUST,), UNKNOWN_TYPE),
     Deviation("tools.call.unknown-tool-is-error", (*PYTHON, TYPESCRIPT_1), r"isError"),
+    Deviation("tools.call.unknown-tool-is-error", (KOTLIN,), r'"Tool [^"]* not found"'),
     Deviation("tools.structured.text-fallback", PYTHON, rf"\A(> [^\n]*\n?|< [^\n]*{WRAPPED}[^\n]*\n?)+\Z"),
-    Deviation("version.unsupported-error", (TYPESCRIPT_2,), r"1900-01-01"),
     Deviation("version.per-request", (TYPESCRIPT_2,), r"1900-01-01"),
+    Deviation("version.unsupported-error", (TYPESCRIPT_2,), r"1900-01-01"),
+    Deviation("version.unsupported-error", (GO,), r"1900-01-01[^\n]*\n<[^\n]*-32601"),
 )
-"""Seen in every server of the SDK that was tried; the ``sdk`` notes of the requirements say more."""
+"""Seen in every server of the SDK that was tried; the ``sdk`` notes of the requirements say more.
+
+Those of the Go SDK were seen in a server on 1.8.0 and in its source, those of the Rust SDK in one on 3.4.0
+and the source of 3.1.4.  Those of the C# SDK 2.2.0 and the Kotlin SDK 0.14.0 are known from their sources.
+"""
 
 
 def evidence(error: Finding | Blocked) -> str:
@@ -122,6 +166,10 @@ def _by_unknown_method(unknown: Reply) -> str:
         return PYTHON_2
     if words == (-32601, f'method not found: "{NO_SUCH_METHOD}"', None):
         return GO
+    if words == (-32601, f"Method '{NO_SUCH_METHOD}' is not available.", None):
+        return CSHARP
+    if words == (-32601, f"Server does not support {NO_SUCH_METHOD}", None):
+        return KOTLIN
     return RUST if words == (-32601, NO_SUCH_METHOD, None) else ""
 
 

@@ -55,3 +55,20 @@ def test_an_answer_before_the_first_request_ends_its_wait():
     opening = session.open()
     assert opening.fault.strays == (9,)
     assert opening.fault.seconds < 2 * WRONG_ID_SECONDS
+
+
+def test_a_second_parse_error_for_one_line_is_not_the_answer_to_the_next_request():
+    error = {"jsonrpc": "2.0", "error": {"code": -32700, "message": "not JSON"}}
+
+    def splits(server, request, reply):
+        """Answer ``prompts/list`` with two errors without an id, the second one later."""
+        if isinstance(request, dict) and request.get("method") == "prompts/list":
+            server.send(error)
+            server.schedule(0.01, lambda: server.send(error))
+            return SILENCE
+        server.schedule(0.02, lambda: server.send(reply))
+        return SILENCE
+
+    session = session_with(splits)
+    assert session.await_reply(session.send("prompts/list"), alone=True).error == error["error"]
+    assert session.await_reply(session.send("tools/list"), alone=True).value is not None

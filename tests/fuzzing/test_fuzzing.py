@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from conformance.fixtures import reference_surface as surface
 from conformance.fixtures.mutants import named
-from conformance.fixtures.validating import TOOL, fault_without
+from conformance.fixtures.validating import TOOL, fault_without, first_item
 from hypothesis.database import InMemoryExampleDatabase
 from support import REFERENCE, environment, forked, mutant, run_suite
 from support.bench import leave_out_shrinking, run_checks, settings_in_memory
@@ -196,6 +196,14 @@ def test_server_that_ignores_a_keyword_is_caught(fuzzed, validating, keyword, mo
     )
     assert {place or f"the-{root}" for place, root in places} <= set(PLACES[keyword].split()), text
     assert places
+
+
+def test_server_that_validates_only_the_first_item_is_caught(fuzzed, validating, monkeypatch):
+    leave_out_shrinking(monkeypatch)
+    serve = validating()
+    monkeypatch.setattr(surface, "fault", fault_without(["items"], first_item))
+    verdicts = fuzzed(serve, "order", VALIDATED)
+    assert "a refusal (type at /tags/1)" in "\n".join(one.text for one in verdicts if one.outcome == "failed")
 
 
 def test_a_tool_that_ignores_several_keywords_is_one_finding(fuzzed, validating, monkeypatch):

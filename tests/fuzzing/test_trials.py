@@ -16,7 +16,7 @@ from conformance.fuzzing import trials
 from conformance.fuzzing.case_source import valid_cases
 from conformance.fuzzing.fuzz_target import FuzzTarget
 from conformance.fuzzing.fuzzer import Fuzzer
-from conformance.fuzzing.oracles import accepts_valid
+from conformance.fuzzing.oracles import accepts_valid, answers
 from conformance.target.probe import probe
 from conformance.target.server import Server
 from conformance.verdicts import Blocked, Finding
@@ -219,3 +219,46 @@ def test_values_depend_on_the_seed_alone(fuzzed):
     first, again, other = map(sent_with, (0, 0, 1))
     assert first == again
     assert first != other
+
+
+class Dripping(Reference):
+    """The reference server, which writes an answer with many x in pieces, and meanwhile nothing else.
+
+    It stops in the middle of such an answer if it ``sticks``.
+    """
+
+    def __init__(self, sticks, out):
+        super().__init__(out=out)
+        self.sticks, self.pieces = sticks, []
+
+    def send_raw(self, data):
+        """Write an answer at once, or in pieces after those that are not written yet."""
+        if not self.pieces and b"xxxxx" not in data:
+            super().send_raw(data)
+            return
+        self.pieces.append(data)
+        if len(self.pieces) == 1:
+            self.schedule(0.2, self.drip)
+
+    def drip(self):
+        """Write a piece of a few bytes."""
+        first, *others = self.pieces
+        self.out.write(first[:50])
+        self.pieces = [rest for rest in (first[50:], *others) if rest]
+        if self.pieces and not (self.sticks and len(first) < 1900):
+            self.schedule(0.2, self.drip)
+
+
+@pytest.mark.parametrize(("sticks", "verdicts"), [(False, 0), (True, 1)], ids=["goes on", "sticks"])
+def test_an_answer_that_is_still_being_written_is_not_missing(tmp_path, sticks, verdicts):
+    settings = settings_in_memory(lambda out, _: Dripping(sticks, out), EXAMPLES, transcripts=tmp_path)
+    server = Server(settings, probe(settings, REVISION, exactly=True))
+    fuzzer = Fuzzer(server, FuzzTarget.of_tool(server.call(server.tool("echo"))), "hostile arguments")
+    fuzzer.try_hostile([("long", json.dumps({"text": "x" * 2000}).encode())], answers)
+    found = []
+    try:
+        fuzzer.report()
+    except Finding as finding:
+        found.append(finding)
+    server.close()
+    assert len(found) == verdicts

@@ -72,6 +72,34 @@ def test_a_value_is_judged_or_the_schema_is_unjudgeable(schema):
         assert isinstance(schema_errors(schema, REVISION), list)
 
 
+@pytest.mark.parametrize("keyword", ["anyOf", "oneOf"])
+def test_a_value_is_made_and_judged_where_it_is_one_of_many_constants(keyword):
+    branches = [{"const": f"value {n}", "title": str(n)} for n in range(1000)]
+    schema = {"type": "object", "properties": {"one": {keyword: branches}}, "required": ["one"]}
+    made = dict(generation.boundary(schema, REVISION)).values()
+    assert {"value 0", "value 999"} <= {one["one"] for one in made}
+    assert all(
+        instance_errors(one.arguments, schema, REVISION) for one in generation.invalid(schema, REVISION)
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "branches", "is_valid"),
+    [
+        (1, [{"const": 2}, {"const": 1.0}], True),
+        (True, [{"const": 2}, {"const": 1}], False),
+        (3, [{"const": 2}, {"const": 1}, {"type": "integer"}], True),
+        (1, [{"const": 1}, {"const": 2}, {"type": "integer"}], False),
+        (1, [{"const": 2}, {"const": 1, "type": "string"}], False),
+        ([1], [{"const": 1}, {"const": [2]}, {"const": [1]}], True),
+        (1, [{"const": 2}, {"const": 1}, {"const": 1}], False),
+    ],
+)
+def test_one_of_several_constants_is_judged_as_json_schema_says(value, branches, is_valid):
+    schema = {"properties": {"one": {"oneOf": branches}}}
+    assert (instance_errors({"one": value}, schema, REVISION) == []) is is_valid
+
+
 @pytest.mark.parametrize("generate", GENERATORS.values(), ids=GENERATORS)
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
 def test_values_are_generated_or_there_is_no_example(schema, generate):

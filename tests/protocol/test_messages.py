@@ -445,6 +445,7 @@ DELIBERATE = {
         *("params.argument", "params.argument.name", "params.argument.value"),
         *("params.ref", "params.ref.name", "params.ref.type"),
     },
+    "initialize": {"params.capabilities", "params.clientInfo"},
     "logging/setLevel": {"params.level"},
     "notifications/cancelled": {"params", "params.requestId"},
     "prompts/get": {"params.arguments.name", "params.arguments.tone", "params.name", *RETRIED},

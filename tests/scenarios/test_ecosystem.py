@@ -1,14 +1,19 @@
 """What an SDK does wrong in every server is reported as such; what a server does wrong itself is not."""
 
 import sys
+from contextlib import closing
 
 import pytest
 from support import mutant, run_suite, script
+from support.in_memory import MemorySettings, VirtualClock, mutated
 
 from conformance.client.reply import Closed, Silence
 from conformance.protocol.jsonrpc import Line
+from conformance.protocol.methods import NO_SUCH_METHOD
 from conformance.scenarios import sdk_deviations as ecosystem
-from conformance.scenarios.sdk_deviations import PYTHON_1, PYTHON_2, TYPESCRIPT_2
+from conformance.scenarios.sdk_deviations import CSHARP, GO, KOTLIN, PYTHON_1, PYTHON_2, RUST, TYPESCRIPT_2
+from conformance.target.probe import probe
+from conformance.target.server import Server
 from conformance.verdicts import Finding
 
 IMITATION = (sys.executable, script("typescript1_server"))
@@ -41,7 +46,13 @@ def result(text, structured):
 
 
 CONTENT = "tools.structured.text-fallback"
+UNEXPLAINED = '{"id":1,"error":{"code":-32603,"message":"An error occurred."}}'
+NOT_FOUND = '{"id":1,"error":{"code":-32602,"message":"Resource not found"}}'
 BATCH = '> [{"id":"mixed 1"},{"id":"mixed 2"}]'
+GARBAGE = "jsonrpc.garbage-not-fatal"
+HINTS = "caching.hints.prompts-list"
+MALFORMED = "tools.call.malformed-request-code"
+CALL = '> {"id":1,"method":"tools/call","params":{}}'
 
 
 def known(monkeypatch, sdk, requirement, lines, fault=None):
@@ -54,6 +65,12 @@ def known(monkeypatch, sdk, requirement, lines, fault=None):
 @pytest.mark.parametrize(
     ("sdk", "requirement", "lines", "fault"),
     [
+        (CSHARP, "pagination.cursor-type", [f"< {UNEXPLAINED}"], None),
+        (CSHARP, "pagination.invalid-cursor-code", ['< {"id":1,"result":{"tools":[]}}'], None),
+        (GO, "jsonrpc.garbage-not-fatal", ["> not JSON"], Closed(0)),
+        (GO, "logging.set-level.invalid-code", ['< {"id":1,"result":{}}'], None),
+        (GO, "pagination.cursor-same-operation", ['< {"id":1,"result":{"tools":[]}}'], None),
+        (GO, "resources.read.not-found-code", [f"< {NOT_FOUND}"], None),
         (PYTHON_1, "batch.receive", [BATCH], None),
         (PYTHON_1, "batch.receive", [BATCH, '< {"id":null,"error":{}}'], None),
         (PYTHON_1, "cancel.race-graceful", ["> {}"], Closed(1)),
@@ -62,6 +79,11 @@ def known(monkeypatch, sdk, requirement, lines, fault=None):
         (PYTHON_2, CONTENT, ["> {}", result(2, '{"result":2}')], None),
         (PYTHON_2, CONTENT, [result("a", '{"result":"a"}')], None),
         (TYPESCRIPT_2, "reqmeta.wrong-types", ['> {"params":{"_meta":[]}}'], Silence(2)),
+        (GO, GARBAGE, ["> this is not JSON", '> {"id":2,"method":"ping"}'], Closed(1)),
+        (RUST, HINTS, ["> {}", '< {"result":{"resultType":"complete","prompts":[]}}'], None),
+        (RUST, MALFORMED, [CALL, '< {"id":1,"error":{"code":-32601,"message":"tools/call"}}'], None),
+        (CSHARP, MALFORMED, [CALL, f"< {UNEXPLAINED}"], None),
+        (KOTLIN, "batch.receive", [BATCH], None),
     ],
 )
 def test_what_an_sdk_does_is_recognised(monkeypatch, sdk, requirement, lines, fault):
@@ -71,6 +93,9 @@ def test_what_an_sdk_does_is_recognised(monkeypatch, sdk, requirement, lines, fa
 @pytest.mark.parametrize(
     ("sdk", "requirement", "lines", "fault"),
     [
+        (CSHARP, "pagination.cursor-type", ['< {"error":{"code":-32603,"message":"no"}}'], None),
+        (GO, "jsonrpc.garbage-not-fatal", ["> not JSON"], Silence(2)),
+        (GO, "logging.set-level.invalid-code", ['< {"id":1,"error":{"code":-32603}}'], None),
         (PYTHON_1, "batch.receive", [BATCH, '< {"id":"mixed 1","result":{}}'], None),
         (PYTHON_1, "batch.receive", [BATCH], Closed(1)),
         (PYTHON_1, "cancel.race-graceful", ["> {}"], Closed(-11)),
@@ -80,7 +105,33 @@ def test_what_an_sdk_does_is_recognised(monkeypatch, sdk, requirement, lines, fa
         (PYTHON_2, CONTENT, [result(2, '{"result":2}'), result(2, '{"sum":2}')], None),
         (TYPESCRIPT_2, "reqmeta.wrong-types", ['> {"params":{"_meta":5}}'], Silence(2)),
         (TYPESCRIPT_2, "reqmeta.wrong-types", ['> {"params":{"_meta":[]}}', '< {"result":{}}'], None),
+        (GO, GARBAGE, ["> this is not JSON"], Closed(2)),
+        (RUST, HINTS, ["> {}", '< {"result":{"ttlMs":5,"prompts":[]}}'], None),
+        (RUST, HINTS, ["> {}", '< {"result":{"prompts":[{"name":"a"}]}}'], None),
+        (RUST, MALFORMED, [CALL, '< {"id":1,"error":{"code":-32601,"message":"no tool"}}'], None),
+        (CSHARP, MALFORMED, [CALL, '< {"error":{"code":-32603,"message":"no tool"}}'], None),
     ],
 )
 def test_what_a_server_does_itself_is_not_an_sdks(monkeypatch, sdk, requirement, lines, fault):
     assert known(monkeypatch, sdk, requirement, lines, fault) == ""
+
+
+@pytest.mark.parametrize(
+    ("sdk", "message"),
+    [
+        (GO, 'method not found: "{}"'),
+        (RUST, "{}"),
+        (CSHARP, "Method '{}' is not available."),
+        (KOTLIN, "Server does not support {}"),
+        ("", "No method {}"),
+    ],
+)
+def test_an_sdk_is_recognised_by_its_words_for_an_unknown_method(sdk, message):
+    def with_its_words(server, request, reply):
+        if reply and "error" in reply and request["method"] == NO_SUCH_METHOD:
+            return {**reply, "error": {"code": -32601, "message": message.format(NO_SUCH_METHOD)}}
+        return None
+
+    settings = MemorySettings(("in-memory",), serve=mutated(with_its_words), clock=VirtualClock())
+    with closing(Server(settings, probe(settings, "2025-11-25", exactly=True))) as server:
+        assert ecosystem.sdk_of(server) == sdk

@@ -1,4 +1,4 @@
-"""Tools that fail at times, end their process or take very long are not accused of anything else."""
+"""Tools and lists that change at times, or end their process, are not accused of anything else."""
 
 import pytest
 from conformance.fixtures.mutants import method, params
@@ -66,3 +66,14 @@ def test_a_tool_that_is_still_at_work_is_not_blocked(steps, reported):
         return SILENCE
 
     assert verdicts(serve, "tools.call.listed-is-callable") == reported
+
+
+def test_a_list_that_differs_every_second_time_does_not_depend_on_unknown_keys():
+    def serve(server, request, reply):
+        if method(request) != "prompts/list":
+            return None
+        server.memory["lists"] = server.memory.get("lists", 0) + 1
+        del reply["result"]["prompts"][: server.memory["lists"] % 2]
+        return reply
+
+    assert verdicts(serve, "meta.unknown-request-keys") == set()
