@@ -69,11 +69,12 @@ class ObservedChange:
 
 
 @scenario
-def lists_after_calls(server: Server) -> Mapping[str, Listing]:
-    """Return the lists as the process has them in which every tool was called that may be."""
+def lists_after_calls(server: Server) -> tuple[Session, Mapping[str, Listing]]:
+    """Return the session in which every tool was called that may be, and the lists of its process."""
     if not server.calls():
-        return {}
-    return lists_in(server, server.shared(CALLS))
+        return server.session, {}
+    session = server.shared(CALLS)
+    return session, lists_in(server, session)
 
 
 @scenario
@@ -88,7 +89,7 @@ def require_change_by_calls(server: Server, method: str) -> tuple[Listing, str]:
 
     Skips the check if the list did not change, or differs from process to process anyway.
     """
-    before, after = server.listing(method), lists_after_calls(server).get(method)
+    before, after = server.listing(method), lists_after_calls(server)[1].get(method)
     if after is None or not (before.is_complete and after.is_complete):
         skip(f"{method} was not fetched in full before and after calls")
     changed = difference(before, after)
@@ -105,7 +106,7 @@ def expect_announced_by_calls(server: Server, feature: str) -> None:
     if revisions.is_modern(server.revision):
         skip("a notification needs a subscription in this revision")
     after, changed = require_change_by_calls(server, f"{feature}/list")
-    method, session = f"notifications/{feature}/list_changed", server.shared(CALLS)
+    method, session = f"notifications/{feature}/list_changed", lists_after_calls(server)[0]
     seconds = session.scaled_timeout(NOTIFICATION_SECONDS)
     session.wait_for(lambda: session.notifications(method), seconds)
     if not session.notifications(method):
