@@ -48,6 +48,7 @@ def test_tools_that_calls_have_changed_are_announced(server):
 
 
 @pytest.mark.requirement("tools.list-changed.sent")
+@pytest.mark.capability("tools", "listChanged")
 def test_tools_that_change_between_two_lists_are_announced(server):
     expect_announced_between_lists(server, "tools")
 

@@ -139,6 +139,7 @@ def test_prompts_that_calls_have_changed_are_announced(server):
 
 
 @pytest.mark.requirement("prompts.list-changed.sent")
+@pytest.mark.capability("prompts", "listChanged")
 def test_prompts_that_change_between_two_lists_are_announced(server):
     expect_announced_between_lists(server, "prompts")
 

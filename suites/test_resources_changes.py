@@ -63,6 +63,7 @@ def test_resources_that_calls_have_changed_are_announced(server):
 
 
 @pytest.mark.requirement("resources.list-changed.sent")
+@pytest.mark.capability("resources", "listChanged")
 def test_resources_that_change_between_two_lists_are_announced(server):
     expect_announced_between_lists(server, "resources")
 

@@ -72,6 +72,14 @@ class ClientRun:
         """The calls, then the fetches."""
         return (*self.calls, *self.fetches)
 
+    @property
+    def owed(self) -> list[Reply]:
+        """The replies that are owed: a server that asked for nothing may exit between two calls."""
+        replies = [(one.reply, one.asked) for one in self.requests]
+        if self.session.closed:
+            replies.append((self.end, self.requests[-1].asked if self.requests else ()))
+        return [reply for reply, asked in replies if asked or not _has_quit(reply)]
+
     def server_requests(self, *methods: str) -> list[Value]:
         """Return the server's requests for these features of a client (all if none are named)."""
         return self.session.server_requests(*(methods or FEATURES))
@@ -114,6 +122,10 @@ class ClientRun:
         last = self.requests[-1].asked if self.requests else self.server_requests()
         if isinstance(self.end.fault, Closed) and _has_method(last, method):
             yield self.end
+
+
+def _has_quit(reply: Reply) -> bool:
+    return isinstance(reply.fault, Closed) and reply.fault.exit_code == 0
 
 
 def _has_method(requests: Iterable[Value], method: str) -> bool:
@@ -179,8 +191,7 @@ def run_with_client(server: Server, client: Client) -> ClientRun:
     """
     run = _client_run(server, client)
     if client is FULL_CLIENT:
-        replies = [request.reply for request in run.requests]
-        for reply in [*replies, run.end] if run.session.closed else replies:
+        for reply in run.owed:
             if reply.fault is not None:
                 reason = f"{reply.method} was not answered to a client with every capability: {reply.fault}"
                 server.raise_once(

@@ -92,12 +92,21 @@ def level_of(message: Value) -> Any:
 
 
 def _harmless_requests(server: Server) -> list[tuple[str, Any]]:
-    """Return the lists, calls, gets and reads that the server answered before."""
+    """Return the lists, calls, gets and reads that the server answered before, without ``_meta``.
+
+    A progress token that is used again would make late progress that of another request.
+    """
     calls = [call.reply for call in server.calls() if not server.is_slow(call) and len(call.rounds) < 2]
     lists = [listing.replies[0] for listing in server.listings()]
     replies = lists + calls + server.prompts() + server.resources()
     requests = [reply.request.message for reply in replies if reply.fault is None]
-    return [(message["method"], message.get("params", NO_PARAMS)) for message in requests]
+    return [(message["method"], _without_meta(message.get("params", NO_PARAMS))) for message in requests]
+
+
+def _without_meta(params: Any) -> Any:
+    if not isinstance(params, Mapping):
+        return params
+    return {name: value for name, value in params.items() if name != "_meta"}
 
 
 # When a modern server logs

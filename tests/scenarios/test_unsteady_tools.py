@@ -9,6 +9,7 @@ from support.in_memory import mutated
 from conformance.target.probe import probe_all
 
 REVISION = "2025-11-25"
+ROOTS = "clientfeature.roots.capability-checked"
 OPTIONAL, CASE = "tools.call.arguments-optional", "tools.def.name-case-sensitive"
 
 
@@ -52,6 +53,16 @@ def test_the_end_of_a_process_is_not_that_of_the_next_call():
     call = server.call(server.tool("add"))
     server.shared("calls").request("tools/call", {"name": "nothing", "arguments": {}})
     assert server.call_again(call, {"name": "add", "arguments": call.arguments}).result == call.reply.result
+
+
+@pytest.mark.parametrize(("status", "reported"), [(0, set()), (3, {ROOTS})], ids=["quits", "crashes"])
+def test_a_server_that_quits_between_the_calls_of_a_capable_client_is_not_blocked(status, reported):
+    def serve(server, request, reply):
+        if server.memory.get("stopped") and "id" in (request or ()):
+            raise SystemExit(status)
+        server.memory["stopped"] = calls_of("nothing", request) is not None and "roots" in server.client
+
+    assert verdicts(serve, ROOTS) == reported
 
 
 @pytest.mark.parametrize(("steps", "reported"), [(100, set()), (1, {"tools.call.listed-is-callable"})])
