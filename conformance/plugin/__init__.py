@@ -26,13 +26,14 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "capability(name, ...): the path of the capability a check needs")
     config.addinivalue_line("markers", "stage(name): when a check of the suites runs")
     config.addinivalue_line("markers", "conformance: a check of the conformance suites")
-    if options.wants_suites(config):
-        options.validate(config)
-        from conformance.transport.process_tree import terminable  # noqa: PLC0415  (a run without the suites does not need it)
+    if options.is_server_named(config):
+        from conformance.transport.process_tree import terminable  # noqa: PLC0415  (a run without a server does not need it)
 
         stack = ExitStack()
         stack.enter_context(terminable())
         config.add_cleanup(stack.close)
+    if options.wants_suites(config):
+        options.validate(config)
         for name in ("collection", "since", "execution", "outcomes", "output"):
             config.pluginmanager.register(
                 import_module(f"conformance.plugin.{name}"), f"mcp_conformance.{name}"

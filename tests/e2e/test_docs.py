@@ -85,7 +85,7 @@ class Reader:
         self.folder = folder
         self.status = 0
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-        self.env = environment(PATH=path, COLUMNS="100", LC_ALL="C.UTF-8")
+        self.env = environment(PATH=path, PYTHONPATH=str(folder), COLUMNS="100", LC_ALL="C.UTF-8")
 
     def read(self):
         for kind, rest, given, body in blocks(self.page):

@@ -45,7 +45,7 @@ time.sleep(600)
 WAIT_SECONDS = 60
 OWN_TEST = "def test_it(conformance_server):\n    conformance_server.call('hello')\n"
 MODULE = (sys.executable, "-m")
-ONE_CHECK = ("--conformance-select=tools.call.listed-is-callable", "--conformance-call=all")
+ONE_CHECK = ("--conformance", "--conformance-select=tools.call.listed-is-callable", "--conformance-call=all")
 RUN = (*MODULE, "conformance", "run", "--select=tools.call.listed-is-callable", "--call=all", "--")
 SOAK = (*MODULE, "conformance", "soak", "--for=1h", "--call=all", "--")
 PYTEST = (*MODULE, "pytest", "-p", "no:cacheprovider")
