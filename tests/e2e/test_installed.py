@@ -61,8 +61,8 @@ class Installed:
     def server(self):
         return (self.program("python"), "-m", "conformance.fixtures.reference")
 
-    def pytest(self, *options):
-        return run_pytest(self.repo, *QUIET, *options, pytest_=[self.program("pytest")])
+    def pytest(self, *options, **more):
+        return run_pytest(self.repo, *QUIET, *options, pytest_=[self.program("pytest")], **more)
 
     def suites(self, *options):
         return self.pytest("--conformance", f"--conformance-server={json.dumps(self.server)}", *options)
@@ -165,7 +165,8 @@ def test_a_users_tests_run_without_a_server(installed):
 
 
 def test_a_named_path_runs_alone(installed):
-    assert installed.suites("-W", "error", "spec/check_mine.py").is_clean([], OWN)
+    server = f"--conformance-server={json.dumps(installed.server)}"
+    assert installed.pytest("-W", "error", server, "spec/check_mine.py").is_clean([], OWN)
 
 
 def test_node_ids_do_not_depend_on_the_installation(installed):
@@ -199,3 +200,67 @@ def test_the_catalogue_is_installed(installed):
     done = installed.command("explain", "tools.def.title-string")
     assert done.returncode == 0, done.stderr
     assert "tools.def.title-string" in done.stdout
+
+
+# Beside other plugins ----------------------------------------------------------------------------
+
+NEIGHBOURS = {
+    "mcptest": ("pytest-mcptest",),
+    "mcp-pytest": ("mcp-pytest",),
+    "common": (
+        *("pytest-randomly", "pytest-timeout", "pytest-sugar", "pytest-html", "pytest-cov"),
+        *("pytest-asyncio", "pytest-xdist", "allure-pytest", "anyio", "schemathesis"),
+    ),
+}
+"""Plugins of our field, each alone as they exclude each other, and those that many projects have."""
+SLEEPS = """
+import json, sys, time
+for line in sys.stdin:
+    request = json.loads(line)
+    version = request.get("params", {}).get("protocolVersion")
+    info = {"name": "s", "version": "1"}
+    result = {"protocolVersion": version, "capabilities": {"prompts": {}}, "serverInfo": info}
+    if request.get("method") == "prompts/list":
+        time.sleep(600)
+    if "id" in request:
+        print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
+"""
+"""A server whose list of prompts takes longer than anybody waits."""
+
+
+@pytest.fixture(scope="module", params=NEIGHBOURS)
+def neighbour(request, wheel, shared):
+    it = Installed(shared / f"beside-{request.param}" / "repo", request.param)
+
+    def install(_):
+        write(it.repo, {"conftest.py": CONFTEST, **OTHER_NAMES, "sleeps.py": SLEEPS})
+        done = run(sys.executable, "-m", "venv", "--without-pip", ".venv", cwd=it.repo)
+        assert done.returncode == 0, done.stderr
+        pip("--python", it.program("python"), "install", str(wheel), *NEIGHBOURS[it.way], cwd=it.repo)
+
+    made_once(it.repo.parent, install)
+    return it
+
+
+def test_beside_other_plugins_a_users_tests_run_alone(neighbour):
+    assert neighbour.pytest().is_clean([], OWN)
+
+
+def test_beside_other_plugins_the_suites_have_the_same_verdicts(neighbour, alone):
+    assert neighbour.suites().is_clean(alone, OWN)
+
+
+def test_a_check_that_pytest_timeout_ends_names_it(neighbour):
+    if "pytest-timeout" not in NEIGHBOURS[neighbour.way]:
+        pytest.skip("it has no pytest-timeout")
+    server = json.dumps([neighbour.program("python"), str(neighbour.repo / "sleeps.py")])
+    words = (
+        "--conformance",
+        f"--conformance-server={server}",
+        "--timeout=3",
+        "--conformance-select=prompts.list",
+    )
+    done = neighbour.pytest(*words, "-p", "no:randomly", lean=("--conformance-fuzz=none",))
+    ended = [case for case in done.cases if "a pytest plugin ended this check: Timeout" in case.text]
+    assert ended, done.output
+    assert {case.outcome for case in ended} == {"blocked"}
