@@ -193,6 +193,25 @@ def test_their_marks_on_every_item_change_nothing(repo, alone):
     collects(repo, alone, *on(), "--strict-markers")
 
 
+def test_a_plugin_that_shuffles_changes_no_order_of_checks(repo):
+    hook = (
+        "import pytest\n@pytest.hookimpl(tryfirst=True)\n"
+        "def pytest_collection_modifyitems(items):\n    items.reverse()\n"
+    )
+    listing = ("--collect-only", "-q", "-m", "conformance")
+    before = run_pytest(repo, *on(), *listing).output
+    write(repo, {"conftest.py": CONFTEST + hook})
+    after = run_pytest(repo, *on(), *listing).output
+    checks = [[line for line in text.splitlines() if "::" in line] for text in (before, after)]
+    assert checks[0] == checks[1] != []
+
+
+def test_the_summary_has_one_line_for_skipped_checks(repo):
+    run = run_pytest(repo, *on(), "-rs")
+    (line,) = [line for line in run.output.splitlines() if line.startswith("SKIPPED")]
+    assert line.endswith("conformance/suites: nothing to judge (-v lists the reasons)")
+
+
 def test_their_test_may_ask_for_no_fixture_of_ours(repo):
     write(repo, {"tests/test_asks.py": "def test_asks(fresh_session):\n    pass\n"})
     run = run_pytest(repo, *on(), "-k", "test_asks")
