@@ -24,6 +24,7 @@ level = "MUST"  # TODO: MUST, SHOULD or MAY
 basis = "keyword"  # TODO: keyword, schema, prose, example, json-rpc or derived
 revisions = {revisions}  # TODO
 says = "TODO."
+fix = "TODO."
 observe = "TODO."
 pitfalls = "TODO."
 mutant = "TODO."
