@@ -105,7 +105,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     """Print the report in the form that the user chose, and the names of the files."""
     report, form = config.stash.get(REPORT, None), output_format(config)
     if report is not None and (report.results or report.ended or report.not_applicable):
-        if config.get_verbosity() > -2:
+        if config.get_verbosity() >= 0 or BASE_VERBOSITY not in config.stash:
             terminalreporter.write_sep("=", "MCP conformance")
         for row in _rows(report, config, form):
             for text, style in row:

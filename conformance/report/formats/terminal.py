@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from conformance.protocol.text import named, shorten
 from conformance.report.model import Report, Result, by_reason, grouped, plural
-from conformance.report.text import RARE, WIDTH, first_names, not_called_line, server_lines, wrapped
+from conformance.report.text import RARE, WIDTH, first_names, not_called_line, sdk_note, server_lines, wrapped
 from conformance.requirements import catalogue
 from conformance.verdicts import ORDER, Outcome
 
@@ -145,6 +145,8 @@ def _finding(group: Sequence[Result], width: int, *, verbose: bool) -> Iterator[
             yield from map(plain, _evidence(case[0], verbose=verbose))
     if len(cases) > most:
         yield plain(f"  - and {len(cases) - most} more{'' if verbose else ' (-v lists them)'}")
+    if first.deviation:
+        yield plain(f"  not yours: {sdk_note(first)}")
     fix = catalogue.all_requirements()[first.requirement].fix
     if fix:
         yield from map(plain, wrapped(f"fix: {fix}", width, "  ", "    "))
