@@ -22,7 +22,7 @@ from conformance.requirements.catalogue import (
     select,
     stem,
 )
-from conformance.requirements.checks import suites_directory
+from conformance.requirements.checks import checked, suites_directory
 
 FOLDER = Path(catalogue.__file__).parent
 SCHEMA = "requirements.schema.json"
@@ -164,6 +164,18 @@ def test_rows_refer_to_rows_that_exist():
         named = re.findall(r"\b(?:As|[Ss]ee(?: also)?) ((?:[a-z-]+\.)+[a-z0-9-]+)", " ".join(texts(row)))
         missing += [(row.id, id) for id in (*row.see, *named) if id not in all_requirements() or id == row.id]
     assert missing == []
+
+
+def test_each_checked_row_says_in_one_sentence_how_to_fix_a_finding():
+    fixes = {id: requirement(id).fix or "" for id in checked()}
+    assert [id for id, fix in fixes.items() if not fix] == []
+    assert [fix for fix in fixes.values() if not re.match(r"[A-Z][a-z]+ ", fix)] == []
+    assert [fix for fix in fixes.values() if re.findall(r"[.!?](?=\s|$)", fix) != ["."]] == []
+    assert [fix for fix in fixes.values() if not fix.endswith(".") or len(fix) > 140] == []
+
+
+def test_only_checked_rows_have_a_fix():
+    assert [row.id for row in rows() if row.fix and row.id not in checked()] == []
 
 
 # Families
