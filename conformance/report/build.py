@@ -29,9 +29,9 @@ from conformance.report.model import (
     in_order,
     plural,
 )
-from conformance.report.redaction import Redaction
 from conformance.report.text import finding_text, internal_error_text, reproduce_command
 from conformance.requirements.catalogue import Requirement
+from conformance.target.redaction import Redaction
 from conformance.target.settings import Settings
 from conformance.target.surface import Subject, Surface
 from conformance.transport.credentials import redacted
