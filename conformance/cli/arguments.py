@@ -19,7 +19,7 @@ VALUES = (
     *("fuzz", "fuzz-errors", "calls-per-tool", "seed", "transcripts", "max-line", "max-time"),
     *("time", "max-tools", "env-file", "baseline", "since", "sdk-findings", "output-format"),
 )
-REPEATED = ("env", "call", "select", "skip", "example", "report")
+REPEATED = ("env", "call", "select", "skip", "example", "report", "budget")
 FLAGS = ("inherit-home", "strict", "pedantic")
 RUN_OPTIONS = (*VALUES, *REPEATED, *FLAGS)
 """The options of ``run`` that the pytest plugin has too, with ``--conformance-`` before them."""

@@ -11,6 +11,9 @@ from conformance.requirements.checks import Check
 from conformance.target.settings import Settings
 from conformance.target.surface import Subject, Surface
 
+BUDGETS = "test_budget.py"
+"""The suite that judges measured figures."""
+
 
 def why_not(surface: Surface, check: Check, settings: Settings) -> str:
     """Return why a check does not apply; empty if it does."""
@@ -24,9 +27,15 @@ def why_not(surface: Surface, check: Check, settings: Settings) -> str:
             surface, check.capability
         ),
         f"no tools listed in {revision}": check.per_tool and not surface.tools,
+        "no budget for it (--budget)": check.suite == BUDGETS and not _has_budget(check, settings),
         "nothing is fuzzed (--fuzz none)": check.fuzzes and not settings.examples,
     }
     return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+def _has_budget(check: Check, settings: Settings) -> bool:
+    """Return whether the user limits the figure that a check judges."""
+    return any(id.removeprefix("budget.") in settings.budgets for id in check.requirements)
 
 
 def _is_declared(surface: Surface, capability: tuple[str, ...]) -> bool:

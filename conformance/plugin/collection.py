@@ -34,6 +34,7 @@ from conformance.protocol.revisions import LATEST_HANDSHAKE
 from conformance.protocol.text import named
 from conformance.requirements import catalogue
 from conformance.requirements.checks import PACKAGE, Check, check_of, checked, checks, suites_directory
+from conformance.target.budgets import CallCost
 from conformance.target.probe import probe_all
 from conformance.target.server import Server
 from conformance.target.settings import Settings
@@ -52,6 +53,8 @@ STARTS = pytest.StashKey[Counter[tuple[str, str]]]()
 """The number of processes started in a revision for a purpose."""
 COUNTS = pytest.StashKey[Counter[tuple[str, str]]]()
 """The numbers of lines and of calls, as `conformance.report.text.limit_lines` takes them."""
+COSTS = pytest.StashKey[dict[str, list[CallCost]]]()
+"""What the calls with valid arguments cost, by revision."""
 ON_WAIT = pytest.StashKey[OnWait]()
 PROBE_TRACEBACK = pytest.StashKey[str]()
 COMMON = pytest.StashKey[dict[str, Any]]()

@@ -99,6 +99,11 @@ LISTS = (
         "NAME[=VALUE]",
         "an environment variable for the server; without =VALUE, this process's variable of that name",
     ),
+    (
+        "budget",
+        "FIGURE=LIMIT",
+        "a limit on a figure: start=2s, tools.count=40, tools.bytes=20kB, call.p95=2s, result.bytes=1MB",
+    ),
     ("skip", "ID", "leave out these requirements or families; their findings are not reported"),
     (
         "example",

@@ -95,6 +95,7 @@ def validate(config: pytest.Config) -> None:
     tool_bugs_fail(config)
     sdk_findings_fail(config)
     output_format(config)
+    budgets(config)
 
 
 def severities(config: pytest.Config) -> dict[str, bool]:
@@ -155,6 +156,7 @@ def settings(config: pytest.Config) -> Settings:
         calls_per_tool=_number(config, "calls-per-tool", 0),
         max_tools=_number(config, "max-tools", MAX_TOOLS),
         examples=_examples(config),
+        budgets=budgets(config),
     )
 
 
@@ -289,6 +291,19 @@ def baseline(config: pytest.Config) -> Baseline | None:
         return read(_path(config, "baseline", text), text)
     except BadBaseline as error:
         raise pytest.UsageError(f"--conformance-baseline: {error}") from None
+
+
+def budgets(config: pytest.Config) -> dict[str, float]:
+    """Return the limit of each figure that the user limits (``--budget``).  Raises `pytest.UsageError`."""
+    given = value(config, "budget")
+    if not given:
+        return {}
+    from conformance.target.budgets import BadBudget, read_budgets  # noqa: PLC0415
+
+    try:
+        return read_budgets(given)
+    except BadBudget as error:
+        raise pytest.UsageError(f"--conformance-budget: {error}") from None
 
 
 def earlier_report(config: pytest.Config) -> Report | None:

@@ -115,6 +115,12 @@ def encode(message: Any) -> bytes:
     return _ENCODER.encode(message).encode()
 
 
+def compact_size(value: Any) -> int:
+    """Return how many bytes a value takes as compact JSON in UTF-8."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
 _ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 

@@ -156,6 +156,7 @@ class RunFacts:
     ``not_run`` counts the checks of each chapter that did not run, ``outdated`` lists what to fix in the
     baseline.  ``starts`` counts the processes in each revision by what they were started for, ``sent`` the
     lines that were sent in each revision, ``not_applicable`` the checks that do not apply by the reason.
+    ``measured`` has the figures of each revision in bytes and seconds.
     """
 
     started: datetime
@@ -166,6 +167,7 @@ class RunFacts:
     starts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     sent: Mapping[str, int] = field(default_factory=dict)
     not_applicable: Mapping[str, int] = field(default_factory=dict)
+    measured: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 def build_report(
@@ -200,6 +202,7 @@ def build_report(
         starts=facts.starts,
         sent=facts.sent,
         not_applicable=facts.not_applicable,
+        measured=facts.measured,
         never_opened=subject.never_opened,
     )
     return redact(report)

@@ -14,7 +14,18 @@ from conformance.transport.credentials import credentials, without
 NOT_REDACTED = frozenset(
     (
         *("node", "row", "requirement", "requirements", "selector", "level", "basis", "revision", "says"),
-        *("spec", "outcome", "cause", "state", "tool_version", "started", "not_run", "starts", "sent"),
+        *(
+            "spec",
+            "outcome",
+            "cause",
+            "state",
+            "tool_version",
+            "started",
+            "not_run",
+            "starts",
+            "sent",
+            "measured",
+        ),
     )
 )
 """The fields that hold words of this tool or of the catalogue only."""

@@ -25,6 +25,14 @@ SEES_ALL = "jsonrpc.message-shape"
 """The rule of the check that judges every message, of all chapters."""
 FAULTY_TOOLS = ("add", "echo", "nothing", "weather")
 """The tools that mutants of the family ``fuzz_tools`` get wrong."""
+BUDGETS = {
+    "budget.start": 0.8,
+    "budget.tools.count": 60,
+    "budget.tools.bytes": 60_000,
+    "budget.call.p95": 0.8,
+    "budget.result.bytes": 60_000,
+}
+"""The budgets under which mutants of the family ``budget`` run, which the reference server keeps."""
 IN_PASSING = "messages"
 """The family of mutants with messages that no chapter requests: other chapters bring them about."""
 
@@ -56,7 +64,9 @@ class MutantRun:
         examples = FUZZ_EXAMPLES["quick"] if self.fuzzed else 0
         if PROPOSES_ALL in self.mutant.breaks:
             examples = FUZZ_EXAMPLES["thorough"]
-        return {"examples": examples, "timeout": 5.0, "start_timeout": 5.0}
+        broken = [id for id in BUDGETS if id in self.mutant.breaks]
+        budgets = {id.removeprefix("budget."): BUDGETS[id] for id in broken}
+        return {"examples": examples, "timeout": 5.0, "start_timeout": 5.0, "budgets": budgets}
 
     @property
     def tools(self):
