@@ -17,7 +17,7 @@ from conformance.protocol import revisions
 VALUES = (
     *("revision", "timeout", "start-timeout", "cwd", "failing-call", "mutating-call"),
     *("fuzz", "fuzz-errors", "calls-per-tool", "seed", "transcripts", "max-line", "max-time"),
-    *("time", "max-tools", "env-file", "baseline", "since", "sdk-findings", "output-format"),
+    *("time", "max-tools", "env-file", "contract", "baseline", "since", "sdk-findings", "output-format"),
 )
 REPEATED = ("env", "call", "select", "skip", "example", "report", "budget")
 FLAGS = ("inherit-home", "strict", "pedantic")

@@ -29,7 +29,7 @@ from typing import Any
 import pytest
 
 from conformance.plugin.applicability import not_applicable, why_not
-from conformance.plugin.options import left_out, selected, settings, wanted_revisions
+from conformance.plugin.options import contract, left_out, selected, settings, wanted_revisions
 from conformance.protocol.revisions import LATEST_HANDSHAKE
 from conformance.protocol.text import named
 from conformance.requirements import catalogue
@@ -77,7 +77,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     config = session.config
     config.stash[STARTED] = time.monotonic()
     sandbox = config.stash[SANDBOX] = Sandbox()
-    chosen = replace(settings(config), sandbox=sandbox, on_wait=config.stash.get(ON_WAIT, None))
+    on_wait = config.stash.get(ON_WAIT, None)
+    chosen = replace(settings(config), sandbox=sandbox, on_wait=on_wait, contract=contract(config))
     found = getattr(config, "workerinput", {}).get("mcp_surfaces")
     if found is not None:
         surfaces = tuple(Surface.from_json(text) for text in json.loads(found))

@@ -77,6 +77,12 @@ VALUES = (
     ),
     ("env-file", "FILE", "a file with lines NAME=VALUE: environment variables for the server", "none"),
     ("max-tools", "NUMBER", "test only the first NUMBER of the listed tools", "250"),
+    (
+        "contract",
+        "FILE",
+        "the file that mcp-conformance lock wrote, to compare the server with; none ignores it",
+        "mcp-contract.json, if that is here",
+    ),
     ("baseline", "FILE", "a file of expected findings, which do not fail (mcp-conformance baseline)", "none"),
     (
         "since",

@@ -24,6 +24,7 @@ from conformance.requirements.checks import checked
 if TYPE_CHECKING:
     from conformance.report.baseline import Baseline
     from conformance.report.model import Report
+    from conformance.target.contract import Contract
     from conformance.target.settings import Sample, Settings
 
 
@@ -96,6 +97,7 @@ def validate(config: pytest.Config) -> None:
     sdk_findings_fail(config)
     output_format(config)
     budgets(config)
+    contract(config)
 
 
 def severities(config: pytest.Config) -> dict[str, bool]:
@@ -291,6 +293,21 @@ def baseline(config: pytest.Config) -> Baseline | None:
         return read(_path(config, "baseline", text), text)
     except BadBaseline as error:
         raise pytest.UsageError(f"--conformance-baseline: {error}") from None
+
+
+def contract(config: pytest.Config) -> Contract | None:
+    """Return the contract of the server: the file given, else the one here.  Raises `pytest.UsageError`."""
+    from conformance.target.contract import FILE, BadContract, from_text  # noqa: PLC0415
+
+    text = value(config, "contract") or ""
+    path = _path(config, "contract", text) if text else Path(FILE)
+    if text == "none" or not (text or path.is_file()):
+        return None
+    try:
+        return from_text(path.read_text(encoding="utf-8"), str(text or path))
+    except (OSError, UnicodeDecodeError, BadContract) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise pytest.UsageError(f"--conformance-contract: {path}: {reason}") from None
 
 
 def budgets(config: pytest.Config) -> dict[str, float]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from conformance.client.tool_call import Tool
 from conformance.project.version import tool_version
-from conformance.protocol.jsonrpc import Line
+from conformance.protocol.jsonrpc import Line, strict
 from conformance.protocol.text import named, shorten
 from conformance.protocol.value import Value
 from conformance.report.model import (
@@ -277,9 +277,8 @@ def _tools(tools: Iterable[Tool], settings: Settings) -> Iterator[OfferedTool]:
 def _definition(tool: Tool) -> str:
     """Return a tool's definition as strict JSON; an empty object if it is not an object, or too long."""
     try:
-        written = json.dumps(tool.definition.json)
-        plain = json.loads(written, parse_constant=str)
-        text = json.dumps(plain, ensure_ascii=False).encode("utf-8", "replace").decode()
+        plain = strict(tool.definition.json)
+        text = json.dumps(plain, ensure_ascii=False)
     except (ValueError, RecursionError):
         return "{}"
     return text if len(text) <= MAX_DEFINITION and isinstance(plain, dict) else "{}"

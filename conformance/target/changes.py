@@ -19,6 +19,8 @@ BREAKING = {
     "outputSchema": (Effect.WIDENS, Effect.REPLACES),
 }
 """The effects that can break clients: less may be sent than before, or more may come."""
+FORBIDDEN = "forbidden"
+"""The ``taskSupport`` of a tool that has none."""
 MAX_TEXT = 300
 MAX_WITNESS = 200
 
@@ -50,6 +52,7 @@ def tool_changes(
         one if isinstance(one, dict) else {} for one in (old.get("annotations"), new.get("annotations"))
     )
     yield from member_changes(name, before, after)
+    yield from _task_changes(name, old.get("execution"), new.get("execution"))
     for member in BREAKING:
         yield from _schema_changes(name, member, old.get(member), new.get(member), revision)
 
@@ -69,6 +72,51 @@ def member_changes(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) ->
         if was != now:
             text = f"`{named(member)}` is {show(now, MAX_TEXT)}, was {show(was, MAX_TEXT)}"
             yield OfferChange(name, text, member=member)
+
+
+def _task_changes(name: str, old: Any, new: Any) -> Iterator[OfferChange]:
+    """Yield the change of ``taskSupport``: only one to optional refuses no call that was valid."""
+    was, now = (
+        one.get("taskSupport", FORBIDDEN) if isinstance(one, dict) else FORBIDDEN for one in (old, new)
+    )
+    if was != now:
+        text = f"`taskSupport` is {show(now, MAX_TEXT)}, was {show(was, MAX_TEXT)}"
+        yield OfferChange(name, text, now != "optional", "execution")
+
+
+def prompt_changes(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[OfferChange]:
+    """Yield the changes of a prompt's definition."""
+    yield from text_changes(name, old, new)
+    before, after = _arguments(old), _arguments(new)
+    for argument in sorted(before.keys() | after.keys()):
+        was, now = before.get(argument), after.get(argument)
+        if was != now:
+            breaks = _is_required(now) and not _is_required(was)
+            yield OfferChange(
+                name, f"argument {named(argument)} {_argument_change(was, now)}", breaks, "arguments"
+            )
+
+
+def _arguments(prompt: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a prompt by their names."""
+    listed = prompt.get("arguments")
+    found = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    return {one["name"]: one for one in found if isinstance(one.get("name"), str)}
+
+
+def _is_required(argument: Mapping[str, Any] | None) -> bool:
+    return argument is not None and argument.get("required") is True
+
+
+def _argument_change(was: Mapping[str, Any] | None, now: Mapping[str, Any] | None) -> str:
+    """Return how an argument differs."""
+    if now is None:
+        return "is gone"
+    if _is_required(now) != _is_required(was):
+        return (
+            "is required now" if _is_required(now) else "is new" if was is None else "is no longer required"
+        )
+    return "is new" if was is None else "is described differently"
 
 
 def _schema_changes(name: str, member: str, old: Any, new: Any, revision: str) -> Iterator[OfferChange]:

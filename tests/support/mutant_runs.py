@@ -13,7 +13,7 @@ from conformance.fixtures.mutants import Mutant, all_mutants
 from conformance.protocol import revisions
 from conformance.requirements import catalogue
 from conformance.target.settings import FUZZ_EXAMPLES
-from support.bench import run_checks
+from support.bench import reference_contract, run_checks
 
 WHOLE = os.environ.get("MUTANTS") == "whole"
 ON_PROCESSES = os.environ.get("MUTANTS") == "processes"
@@ -66,7 +66,9 @@ class MutantRun:
             examples = FUZZ_EXAMPLES["thorough"]
         broken = [id for id in BUDGETS if id in self.mutant.breaks]
         budgets = {id.removeprefix("budget."): BUDGETS[id] for id in broken}
-        return {"examples": examples, "timeout": 5.0, "start_timeout": 5.0, "budgets": budgets}
+        contract = reference_contract(self.revision) if self.mutant.family == "contract" else None
+        times = {"timeout": 5.0, "start_timeout": 5.0}
+        return {"examples": examples, "budgets": budgets, "contract": contract, **times}
 
     @property
     def tools(self):
