@@ -40,7 +40,7 @@ class Observed:
 
 @scenario
 def observed(server: Server) -> Observed:
-    """Return what the server offers, without credentials."""
+    """Return what the server offers, without credentials and the name of its sandbox, which is always new."""
     lists: dict[str, dict[str, Any]] = {member: {} for member in KINDS}
     incomplete = set()
     for method, (feature, member) in LISTS.items():
@@ -51,7 +51,9 @@ def observed(server: Server) -> Observed:
     instructions = server.surface.result.get("instructions")
     found = {"capabilities": server.offers.json if server.offers.is_a(dict) else {}, **lists}
     found |= {"instructions": instructions.json} if instructions is not None else {}
-    offer: Offer = Redaction.of(server.settings)(strict(found))
+    sandbox = server.settings.sandbox
+    redaction = Redaction.of(server.settings, *([str(sandbox.root)] if sandbox is not None else []))
+    offer: Offer = redaction(strict(found))
     return Observed(offer, frozenset(incomplete))
 
 

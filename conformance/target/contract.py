@@ -104,8 +104,12 @@ def from_text(text: str, name: str) -> Contract:
         raise BadContract(
             "a member is missing or of the wrong type (mcp-conformance lock --update writes it anew)"
         )
-    found = {revision: one for one in offers for revision in one["revisions"]}
+    found = {revision: _without_revisions(one) for one in offers for revision in one["revisions"]}
     return Contract(name, str(data.get("server", "")), found, data.get("tools.bytes", {}))
+
+
+def _without_revisions(offer: Offer) -> Offer:
+    return {name: value for name, value in offer.items() if name != "revisions"}
 
 
 def _is_offer(offer: Any) -> bool:
