@@ -32,7 +32,7 @@ class Outcome(StrEnum):
 ORDER = list(Outcome)
 UNTESTED = (Outcome.SKIPPED, Outcome.INTERNAL_ERROR)
 """The outcomes that say nothing about the server."""
-NORMATIVE = ("keyword", "schema")
+NORMATIVE = ("keyword", "schema", "project")
 ECHO = "jsonrpc.response-id-echo"
 """The rule that an answer has the id of its request."""
 

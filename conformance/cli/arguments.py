@@ -13,13 +13,14 @@ from typing import TypeAlias
 from conformance.plugin.flags import option_help
 from conformance.project.version import tool_version
 from conformance.protocol import revisions
+from conformance.target.contract import FILE
 
 VALUES = (
     *("revision", "timeout", "start-timeout", "cwd", "failing-call", "mutating-call"),
     *("fuzz", "fuzz-errors", "calls-per-tool", "seed", "transcripts", "max-line", "max-time"),
-    *("time", "max-tools", "env-file", "baseline", "since", "sdk-findings", "output-format"),
+    *("time", "max-tools", "env-file", "contract", "baseline", "since", "sdk-findings", "output-format"),
 )
-REPEATED = ("env", "call", "select", "skip", "example", "report")
+REPEATED = ("env", "call", "select", "skip", "example", "report", "budget")
 FLAGS = ("inherit-home", "strict", "pedantic")
 RUN_OPTIONS = (*VALUES, *REPEATED, *FLAGS)
 """The options of ``run`` that the pytest plugin has too, with ``--conformance-`` before them."""
@@ -29,6 +30,7 @@ SOAK_OPTIONS = (
     *("env", "call", "example", "report", "fuzz-errors"),
     *FLAGS,
 )
+LOCK_OPTIONS = ("revision", "timeout", "start-timeout", "cwd", "env-file", "max-line", "env", "inherit-home")
 DOCTOR_OPTIONS = ("start-timeout", "env", "cwd", "inherit-home")
 URL = re.compile(r"https?://", re.IGNORECASE)
 MISSPELT = 0.86
@@ -54,12 +56,13 @@ def parser() -> Parser:
     parser = Parser(prog="mcp-conformance", description="Conformance tests for MCP servers over stdio.")
     version = f"mcp-conformance {tool_version()}"
     parser.add_argument("--version", action="version", version=version)
-    names = "init|run|doctor|baseline|compare|soak|list|explain|replay|new-check"
+    names = "init|run|doctor|baseline|lock|compare|soak|list|explain|replay|new-check"
     commands = parser.add_subparsers(metavar=names, required=True)
     _add_init(commands)
     _add_run(commands)
     _add_doctor(commands)
     _add_baseline(commands)
+    _add_lock(commands)
     _add_compare(commands)
     _add_soak(commands)
     _add_list(commands)
@@ -117,6 +120,20 @@ def _add_baseline(commands: Commands) -> None:
     update.add_argument("file", type=Path, metavar="FILE", help="the baseline, a TOML file")
     _add_options(update, UPDATE_OPTIONS)
     update.set_defaults(action=("baseline", "main"))
+
+
+def _add_lock(commands: Commands) -> None:
+    lock = commands.add_parser(
+        "lock",
+        help="write the contract of a server, which a run compares with what it offers",
+        usage="%(prog)s [options] -- COMMAND [ARGUMENTS ...]",
+        allow_abbrev=False,
+    )
+    help_ = f"the file to write (default: {FILE})"
+    lock.add_argument("--contract", dest="file", type=Path, default=Path(FILE), metavar="FILE", help=help_)
+    lock.add_argument("--update", action="store_true", help="renew the file, and print what changed")
+    _add_options(lock, LOCK_OPTIONS)
+    lock.set_defaults(action=("lock", "main"))
 
 
 def _add_compare(commands: Commands) -> None:

@@ -29,7 +29,11 @@ NO_REWRITE_WARNING = (
 
 def run_without_tests(words: Sequence[str], plugin: object) -> int:
     """Run pytest with a plugin that does something else than tests; return its exit status."""
-    return int(pytest.main([*words, *WITHOUT_TESTS, *NO_REWRITE_WARNING], plugins=[plugin]))
+    return int(
+        pytest.main(
+            [*words, "--conformance-contract=none", *WITHOUT_TESTS, *NO_REWRITE_WARNING], plugins=[plugin]
+        )
+    )
 
 
 def pytest_words(options: argparse.Namespace, command: Sequence[str]) -> list[str]:

@@ -105,9 +105,12 @@ def _run_many(
     if options.baseline:
         raise UsageError("run: a baseline belongs to one server: choose it with --server NAME")
 
+    if options.contract not in (None, "none"):
+        raise UsageError("run: a contract belongs to one server: choose it with --server NAME")
+
     def words(name: str, prefix: str) -> list[str]:
         files = [prefixed(path, prefix) for path in options.report]
-        own = argparse.Namespace(**{**vars(options), "report": files})
+        own = argparse.Namespace(**{**vars(options), "report": files, "contract": "none"})
         return [*option_words(own), f"--config={config.path}", f"--server={name}", *with_files(rest, prefix)]
 
     plan = RunPlan(config, tuple(names), frozenset(options.server), _given_variables(options))

@@ -27,11 +27,15 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True)
 class SchemaChange:
-    """A change: the place in the value, a description, and the effect."""
+    """A change: the place in the value, a description, and the effect.
+
+    ``optional`` is the name of an optional member that is new or gone where undeclared members are allowed.
+    """
 
     place: str
     text: str
     effect: Effect
+    optional: str = ""
 
     def __str__(self) -> str:
         return f"{self.place or 'the value'} {self.text}"
@@ -119,11 +123,11 @@ class _Comparison:
         for name in [name for name in before if name in after]:
             yield from self.between(before[name], after[name], _below(place, name), depth)
         for name in [name for name in before if name not in after]:
-            effect = Effect.NARROWS if _is_closed(new) else Effect.NONE
-            yield SchemaChange(_below(place, name), "is gone", effect)
+            yield _listed_otherwise(
+                place, name, "is gone", Effect.NARROWS if _is_closed(new) else Effect.NONE
+            )
         for name in [name for name in after if name not in before]:
-            effect = Effect.WIDENS if _is_closed(old) else Effect.NONE
-            yield SchemaChange(_below(place, name), "is new", effect)
+            yield _listed_otherwise(place, name, "is new", Effect.WIDENS if _is_closed(old) else Effect.NONE)
         needed, needed_now = _names(old, "required"), _names(new, "required")
         for name in sorted(needed_now - needed):
             yield SchemaChange(_below(place, name), "is required now", Effect.NARROWS)
@@ -144,6 +148,10 @@ class _Comparison:
                 yield SchemaChange(place, "may have other members", Effect.WIDENS)
             else:
                 yield from self.between(before, after, what, depth)
+
+
+def _listed_otherwise(place: str, name: str, text: str, effect: Effect) -> SchemaChange:
+    return SchemaChange(_below(place, name), text, effect, name if effect is Effect.NONE else "")
 
 
 def _types(old: dict[str, Any], new: dict[str, Any], place: str) -> Iterator[SchemaChange]:

@@ -8,8 +8,12 @@ from collections.abc import Iterable
 from conformance.protocol.revisions import HAS_NO_CAPABILITY
 from conformance.requirements import catalogue
 from conformance.requirements.checks import Check
+from conformance.target.contract import FILE
 from conformance.target.settings import Settings
 from conformance.target.surface import Subject, Surface
+
+CONTRACT, BUDGETS = "test_contract.py", "test_budget.py"
+"""The suites that judge what the user promises, not what the specification demands."""
 
 
 def why_not(surface: Surface, check: Check, settings: Settings) -> str:
@@ -24,9 +28,17 @@ def why_not(surface: Surface, check: Check, settings: Settings) -> str:
             surface, check.capability
         ),
         f"no tools listed in {revision}": check.per_tool and not surface.tools,
+        f"no contract ({FILE}, which mcp-conformance lock writes)": check.suite == CONTRACT
+        and settings.contract is None,
+        "no budget for it (--budget)": check.suite == BUDGETS and not _has_budget(check, settings),
         "nothing is fuzzed (--fuzz none)": check.fuzzes and not settings.examples,
     }
     return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+def _has_budget(check: Check, settings: Settings) -> bool:
+    """Return whether the user limits the figure that a check judges."""
+    return any(id.removeprefix("budget.") in settings.budgets for id in check.requirements)
 
 
 def _is_declared(surface: Surface, capability: tuple[str, ...]) -> bool:

@@ -29,11 +29,12 @@ from typing import Any
 import pytest
 
 from conformance.plugin.applicability import not_applicable, why_not
-from conformance.plugin.options import left_out, selected, settings, wanted_revisions
+from conformance.plugin.options import contract, left_out, selected, settings, wanted_revisions
 from conformance.protocol.revisions import LATEST_HANDSHAKE
 from conformance.protocol.text import named
 from conformance.requirements import catalogue
 from conformance.requirements.checks import PACKAGE, Check, check_of, checked, checks, suites_directory
+from conformance.target.budgets import CallCost
 from conformance.target.probe import probe_all
 from conformance.target.server import Server
 from conformance.target.settings import Settings
@@ -52,6 +53,8 @@ STARTS = pytest.StashKey[Counter[tuple[str, str]]]()
 """The number of processes started in a revision for a purpose."""
 COUNTS = pytest.StashKey[Counter[tuple[str, str]]]()
 """The numbers of lines and of calls, as `conformance.report.text.limit_lines` takes them."""
+COSTS = pytest.StashKey[dict[str, list[CallCost]]]()
+"""What the calls with valid arguments cost, by revision."""
 ON_WAIT = pytest.StashKey[OnWait]()
 PROBE_TRACEBACK = pytest.StashKey[str]()
 COMMON = pytest.StashKey[dict[str, Any]]()
@@ -74,7 +77,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     config = session.config
     config.stash[STARTED] = time.monotonic()
     sandbox = config.stash[SANDBOX] = Sandbox()
-    chosen = replace(settings(config), sandbox=sandbox, on_wait=config.stash.get(ON_WAIT, None))
+    on_wait = config.stash.get(ON_WAIT, None)
+    chosen = replace(settings(config), sandbox=sandbox, on_wait=on_wait, contract=contract(config))
     found = getattr(config, "workerinput", {}).get("mcp_surfaces")
     if found is not None:
         surfaces = tuple(Surface.from_json(text) for text in json.loads(found))

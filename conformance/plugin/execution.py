@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import astuple
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from conformance.json_schema.validation import Unjudgeable
 from conformance.plugin.collection import (
     BEGUN,
     COMMON,
+    COSTS,
     COUNTS,
     MAX_REASON,
     OUTLIVED,
@@ -33,6 +35,7 @@ from conformance.plugin.collection import (
 )
 from conformance.protocol.text import named
 from conformance.scenarios.beginning import begin
+from conformance.target.budgets import CallCost
 from conformance.target.fuzz_time import FuzzTime
 from conformance.target.server import FUZZ_TIME, Server
 from conformance.transport.process_tree import end_run
@@ -116,7 +119,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def _count(config: pytest.Config) -> None:
     """Add up what the servers of this run have started, written and answered."""
     starts, counts = config.stash.setdefault(STARTS, Counter()), config.stash.setdefault(COUNTS, Counter())
+    costs = config.stash.setdefault(COSTS, {})
     for revision, server in config.stash.get(SERVERS, {}).items():
+        costs.setdefault(revision, []).extend(map(CallCost.of, server.answered_calls()))
         starts.update({(revision, purpose): number for purpose, number in server.starts.items()})
         counts.update({("calls", tool): number for tool, number in server.tool_calls.items()})
         counts.update({("successes", tool): number for tool, number in server.tool_successes.items()})
@@ -125,6 +130,7 @@ def _count(config: pytest.Config) -> None:
             counts["dropped", ""] += session.lines.dropped
     if hasattr(config, "workeroutput"):
         config.workeroutput["mcp_starts"] = [(*key, number) for key, number in starts.items()]
+        config.workeroutput["mcp_costs"] = {name: list(map(astuple, each)) for name, each in costs.items()}
         config.workeroutput["mcp_counts"] = [(*key, number) for key, number in counts.items()]
 
 
@@ -133,6 +139,9 @@ def pytest_testnodedown(node: Any) -> None:
     """Add what an xdist worker has counted."""
     stash, output = node.config.stash, getattr(node, "workeroutput", {})
     stash[OUTLIVED] = stash.get(OUTLIVED, 0) + output.get("mcp_outlived", 0)
+    costs = stash.setdefault(COSTS, {})
+    for revision, each in output.get("mcp_costs", {}).items():
+        costs.setdefault(revision, []).extend(CallCost(*one) for one in each)
     for key, name in ((STARTS, "mcp_starts"), (COUNTS, "mcp_counts")):
         counted = stash.setdefault(key, Counter())
         for one, other, number in output.get(name, ()):

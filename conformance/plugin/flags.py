@@ -77,6 +77,12 @@ VALUES = (
     ),
     ("env-file", "FILE", "a file with lines NAME=VALUE: environment variables for the server", "none"),
     ("max-tools", "NUMBER", "test only the first NUMBER of the listed tools", "250"),
+    (
+        "contract",
+        "FILE",
+        "the file that mcp-conformance lock wrote, to compare the server with; none ignores it",
+        "mcp-contract.json, if that is here",
+    ),
     ("baseline", "FILE", "a file of expected findings, which do not fail (mcp-conformance baseline)", "none"),
     (
         "since",
@@ -98,6 +104,11 @@ LISTS = (
         "env",
         "NAME[=VALUE]",
         "an environment variable for the server; without =VALUE, this process's variable of that name",
+    ),
+    (
+        "budget",
+        "FIGURE=LIMIT",
+        "a limit on a figure: start=2s, tools.count=40, tools.bytes=20kB, call.p95=2s, result.bytes=1MB",
     ),
     ("skip", "ID", "leave out these requirements or families; their findings are not reported"),
     (

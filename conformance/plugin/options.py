@@ -24,6 +24,7 @@ from conformance.requirements.checks import checked
 if TYPE_CHECKING:
     from conformance.report.baseline import Baseline
     from conformance.report.model import Report
+    from conformance.target.contract import Contract
     from conformance.target.settings import Sample, Settings
 
 
@@ -95,6 +96,8 @@ def validate(config: pytest.Config) -> None:
     tool_bugs_fail(config)
     sdk_findings_fail(config)
     output_format(config)
+    budgets(config)
+    contract(config)
 
 
 def severities(config: pytest.Config) -> dict[str, bool]:
@@ -155,6 +158,7 @@ def settings(config: pytest.Config) -> Settings:
         calls_per_tool=_number(config, "calls-per-tool", 0),
         max_tools=_number(config, "max-tools", MAX_TOOLS),
         examples=_examples(config),
+        budgets=budgets(config),
     )
 
 
@@ -289,6 +293,34 @@ def baseline(config: pytest.Config) -> Baseline | None:
         return read(_path(config, "baseline", text), text)
     except BadBaseline as error:
         raise pytest.UsageError(f"--conformance-baseline: {error}") from None
+
+
+def contract(config: pytest.Config) -> Contract | None:
+    """Return the contract of the server: the file given, else the one here.  Raises `pytest.UsageError`."""
+    from conformance.target.contract import FILE, BadContract, from_text  # noqa: PLC0415
+
+    text = value(config, "contract") or ""
+    path = _path(config, "contract", text) if text else Path(FILE)
+    if text == "none" or not (text or path.is_file()):
+        return None
+    try:
+        return from_text(path.read_text(encoding="utf-8"), str(text or path))
+    except (OSError, UnicodeDecodeError, BadContract) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise pytest.UsageError(f"--conformance-contract: {path}: {reason}") from None
+
+
+def budgets(config: pytest.Config) -> dict[str, float]:
+    """Return the limit of each figure that the user limits (``--budget``).  Raises `pytest.UsageError`."""
+    given = value(config, "budget")
+    if not given:
+        return {}
+    from conformance.target.budgets import BadBudget, read_budgets  # noqa: PLC0415
+
+    try:
+        return read_budgets(given)
+    except BadBudget as error:
+        raise pytest.UsageError(f"--conformance-budget: {error}") from None
 
 
 def earlier_report(config: pytest.Config) -> Report | None:

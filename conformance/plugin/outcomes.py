@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -14,6 +14,7 @@ import pytest
 
 from conformance.plugin.baseline import outdated, with_baseline
 from conformance.plugin.collection import (
+    COSTS,
     COUNTS,
     OUTLIVED,
     STARTS,
@@ -41,6 +42,7 @@ from conformance.requirements import catalogue
 from conformance.requirements.catalogue import families
 from conformance.requirements.checks import family_of
 from conformance.scenarios.sdk_deviations import known_deviation
+from conformance.target.budgets import measured
 from conformance.transport.interface import CannotStart
 from conformance.verdicts import ORDER, UNTESTED, Blocked, Finding, Outcome, broken_rule, outcome_of
 
@@ -330,6 +332,7 @@ def run_facts(session: pytest.Session, started: datetime, seconds: float) -> Run
         _starts(config),
         sent,
         inapplicable(config),
+        _measured(config),
     )
 
 
@@ -339,6 +342,16 @@ def _starts(config: pytest.Config) -> dict[str, dict[str, int]]:
     for (revision, purpose), number in config.stash.get(STARTS, Counter()).items():
         found[revision][purpose] = number
     return found
+
+
+def _measured(config: pytest.Config) -> dict[str, Mapping[str, float]]:
+    """Return the measured figures of each revision."""
+    costs = config.stash.get(COSTS, {})
+    figures = {one.revision: measured(one, costs.get(one.revision, [])) for one in config.stash[SUBJECT].live}
+    return {
+        revision: {name: round(amount, 4) for name, amount in some.items()}
+        for revision, some in figures.items()
+    }
 
 
 def _reason_of_end(session: pytest.Session, results: list[Result]) -> str:

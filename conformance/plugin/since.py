@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from conformance.plugin.applicability import BUDGETS, CONTRACT
 from conformance.plugin.collection import SUBJECT, WHOLE, is_ours, revision_of, tool_name
 from conformance.plugin.options import earlier_report, given
 from conformance.project.version import tool_version
@@ -120,6 +121,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if (
             isinstance(item, pytest.Function)
             and is_ours(item)
+            and item.path.name not in (CONTRACT, BUDGETS)
             and base.covers(revision_of(item), tool_name(item))
         ):
             _take_over(item, base)

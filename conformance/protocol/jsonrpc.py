@@ -115,6 +115,21 @@ def encode(message: Any) -> bytes:
     return _ENCODER.encode(message).encode()
 
 
+def strict(value: Any) -> Any:
+    """Return a value as strict JSON: NaN and infinity become texts, lone surrogates question marks.
+
+    Raises `RecursionError` for a value that is too deep.
+    """
+    plain = json.loads(json.dumps(value), parse_constant=str)
+    return json.loads(json.dumps(plain, ensure_ascii=False).encode("utf-8", "replace"))
+
+
+def compact_size(value: Any) -> int:
+    """Return how many bytes a value takes as compact JSON in UTF-8."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
 _ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 

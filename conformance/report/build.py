@@ -15,7 +15,7 @@ from typing import Any
 
 from conformance.client.tool_call import Tool
 from conformance.project.version import tool_version
-from conformance.protocol.jsonrpc import Line
+from conformance.protocol.jsonrpc import Line, strict
 from conformance.protocol.text import named, shorten
 from conformance.protocol.value import Value
 from conformance.report.model import (
@@ -29,9 +29,9 @@ from conformance.report.model import (
     in_order,
     plural,
 )
-from conformance.report.redaction import Redaction
 from conformance.report.text import finding_text, internal_error_text, reproduce_command
 from conformance.requirements.catalogue import Requirement
+from conformance.target.redaction import Redaction
 from conformance.target.settings import Settings
 from conformance.target.surface import Subject, Surface
 from conformance.transport.credentials import redacted
@@ -156,6 +156,7 @@ class RunFacts:
     ``not_run`` counts the checks of each chapter that did not run, ``outdated`` lists what to fix in the
     baseline.  ``starts`` counts the processes in each revision by what they were started for, ``sent`` the
     lines that were sent in each revision, ``not_applicable`` the checks that do not apply by the reason.
+    ``measured`` has the figures of each revision in bytes and seconds.
     """
 
     started: datetime
@@ -166,6 +167,7 @@ class RunFacts:
     starts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     sent: Mapping[str, int] = field(default_factory=dict)
     not_applicable: Mapping[str, int] = field(default_factory=dict)
+    measured: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 def build_report(
@@ -200,6 +202,7 @@ def build_report(
         starts=facts.starts,
         sent=facts.sent,
         not_applicable=facts.not_applicable,
+        measured=facts.measured,
         never_opened=subject.never_opened,
     )
     return redact(report)
@@ -274,9 +277,8 @@ def _tools(tools: Iterable[Tool], settings: Settings) -> Iterator[OfferedTool]:
 def _definition(tool: Tool) -> str:
     """Return a tool's definition as strict JSON; an empty object if it is not an object, or too long."""
     try:
-        written = json.dumps(tool.definition.json)
-        plain = json.loads(written, parse_constant=str)
-        text = json.dumps(plain, ensure_ascii=False).encode("utf-8", "replace").decode()
+        plain = strict(tool.definition.json)
+        text = json.dumps(plain, ensure_ascii=False)
     except (ValueError, RecursionError):
         return "{}"
     return text if len(text) <= MAX_DEFINITION and isinstance(plain, dict) else "{}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from conformance.json_schema.compatibility import Effect, changes
 from conformance.protocol.jsonrpc import show
 from conformance.protocol.text import named
 from conformance.report.model import (
@@ -19,16 +18,12 @@ from conformance.report.model import (
     without_repeats,
 )
 from conformance.requirements import catalogue
+from conformance.target.changes import OfferChange, tool_changes
 from conformance.verdicts import ORDER, UNTESTED, Outcome
 
 BROKEN = (Outcome.EXPECTED, Outcome.WARNED, Outcome.BLOCKED, Outcome.FAILED)
 """The outcomes of a broken rule; notes are not compared."""
 NOT_TESTED = "not tested"
-BREAKING = {
-    "inputSchema": (Effect.NARROWS, Effect.REPLACES),
-    "outputSchema": (Effect.WIDENS, Effect.REPLACES),
-}
-"""The changes that break clients: less may be sent than before, or more may come."""
 MAX_NAMES = 12
 MAX_REASON = 300
 
@@ -61,18 +56,6 @@ class RuleChange:
 
 
 @dataclass(frozen=True)
-class ToolChange:
-    """A change of a tool's definition, and whether it can break clients."""
-
-    tool: str
-    text: str
-    breaking: bool = False
-
-    def __str__(self) -> str:
-        return f"{named(self.tool)}: {'BREAKING ' if self.breaking else ''}{self.text}"
-
-
-@dataclass(frozen=True)
 class Comparison:
     """The changes from one report to the other.
 
@@ -85,11 +68,11 @@ class Comparison:
     unseen: tuple[RuleChange, ...] = ()
     newly_tested: tuple[str, ...] = ()
     no_longer_tested: tuple[str, ...] = ()
-    tools: tuple[ToolChange, ...] = ()
+    tools: tuple[OfferChange, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
-    def breaking(self) -> tuple[ToolChange, ...]:
+    def breaking(self) -> tuple[OfferChange, ...]:
         """The changes that can break clients."""
         return tuple(one for one in self.tools if one.breaking)
 
@@ -114,7 +97,7 @@ def compared(old: Report, new: Report) -> Comparison:
         unseen=tuple(one for one in no_longer_broken if one.now == NOT_TESTED),
         newly_tested=_names(after.rules - before.rules),
         no_longer_tested=_names(before.rules - after.rules),
-        tools=tuple(_tool_changes(old, new)),
+        tools=tuple(_changes_of_tools(old, new)),
         notes=tuple(_notes(old, new)),
     )
 
@@ -178,12 +161,12 @@ def _names(rules: set[str]) -> tuple[str, ...]:
 # Tools -------------------------------------------------------------------------------------------
 
 
-def _tool_changes(old: Report, new: Report) -> Iterator[ToolChange]:
+def _changes_of_tools(old: Report, new: Report) -> Iterator[OfferChange]:
     """Yield the changes of tools, each once for all revisions."""
-    found: dict[ToolChange, None] = {}
+    found: dict[OfferChange, None] = {}
     for before, after in _pairs(old, new):
         found |= dict.fromkeys(_between(before, after))
-    yield from sorted(found, key=lambda one: (one.tool, not one.breaking))
+    yield from sorted(found, key=lambda one: (one.name, not one.breaking))
 
 
 def _pairs(old: Report, new: Report) -> Iterator[tuple[Interface, Interface]]:
@@ -200,49 +183,24 @@ def _tested(report: Report) -> Mapping[str, Interface]:
     return {one.revision: one for one in report.revisions if one.state == TESTED}
 
 
-def _between(old: Interface, new: Interface) -> Iterator[ToolChange]:
+def _between(old: Interface, new: Interface) -> Iterator[OfferChange]:
     before, after = ({tool.name: tool for tool in one.tools} for one in (old, new))
     for name in before.keys() - after.keys():
         if not new.left_out:
-            yield ToolChange(name, "is gone", breaking=True)
+            yield OfferChange(name, "is gone", breaking=True)
     for name in after.keys() - before.keys():
         if not old.left_out:
-            yield ToolChange(name, "is new")
+            yield OfferChange(name, "is new")
     for name in before.keys() & after.keys():
-        yield from _redefined(before[name], after[name])
+        yield from _redefined(before[name], after[name], new.revision)
 
 
-def _redefined(old: OfferedTool, new: OfferedTool) -> Iterator[ToolChange]:
+def _redefined(old: OfferedTool, new: OfferedTool, revision: str) -> Iterator[OfferChange]:
     """Yield the changes of a definition; one that was not kept is not compared."""
-    before, after = old.definition, new.definition
-    if not before or not after:
-        if before or after:
-            yield ToolChange(old.name, "is not compared, as its definition is too long")
-        return
-    for member in ("title", "description"):
-        if before.get(member) != after.get(member):
-            yield ToolChange(old.name, f"`{member}` changed to {show(after.get(member), MAX_REASON)}")
-    yield from _hints(old.name, before.get("annotations"), after.get("annotations"))
-    for member in BREAKING:
-        yield from _schema_changes(old.name, member, before.get(member), after.get(member))
-
-
-def _hints(tool: str, old: object, new: object) -> Iterator[ToolChange]:
-    before, after = (one if isinstance(one, dict) else {} for one in (old, new))
-    for hint in sorted(before.keys() | after.keys()):
-        was, now = before.get(hint), after.get(hint)
-        if was != now:
-            yield ToolChange(tool, f"`{named(hint)}` is {show(now)}, was {show(was)}")
-
-
-def _schema_changes(tool: str, member: str, old: object, new: object) -> Iterator[ToolChange]:
-    if old is not None and new is not None:
-        for change in changes(old, new):
-            yield ToolChange(tool, f"{member}: {named(str(change), 200)}", change.effect in BREAKING[member])
-    elif old is not None:
-        yield ToolChange(tool, f"{member} is gone", breaking=member == "outputSchema")
-    elif new is not None:
-        yield ToolChange(tool, f"{member} is new")
+    if old.definition and new.definition:
+        yield from tool_changes(old.name, old.definition, new.definition, revision)
+    elif old.definition or new.definition:
+        yield OfferChange(old.name, "is not compared, as its definition is too long")
 
 
 # Texts -------------------------------------------------------------------------------------------

@@ -144,8 +144,9 @@ class Report:
     ``notices`` say what was not tested, or not kept, and why; ``outdated`` lists what to fix in the baseline.
     ``starts`` counts the server's processes in each revision by what they were started for, ``sent`` the
     lines that were sent to them, without those of the probe.  ``not_applicable`` counts the checks of other
-    revisions, of capabilities that are not declared and the like, by the reason.  ``never_opened`` says that
-    the server ended, or was silent, in each revision.
+    revisions, of capabilities that are not declared and the like, by the reason.  ``measured`` has the
+    figures of each revision, in bytes and seconds.  ``never_opened`` says that the server ended, or was
+    silent, in each revision.
     """
 
     tool_version: str
@@ -166,6 +167,7 @@ class Report:
     starts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     sent: Mapping[str, int] = field(default_factory=dict)
     not_applicable: Mapping[str, int] = field(default_factory=dict)
+    measured: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     never_opened: bool = False
 
     @cached_property

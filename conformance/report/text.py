@@ -14,6 +14,8 @@ from conformance.protocol.text import named, shorten
 from conformance.report.model import DEAD, REFUSED, Interface, Result, plural
 from conformance.requirements.catalogue import Requirement, families
 from conformance.requirements.checks import checked
+from conformance.target.budgets import as_option
+from conformance.target.contract import FILE
 from conformance.target.settings import FUZZ_EXAMPLES, OPEN_WORLD_CALLS, Settings
 from conformance.target.surface import Subject
 from conformance.transport.credentials import redacted
@@ -93,6 +95,10 @@ def reproduce_command(settings: Settings, requirement: str, revision: str, tool:
         words += ["--call", "none"]
     for pattern in settings.call:
         words += ["--call", pattern] if pattern != "readonly" else []
+    name = requirement.removeprefix("budget.")
+    words += ["--budget", as_option(name, settings.budgets[name])] if name in settings.budgets else []
+    if settings.contract is not None and settings.contract.name != FILE:
+        words += ["--contract", settings.contract.name] if requirement.startswith("contract.") else []
     return shlex.join([*words, "--", *redacted(settings.command)])
 
 

@@ -30,6 +30,7 @@ __all__ = [
 _FILES = Path(__file__).parent
 _SITE = "https://modelcontextprotocol.io/specification"
 _REPOSITORY = "https://github.com/modelcontextprotocol/modelcontextprotocol/blob"
+_OURS = "urn:pytest-mcp-conformance"
 _JSON_RPC = "https://www.jsonrpc.org/specification"
 
 
@@ -66,9 +67,9 @@ class Requirement:
     levels: Mapping[str, str]
     """Revision to MUST, SHOULD or MAY (prohibitions included)."""
     bases: Mapping[str, str]
-    """Revision to where the level comes from: keyword, schema, prose, example, json-rpc or derived."""
+    """Revision to where the level comes from: keyword, schema, prose, example, json-rpc, derived, project."""
     sections: Mapping[str, tuple[str, ...]]
-    """Revision to places: ``server/tools#capabilities``, ``schema#Tool``, ``json-rpc``."""
+    """Revision to places: ``server/tools#capabilities``, ``schema#Tool``, ``json-rpc``, ``project#FILE``."""
     says: str
     """The rule, in one sentence."""
     observe: str | None = None
@@ -222,6 +223,8 @@ def _url(revision: str, place: str) -> str:
     if place == "json-rpc":
         return _JSON_RPC
     page, _, anchor = place.partition("#")
+    if page == "project":
+        return f"{_OURS}:{anchor}"
     if page == "schema":
         return _schema_url(revision, anchor)
     fragment = f"#{anchor}" if anchor else ""

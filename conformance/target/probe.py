@@ -12,7 +12,7 @@ from conformance.client.reply import Closed, Flood, Reply, Silence
 from conformance.client.session import Session
 from conformance.client.tool_call import Tool
 from conformance.protocol import revisions
-from conformance.protocol.jsonrpc import Line, show, torn
+from conformance.protocol.jsonrpc import Line, compact_size, show, torn
 from conformance.protocol.methods import LISTED, LISTS
 from conformance.protocol.text import shorten
 from conformance.protocol.value import Value
@@ -77,6 +77,7 @@ def opened(settings: Settings, session: Session, *, exactly: bool, timeout: floa
         first_list=session.first_list,
         left_out=listing.size - len(tools),
         found_features=found,
+        tools_bytes=sum(compact_size(one.value.json) for one in listing.replies if one.value is not None),
     )
 
 
@@ -239,7 +240,8 @@ def probe_all(settings: Settings, wanted: Sequence[str]) -> Subject:
     finally:
         for process in processes:
             process.stop()
-    found = [_reconciled(one, found) for one in found]
+    start = _start_seconds(found[0])
+    found = [replace(_reconciled(one, found), start_seconds=start) for one in found]
     probed = tuple(one.revision for one in found)
     if latest:
         found = [one for one in found if is_live(one)] or found[:1]
@@ -259,6 +261,11 @@ def _probed(subject: Subject, session: Session, *, exactly: bool, timeout: float
             subject.ending.append(session)
         else:
             subject.sessions[surface.revision] = session
+
+
+def _start_seconds(first: Surface) -> float | None:
+    """Return how long the first process took to answer; the others may have waited for it."""
+    return first.opening[-1].at if first.opening_reply is not None else None
 
 
 def _discover_timeout(settings: Settings, found: Sequence[Surface]) -> float:

@@ -228,6 +228,11 @@ class Server(Sessions):
             cause = Cause.TOO_COSTLY if error.is_too_costly else None
             skip(f"no valid arguments for {tool.name}: {error}", cause=cause)
 
+    def answered_calls(self) -> list[Reply]:
+        """Return the results of the calls with valid arguments so far, without those of the fuzzer."""
+        calls = [one for call in self._calls.values() for one in call.with_others]
+        return [one.reply for one in calls if one.reply.value is not None]
+
     def calls_wanting_input(self) -> list[Call]:
         """Return the calls so far that failed, or asked for something that the client lacks."""
         return [one for one in self._calls.values() if one.failed or one.asked or one.reply.needs_input]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.client.tool_call import Tool
+from conformance.target.contract import Contract
 from conformance.transport.interface import MAX_LINE, SYSTEM_CLOCK, Clock, OnWait, Transport
 from conformance.transport.process import Process
 from conformance.transport.sandbox import Sandbox, importable, rooted, without_secrets
@@ -41,8 +42,9 @@ class Settings:
     ``readonly``, ``all``, or patterns of the names of tools that may be called.  ``samples`` are arguments
     that the user vouches for; they release no tool.  ``calls_per_tool`` limits the fuzzer; 0 is no choice.
     Without a ``cwd`` the server works in the ``sandbox``, where its home is too unless ``inherit_home``;
-    without a ``sandbox`` it works here.  Relative paths in the command start from ``here``.  ``on_wait`` is
-    called during waits, which ``clock`` measures.
+    without a ``sandbox`` it works here.  ``budgets`` limit figures, in bytes and seconds.  The
+    ``contract`` is what the server promised.  Relative paths in the command start from ``here``.  ``on_wait``
+    is called during waits, which ``clock`` measures.
     """
 
     command: tuple[str, ...]
@@ -64,6 +66,8 @@ class Settings:
     max_line: int = MAX_LINE
     max_time: float = 3600.0
     time: float = math.inf
+    budgets: Mapping[str, float] = field(default_factory=dict)
+    contract: Contract | None = None
     here: Path = field(default_factory=Path.cwd)
     on_wait: OnWait | None = None
     clock: Clock = SYSTEM_CLOCK

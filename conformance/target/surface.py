@@ -68,7 +68,8 @@ class Surface:
     request after it in a modern revision.  ``refused`` is the revision offered instead if the server does not
     speak this one. ``left_out`` counts the listed tools beyond those that are tested.  ``found_features`` are
     those whose lists a modern server serves although it rejects ``server/discover``.  ``noise`` counts the
-    lines on stdout that are not JSON.
+    lines on stdout that are not JSON.  ``tools_bytes`` is the size of the results of ``tools/list`` as
+    compact JSON, ``start_seconds`` the time from the start of the probe's first process to its first answer.
     """
 
     revision: str
@@ -80,6 +81,8 @@ class Surface:
     first_list: tuple[Line, ...] = ()
     left_out: int = 0
     found_features: tuple[str, ...] = ()
+    tools_bytes: int = 0
+    start_seconds: float | None = None
 
     @property
     def result(self) -> Value:
@@ -167,6 +170,8 @@ class Surface:
             "first_list": _rows(self.first_list),
             "left_out": self.left_out,
             "found_features": self.found_features,
+            "tools_bytes": self.tools_bytes,
+            "start_seconds": self.start_seconds,
         }
         return json.dumps(data)
 
@@ -186,6 +191,8 @@ class Surface:
             first_list=_lines(data["first_list"]),
             left_out=data["left_out"],
             found_features=tuple(data["found_features"]),
+            tools_bytes=data["tools_bytes"],
+            start_seconds=data["start_seconds"],
         )
 
 

@@ -46,6 +46,7 @@ def one_line(run):
             ("--env", "NOVALUE"),
             "--conformance-env: NAME=VALUE, or the name of a variable set here, not 'NOVALUE'",
         ),
+        (("--budget", "tool.count=4"), "no figure 'tool.count' is measured; did you mean tools.count?"),
         (("--cwd", "/no/such/place"), "--conformance-cwd: no such directory"),
         (("--select", "tools.def.titel-string"), "did you mean tools.def.title-string"),
         (("--select", "deprecated"), "no check covers 'deprecated' yet"),

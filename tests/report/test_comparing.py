@@ -225,3 +225,18 @@ def test_comparison_is_plain_text():
     text = "\n".join(comparison_lines(old, new, compared(old, new)))
     assert "tools.def.title-string (a\\u001b[2J\\nb)" in text
     assert all(char.isprintable() or char == "\n" for char in text)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ({"type": "integer", "minimum": 1}, {"type": "integer", "exclusiveMinimum": 0}),
+        ({"const": "x"}, {"const": "x", "type": "string"}),
+        ({"type": "string"}, {"type": "string", "minLength": 0}),
+    ],
+)
+def test_schema_that_is_written_otherwise_breaks_nobody(old, new):
+    for member in ("inputSchema", "outputSchema"):
+        before, after = ({member: {"type": "object", "properties": {"a": one}}} for one in (old, new))
+        assert not tool_changes([tool(**before)], [tool(**after)])[1]
+        assert not tool_changes([tool(**after)], [tool(**before)])[1]

@@ -23,7 +23,7 @@ from conformance.report.formats import json as json_format
 from conformance.report.formats import markdown as markdown_format
 from conformance.report.formats.json import BadReport
 from conformance.report.model import OfferedTool
-from conformance.report.redaction import Redaction
+from conformance.target.redaction import Redaction
 from conformance.target.settings import Settings
 from conformance.transport.credentials import credentials, redacted, without
 from conformance.verdicts import Cause, Outcome

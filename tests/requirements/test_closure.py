@@ -1,18 +1,20 @@
 """The catalogue, the checks, the mutants and the reference server fit together without a gap."""
 
 import functools
+import math
 import os
 import sys
 
 import pytest
 from conformance.fixtures.mutants import all_mutants
 from support import EVERYTHING, REFERENCE, awkward, run_suite
-from support.bench import run_checks, settings_in_memory
+from support.bench import reference_contract, run_checks, settings_in_memory
 from support.in_memory import mutated
 
 from conformance.protocol import revisions
 from conformance.requirements import catalogue
 from conformance.requirements.checks import checked, checks
+from conformance.target.budgets import FIGURES
 from conformance.target.settings import FUZZ_EXAMPLES
 
 NEWEST = {revisions.LATEST_HANDSHAKE, revisions.LATEST_MODERN}
@@ -30,7 +32,8 @@ def run_on_processes():
 def run_in_memory(revision):
     """Run the suite on the reference server in memory; in the newest revision of each era fuzz it too."""
     examples = FUZZ_EXAMPLES["quick"] if revision in NEWEST else 0
-    return run_checks(settings_in_memory(mutated(None), examples), revision)
+    promised = {"budgets": dict.fromkeys(FIGURES, math.inf), "contract": reference_contract(revision)}
+    return run_checks(settings_in_memory(mutated(None), examples, **promised), revision)
 
 
 def test_every_check_cites_requirements_of_the_catalogue():

@@ -16,12 +16,14 @@ from conformance.plugin.collection import STAGES
 from conformance.requirements import catalogue
 from conformance.requirements.checks import PACKAGE, check_of, suites_directory
 from conformance.scenarios.beginning import begin
+from conformance.scenarios.contract import observed
+from conformance.target.contract import Contract
 from conformance.target.probe import probe_all
 from conformance.target.server import Server
 from conformance.target.settings import Sample, Settings
 from conformance.transport.sandbox import Sandbox
 from conformance.verdicts import ORDER, Blocked, Finding, Skipped, broken_rule, outcome_of
-from support.in_memory import MemorySettings, VirtualClock
+from support.in_memory import MemorySettings, VirtualClock, mutated
 
 
 def leave_out_shrinking(monkeypatch):
@@ -235,6 +237,18 @@ def settings_in_memory(serve, examples=0, **others):
         **SAMPLES,
         **others,
     )
+
+
+@cache
+def reference_contract(*wanted):
+    """Return the contract of the reference server in these revisions."""
+    subject = probe_all(settings_in_memory(mutated(None)), wanted)
+    offers = {}
+    for surface in subject.live:
+        server = Server.of(subject, surface.revision)
+        offers[surface.revision] = observed(server).offer
+        server.close()
+    return Contract("mcp-contract.json", "reference", offers)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from conformance.fixtures.mutants import Mutant, all_mutants
 from conformance.protocol import revisions
 from conformance.requirements import catalogue
 from conformance.target.settings import FUZZ_EXAMPLES
-from support.bench import run_checks
+from support.bench import reference_contract, run_checks
 
 WHOLE = os.environ.get("MUTANTS") == "whole"
 ON_PROCESSES = os.environ.get("MUTANTS") == "processes"
@@ -25,6 +25,14 @@ SEES_ALL = "jsonrpc.message-shape"
 """The rule of the check that judges every message, of all chapters."""
 FAULTY_TOOLS = ("add", "echo", "nothing", "weather")
 """The tools that mutants of the family ``fuzz_tools`` get wrong."""
+BUDGETS = {
+    "budget.start": 0.8,
+    "budget.tools.count": 60,
+    "budget.tools.bytes": 60_000,
+    "budget.call.p95": 0.8,
+    "budget.result.bytes": 60_000,
+}
+"""The budgets under which mutants of the family ``budget`` run, which the reference server keeps."""
 IN_PASSING = "messages"
 """The family of mutants with messages that no chapter requests: other chapters bring them about."""
 
@@ -56,7 +64,11 @@ class MutantRun:
         examples = FUZZ_EXAMPLES["quick"] if self.fuzzed else 0
         if PROPOSES_ALL in self.mutant.breaks:
             examples = FUZZ_EXAMPLES["thorough"]
-        return {"examples": examples, "timeout": 5.0, "start_timeout": 5.0}
+        broken = [id for id in BUDGETS if id in self.mutant.breaks]
+        budgets = {id.removeprefix("budget."): BUDGETS[id] for id in broken}
+        contract = reference_contract(self.revision) if self.mutant.family == "contract" else None
+        times = {"timeout": 5.0, "start_timeout": 5.0}
+        return {"examples": examples, "budgets": budgets, "contract": contract, **times}
 
     @property
     def tools(self):

@@ -77,6 +77,7 @@ REPORT = Report(
     seconds=12.34,
     source="src/server one.py",
     not_applicable={"not a rule of 2025-11-25": 174, "prompts not declared in 2025-11-25": 3},
+    measured={REVISION: {"start": 0.125, "tools.count": 2.0, "tools.bytes": 1530.0}},
     revisions=(
         Interface(
             REVISION,

@@ -21,7 +21,7 @@ EVIDENCE = (
 )
 """The members of a result: `FACTS` always, `EVIDENCE` unless they are empty."""
 SERVER = {"name": "server", "version": "version", "command": "command", "source": "source"}
-RUN, COUNTS = ("started", "seconds", "ended"), ("not_run", "starts", "sent", "not_applicable")
+RUN, COUNTS = ("started", "seconds", "ended"), ("not_run", "starts", "sent", "not_applicable", "measured")
 
 
 class BadReport(ValueError):  # noqa: N818

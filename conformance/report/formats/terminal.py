@@ -8,6 +8,7 @@ from conformance.protocol.text import named, shorten
 from conformance.report.model import Report, Result, by_reason, grouped, plural
 from conformance.report.text import RARE, WIDTH, first_names, not_called_line, sdk_note, server_lines, wrapped
 from conformance.requirements import catalogue
+from conformance.target.budgets import written
 from conformance.verdicts import ORDER, Outcome
 
 Row = tuple[tuple[str, str], ...]
@@ -225,7 +226,7 @@ def _inapplicable(report: Report, *, verbose: bool) -> Iterator[str]:
 
 
 def _starts(report: Report) -> Iterator[str]:
-    """Yield how many processes were started in each revision and what for, and how many lines were sent."""
+    """Yield what was started in each revision and what for, how many lines were sent, what was measured."""
     for revision, purposes in report.starts.items():
         listed = ", ".join(
             purpose if number == 1 else f"{purpose} ({number})" for purpose, number in purposes.items()
@@ -233,6 +234,9 @@ def _starts(report: Report) -> Iterator[str]:
         yield f"processes started in {revision}: {sum(purposes.values())} ({listed})"
     for revision, number in report.sent.items():
         yield f"lines sent in {revision}: {number}"
+    for revision, figures in report.measured.items():
+        listed = ", ".join(f"{name} {written(name, amount)}" for name, amount in figures.items())
+        yield f"measured in {revision}: {listed}"
 
 
 def _expected(results: Iterable[Result]) -> Iterator[str]:

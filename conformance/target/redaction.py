@@ -14,7 +14,18 @@ from conformance.transport.credentials import credentials, without
 NOT_REDACTED = frozenset(
     (
         *("node", "row", "requirement", "requirements", "selector", "level", "basis", "revision", "says"),
-        *("spec", "outcome", "cause", "state", "tool_version", "started", "not_run", "starts", "sent"),
+        *(
+            "spec",
+            "outcome",
+            "cause",
+            "state",
+            "tool_version",
+            "started",
+            "not_run",
+            "starts",
+            "sent",
+            "measured",
+        ),
     )
 )
 """The fields that hold words of this tool or of the catalogue only."""
@@ -28,9 +39,9 @@ class Redaction:
         self._hidden = hidden
 
     @classmethod
-    def of(cls, settings: Settings) -> Redaction:
-        """Return the redaction for the credentials in a server's command and in its environment."""
-        return cls(credentials(settings.command, settings.env))
+    def of(cls, settings: Settings, *others: str) -> Redaction:
+        """Return the redaction for the credentials in a server's command and environment, and other texts."""
+        return cls((*others, *credentials(settings.command, settings.env)))
 
     def __call__(self, value: T) -> T:
         """Return the value without the credentials."""
