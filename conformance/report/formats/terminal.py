@@ -146,14 +146,15 @@ def _finding(group: Sequence[Result], width: int, *, verbose: bool) -> Iterator[
             yield from map(plain, _evidence(case[0], verbose=verbose))
     if len(cases) > most:
         yield plain(f"  - and {len(cases) - most} more{'' if verbose else ' (-v lists them)'}")
+    fix = catalogue.all_requirements()[first.requirement].fix
     if first.deviation:
         yield plain(f"  not yours: {sdk_note(first)}")
-    fix = catalogue.all_requirements()[first.requirement].fix
-    if fix:
+    elif fix and first.outcome is not Outcome.INTERNAL_ERROR:
         yield from map(plain, wrapped(f"fix: {fix}", width, "  ", "    "))
     if first.reproduce:
         yield plain(f"  again: {first.reproduce}")
-    yield plain(f"  rule: {first.spec}")
+    if first.spec.startswith("https:"):
+        yield plain(f"  rule: {first.spec}")
 
 
 def _places(case: Sequence[Result]) -> str:
