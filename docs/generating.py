@@ -265,7 +265,10 @@ def statements(row: Requirement) -> Iterator[tuple[str, str, str, str]]:
         alike.setdefault((row.level(revision), row.basis(revision)), []).append(revision)
     for (level, basis), some in alike.items():
         first = f"{some[0]} to {some[-1]}" if follow_each_other(some) else ", ".join(some)
-        places = [f"[{plain(place_of(url))}]({url})" for url in row.urls(some[-1])]
+        places = [
+            f"[{plain(place_of(url))}]({url})" if url.startswith("https:") else "your project"
+            for url in row.urls(some[-1])
+        ]
         yield first, level, basis, "<br>".join(places)
 
 
@@ -285,6 +288,7 @@ def detail_lines(row: Requirement) -> Iterator[str]:
     """Yield the details of a rule: how to observe it, its pitfalls, its checks."""
     names = [f"`{check.suite}::{check.name}`" for check in checked().get(row.id, ())]
     details = (
+        ("Fix", row.fix and plain(row.fix)),
         ("How to observe it", row.observe and plain(row.observe)),
         ("Pitfalls", row.pitfalls and plain(row.pitfalls)),
         ("Changes between revisions", row.changed and plain(row.changed)),

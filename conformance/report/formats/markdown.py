@@ -75,7 +75,7 @@ def _about(report: Report) -> Iterator[str]:
 def _finding(group: Sequence[Result]) -> Iterator[str]:
     first, cases = group[0], by_reason(group)
     yield f"### {WORDS[first.outcome]}: {code(first.requirement)} ({first.level}, {first.basis})"
-    yield f"{first.says} [Specification]({first.spec})"
+    yield f"{first.says} [Specification]({first.spec})" if first.spec.startswith("https:") else first.says
     items = [f"{_names(_place(one) for one in case)}: {code(case[0].reason)}" for case in cases[:MAX_CASES]]
     items += [f"and {len(cases) - MAX_CASES} more"] if len(cases) > MAX_CASES else []
     yield "\n".join(f"- {item}" for item in items)
