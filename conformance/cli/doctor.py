@@ -35,8 +35,7 @@ from conformance.protocol.text import named, shorten
 from conformance.target.settings import Settings
 from conformance.target.surface import Surface
 from conformance.transport.credentials import credentials, redacted, without
-from conformance.transport.process_tree import end_run, terminable
-from conformance.transport.sandbox import Sandbox
+from conformance.transport.sandbox import sandboxed
 
 MAX_WIDTH = 100
 MAX_LINES_SHOWN, MAX_LINE_LENGTH = 8, 200
@@ -67,16 +66,12 @@ class DoctorPlugin:
     def pytest_cmdline_main(self, config: pytest.Config) -> int:
         """Examine the server, and return the exit status: 0 if it is healthy, else 1."""
         chosen = settings(config)
-        sandbox = Sandbox()
+        examine = _conclude if self._is_brief else _examine
         try:
-            with terminable():
-                examine = _conclude if self._is_brief else _examine
+            with sandboxed() as sandbox:
                 return examine(replace(chosen, sandbox=sandbox))
         except KeyboardInterrupt:
             return pytest.ExitCode.INTERRUPTED
-        finally:
-            end_run()
-            sandbox.remove()
 
 
 def _conclude(chosen: Settings) -> int:

@@ -22,8 +22,7 @@ from conformance.scenarios.contract import KINDS, Observed, differences, observe
 from conformance.target.contract import BadContract, Contract, from_text, to_text
 from conformance.target.server import Server
 from conformance.target.surface import Subject
-from conformance.transport.process_tree import end_run, terminable
-from conformance.transport.sandbox import Sandbox
+from conformance.transport.sandbox import sandboxed
 
 NO_MAX_TOOLS = sys.maxsize
 
@@ -60,14 +59,9 @@ class LockPlugin:
     def pytest_cmdline_main(self, config: pytest.Config) -> int:
         """Look at the server, write the file, and return the exit status."""
         validate(config)
-        sandbox = Sandbox()
-        try:
-            with terminable():
-                chosen = replace(settings(config), sandbox=sandbox, max_tools=NO_MAX_TOOLS)
-                return self._lock(probed(config, chosen))
-        finally:
-            end_run()
-            sandbox.remove()
+        with sandboxed() as sandbox:
+            chosen = replace(settings(config), sandbox=sandbox, max_tools=NO_MAX_TOOLS)
+            return self._lock(probed(config, chosen))
 
     def _lock(self, subject: Subject) -> int:
         try:

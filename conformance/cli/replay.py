@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 
 from conformance.cli.arguments import UsageError, expect_no_more
 from conformance.client.transcript import BadTranscript, ReplayStep, Transcript, replay
 from conformance.protocol.text import named, shorten
 from conformance.target.settings import Settings
-from conformance.transport.interface import CannotStart, Transport
-from conformance.transport.process_tree import end_run
-from conformance.transport.sandbox import Sandbox
+from conformance.transport.interface import CannotStart
+from conformance.transport.sandbox import sandboxed
 
 
 def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
@@ -32,22 +30,13 @@ def _replay(options: argparse.Namespace, command: Sequence[str] | None) -> int:
     settings = Settings(tuple(command or transcript.command), cwd=options.cwd, timeout=options.timeout)
     _print(f"{named(transcript.about, 300)} ({named(transcript.revision)})")
     differences = 0
-    with _process(settings) as process:
+    with sandboxed() as sandbox:
+        process = replace(settings, sandbox=sandbox).start()
         for step in replay(transcript, process, options.timeout):
             differences += step.differs
             _print(*_lines(step))
     _print(f"{differences} answers differ from the transcript" if differences else "the answers are the same")
     return 1 if differences else 0
-
-
-@contextmanager
-def _process(settings: Settings) -> Iterator[Transport]:
-    sandbox = Sandbox()
-    try:
-        yield replace(settings, sandbox=sandbox).start()
-    finally:
-        end_run()
-        sandbox.remove()
 
 
 def _lines(step: ReplayStep) -> Iterator[str]:

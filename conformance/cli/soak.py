@@ -28,8 +28,7 @@ from conformance.report.text import not_called_line, server_lines
 from conformance.requirements import catalogue
 from conformance.target.server import Server
 from conformance.target.surface import Subject
-from conformance.transport.process_tree import end_run, terminable
-from conformance.transport.sandbox import Sandbox
+from conformance.transport.sandbox import Sandbox, sandboxed
 from conformance.verdicts import Blocked, Outcome, outcome_of
 
 DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?")
@@ -73,13 +72,8 @@ class SoakPlugin:
     def pytest_cmdline_main(self, config: pytest.Config) -> int:
         """Soak the server, and return the exit status."""
         validate(config)
-        sandbox = Sandbox()
-        try:
-            with terminable():
-                return self._soak(config, sandbox)
-        finally:
-            end_run()
-            sandbox.remove()
+        with sandboxed() as sandbox:
+            return self._soak(config, sandbox)
 
     def _soak(self, config: pytest.Config, sandbox: Sandbox) -> int:
         for path in reports(config):

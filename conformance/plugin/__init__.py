@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -26,12 +25,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "capability(name, ...): the path of the capability a check needs")
     config.addinivalue_line("markers", "stage(name): when a check of the suites runs")
     config.addinivalue_line("markers", "conformance: a check of the conformance suites")
-    if options.is_server_named(config):
-        from conformance.transport.process_tree import terminable  # noqa: PLC0415  (a run without a server does not need it)
-
-        stack = ExitStack()
-        stack.enter_context(terminable())
-        config.add_cleanup(stack.close)
     if options.wants_suites(config):
         options.validate(config)
         for name in ("collection", "since", "execution", "outcomes", "output"):

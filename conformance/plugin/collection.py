@@ -17,6 +17,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Generator, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from importlib import import_module
 from inspect import signature
@@ -40,12 +41,11 @@ from conformance.target.server import Server
 from conformance.target.settings import Settings
 from conformance.target.surface import ProbeFailure, Subject, Surface
 from conformance.transport.interface import CannotStart, OnWait
-from conformance.transport.sandbox import Sandbox
+from conformance.transport.sandbox import sandboxed
 
 pytest.register_assert_rewrite(PACKAGE)
 SUITES = suites_directory()
 SUBJECT = pytest.StashKey[Subject]()
-SANDBOX = pytest.StashKey[Sandbox]()
 SERVERS = pytest.StashKey[dict[str, Server]]()
 BEGUN = pytest.StashKey[float]()
 OUTLIVED = pytest.StashKey[int]()
@@ -76,7 +76,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """Probe the server, or take the controller's result."""
     config = session.config
     config.stash[STARTED] = time.monotonic()
-    sandbox = config.stash[SANDBOX] = Sandbox()
+    stack = ExitStack()
+    config.add_cleanup(stack.close)
+    sandbox = stack.enter_context(sandboxed())
     on_wait = config.stash.get(ON_WAIT, None)
     chosen = replace(settings(config), sandbox=sandbox, on_wait=on_wait, contract=contract(config))
     found = getattr(config, "workerinput", {}).get("mcp_surfaces")

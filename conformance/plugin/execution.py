@@ -22,7 +22,6 @@ from conformance.plugin.collection import (
     COUNTS,
     MAX_REASON,
     OUTLIVED,
-    SANDBOX,
     SERVERS,
     STARTED,
     STARTS,
@@ -94,13 +93,6 @@ def _has_line(entry: Any) -> bool:
         return entry.lineno is not None
     except TypeError:
         return False
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """End the processes that the server has left, and remove the sandbox."""
-    end_run()
-    if SANDBOX in config.stash:
-        config.stash[SANDBOX].remove()
 
 
 @pytest.hookimpl(tryfirst=True)

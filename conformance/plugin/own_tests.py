@@ -15,6 +15,7 @@ from conformance.protocol import revisions
 from conformance.target.settings import Settings
 from conformance.testing import McpServer, RequestLog
 from conformance.transport.interface import CannotStart
+from conformance.transport.process_tree import terminable
 from conformance.transport.sandbox import Sandbox
 
 HYPOTHESIS_DEADLINE = timedelta(milliseconds=200)
@@ -29,6 +30,7 @@ def serving(config: pytest.Config, chosen: Settings, wanted: Sequence[str]) -> I
     named = [word for word in wanted if word != "latest"]
     revision = max(named, default=revisions.LATEST_HANDSHAKE)
     with ExitStack() as stack:
+        stack.enter_context(terminable())
         sandbox = Sandbox()
         stack.callback(sandbox.remove)
         settings = replace(chosen, sandbox=sandbox)

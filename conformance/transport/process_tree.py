@@ -240,10 +240,10 @@ class _Run:
     def _begin_anew(self) -> None:
         self.mark = os.urandom(16).hex()
         self._folders: list[str] = []
+        self._groups: set[int] = set()
         self.outlived = 0
         self._pid, self._pipe = 0, -1
         self._lock = threading.Lock()
-        self._trees = 0
 
     def begin(self) -> None:
         """Start the watchdog if there is none."""
@@ -257,7 +257,7 @@ class _Run:
     def note(self, sign: str, pid: int) -> None:
         """Report to the watchdog that a group was started (``+``) or ended (``-``)."""
         with self._lock:
-            self._trees += 1 if sign == "+" else -1
+            (self._groups.add if sign == "+" else self._groups.discard)(pid)
             self._send(f"{sign}{pid}")
 
     def scratch(self, folder: str) -> None:
@@ -271,16 +271,30 @@ class _Run:
             with suppress(OSError):
                 os.write(self._pipe, "".join(f"{word}\n" for word in words).encode())
 
-    def end(self) -> None:
-        """Kill the processes that left their group, and the watchdog; do nothing while there are trees."""
+    def running(self) -> frozenset[int]:
+        """Return the groups that were started and not ended."""
         with self._lock:
-            if not self._pid or self._trees:
+            return frozenset(self._groups)
+
+    def end(self, others: frozenset[int]) -> None:
+        """Kill the groups except ``others``.  Without others, kill what left its group, and the watchdog."""
+        with self._lock:
+            for group in self._groups - others:
+                self._kill(group)
+            if not self._pid or self._groups:
                 return
             self.outlived += watchdog.sweep(f"{MARK}={self.mark}")
             os.kill(self._pid, watchdog.KILL)
             os.waitpid(self._pid, 0)
             os.close(self._pipe)
             self._pid, self._pipe = 0, -1
+
+    def _kill(self, group: int) -> None:
+        if sys.platform != "win32":
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(group, signal.SIGKILL)
+        self._groups.discard(group)
+        self._send(f"-{group}")
 
     def forked(self) -> None:
         """Begin anew in a fork of this process, whose watchdog is its parent's."""
@@ -324,9 +338,23 @@ def ports() -> tuple[int, ...]:
 
 
 def end_run() -> int:
-    """End the processes that the servers left behind; return how many there were so far in this run."""
-    _RUN.end()
+    """End the processes that ended servers left behind; return how many there were so far in this run."""
+    _RUN.end(_RUN.running())
     return _RUN.outlived
+
+
+@contextmanager
+def no_process_left() -> Iterator[None]:
+    """End every process that this block starts, even one that an interrupt keeps from being ended in order.
+
+    SIGTERM interrupts the block as Ctrl-C does.
+    """
+    others = _RUN.running()
+    try:
+        with terminable():
+            yield
+    finally:
+        _RUN.end(others)
 
 
 @contextmanager

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-from conformance.transport.process_tree import scratch
+from conformance.transport.process_tree import no_process_left, scratch
 
 SECRET = re.compile(
     r"TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|PRIVATE_?KEY|ACCESS_?KEY|AUTH|COOKIE", re.IGNORECASE
@@ -53,6 +54,17 @@ class Sandbox:
     def remove(self) -> None:
         """Delete the folder, as far as that is possible."""
         self._folder.cleanup()
+
+
+@contextmanager
+def sandboxed() -> Iterator[Sandbox]:
+    """Give a sandbox; at the end, end every process that was started meanwhile, and delete it."""
+    sandbox = Sandbox()
+    try:
+        with no_process_left():
+            yield sandbox
+    finally:
+        sandbox.remove()
 
 
 def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:

@@ -2,19 +2,22 @@
 
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 
 import pytest
 from support import run_suite
 
-from conformance.transport.sandbox import Sandbox, importable, rooted, without_secrets
+from conformance.transport.process_tree import Tree
+from conformance.transport.sandbox import Sandbox, importable, rooted, sandboxed, without_secrets
 
 REPORTER = """
 import json, os, sys
 seen = {"cwd": os.getcwd(), "argv": sys.argv[1:], "env": dict(os.environ)}
 json.dump(seen, open(os.environ["REPORT"], "w"))
 """
+SLEEPS = "import time; time.sleep(600)"
 
 
 def reported_by_a_server(folder, monkeypatch, *options, words=()):
@@ -117,3 +120,18 @@ def test_the_folder_is_removed():
     (sandbox.work / "file").touch()
     sandbox.remove()
     assert not sandbox.root.exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="groups of processes")
+def test_an_interrupt_leaves_no_process(tmp_path):
+    """It comes after the start, when nothing else knows the process yet."""
+    before = Tree([sys.executable, "-c", SLEEPS], None, None)
+    with pytest.raises(KeyboardInterrupt), sandboxed() as sandbox:  # noqa: PT012
+        lost = Tree([sys.executable, "-c", SLEEPS], None, sandbox.work)
+        raise KeyboardInterrupt
+    assert lost.wait(10) == -signal.SIGKILL
+    assert before.exit_code is None
+    for tree in (before, lost):
+        tree.kill()
+        with tree.child:
+            pass  # closes its pipes
