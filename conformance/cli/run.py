@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
     """Run the suites against a server, or against servers of a client's configuration."""
+    expect_known_options(rest, "run")
     if options.config is not None:
         return _run_configured(options, rest, command)
     if options.all or options.server:
         raise UsageError("run: --all and --server choose from a client's configuration: --config FILE")
-    expect_known_options(rest, "run")
     words = require_command(command, "run", "run [options]", rest)
     expect_no_stray_path(rest, "run")
     return run_suites(pytest_words(options, words), rest)

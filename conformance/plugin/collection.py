@@ -21,7 +21,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from importlib import import_module
 from inspect import signature
-from itertools import count
+from itertools import compress, count
 from pathlib import Path
 from traceback import format_exc
 from types import ModuleType
@@ -317,9 +317,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         )
     patterns, without = selected(config), left_out(config)
     if patterns or without:
-        kept = [item for item in items if _is_selected(item, patterns, without)]
-        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-        items[:] = kept
+        chosen = [_is_selected(item, patterns, without) for item in items]
+        config.hook.pytest_deselected(
+            items=[item for item, kept in zip(items, chosen, strict=True) if not kept]
+        )
+        items[:] = compress(items, chosen)
     ours = sorted(filter(is_ours, items), key=_order)
     items[:] = [*(item for item in items if not is_ours(item)), *ours]
 

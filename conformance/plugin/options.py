@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from conformance.target.settings import Sample, Settings
 
 
+LEFT_OUT = pytest.StashKey[frozenset[str]]()
 SELECTION = re.compile(r"[^,\s\[]+(?:\[[^\]]*\])?")
 
 
@@ -347,10 +348,13 @@ def selected(config: pytest.Config) -> list[tuple[frozenset[str], str]]:
 
 def left_out(config: pytest.Config) -> frozenset[str]:
     """Return the ids that ``--skip`` names.  Raises `pytest.UsageError` for an unknown one."""
-    try:
-        return frozenset(id for text in _words(value(config, "skip")) for id in catalogue.select(text))
-    except catalogue.UnknownRequirement as error:
-        raise pytest.UsageError(f"--conformance-skip: {error}") from error
+    if LEFT_OUT not in config.stash:
+        try:
+            ids = [id for text in _words(value(config, "skip")) for id in catalogue.select(text)]
+        except catalogue.UnknownRequirement as error:
+            raise pytest.UsageError(f"--conformance-skip: {error}") from error
+        config.stash[LEFT_OUT] = frozenset(ids)
+    return config.stash[LEFT_OUT]
 
 
 def _selection(text: str) -> tuple[frozenset[str], str]:

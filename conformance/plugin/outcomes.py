@@ -97,9 +97,11 @@ def pytest_runtest_makereport(
     if texts:
         report.longrepr = "\n\n".join(texts)
     _store(item, report, results)
-    if results[0].outcome in NOT_FAILING:
-        report.outcome = "passed"
-        report.longrepr = None
+    worst = results[0]
+    if worst.outcome in NOT_FAILING:
+        report.outcome, report.longrepr = "passed", None
+    elif worst.outcome is Outcome.SKIPPED and report.failed:
+        report.outcome, report.longrepr = "skipped", (str(item.path), 0, f"Skipped: {worst.reason}")
     return report
 
 

@@ -260,8 +260,13 @@ class Report:
     @property
     def verdict(self) -> str:
         """The run in one sentence."""
-        counted = ", ".join(f"{number} {outcome.value}" for outcome, number in self.counts.items())
-        return f"{self.headline} ({counted or 'no checks'})"
+        return f"{self.headline} ({self.counted})"
+
+    @property
+    def counted(self) -> str:
+        """The number of results with each outcome, in words."""
+        words = ", ".join(f"{number} {outcome.value}" for outcome, number in self.counts.items())
+        return words or "no checks"
 
 
 def in_order(results: Iterable[Result]) -> tuple[Result, ...]:

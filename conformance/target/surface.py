@@ -273,8 +273,7 @@ class Subject:
     @property
     def never_opened(self) -> bool:
         """Whether the server did not start: it ended, or was silent, in each revision."""
-        spoken = [one for one in self.surfaces if not one.refused]
-        return bool(spoken) and all(one.never_opened for one in spoken)
+        return bool(self.surfaces) and all(one.never_opened for one in self.surfaces)
 
     @property
     def ended_at_start(self) -> bool:

@@ -6,7 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from support import REFERENCE, forked, run_suite
+from support import REFERENCE, forked, mutant, run_suite
 
 PROJECT = Path(__file__).parents[2]
 QUICK = ("--fuzz", "none", "--revision", "2025-11-25")
@@ -52,6 +52,16 @@ def test_skipped_rules_are_left_out():
     rules = {case.requirement for case in run.of("passed")}
     assert rules
     assert "ping.responds" not in rules
+
+
+def test_a_finding_of_a_skipped_rule_does_not_count():
+    """The check goes on, as it judges other rules too."""
+    server = mutant("annotations_of_a_resource_are_a_word")
+    words = (server, "--select", "jsonrpc.message-shape,resources.list", *QUICK)
+    assert run_suite(*words).exit == 1
+    run = run_suite(*words, "--skip", "content.annotations.audience")
+    assert (run.exit, run.of("failed")) == (0, [])
+    assert run.of("passed")
 
 
 def test_a_server_that_does_not_start_gets_its_own_verdict_and_a_diagnosis():

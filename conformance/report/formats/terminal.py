@@ -213,8 +213,7 @@ def _informing(report: Report) -> Iterator[str]:
 
 def _counts(report: Report) -> str:
     """Return the number of checks with each outcome, and the duration of the run."""
-    counted = ", ".join(f"{number} {outcome.value}" for outcome, number in report.counts.items())
-    return f"{counted or 'no checks'} in {report.seconds:.1f} s"
+    return f"{report.counted} in {report.seconds:.1f} s"
 
 
 def _inapplicable(report: Report, *, verbose: bool) -> Iterator[str]:
