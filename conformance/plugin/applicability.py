@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from conformance.protocol.revisions import HAS_NO_CAPABILITY
 from conformance.requirements import catalogue
@@ -18,22 +18,28 @@ CONTRACT, BUDGETS = "test_contract.py", "test_budget.py"
 
 def why_not(surface: Surface, check: Check, settings: Settings) -> str:
     """Return why a check does not apply; empty if it does."""
+    return next(_reasons(surface, check, settings), "")
+
+
+def _reasons(surface: Surface, check: Check, settings: Settings) -> Iterator[str]:
+    """Yield the reasons for which a check does not apply, the most telling first."""
     revision = surface.revision
-    is_rule = any(catalogue.requirement(id).holds_in(revision) for id in check.requirements)
-    reasons = {
-        f"the server does not speak {revision}": bool(surface.refused),
-        f"no session could be used in {revision}": surface.dead,
-        f"not a rule of {revision}": not is_rule,
-        f"{'.'.join(check.capability)} not declared in {revision}": not _is_declared(
-            surface, check.capability
-        ),
-        f"no tools listed in {revision}": check.per_tool and not surface.tools,
-        f"no contract ({FILE}, which mcp-conformance lock writes)": check.suite == CONTRACT
-        and settings.contract is None,
-        "no budget for it (--budget)": check.suite == BUDGETS and not _has_budget(check, settings),
-        "nothing is fuzzed (--fuzz none)": check.fuzzes and not settings.examples,
-    }
-    return next((reason for reason, holds in reasons.items() if holds), "")
+    if surface.refused:
+        yield f"the server does not speak {revision}"
+    if surface.dead:
+        yield f"no session could be used in {revision}"
+    if not any(catalogue.requirement(id).holds_in(revision) for id in check.requirements):
+        yield f"not a rule of {revision}"
+    if not _is_declared(surface, check.capability):
+        yield f"{'.'.join(check.capability)} not declared in {revision}"
+    if check.per_tool and not surface.tools:
+        yield f"no tools listed in {revision}"
+    if check.suite == CONTRACT and settings.contract is None:
+        yield f"no contract ({FILE}, which mcp-conformance lock writes)"
+    if check.suite == BUDGETS and not _has_budget(check, settings):
+        yield "no budget for it (--budget)"
+    if check.fuzzes and not settings.examples:
+        yield "nothing is fuzzed (--fuzz none)"
 
 
 def _has_budget(check: Check, settings: Settings) -> bool:
