@@ -1,13 +1,13 @@
 """The words of a check: what it requires, what it expects, and when it skips.
 
-A check states its skips at the top (`require_capability`, `require_some`, `require_answer`, `skip`), then
-judges (`expect...`).  It raises `Finding` itself only where several lines prove it.
+A check states its skips at the top (`require_some`, `require_answer`, `skip`), then judges (`expect...`).
+It raises `Finding` itself only where several lines prove it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from conformance.client.reply import Reply
 from conformance.protocol.jsonrpc import show
@@ -17,13 +17,6 @@ from conformance.verdicts import Blocked, Cause, Finding, Skipped
 MAX_OFFENDERS = 3
 """How many wrong values one finding shows."""
 T = TypeVar("T")
-
-
-class Declares(Protocol):
-    """A server that declares capabilities."""
-
-    def declares(self, *names: str) -> bool:
-        """Return whether the server declares the capability at this path."""
 
 
 # Requirements: what a check needs, else it skips or blocks
@@ -46,13 +39,6 @@ def require(value: T | None, *, skip: str) -> T:
     if value is None:
         raise Skipped(skip)
     return value
-
-
-def require_capability(server: Declares, *names: str) -> None:
-    """Skip the check unless the server declares the capability at this path (``tools``, ``listChanged``)."""
-    if not server.declares(*names):
-        plural = len(names) == 1 and names[0].endswith("s")
-        raise Skipped(f"{'.'.join(names)} {'are' if plural else 'is'} not declared")
 
 
 def require_answer(reply: Reply) -> Reply:

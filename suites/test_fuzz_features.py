@@ -7,7 +7,7 @@ import pytest
 from conformance.expect import require, require_some, skip
 from conformance.fuzzing.case_source import valid_cases, value_cases
 from conformance.fuzzing.fuzz_target import FuzzTarget
-from conformance.fuzzing.fuzzer import Fuzzer, require_fuzzing
+from conformance.fuzzing.fuzzer import Fuzzer, require_time
 from conformance.fuzzing.oracles import Case, has_array
 from conformance.generation import hostile, hostile_texts
 from conformance.protocol.jsonrpc import encode
@@ -100,7 +100,7 @@ def test_cursors_are_answered(server, revision):
 
 def fuzz(server, target, cases, named, oracle):
     """Try values of a source, then hostile values with names, in the newest revision only."""
-    require_fuzzing(server)
+    require_time(server)
     newer = server.newer_revision_offering(*filter(server.declares, FEATURES))
     if newer:
         skip(f"the same is fuzzed in {newer}")

@@ -11,7 +11,7 @@ import pytest
 from conformance.expect import require_some, skip
 from conformance.fuzzing.case_source import invalid_case, invalid_cases, valid_cases
 from conformance.fuzzing.fuzz_target import FuzzTarget
-from conformance.fuzzing.fuzzer import Fuzzer, require_fuzzing
+from conformance.fuzzing.fuzzer import Fuzzer, require_time
 from conformance.fuzzing.oracles import Case, accepts_valid, answers
 from conformance.generation import boundary, hostile, invalid, shrunk
 from conformance.generation.modest import is_amount
@@ -92,7 +92,7 @@ def require_network(server, call):
 
 
 def fuzzer_of(server, call, label, *, known=(), needs_network=True):
-    require_fuzzing(server)
+    require_time(server)
     newer = server.newer_revision_with(call.tool)
     if newer:
         skip(f"the same tool is fuzzed in {newer}")

@@ -17,7 +17,6 @@ from conformance.expect import (
     is_number,
     is_string,
     require_answer,
-    require_capability,
     require_some,
     skip,
 )
@@ -222,7 +221,6 @@ def unknown_reads(server):
 
     Skips the check if there are none.
     """
-    require_capability(server, "resources")
     listed = [uri.json for uri in members(server.listed("resources/list"), "uri") if uri.is_a(str)]
     similar = dict.fromkeys(unknown_like(uri) for uri in listed if scheme(uri) not in ("", *NETWORK_SCHEMES))
     uris = [uri for uri in [*list(similar)[:MAX_SCHEMES], NO_SUCH_URI] if not is_templated(server, uri)]

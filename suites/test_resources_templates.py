@@ -18,7 +18,6 @@ from conformance.protocol.value import members
 from conformance.scenarios.list_stability import (
     expect_items,
     require_answered_form,
-    require_listing,
     require_pages,
 )
 from conformance.scenarios.resource_templates import expansions
@@ -34,7 +33,7 @@ FORMS = ("absent", "empty")
 @pytest.mark.requirement("resources.templates.list-answered")
 @pytest.mark.capability("resources")
 def test_templates_are_listed(server, session):
-    if require_answer(require_listing(server, LIST).replies[0]).value is None:
+    if require_answer(server.listing(LIST).replies[0]).value is None:
         expect_result(session.request(LIST, {}))
 
 

@@ -12,7 +12,6 @@ from conformance.expect import (
     is_boolean,
     require,
     require_answer,
-    require_capability,
     require_some,
     skip,
 )
@@ -186,7 +185,6 @@ def test_a_server_without_tools_refuses_calls(server):
 
 
 def require_malformed(server, form):
-    require_capability(server, "tools")
     if form not in malformed_forms(server):
         skip("every request has params in this revision")
 

@@ -14,7 +14,7 @@ from conformance.client.in_flight import Window, key_of
 from conformance.client.tool_call import Call
 from conformance.fuzzing import payloads
 from conformance.fuzzing.conversation import FuzzConversation
-from conformance.fuzzing.fuzzer import require_fuzzing
+from conformance.fuzzing.fuzzer import require_time
 from conformance.fuzzing.invariants import ANSWERED, Violation, broken_rules, missing, noise, tokens_in
 from conformance.fuzzing.payloads import (
     IDS,
@@ -60,7 +60,7 @@ def right_messages(server: Server) -> FuzzConversation:
 
 
 def _held(server: Server, send: Callable[[FuzzConversation], None]) -> FuzzConversation:
-    require_fuzzing(server)
+    require_time(server)
     conversation = FuzzConversation(server)
     try:
         send(conversation)

@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 from conformance.client.reply import Reply
-from conformance.expect import require_capability, require_some, skip
+from conformance.expect import require_some, skip
 from conformance.protocol.revisions import is_modern
 from conformance.protocol.uri import variables
 from conformance.protocol.value import Value, members
@@ -42,12 +42,10 @@ def completion_requests(server: Server) -> Iterator[dict[str, Any]]:
 def completions(server: Server) -> list[Reply]:
     """Complete each listed argument, from the empty text and from the first letter of a value.
 
-    Skips the check unless the server completes; 2024-11-05 has no capability for it.  Raises `Blocked` once
-    for a request without an answer, and once for a declared method that the server does not know; in a modern
-    revision another check reports that.
+    Skips the check if a server of 2024-11-05, which has no capability for it, does not complete.  Raises
+    `Blocked` once for a request without an answer, and once for a declared method that the server does not
+    know; in a modern revision another check reports that.
     """
-    if server.revision >= "2025-03-26":
-        require_capability(server, "completions")
     replies = _completions(server)
     if server.revision < "2025-03-26" and all(reply.value is None for reply in replies):
         skip(NOT_COMPLETED)

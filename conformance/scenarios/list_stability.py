@@ -16,7 +16,6 @@ from conformance.expect import (
     expect_each,
     expect_result,
     is_object,
-    require_capability,
     require_some,
     skip,
 )
@@ -39,15 +38,9 @@ NO_ARGUMENTS_FORMS: Mapping[str, Any] = {"absent": NO_PARAMS, "empty": {}, "meta
 # What every listing method owes
 
 
-def require_listing(server: Server, method: str) -> Listing:
-    """Return a list as the shared session got it; skip the check if its feature is not declared."""
-    require_capability(server, LISTS[method][0])
-    return server.listing(method)
-
-
 def require_pages(server: Server, method: str) -> list[Value]:
     """Return the results of a list, one for each page; skip the check if there is none."""
-    replies = require_listing(server, method).replies
+    replies = server.listing(method).replies
     pages = [reply.value for reply in replies if reply.value is not None]
     return require_some(pages, skip=f"{method} gave no result")
 

@@ -9,7 +9,7 @@ from typing import Any
 from conformance.client.reply import Reply
 from conformance.client.session import Session
 from conformance.client.subscriptions import UPDATED
-from conformance.expect import require_capability, require_some, skip
+from conformance.expect import require_some, skip
 from conformance.protocol.jsonrpc import Kind
 from conformance.protocol.revisions import is_modern
 from conformance.protocol.value import Value, members
@@ -38,17 +38,9 @@ SUBSCRIBE, UNSUBSCRIBE = "resources/subscribe", "resources/unsubscribe"
 # Subscribing (handshake revisions)
 
 
-def subscribe_replies(server: Server) -> list[tuple[Reply, Reply | None]]:
-    """Subscribe to each of the first resources, and unsubscribe where that gave a result; return the replies.
-
-    Skips the check if subscriptions are not declared.
-    """
-    require_capability(server, "resources", "subscribe")
-    return _subscribe_replies(server)
-
-
 @scenario
-def _subscribe_replies(server: Server) -> list[tuple[Reply, Reply | None]]:
+def subscribe_replies(server: Server) -> list[tuple[Reply, Reply | None]]:
+    """Subscribe to each of the first resources, unsubscribe where that gave a result; return the replies."""
     session = server.shared("subscriptions")
     uris = server.listing("resources/list").identifiers()[:MAX_RESOURCES]
     return [

@@ -13,7 +13,7 @@ from conformance.client.refusals import NO_SUCH_NAME
 from conformance.client.reply import Reply, Silence
 from conformance.client.session import Session
 from conformance.client.tool_call import Call, Tool
-from conformance.expect import require, require_capability, require_some, skip
+from conformance.expect import require, require_some, skip
 from conformance.generation import NoExample
 from conformance.protocol.jsonrpc import ABSENT, Kind, id_key, kind
 from conformance.protocol.methods import FEATURES
@@ -127,7 +127,6 @@ def takes_tasks(server: Server) -> bool:
 
 def task_tools(server: Server) -> list[Tool]:
     """Return the tools that may be called, and called as tasks; skip if there are none."""
-    require_capability(server, "tasks", "requests", "tools", "call")
     found = [tool for tool in server.tools if tool.task_support in ("optional", "required")]
     require_some(found, skip="no tool supports tasks")
     allowed = [tool for tool in found if server.settings.may_call(tool)]
@@ -225,14 +224,9 @@ def _run_with_clients_id(server: Server) -> TaskRun:
     return _create(server.shared("tasks"), run.tool, run.params["arguments"], task)
 
 
-def listed_tasks(server: Server) -> Listing:
-    """Fetch the list of tasks once, when there are some; skip if it is not declared."""
-    require_capability(server, "tasks", "list")
-    return _listed_tasks(server)
-
-
 @scenario
-def _listed_tasks(server: Server) -> Listing:
+def listed_tasks(server: Server) -> Listing:
+    """Fetch the list of tasks once, when there are some."""
     run_with_clients_id(server)
     return fetch_list(server.shared("tasks"), "tasks/list", "tasks")
 
@@ -264,19 +258,14 @@ def call_as_task(server: Server, call: Call) -> Reply:
 
 @scenario
 def list_with_forged_cursor(server: Server) -> Reply:
-    """Request the list of tasks with a cursor that the server never sent; skip if it is not declared."""
+    """Request the list of tasks with a cursor that the server never sent."""
     listed_tasks(server)
     return server.shared("tasks").request("tasks/list", {"cursor": f"forged-{NO_SUCH_NAME}"})
 
 
-def unknown_task_requests(server: Server) -> list[Reply]:
-    """Send the requests about one task with an unknown id; skip if tools cannot be called as tasks."""
-    require_capability(server, "tasks", "requests", "tools", "call")
-    return _unknown_task_requests(server)
-
-
 @scenario
-def _unknown_task_requests(server: Server) -> list[Reply]:
+def unknown_task_requests(server: Server) -> list[Reply]:
+    """Send the requests about one task with an unknown id."""
     methods = ["tasks/get", "tasks/result", *(["tasks/cancel"] if server.declares("tasks", "cancel") else [])]
     session = server.shared("tasks")
     return [session.request(method, {"taskId": NO_SUCH_NAME}) for method in methods]
@@ -287,7 +276,6 @@ def _unknown_task_requests(server: Server) -> list[Reply]:
 
 def cancelled_task(server: Server) -> CancelledTask:
     """Cancel a task; skip if that could not be exercised."""
-    require_capability(server, "tasks", "cancel")
     cancelled = require(_cancelled_task(server), skip="no further task was accepted")
     replies = [cancelled.run.created, cancelled.reply, cancelled.state, cancelled.later, cancelled.again]
     _raise_unanswered(server, cancelled.run.tool, replies)
@@ -314,7 +302,6 @@ def _cancelled_task(server: Server) -> CancelledTask | None:
 
 def late_cancellation(server: Server) -> Reply:
     """Cancel a task that has ended, then request its state; return the answer to the cancellation."""
-    require_capability(server, "tasks", "cancel")
     run = ended_tasks(server, "completed", "failed")[0]
     session = session_of(server, run.created)
     if session is None or session.closed:
