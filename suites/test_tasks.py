@@ -18,6 +18,7 @@ from conformance.expect import (
     require_some,
     skip,
 )
+from conformance.protocol.jsonrpc import id_key
 from conformance.protocol.progress import progress_in
 from conformance.protocol.value import Value, members
 from conformance.scenarios.task_snapshots import (
@@ -335,8 +336,12 @@ def test_the_status_of_a_task_has_no_related_task(server):
 @pytest.mark.requirement("tasks.progress-lifetime")
 @pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_progress_of_a_task_stops_at_its_end(server):
-    found = [(session, one) for session in task_sessions(server) for one in progress_in(session.lines)]
-    found = [(session, one) for session, one in found if one.request is None or is_of_a_task(one)]
+    found = [
+        (session, one)
+        for session in task_sessions(server)
+        for one in progress_in(session.lines)
+        if is_of_a_task(one, session)
+    ]
     for session, progress in require_some(found, skip="no task reports its progress"):
         expect(progress.notification, progress.request is not None, "the progressToken of the call")
         tasks = [task for task in task_histories(session) if task.request is progress.request]
@@ -362,5 +367,11 @@ def expect_related(messages, run):
         expect(message, named, f"{RELATED} in _meta, with taskId {run.id}")
 
 
-def is_of_a_task(progress):
-    return Value(progress.request).get("params", "task") is not None
+def is_of_a_task(progress, session):
+    """Return whether progress belongs to a task: by its request, else by the task that it names."""
+    if progress.request is not None:
+        return Value(progress.request).get("params", "task") is not None
+    related = progress.notification.get("params", "_meta", RELATED)
+    return related is not None or progress.token in {
+        id_key(one.created.id) for one in task_histories(session)
+    }
