@@ -63,6 +63,13 @@ STDIO_WANTED = (
 )
 KNOWN_MESSAGES: tuple[KnownMessage, ...] = (
     KnownMessage(
+        r"AttributeError: 'Server' object has no attribute '\w+'"
+        r"|No module named 'mcp\.server\.[\w.]+'|cannot import name '\w+' from 'mcp\b",
+        "The server is written for another major version of the Python SDK: {line}",
+        "install that version for this interpreter: mcp<2 if it has FastMCP or @server.list_tools()",
+        "if you maintain it, pin the version in its requirements",
+    ),
+    KnownMessage(
         r"No module named '?(?P<name>[\w.]+)",
         "Python finds no module {name}.",
         "install it for this interpreter, or name the one that has it (.venv/bin/python, uv run)",

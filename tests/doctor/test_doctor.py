@@ -318,6 +318,16 @@ def test_a_slow_start_gets_a_longer_timeout():
     ("command", "stderr", "cause"),
     [
         (
+            ("python", "x.py"),
+            "AttributeError: 'Server' object has no attribute 'list_resources'\n",
+            "The server is written for another major version of the Python SDK: AttributeError: 'Server'",
+        ),
+        (
+            ("python", "x.py"),
+            "ModuleNotFoundError: No module named 'mcp.server.fastmcp'\n",
+            "The server is written for another major version of the Python SDK: ModuleNotFoundError",
+        ),
+        (
             ("node", "x.js"),
             "Error: Cannot find module '/x/dist/x.js'\n",
             "Node finds no module /x/dist/x.js.",
