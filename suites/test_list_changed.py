@@ -34,6 +34,7 @@ CHANGED = "notifications/tools/list_changed"
 
 
 @pytest.mark.requirement("tools.list-changed.sent")
+@pytest.mark.capability("tools", "listChanged")
 def test_a_changed_list_of_tools_is_announced(server):
     call, is_notified = list_change_notified(server, "tools")
     if not is_notified:

@@ -125,6 +125,7 @@ def expect_described(objects, revision):
 
 
 @pytest.mark.requirement("prompts.list-changed.sent")
+@pytest.mark.capability("prompts", "listChanged")
 def test_a_changed_list_of_prompts_is_announced(server):
     call, is_announced = list_change_notified(server, "prompts")
     if not is_announced:

@@ -49,6 +49,7 @@ LIST_CHANGED = "notifications/resources/list_changed"
 
 
 @pytest.mark.requirement("resources.list-changed.sent")
+@pytest.mark.capability("resources", "listChanged")
 def test_a_changed_list_of_resources_is_announced(server):
     call, is_announced = list_change_notified(server, "resources")
     if not is_announced:

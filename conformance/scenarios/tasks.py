@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -380,7 +380,12 @@ def _is_refused(session: Session, request: Value) -> bool:
 def task_sessions(server: Server) -> list[Session]:
     """Exercise everything about tasks, and return the sessions with tasks in them."""
     created_tasks(server)
-    for exercise in (run_with_clients_id, listed_tasks, cancelled_task, late_cancellation, asking_task):
+    exercises: list[Callable[[Server], Any]] = [run_with_clients_id, asking_task]
+    if server.declares("tasks", "list"):
+        exercises.append(listed_tasks)
+    if server.declares("tasks", "cancel"):
+        exercises += [cancelled_task, late_cancellation]
+    for exercise in exercises:
         with suppress(Skipped):
             exercise(server)
     return _task_sessions(server)
