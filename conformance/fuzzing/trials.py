@@ -20,7 +20,7 @@ from conformance.target.settings import FUZZ_EXAMPLES
 
 CASES_IN_FLIGHT = 16
 FIRST_CASES = 4
-"""The number of cases that are sent alone, to see how fast the target answers."""
+"""The number of cases that are sent alone, to see how fast a target answers, unless that is known."""
 MIN_HOSTILE_SECONDS = 0.1
 MAX_DEATHS = 12
 MAX_DEATHS_SHRINKING = 40
@@ -62,7 +62,8 @@ class Trials:
         self._known = known
         self._outcomes: dict[bytes, FailedCase | None] = {}
         self._may_fly = True
-        self._answer_times = deque[float](maxlen=FIRST_CASES)
+        known_times = [target.seconds] * FIRST_CASES if target.seconds else []
+        self._answer_times = deque(known_times, maxlen=FIRST_CASES)
         self._deaths = self._silences = self._hostile_silences = 0
         self._max_deaths, self._max_silences = MAX_DEATHS, MAX_SILENCES
 
@@ -162,11 +163,11 @@ class Trials:
     # In flight
 
     def each(self, cases: Iterable[Case]) -> None:
-        """Try cases: the first ones alone, the others with several in flight if the target is fast."""
+        """Try cases, several in flight; alone the first, which show how fast the target is, or all."""
         todo = filter(self.is_new, cases)
         while not self.is_spent:
-            if self._is_fast:
-                suspects = self._suspects(todo)
+            if (in_flight := self._in_flight) > 1:
+                suspects = self._suspects(todo, in_flight)
                 if not suspects:
                     return
                 self._examine(suspects)
@@ -176,19 +177,20 @@ class Trials:
                 return
 
     @property
-    def _is_fast(self) -> bool:
-        """Whether the answers to all cases in flight, one after the other, come in half the time allowed."""
-        times = self._answer_times
-        is_known = self._may_fly and len(times) == FIRST_CASES
-        return is_known and median(times) * CASES_IN_FLIGHT < self.answer_seconds / 2
+    def _in_flight(self) -> int:
+        """The number of cases to have in flight: one after the other, they take half the time allowed."""
+        if not self._may_fly or len(self._answer_times) < FIRST_CASES:
+            return 1
+        seconds = median(self._answer_times)
+        return min(CASES_IN_FLIGHT, int(self.answer_seconds / 2 / seconds)) if seconds else CASES_IN_FLIGHT
 
-    def _suspects(self, todo: Iterator[Case]) -> list[FailedCase]:
+    def _suspects(self, todo: Iterator[Case], in_flight: int) -> list[FailedCase]:
         """Try cases with several in flight until many fail, or one gets no answer; return these."""
         session, waiting = self.server.fuzzing_session, deque[tuple[Case, Line]]()
         suspects: list[FailedCase] = []
         while True:
             if len(suspects) < CASES_IN_FLIGHT and not self.is_spent:
-                top_up(session, waiting, CASES_IN_FLIGHT, self._requests(todo))
+                top_up(session, waiting, in_flight, self._requests(todo))
             if not waiting:
                 return suspects
             suspects += self._landed(session, *waiting.popleft(), self.answer_seconds)
