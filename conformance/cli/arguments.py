@@ -10,6 +10,15 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeAlias
 
+from conformance.plugin.configuration import (
+    FILE as OWN_FILE,
+)
+from conformance.plugin.configuration import (
+    TABLE,
+    BadConfiguration,
+    Configuration,
+    nearest_configuration,
+)
 from conformance.plugin.flags import option_help
 from conformance.project.version import tool_version
 from conformance.protocol import revisions
@@ -32,10 +41,11 @@ SOAK_OPTIONS = (
 )
 LOCK_OPTIONS = ("revision", "timeout", "start-timeout", "cwd", "env-file", "max-line", "env", "inherit-home")
 DOCTOR_OPTIONS = ("start-timeout", "env", "cwd", "inherit-home")
+CONFIGURATION = f"{OWN_FILE} or [tool.{TABLE}] of pyproject.toml"
 URL = re.compile(r"https?://", re.IGNORECASE)
 MISSPELT = 0.86
 """How alike an option and one of ours are, from 0 to 1, to be taken for a misspelling."""
-RUN_USAGE = "%(prog)s [options] [pytest's options] (-- COMMAND [ARGUMENTS ...] | --config FILE)"
+RUN_USAGE = "%(prog)s [options] [pytest's options] [-- COMMAND [ARGUMENTS ...] | --config FILE]"
 Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001  (argparse has no public name for it)
 
 
@@ -90,12 +100,15 @@ def _add_run(commands: Commands) -> None:
     )
     _add_options(run, RUN_OPTIONS)
     run.add_argument("--config", type=Path, metavar="FILE", help="a client's mcp.json, which lists servers")
-    run.add_argument(
-        "--server", action="append", default=[], metavar="NAME", help="test this server of the FILE"
-    )
-    run.add_argument("--all", action="store_true", help="test all servers of the FILE, one after the other")
+    _add_server(run)
+    run.add_argument("--all", action="store_true", help="test all servers of the file, one after the other")
     run.add_argument("--outcome-file", type=Path, help=argparse.SUPPRESS)
     run.set_defaults(action=("run", "main"))
+
+
+def _add_server(parser: Parser) -> None:
+    help_ = f"the server of that name in {CONFIGURATION}"
+    parser.add_argument("--server", action="append", default=[], metavar="NAME", help=help_)
 
 
 def _add_doctor(commands: Commands) -> None:
@@ -105,6 +118,7 @@ def _add_doctor(commands: Commands) -> None:
         usage="%(prog)s [options] -- COMMAND [ARGUMENTS ...]",
         allow_abbrev=False,
     )
+    _add_server(doctor)
     _add_options(doctor, DOCTOR_OPTIONS)
     doctor.set_defaults(action=("doctor", "main"))
 
@@ -118,6 +132,7 @@ def _add_baseline(commands: Commands) -> None:
         allow_abbrev=False,
     )
     update.add_argument("file", type=Path, metavar="FILE", help="the baseline, a TOML file")
+    _add_server(update)
     _add_options(update, UPDATE_OPTIONS)
     update.set_defaults(action=("baseline", "main"))
 
@@ -132,6 +147,7 @@ def _add_lock(commands: Commands) -> None:
     help_ = f"the file to write (default: {FILE})"
     lock.add_argument("--contract", dest="file", type=Path, default=Path(FILE), metavar="FILE", help=help_)
     lock.add_argument("--update", action="store_true", help="renew the file, and print what changed")
+    _add_server(lock)
     _add_options(lock, LOCK_OPTIONS)
     lock.set_defaults(action=("lock", "main"))
 
@@ -153,6 +169,7 @@ def _add_soak(commands: Commands) -> None:
     soak.add_argument(
         "--for", dest="duration", metavar="DURATION", help="how long, such as 30s, 10m or 1h30m"
     )
+    _add_server(soak)
     _add_options(soak, SOAK_OPTIONS)
     soak.set_defaults(action=("soak", "main"))
 
@@ -236,6 +253,55 @@ def expect_no_stray_path(rest: Sequence[str], name: str) -> None:
     stray = next((word for word in rest if not word.startswith("-") and Path(word).exists()), None)
     if stray is not None:
         raise UsageError(f"{name}: {stray!r} must come after --, as a part of the server's command")
+
+
+def require_server(
+    options: argparse.Namespace,
+    command: Sequence[str] | None,
+    name: str,
+    usage: str,
+    rest: Sequence[str] = (),
+) -> list[str] | str:
+    """Return the server's command, or its name in the configuration file, empty if it is the only one.
+
+    Raises `UsageError` if there is none, or if it is a URL.
+    """
+    is_chosen = bool(options.server or getattr(options, "all", False))
+    if command and is_chosen:
+        raise UsageError(
+            f"{name}: --server and --all choose a configured server; remove -- and what follows it"
+        )
+    if not command and not any(not word.startswith("-") for word in rest) and (file := configuration(name)):
+        server = chosen_servers(file.path, file.servers, options, name)
+        if len(server) > 1:
+            raise UsageError(f"{name}: only one --server NAME can be given")
+        return server[0]
+    if is_chosen:
+        raise UsageError(f"{name}: --server and --all choose from {CONFIGURATION}, and there is none here")
+    return require_command(command, name, usage, rest)
+
+
+def configuration(name: str) -> Configuration | None:
+    """Return the configuration file nearest to the working directory.  Raises `UsageError`."""
+    try:
+        return nearest_configuration(Path())
+    except BadConfiguration as error:
+        raise UsageError(f"{name}: {error}") from error
+
+
+def chosen_servers(path: Path, known: Iterable[str], options: argparse.Namespace, name: str) -> list[str]:
+    """Return the names of the servers that ``--server`` and ``--all`` choose.  Raises `UsageError`."""
+    names = list(known)
+    listed = ", ".join(names)
+    unknown = next((one for one in options.server if one not in names), None)
+    if unknown is not None:
+        raise UsageError(f"{name}: {path}: it has no server {unknown!r}; it has {listed}")
+    if options.server:
+        return list(dict.fromkeys(options.server))
+    if len(names) == 1 or getattr(options, "all", False):
+        return names
+    choice = "--server NAME or --all" if "all" in options else "--server NAME"
+    raise UsageError(f"{name}: {path}: choose with {choice}; it has {listed}")
 
 
 def require_command(

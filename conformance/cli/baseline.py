@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conformance.cli.arguments import UsageError, expect_no_stray_path, require_command
+from conformance.cli.arguments import UsageError, expect_no_stray_path, require_server
 from conformance.cli.pytest_words import pytest_words
 from conformance.cli.run import run_suites
 from conformance.plugin.baseline import run_evidence
@@ -26,7 +26,7 @@ COMPLETE = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO
 def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
     """Run the suites and write the file; return 0 if it is written, else the exit status of the run."""
     path = options.file
-    words = require_command(command, NAME, f"{NAME} FILE")
+    server = require_server(options, command, NAME, f"{NAME} FILE")
     expect_no_stray_path(rest, NAME)
     if not path.parent.is_dir():
         raise UsageError(f"{NAME}: no such directory: {path.parent}")
@@ -35,7 +35,7 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
     except BadBaseline as error:
         raise UsageError(f"{NAME}: {error}") from error
     plugin = BaselineUpdatePlugin(path.absolute(), old)
-    status = run_suites(pytest_words(options, words), rest, plugin)
+    status = run_suites(pytest_words(options, server), rest, plugin)
     return 0 if plugin.is_written else status
 
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import pytest
 
-from conformance.cli.arguments import expect_no_more, require_command
+from conformance.cli.arguments import expect_no_more, require_server
 from conformance.cli.pytest_words import pytest_words, run_without_tests
 from conformance.doctor.attempts import START_TIMEOUT_FACTOR, TRIAL_SECONDS, StartAttempt, apply_variant
 from conformance.doctor.causes import diagnose
@@ -49,8 +49,8 @@ COLOURS = {GOOD: "\033[32m", BAD: "\033[31m", NOTE: "\033[33m"}
 def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
     """Examine a server; return the exit status."""
     expect_no_more(rest)
-    words = require_command(command, "doctor", "doctor [options]")
-    return run_without_tests(pytest_words(options, words), DoctorPlugin())
+    server = require_server(options, command, "doctor", "doctor [options]")
+    return run_without_tests(pytest_words(options, server), DoctorPlugin())
 
 
 class DoctorPlugin:

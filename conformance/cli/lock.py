@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli.arguments import UsageError, expect_no_more, require_command
+from conformance.cli.arguments import UsageError, expect_no_more, require_server
 from conformance.cli.pytest_words import pytest_words, run_without_tests
 from conformance.plugin.collection import probed
 from conformance.plugin.options import settings, validate
@@ -30,13 +30,13 @@ NO_MAX_TOOLS = sys.maxsize
 def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
     """Write the file; return 0 if it is written or right already, 1 if the server cannot be locked."""
     expect_no_more(rest)
-    words = require_command(command, "lock", "lock [options]")
+    server = require_server(options, command, "lock", "lock [options]")
     path: Path = options.file
     if path.exists() and not options.update:
         raise UsageError(f"lock: {path} is there already: --update renews it")
     if not path.parent.is_dir():
         raise UsageError(f"lock: no such directory: {path.parent}")
-    return run_without_tests(pytest_words(options, words), LockPlugin(path, _contract_in(path)))
+    return run_without_tests(pytest_words(options, server), LockPlugin(path, _contract_in(path)))
 
 
 def _contract_in(path: Path) -> Contract | None:

@@ -36,14 +36,14 @@ def run_without_tests(words: Sequence[str], plugin: object) -> int:
     )
 
 
-def pytest_words(options: argparse.Namespace, command: Sequence[str]) -> list[str]:
-    """Return pytest's arguments for a server and its options."""
-    server = f"--conformance-server={json.dumps(list(command))}"
+def pytest_words(options: argparse.Namespace, server: Sequence[str] | str) -> list[str]:
+    """Return pytest's arguments for a server, its command or its configured name, and its options."""
+    text = server if isinstance(server, str) else json.dumps(list(server))
     return [
         str(suites_directory()),
         *ISOLATED,
         "--conformance",
-        server,
+        *([f"--conformance-server={text}"] if text else []),
         *option_words(options, "conformance-"),
     ]
 

@@ -4,32 +4,38 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from conformance.cli.arguments import (
     UsageError,
+    chosen_servers,
+    configuration,
     expect_known_options,
     expect_no_stray_path,
-    require_command,
+    require_server,
 )
 from conformance.cli.pytest_words import NO_REWRITE_WARNING, option_words, pytest_words, run_without_tests
 
 if TYPE_CHECKING:
+    from conformance.cli.run_many import RunPlan, ServerOutcome
+    from conformance.plugin.configuration import Configuration
     from conformance.project.client_configs import ClientConfig, ServerEntry
 
 
 def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
-    """Run the suites against a server, or against servers of a client's configuration."""
+    """Run the suites against a server, or against servers of a client's or our own configuration."""
     expect_known_options(rest, "run")
     if options.config is not None:
         return _run_configured(options, rest, command)
-    if options.all or options.server:
-        raise UsageError("run: --all and --server choose from a client's configuration: --config FILE")
-    words = require_command(command, "run", "run [options]", rest)
     expect_no_stray_path(rest, "run")
-    return run_suites(pytest_words(options, words), rest)
+    file = configuration("run") if options.all or len(options.server) > 1 else None
+    if file is not None and not command:
+        return _run_own(file, options, rest)
+    server = require_server(options, command, "run", "run [options]", rest)
+    return run_suites(pytest_words(options, server), rest)
 
 
 def run_suites(words: Sequence[str], rest: Sequence[str], *plugins: object) -> int:
@@ -48,10 +54,20 @@ def run_suites(words: Sequence[str], rest: Sequence[str], *plugins: object) -> i
     return status
 
 
-# A client's configuration ------------------------------------------------------------------------
+# Several servers ---------------------------------------------------------------------------------
+
+
+def _run_own(file: Configuration, options: argparse.Namespace, rest: Sequence[str]) -> int:
+    """Run the suites against several servers of the configuration file."""
+    from conformance.cli.run_many import RunPlan  # noqa: PLC0415
+
+    names = chosen_servers(file.path, file.servers, options, "run")
+    return _run_many(RunPlan(file.path, tuple(names)), options, rest)
 
 
 def _run_configured(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
+    """Run the suites against servers of a client's configuration."""
+    from conformance.cli.run_many import RunPlan  # noqa: PLC0415
     from conformance.project.client_configs import BadConfig, NotTestable, read_config  # noqa: PLC0415
 
     if command:
@@ -59,9 +75,11 @@ def _run_configured(options: argparse.Namespace, rest: Sequence[str], command: l
     expect_no_stray_path(rest, "run")
     try:
         config = read_config(options.config)
-        names = _chosen_servers(config, options)
+        names = chosen_servers(options.config, config.servers, options, "run")
         if options.all or len(names) > 1:
-            return _run_many(config, names, options, rest)
+            untested = partial(_untested, config, frozenset(options.server), _given_variables(options))
+            plan = RunPlan(config.path, tuple(names), untested, [f"--config={config.path}"])
+            return _run_many(plan, options, rest)
         return _run_entry(config.entry(names[0], _given_variables(options)), options, rest)
     except BadConfig as error:
         raise UsageError(f"run: {options.config}: {error}") from error
@@ -69,18 +87,25 @@ def _run_configured(options: argparse.Namespace, rest: Sequence[str], command: l
         raise UsageError(f"run: {options.config}: {names[0]} cannot be tested: {reason}") from reason
 
 
-def _chosen_servers(config: ClientConfig, options: argparse.Namespace) -> list[str]:
-    """Return the names of the servers to test."""
-    names = list(config.servers)
-    listed = ", ".join(names)
-    unknown = next((name for name in options.server if name not in names), None)
-    if unknown is not None:
-        raise UsageError(f"run: {options.config}: it has no server {unknown!r}; it has {listed}")
-    if options.server:
-        return list(dict.fromkeys(options.server))
-    if options.all or len(names) == 1:
-        return names
-    raise UsageError(f"run: {options.config}: choose with --server NAME or --all; it has {listed}")
+def _untested(
+    config: ClientConfig, chosen: frozenset[str], given: frozenset[str], name: str
+) -> ServerOutcome | None:
+    """Return the outcome of a server that is not, or cannot be, tested; None for one that can.
+
+    The user has ``chosen`` some servers by name, and ``given`` some variables to all of them.
+    """
+    from conformance.cli.run_many import ServerOutcome  # noqa: PLC0415
+    from conformance.project.client_configs import BadConfig, NotTestable  # noqa: PLC0415
+
+    if name not in chosen and config.is_disabled(name):
+        return ServerOutcome(name, None, "it is disabled in the configuration")
+    try:
+        config.entry(name, given)
+    except NotTestable as reason:
+        return ServerOutcome(name, None, str(reason))
+    except BadConfig as error:
+        return ServerOutcome(name, 4, str(error).removeprefix(f"{name}: "))
+    return None
 
 
 def _given_variables(options: argparse.Namespace) -> frozenset[str]:
@@ -97,21 +122,18 @@ def _run_entry(entry: ServerEntry, options: argparse.Namespace, rest: Sequence[s
     return run_suites(pytest_words(options, entry.command), rest, *plugins)
 
 
-def _run_many(
-    config: ClientConfig, names: Sequence[str], options: argparse.Namespace, rest: Sequence[str]
-) -> int:
-    from conformance.cli.run_many import RunPlan, prefixed, run_servers, with_files  # noqa: PLC0415
+def _run_many(plan: RunPlan, options: argparse.Namespace, rest: Sequence[str]) -> int:
+    from conformance.cli.run_many import prefixed, run_servers, with_files  # noqa: PLC0415
 
     if options.baseline:
         raise UsageError("run: a baseline belongs to one server: choose it with --server NAME")
-
     if options.contract not in (None, "none"):
         raise UsageError("run: a contract belongs to one server: choose it with --server NAME")
 
     def words(name: str, prefix: str) -> list[str]:
         files = [prefixed(path, prefix) for path in options.report]
-        own = argparse.Namespace(**{**vars(options), "report": files, "contract": "none"})
-        return [*option_words(own), f"--config={config.path}", f"--server={name}", *with_files(rest, prefix)]
+        contract = "none" if plan.options else options.contract
+        own = argparse.Namespace(**{**vars(options), "report": files, "contract": contract})
+        return [*option_words(own), *plan.options, f"--server={name}", *with_files(rest, prefix)]
 
-    plan = RunPlan(config, tuple(names), frozenset(options.server), _given_variables(options))
     return run_servers(plan, words)

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from conformance.plugin.outcomes import NOT_STARTED, RESULTS
-from conformance.project.client_configs import BadConfig, ClientConfig, NotTestable
 from conformance.protocol.text import named
 from conformance.report.model import plural
 from conformance.transport.process_tree import terminable
@@ -55,24 +54,15 @@ class ServerOutcome:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """The servers to test, those that the user has ``chosen``, and the variables ``given`` to all."""
+    """The servers to test, the file that lists them, and the options that name the file for each run.
 
-    config: ClientConfig
+    ``untested`` returns the outcome of a server that is not, or cannot be, tested; None for one that can.
+    """
+
+    path: Path
     names: tuple[str, ...]
-    chosen: frozenset[str]
-    given: frozenset[str]
-
-    def untested(self, name: str) -> ServerOutcome | None:
-        """Return the outcome of a server that is not, or cannot be, tested; None for one that can."""
-        if name not in self.chosen and self.config.is_disabled(name):
-            return ServerOutcome(name, None, "it is disabled in the configuration")
-        try:
-            self.config.entry(name, self.given)
-        except NotTestable as reason:
-            return ServerOutcome(name, None, str(reason))
-        except BadConfig as error:
-            return ServerOutcome(name, 4, str(error).removeprefix(f"{name}: "))
-        return None
+    untested: Callable[[str], ServerOutcome | None] = lambda _: None
+    options: Sequence[str] = ()
 
 
 class OutcomeFilePlugin:
@@ -98,7 +88,7 @@ def run_servers(plan: RunPlan, words: Callable[[str, str], Sequence[str]]) -> in
     """
     with tempfile.TemporaryDirectory(prefix="mcp-conformance-") as folder, terminable():
         outcomes = list(_outcomes(plan, words, Path(folder)))
-    print(f"\n==== {plan.config.path}: {plural(len(plan.names), 'server')} ====\n")  # noqa: T201
+    print(f"\n==== {plan.path}: {plural(len(plan.names), 'server')} ====\n")  # noqa: T201
     for outcome in outcomes:
         print(outcome.line)  # noqa: T201
     for name in plan.names[len(outcomes) :]:

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from conformance.cli.arguments import UsageError, expect_no_more, require_command
+from conformance.cli.arguments import UsageError, expect_no_more, require_server
 from conformance.cli.pytest_words import pytest_words, run_without_tests
 from conformance.fuzzing.soak import Soak, SoakFinding
 from conformance.plugin.collection import probed
@@ -48,8 +48,8 @@ PROGRESS_WIDTH = 78
 def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
     """Soak a server for the duration of ``--for``; return the exit status."""
     expect_no_more(rest)
-    words = require_command(command, "soak", "soak --for 10m [options]")
-    return run_without_tests(pytest_words(options, words), SoakPlugin(_seconds(options.duration)))
+    server = require_server(options, command, "soak", "soak --for 10m [options]")
+    return run_without_tests(pytest_words(options, server), SoakPlugin(_seconds(options.duration)))
 
 
 def _seconds(text: str | None) -> float:

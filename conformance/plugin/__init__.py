@@ -43,7 +43,7 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 def conformance_server(pytestconfig: pytest.Config) -> Iterator[McpServer]:
     """Return the running server that the user names, for the project's own tests."""
     if not options.is_server_named(pytestconfig):
-        places = "--conformance-server, or conformance_server in pytest's configuration"
+        places = "--conformance-server, or command in mcp-conformance.toml or [tool.mcp-conformance]"
         pytest.fail(f"no server is named: {places}", pytrace=False)
     from conformance.plugin.own_tests import serving  # noqa: PLC0415  (loads hypothesis, which only a test with the fixture needs)
 

@@ -8,13 +8,21 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from conformance.plugin.configuration import (
+    COMMAND,
+    FILE,
+    TABLE,
+    BadConfiguration,
+    Configuration,
+    nearest_configuration,
+)
 from conformance.plugin.flags import FLAGS, LISTS, VALUES, dest, ini
 from conformance.project.env_file import BadEnvFile, read_env_file
 from conformance.protocol import revisions
@@ -28,6 +36,7 @@ if TYPE_CHECKING:
     from conformance.target.settings import Sample, Settings
 
 
+CONFIGURATION = pytest.StashKey["Configuration | None"]()
 LEFT_OUT = pytest.StashKey[frozenset[str]]()
 SELECTION = re.compile(r"[^,\s\[]+(?:\[[^\]]*\])?")
 
@@ -36,8 +45,8 @@ SELECTION = re.compile(r"[^,\s\[]+(?:\[[^\]]*\])?")
 
 
 def is_server_named(config: pytest.Config) -> bool:
-    """Return whether the user names a server."""
-    return bool(config.getoption("conformance_server") or config.getini("conformance_server"))
+    """Return whether the user names a server, or the configuration file does."""
+    return bool(_server(config) or configuration(config))
 
 
 def wants_suites(config: pytest.Config) -> bool:
@@ -50,15 +59,47 @@ def wants_suites(config: pytest.Config) -> bool:
     names_paths = config.args_source is config.ArgsSource.ARGS
     wanted = bool(config.getoption("conformance") or (config.getini("conformance") and not names_paths))
     if wanted and not is_server_named(config):
-        places = "--conformance-server COMMAND, or conformance_server in the configuration"
+        places = f"--conformance-server COMMAND, or command in {FILE} or [tool.{TABLE}]"
         raise pytest.UsageError(f"--conformance: no server is named: {places}")
     return wanted
 
 
 def value(config: pytest.Config, name: str) -> Any:
-    """Return an option's value: the flag if given, else the ini value."""
+    """Return an option's value: the flag if given, else the ini value, else that of the configured server."""
     flag = config.getoption(dest(name))
-    return flag if flag is not None else config.getini(ini(name))
+    if flag is not None:
+        return flag
+    found = config.getini(ini(name))
+    return found or configured(config).get(name, found)
+
+
+def configuration(config: pytest.Config) -> Configuration | None:
+    """Return the configuration file nearest to the root directory.  Raises `pytest.UsageError`."""
+    if CONFIGURATION not in config.stash:
+        try:
+            config.stash[CONFIGURATION] = nearest_configuration(config.rootpath)
+        except BadConfiguration as error:
+            raise pytest.UsageError(str(error)) from None
+    return config.stash[CONFIGURATION]
+
+
+def configured(config: pytest.Config) -> Mapping[str, Any]:
+    """Return what the configuration file says of the server, which may be named by its name there.
+
+    Empty if the user gives a command instead.  Raises `pytest.UsageError` if the user must choose one.
+    """
+    file, server = configuration(config), _server(config)
+    if file is None or (server and server not in file.servers):
+        return {}
+    try:
+        return file.chosen(server)
+    except BadConfiguration as error:
+        raise pytest.UsageError(f"{error} (--conformance-server NAME)") from None
+
+
+def _server(config: pytest.Config) -> str:
+    """Return the command of the server, or the name that it has in the configuration file."""
+    return config.getoption("conformance_server") or config.getini("conformance_server") or ""
 
 
 def given(config: pytest.Config) -> dict[str, Any]:
@@ -164,7 +205,7 @@ def settings(config: pytest.Config) -> Settings:
 
 
 def _command(config: pytest.Config) -> tuple[str, ...]:
-    text = config.getoption("conformance_server") or config.getini("conformance_server")
+    text = configured(config).get(COMMAND) or _server(config)
     if text.lstrip().startswith("["):
         words = _json(text, "--conformance-server")
         if not words or not all(isinstance(word, str) for word in words):

@@ -189,9 +189,16 @@ def test_a_missing_file_is_an_error(tmp_path, capsys):
     assert capsys.readouterr().err.endswith("no.json: No such file or directory\n")
 
 
-def test_an_option_of_config_without_a_file_is_an_error(capsys):
-    assert main(["run", "--all", "--", "x"]) == 4
-    assert "--all and --server choose from a client's configuration" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [(["--", "x"], "remove -- and what follows it"), ([], "mcp-conformance.toml or [tool.mcp-conformance]")],
+    ids=["command", "no command"],
+)
+@pytest.mark.parametrize("option", [["--all"], ["--server", "a"]], ids=["all", "server"])
+def test_a_choice_without_a_file_is_an_error(option, command, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", *option, *command]) == 4
+    assert message in capsys.readouterr().err
 
 
 # Running

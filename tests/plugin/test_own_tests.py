@@ -366,7 +366,7 @@ def test_a_deadline_of_the_user_is_kept(failures):
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ([], "no server is named: --conformance-server, or conformance_server in pytest's configuration"),
+        ([], "no server is named: --conformance-server, or command in mcp-conformance.toml"),
         ([server_named((sys.executable, "-c", "import sys; sys.exit('no config')"))], "stderr: no config"),
         (
             [START, "--conformance-revision=2025-11-25", "--conformance-env=ONLY=2025-06-18"],
