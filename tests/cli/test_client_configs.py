@@ -190,14 +190,17 @@ def test_a_missing_file_is_an_error(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("command", "message"),
-    [(["--", "x"], "remove -- and what follows it"), ([], "mcp-conformance.toml or [tool.mcp-conformance]")],
-    ids=["command", "no command"],
+    ("words", "message"),
+    [
+        (["--all"], "mcp-conformance.toml or [tool.mcp-conformance]"),
+        (["--server", "a"], "mcp-conformance.toml or [tool.mcp-conformance]"),
+        (["--all", "--", "x"], "remove -- and what follows it"),
+        (["--server", "a", "--", "x"], "remove -- and what follows it"),
+    ],
 )
-@pytest.mark.parametrize("option", [["--all"], ["--server", "a"]], ids=["all", "server"])
-def test_a_choice_without_a_file_is_an_error(option, command, message, tmp_path, monkeypatch, capsys):
+def test_a_choice_without_a_file_is_an_error(words, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main(["run", *option, *command]) == 4
+    assert main(["run", *words]) == 4
     assert message in capsys.readouterr().err
 
 
