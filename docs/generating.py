@@ -17,6 +17,7 @@ from pathlib import Path
 from conformance.fixtures.mutants import all_mutants
 
 from conformance.cli.arguments import parser as command_parser
+from conformance.plugin import configuration
 from conformance.plugin.flags import add_options
 from conformance.protocol import revisions
 from conformance.report.formats.json import SCHEMA
@@ -70,6 +71,7 @@ def write_pages(folder: Path = MADE) -> None:
     for path in folder.rglob("*.md"):
         if path not in made:
             path.unlink()
+    made[folder / "mcp-conformance.schema.json"] = json.dumps(configuration.schema(), indent=2)
     for path, text in made.items():
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")

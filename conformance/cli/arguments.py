@@ -11,15 +11,12 @@ from pathlib import Path
 from typing import TypeAlias
 
 from conformance.plugin.configuration import (
-    FILE as OWN_FILE,
-)
-from conformance.plugin.configuration import (
-    TABLE,
     BadConfiguration,
     Configuration,
     nearest_configuration,
 )
 from conformance.plugin.flags import option_help
+from conformance.project.files import CONFIGURATION_PLACES
 from conformance.project.version import tool_version
 from conformance.protocol import revisions
 from conformance.target.contract import FILE
@@ -41,7 +38,6 @@ SOAK_OPTIONS = (
 )
 LOCK_OPTIONS = ("revision", "timeout", "start-timeout", "cwd", "env-file", "max-line", "env", "inherit-home")
 DOCTOR_OPTIONS = ("start-timeout", "env", "cwd", "inherit-home")
-CONFIGURATION = f"{OWN_FILE} or [tool.{TABLE}] of pyproject.toml"
 URL = re.compile(r"https?://", re.IGNORECASE)
 MISSPELT = 0.86
 """How alike an option and one of ours are, from 0 to 1, to be taken for a misspelling."""
@@ -107,7 +103,7 @@ def _add_run(commands: Commands) -> None:
 
 
 def _add_server(parser: Parser) -> None:
-    help_ = f"the server of that name in {CONFIGURATION}"
+    help_ = f"the server of that name in {CONFIGURATION_PLACES}"
     parser.add_argument("--server", action="append", default=[], metavar="NAME", help=help_)
 
 
@@ -277,7 +273,9 @@ def require_server(
             raise UsageError(f"{name}: only one --server NAME can be given")
         return server[0]
     if is_chosen:
-        raise UsageError(f"{name}: --server and --all choose from {CONFIGURATION}, and there is none here")
+        raise UsageError(
+            f"{name}: --server and --all choose from {CONFIGURATION_PLACES}, and there is none here"
+        )
     return require_command(command, name, usage, rest)
 
 

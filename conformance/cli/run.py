@@ -35,7 +35,16 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
     if file is not None and not command:
         return _run_own(file, options, rest)
     server = require_server(options, command, "run", "run [options]", rest)
-    return run_suites(pytest_words(options, server), rest)
+    return run_suites(pytest_words(options, server), rest, *_outcome_plugins(options))
+
+
+def _outcome_plugins(options: argparse.Namespace) -> list[object]:
+    """Return the plugin that writes the outcomes for the run of several servers, if this is a part of one."""
+    if not options.outcome_file:
+        return []
+    from conformance.cli.run_many import OutcomeFilePlugin  # noqa: PLC0415
+
+    return [OutcomeFilePlugin(options.outcome_file)]
 
 
 def run_suites(words: Sequence[str], rest: Sequence[str], *plugins: object) -> int:
@@ -114,12 +123,9 @@ def _given_variables(options: argparse.Namespace) -> frozenset[str]:
 
 
 def _run_entry(entry: ServerEntry, options: argparse.Namespace, rest: Sequence[str]) -> int:
-    from conformance.cli.run_many import OutcomeFilePlugin  # noqa: PLC0415
-
     options.env = [*(f"{name}={content}" for name, content in entry.env.items()), *options.env]
     options.cwd = options.cwd or entry.cwd
-    plugins = [OutcomeFilePlugin(options.outcome_file)] if options.outcome_file else []
-    return run_suites(pytest_words(options, entry.command), rest, *plugins)
+    return run_suites(pytest_words(options, entry.command), rest, *_outcome_plugins(options))
 
 
 def _run_many(plan: RunPlan, options: argparse.Namespace, rest: Sequence[str]) -> int:

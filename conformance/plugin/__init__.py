@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from conformance.plugin import flags, options
+from conformance.project.files import CONFIGURATION_PLACES
 
 if TYPE_CHECKING:
     from conformance.testing import McpServer
@@ -43,7 +44,7 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 def conformance_server(pytestconfig: pytest.Config) -> Iterator[McpServer]:
     """Return the running server that the user names, for the project's own tests."""
     if not options.is_server_named(pytestconfig):
-        places = "--conformance-server, or command in mcp-conformance.toml or [tool.mcp-conformance]"
+        places = f"--conformance-server, or command in {CONFIGURATION_PLACES}"
         pytest.fail(f"no server is named: {places}", pytrace=False)
     from conformance.plugin.own_tests import serving  # noqa: PLC0415  (loads hypothesis, which only a test with the fixture needs)
 

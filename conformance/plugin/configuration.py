@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from conformance.plugin.flags import FLAGS, LISTS, VALUES, option_help
+from conformance.project.files import CONFIGURATION_FILE, CONFIGURATION_TABLE, PROJECT_FILE
 
-FILE, PROJECT_FILE, TABLE = "mcp-conformance.toml", "pyproject.toml", "mcp-conformance"
 COMMAND, SERVERS = "command", "servers"
 FLAG_NAMES = tuple(name for name, _ in FLAGS)
 LIST_NAMES = tuple(name for name, *_ in LISTS)
@@ -59,14 +59,14 @@ class Configuration:
 
 def nearest_configuration(folder: Path) -> Configuration | None:
     """Return the configuration in a folder or its nearest parent that has one.  Raises `BadConfiguration`."""
-    for place in (folder.absolute(), *folder.absolute().parents):
-        own = place / FILE
+    for place in (folder, *folder.absolute().parents):
+        own = place / CONFIGURATION_FILE
         if own.is_file():
             return _configuration(own, _toml(own))
         if (place / PROJECT_FILE).is_file():
             tools = _toml(place / PROJECT_FILE).get("tool")
-            if isinstance(tools, dict) and TABLE in tools:
-                return _configuration(place / PROJECT_FILE, tools[TABLE])
+            if isinstance(tools, dict) and CONFIGURATION_TABLE in tools:
+                return _configuration(place / PROJECT_FILE, tools[CONFIGURATION_TABLE])
     return None
 
 
@@ -79,7 +79,7 @@ def _toml(path: Path) -> dict[str, Any]:
 
 
 def _configuration(path: Path, about: Any) -> Configuration:
-    shared = _table(path, TABLE, about)
+    shared = _table(path, CONFIGURATION_TABLE, about)
     named = _table(path, SERVERS, shared.pop(SERVERS, {}))
     if named and COMMAND in shared:
         raise BadConfiguration(f"{path}: {COMMAND!r} belongs to a table [{SERVERS}.NAME] beside the others")

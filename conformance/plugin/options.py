@@ -17,14 +17,13 @@ import pytest
 
 from conformance.plugin.configuration import (
     COMMAND,
-    FILE,
-    TABLE,
     BadConfiguration,
     Configuration,
     nearest_configuration,
 )
 from conformance.plugin.flags import FLAGS, LISTS, VALUES, dest, ini
 from conformance.project.env_file import BadEnvFile, read_env_file
+from conformance.project.files import CONFIGURATION_PLACES
 from conformance.protocol import revisions
 from conformance.requirements import catalogue
 from conformance.requirements.checks import checked
@@ -59,7 +58,7 @@ def wants_suites(config: pytest.Config) -> bool:
     names_paths = config.args_source is config.ArgsSource.ARGS
     wanted = bool(config.getoption("conformance") or (config.getini("conformance") and not names_paths))
     if wanted and not is_server_named(config):
-        places = f"--conformance-server COMMAND, or command in {FILE} or [tool.{TABLE}]"
+        places = f"--conformance-server COMMAND, or command in {CONFIGURATION_PLACES}"
         raise pytest.UsageError(f"--conformance: no server is named: {places}")
     return wanted
 

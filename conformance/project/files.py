@@ -9,6 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+PROJECT_FILE, CONFIGURATION_FILE = "pyproject.toml", "mcp-conformance.toml"
+CONFIGURATION_TABLE = "mcp-conformance"
+"""The table of pyproject.toml, in ``tool``, that has what is in the configuration file otherwise."""
+CONFIGURATION_PLACES = f"{CONFIGURATION_FILE} or [tool.{CONFIGURATION_TABLE}] of {PROJECT_FILE}"
+
 
 class UnreadableFile(Exception):  # noqa: N818
     """A file that describes a project cannot be read; the message names the file and the reason."""

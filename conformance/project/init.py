@@ -1,4 +1,4 @@
-"""``mcp-conformance init``: write pytest's configuration and a CI workflow for a server's repository."""
+"""``mcp-conformance init``: write the configuration and a CI workflow for a server's repository."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from conformance.project.detection import detect_projects
-from conformance.project.files import as_table, read_ini, read_toml, repository_root
+from conformance.project.files import (
+    CONFIGURATION_FILE,
+    CONFIGURATION_TABLE,
+    PROJECT_FILE,
+    as_table,
+    read_toml,
+    repository_root,
+)
 from conformance.project.model import CommandGuess, Project, SetupStep
 
 NAME = "mcp-conformance"
@@ -36,11 +43,6 @@ PROJECT_PROGRAMS = (
 """Programs that run only in the project's directory."""
 PLAIN_SCALAR = re.compile(r"[A-Za-z][^:#]*")
 """Text that YAML takes without quotes."""
-INI_FILES = ("pytest.ini", ".pytest.ini")
-TOML_FILES = ("pytest.toml", ".pytest.toml")
-SECTIONS = {"tox.ini": "pytest", "setup.cfg": "tool:pytest"}
-PYPROJECT_TABLE = "tool.pytest.ini_options"
-DEFAULT_INI = ("pytest.ini", "pytest")
 NO_STEPS = "      # Install and build the server here."
 WORKFLOW = """\
 # Written by `mcp-conformance init`, which never overwrites it: edit it freely.
@@ -64,15 +66,15 @@ jobs:
           persist-credentials: false
 {steps}
       - run: pipx install "pytest-mcp-conformance{version}"
-      # Only tools with readOnlyHint: true are called. To allow others, add --call NAME.
-      # To accept findings: mcp-conformance baseline update known.toml; add --baseline known.toml here.
-      # If the server needs a key: add --env API_KEY here, and below env: API_KEY: ${{{{ secrets.API_KEY }}}}
+      # The server and its options are in {file}.
+      # Only tools with readOnlyHint: true are called. To allow others: call = ["NAME"]
+      # To accept findings: mcp-conformance baseline update known.toml, and baseline = "known.toml"
+      # If the server needs a key: env = ["API_KEY"], and here env: API_KEY: ${{{{ secrets.API_KEY }}}}
       - name: Run the suites
         run: >-
           mcp-conformance run --junitxml=reports/junit.xml
           --report reports/conformance.html --report reports/conformance.json
-          --transcripts reports/transcripts{in_place}
-          -- {command}
+          --transcripts reports/transcripts
       - uses: actions/upload-artifact@v7
         if: ${{{{ !cancelled() }}}}
         with:
@@ -96,16 +98,12 @@ class StartCommand:
 
 
 @dataclass(frozen=True)
-class PytestConfig:
-    """The file with pytest's configuration, and its section, which may not exist yet.
-
-    ``server`` is the server that it names; empty if it names none.
-    """
+class Configured:
+    """The configuration file of the repository, and the command of the server in it; none if it has none."""
 
     file: str
-    section: str
-    exists: bool = True
-    server: str = ""
+    exists: bool
+    command: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -124,33 +122,33 @@ def initialise(folder: Path, command: Sequence[str] | None, version: str) -> Ite
     """
     found = detect_projects(folder)
     project = found[0] if found else Project("", "")
-    config = _pytest_config(folder) if project.language == "Python" else None
+    config = _configured(folder, project)
     start = _start_command(folder, project, command, config)
     yield from _detected(found, start)
-    changes: list[FileChange] = []
-    if config is not None:
-        changes.append(_configure_pytest(folder, config, start.command))
-        yield from changes[-1].lines
-    changes.append(_write_workflow(folder, project, start.command, version))
-    yield from changes[-1].lines
+    changes = [
+        _configure(folder, config, start.command),
+        _write_workflow(folder, project, config.file, version),
+    ]
+    for change in changes:
+        yield from change.lines
     if start.is_guessed and any(change.is_written for change in changes):
         yield "if the server starts in another way, or needs arguments such as `stdio`, edit it there"
     if all(change.is_there for change in changes):
         yield "nothing to write: all files are there already"
-    yield f"next: {_next_command(folder, project, start.command, config)}"
+    yield f"next: {_next_command(folder, project)}"
 
 
 # The server --------------------------------------------------------------------------------------
 
 
 def _start_command(
-    folder: Path, project: Project, command: Sequence[str] | None, config: PytestConfig | None
+    folder: Path, project: Project, command: Sequence[str] | None, config: Configured
 ) -> StartCommand:
     if command:
         _refuse_unwritable(command)
         return StartCommand(tuple(command), "from the command line")
-    if config is not None and config.server:
-        return StartCommand(_words_of(config.server), f"conformance_server in {config.file}")
+    if config.command:
+        return StartCommand(config.command, f"from {config.file}")
     if not project.guesses:
         raise InitError(_no_guess(folder, project))
     first, *others = project.guesses
@@ -173,16 +171,6 @@ def _refuse_unwritable(command: Sequence[str]) -> None:
         raise InitError(f"a workflow cannot contain {odd!r}; put the command in a script and name that")
 
 
-def _words_of(server: str) -> tuple[str, ...]:
-    """Return the words of the server command in a configuration."""
-    try:
-        words = json.loads(server) if server.lstrip().startswith("[") else shlex.split(server)
-    except ValueError as error:
-        raise InitError(f"conformance_server = {server!r} is not a command: {error}") from error
-    _refuse_unwritable(words)
-    return tuple(words)
-
-
 def _detected(found: Sequence[Project], start: StartCommand) -> Iterator[str]:
     names = [f"{one.language} ({one.manifest})" if one.manifest else one.language for one in found]
     if names:
@@ -195,80 +183,45 @@ def _detected(found: Sequence[Project], start: StartCommand) -> Iterator[str]:
         yield f"    or: {shlex.join(other.command)}   ({other.origin})"
 
 
-# Pytest's configuration --------------------------------------------------------------------------
+# The configuration -------------------------------------------------------------------------------
 
 
-def _pytest_config(folder: Path) -> PytestConfig:
-    """Return the configuration that pytest reads, by its order of precedence."""
-    found = (*_own_files(folder), *_in_pyproject(folder), *_in_shared_files(folder))
-    name, section = (
-        ("pyproject.toml", PYPROJECT_TABLE) if (folder / "pyproject.toml").is_file() else DEFAULT_INI
-    )
-    return next(iter(found), PytestConfig(name, section, exists=False))
+def _configured(folder: Path, project: Project) -> Configured:
+    """Return the configuration file that is there, or the one to write."""
+    own = (folder / CONFIGURATION_FILE).is_file()
+    is_python = project.language == "Python" and (folder / PROJECT_FILE).is_file()
+    about = read_toml(folder / CONFIGURATION_FILE) if own else _table(folder)
+    file = PROJECT_FILE if not own and (is_python or about is not None) else CONFIGURATION_FILE
+    if about is None:
+        return Configured(file, exists=False)
+    if "servers" in about:
+        raise InitError(f"{file} lists several servers: let a workflow run {NAME} run --all")
+    command = about.get("command", ())
+    words = shlex.split(command) if isinstance(command, str) else [str(word) for word in command]
+    return Configured(file, exists=True, command=tuple(words))
 
 
-def _own_files(folder: Path) -> Iterator[PytestConfig]:
-    """Yield the files for pytest alone, which count even if they are empty."""
-    for name in TOML_FILES:
-        if (folder / name).is_file():
-            about = read_toml(folder / name)
-            yield PytestConfig(name, "pytest", "pytest" in about, _server(about.get("pytest")))
-    for name in INI_FILES:
-        if (folder / name).is_file():
-            yield _section(folder, name, "pytest")
+def _table(folder: Path) -> dict[str, Any] | None:
+    """Return the table of pyproject.toml with our configuration; None if there is none."""
+    tools = as_table(read_toml(folder / PROJECT_FILE), "tool")
+    return as_table(tools, CONFIGURATION_TABLE) if CONFIGURATION_TABLE in tools else None
 
 
-def _in_pyproject(folder: Path) -> Iterator[PytestConfig]:
-    found = as_table(read_toml(folder / "pyproject.toml"), "tool", "pytest")
-    if native := {key: value for key, value in found.items() if key != "ini_options"}:
-        yield PytestConfig("pyproject.toml", "tool.pytest", server=_server(native))
-    if "ini_options" in found:
-        yield PytestConfig("pyproject.toml", PYPROJECT_TABLE, server=_server(found["ini_options"]))
-
-
-def _in_shared_files(folder: Path) -> Iterator[PytestConfig]:
-    configs = (_section(folder, name, section) for name, section in SECTIONS.items())
-    yield from (config for config in configs if config.exists)
-
-
-def _server(about: Any) -> str:
-    return str(as_table(about).get("conformance_server", ""))
-
-
-def _section(folder: Path, name: str, section: str) -> PytestConfig:
-    parser = read_ini(folder / name)
-    server = parser.get(section, "conformance_server", fallback="") or ""
-    return PytestConfig(name, section, parser.has_section(section), server)
-
-
-def _configure_pytest(folder: Path, config: PytestConfig, command: Sequence[str]) -> FileChange:
-    """Add the server to pytest's configuration if that is safe."""
-    lines = _settings(config, command)
-    if config.server:
-        if _words_of(config.server) == tuple(command):
-            return FileChange([f"there already: conformance_server in {config.file}"], is_there=True)
-        left = f"left as it is: {config.file} has another conformance_server, {config.server!r}; it needs:"
+def _configure(folder: Path, config: Configured, command: Sequence[str]) -> FileChange:
+    """Write the command of the server to the configuration if that is safe."""
+    lines = [f"command = {json.dumps(list(command), ensure_ascii=False)}"]
+    if command[0] in PROJECT_PROGRAMS:
+        lines.append('cwd = "."')
+    if config.exists and config.command == tuple(command):
+        return FileChange([f"there already: the command in {config.file}"], is_there=True)
+    if config.exists:
+        left = f"left as it is: {config.file} has another command, or none; it needs:"
         return FileChange([left, *_indented(lines)])
-    added = [f"[{config.section}]", *lines]
-    if not config.exists and _append(folder / config.file, added):
-        return FileChange([f"wrote {config.file}:", *_indented(added)], is_written=True)
-    by_hand = f"left as it is: {config.file}; add this to its [{config.section}] by hand:"
+    table = [f"[tool.{CONFIGURATION_TABLE}]"] if config.file == PROJECT_FILE else []
+    if _append(folder / config.file, [*table, *lines]):
+        return FileChange([f"wrote {config.file}:", *_indented([*table, *lines])], is_written=True)
+    by_hand = f"left as it is: {config.file}; add this to its [tool.{CONFIGURATION_TABLE}] by hand:"
     return FileChange([by_hand, *_indented(lines)])
-
-
-def _settings(config: PytestConfig, command: Sequence[str]) -> list[str]:
-    """Return the lines that name the server."""
-    plain = shlex.join(command) == " ".join(command)
-    server = " ".join(command) if plain else json.dumps(list(command), ensure_ascii=False)
-    values = {
-        "conformance_server": server,
-        **({"conformance_cwd": "."} if command[0] in PROJECT_PROGRAMS else {}),
-    }
-    quoted = config.file.endswith(".toml")
-    return [
-        f"{name} = {json.dumps(value, ensure_ascii=False) if quoted else value}"
-        for name, value in values.items()
-    ]
 
 
 def _indented(lines: Sequence[str]) -> list[str]:
@@ -315,15 +268,15 @@ def _workflow_path(folder: Path) -> Path:
     return repository_root(folder) / WORKFLOWS / f"{NAME}{re.sub(r'[^A-Za-z0-9_.-]', '-', suffix)}.yml"
 
 
-def _write_workflow(folder: Path, project: Project, command: Sequence[str], version: str) -> FileChange:
+def _write_workflow(folder: Path, project: Project, file: str, version: str) -> FileChange:
     """Write the workflow unless there is one."""
     path = _workflow_path(folder)
     shown = path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)
-    text = _workflow(folder, project, command, version)
+    text = _workflow(folder, project, file, version)
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        with path.open("x", encoding="utf-8", newline="\n") as opened:
+            opened.write(text)
         return FileChange([f"wrote {shown}"], is_written=True)
     there = path.read_text(encoding="utf-8", errors="replace")
     if f"{NAME} run" in there:
@@ -332,7 +285,7 @@ def _write_workflow(folder: Path, project: Project, command: Sequence[str], vers
     return FileChange([left, *_indented(text.splitlines())])
 
 
-def _workflow(folder: Path, project: Project, command: Sequence[str], version: str) -> str:
+def _workflow(folder: Path, project: Project, file: str, version: str) -> str:
     inside = folder.relative_to(repository_root(folder)).as_posix()
     prefix = "" if inside == "." else f"{inside}/"
     defaults = f"    defaults:\n      run:\n        working-directory: {_scalar(inside)}\n" if prefix else ""
@@ -340,8 +293,7 @@ def _workflow(folder: Path, project: Project, command: Sequence[str], version: s
         defaults=defaults,
         steps="\n".join(_step(step, prefix) for step in project.steps) or NO_STEPS,
         version=f"~={version}" if re.fullmatch(r"\d+\.\d+\.\d+", version) else "",
-        in_place=" --cwd ." if command[0] in PROJECT_PROGRAMS else "",
-        command=shlex.join(command),
+        file=file,
         artifact=_workflow_path(folder).stem,
         reports=_scalar(f"{prefix}reports/"),
     )
@@ -368,11 +320,9 @@ def _scalar(text: str) -> str:
 # What to do next ---------------------------------------------------------------------------------
 
 
-def _next_command(folder: Path, project: Project, command: Sequence[str], config: PytestConfig | None) -> str:
+def _next_command(folder: Path, project: Project) -> str:
     """Return the command to run next."""
     where = "" if folder == Path.cwd() else f"cd {shlex.quote(str(folder))} && "
-    if config is not None:
+    if project.language == "Python":
         return f"{where}{project.install} && {shlex.join([*project.prefix, 'pytest', '--conformance'])}"
-    in_place = ["--cwd", "."] if command[0] in PROJECT_PROGRAMS else []
-    run = shlex.join([NAME, "run", *in_place, "--", *command])
-    return where + " && ".join([*project.build, run])
+    return where + " && ".join([*project.build, f"{NAME} run"])

@@ -11,7 +11,6 @@ from support import REFERENCE, forked
 
 from conformance.plugin.configuration import (
     CALLS,
-    FILE,
     LIST_NAMES,
     NAMES,
     PAIRS,
@@ -20,6 +19,7 @@ from conformance.plugin.configuration import (
     nearest_configuration,
     schema,
 )
+from conformance.project.files import CONFIGURATION_FILE
 
 COMMAND = json.dumps(list(REFERENCE))
 QUICK = ("--fuzz", "none", "--revision", "2025-11-25", "--select", "ping")
@@ -40,7 +40,7 @@ report = ["out/report.html"]
 """
 
 
-def configuration(folder, text, name=FILE):
+def configuration(folder, text, name=CONFIGURATION_FILE):
     (folder / name).write_text(text, encoding="utf-8")
     return nearest_configuration(folder)
 
@@ -102,7 +102,7 @@ def test_the_nearest_file_counts_and_a_server_adds_to_what_all_share(tmp_path):
 def test_a_mistake_is_named(text, message, tmp_path):
     with pytest.raises(BadConfiguration) as error:
         configuration(tmp_path, text)
-    assert str(tmp_path / FILE) in str(error.value)
+    assert str(tmp_path / CONFIGURATION_FILE) in str(error.value)
     assert message in str(error.value)
 
 
@@ -132,7 +132,9 @@ def test_the_command_and_the_plugin_test_the_configured_server(tmp_path):
 
 def test_one_of_several_servers_is_chosen_by_name(tmp_path):
     servers = "".join(f"[servers.{name}]\ncommand = {COMMAND}\n" for name in ("one", "two"))
-    (tmp_path / FILE).write_text(f"{servers}select = 'ping'\nfuzz = 'none'\nrevision = '2024-11-05'\n")
+    (tmp_path / CONFIGURATION_FILE).write_text(
+        f"{servers}select = 'ping'\nfuzz = 'none'\nrevision = '2024-11-05'\n"
+    )
     assert "revision 2024-11-05" in passed(["run", "--server", "two"], tmp_path)
     exit, output = forked(["run"], tmp_path, 60)
     assert (exit, "choose with --server NAME or --all; it has one, two" in output) == (4, True)
@@ -143,13 +145,13 @@ def test_one_of_several_servers_is_chosen_by_name(tmp_path):
 
 
 def test_a_command_on_the_command_line_ignores_the_file(tmp_path):
-    (tmp_path / FILE).write_text("command = 'no-such-program'\nmax-tools = 1\n")
+    (tmp_path / CONFIGURATION_FILE).write_text("command = 'no-such-program'\nmax-tools = 1\n")
     assert passed(["run", *QUICK, "--report=a.json", "--", *REFERENCE], tmp_path)
     assert "max-tools" not in json.loads((tmp_path / "a.json").read_text())["run"]["options"]
 
 
 def test_other_commands_use_the_configured_server(tmp_path):
-    (tmp_path / FILE).write_text(f"command = {COMMAND}\nrevision = '2025-11-25'\n")
+    (tmp_path / CONFIGURATION_FILE).write_text(f"command = {COMMAND}\nrevision = '2025-11-25'\n")
     passed(["lock"], tmp_path)
     assert (tmp_path / "mcp-contract.json").is_file()
     assert "command found" in passed(["doctor"], tmp_path)

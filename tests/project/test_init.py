@@ -14,6 +14,7 @@ import yaml
 from support.repositories import alone_environment, write
 
 from conformance.cli.main import main
+from conformance.project.init import PROJECT_PROGRAMS
 
 WORKFLOW = ".github/workflows/mcp-conformance.yml"
 ACTIONS = {
@@ -43,14 +44,17 @@ def steps(folder, name=WORKFLOW):
 
 
 def suites(folder, name=WORKFLOW):
-    """Return the words of ``mcp-conformance run`` in the workflow, and those of the server's command."""
-    (words,) = [
-        shlex.split(step["run"])
-        for step in steps(folder, name)
-        if step.get("run", "").startswith("mcp-conformance run")
-    ]
-    cut = words.index("--")
-    return words[:cut], words[cut + 1 :]
+    """Return the words of ``mcp-conformance run`` in the workflow."""
+    runs = [step.get("run", "") for step in steps(folder, name)]
+    (words,) = [shlex.split(run) for run in runs if run.startswith("mcp-conformance run")]
+    return words
+
+
+def configured(folder):
+    """Return what the configuration file of a folder says."""
+    if (folder / "mcp-conformance.toml").is_file():
+        return tomllib.loads((folder / "mcp-conformance.toml").read_text("utf-8"))
+    return tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["tool"]["mcp-conformance"]
 
 
 def setup_steps(folder):
@@ -125,43 +129,43 @@ SERVERS = {
         {"package.json": json.dumps(BIN), "package-lock.json": "{}", "tsconfig.json": "{}"},
         "node dist/index.js",
         ["actions/setup-node@v6", "npm ci", "npm run build"],
-        "npm run build && mcp-conformance run -- node dist/index.js",
+        "npm run build && mcp-conformance run",
     ),
     "typescript without a build": (
         {"package.json": json.dumps({"main": "build/index.js"}), "tsconfig.json": "{}"},
         "node build/index.js",
         ["actions/setup-node@v6", "npm install", "npx tsc"],
-        "npx tsc && mcp-conformance run -- node build/index.js",
+        "npx tsc && mcp-conformance run",
     ),
     "javascript": (
         {"package.json": json.dumps({"main": "x.js", "scripts": {"start": "node server.mjs --stdio"}})},
         "node server.mjs --stdio",
         ["actions/setup-node@v6", "npm install"],
-        "mcp-conformance run -- node server.mjs --stdio",
+        "mcp-conformance run",
     ),
     "a start that needs a shell": (
         {"package.json": json.dumps({"scripts": {"start": "A=1 node x.js"}}), "pnpm-lock.yaml": ""},
         "pnpm run --silent start",
         ["actions/setup-node@v6", COREPACK, "pnpm install"],
-        "mcp-conformance run --cwd . -- pnpm run --silent start",
+        "mcp-conformance run",
     ),
     "yarn": (
         {"package.json": json.dumps({**BIN, "packageManager": "yarn@4.1.0"})},
         "node dist/index.js",
         ["actions/setup-node@v6", COREPACK, "yarn install", "yarn run build"],
-        "yarn run build && mcp-conformance run -- node dist/index.js",
+        "yarn run build && mcp-conformance run",
     ),
     "bun": (
         {"package.json": json.dumps({"scripts": {"start": "bun src/index.ts"}}), "bun.lock": ""},
         "bun src/index.ts",
         ["oven-sh/setup-bun@v2", "bun install"],
-        "mcp-conformance run --cwd . -- bun src/index.ts",
+        "mcp-conformance run",
     ),
     "go": (
         {"go.mod": 'module "example.com/acme/v2"\n', "main.go": "package main\n", "x_test.go": ""},
         "bin/acme",
         ["actions/setup-go@v6", "go build -o bin/acme ."],
-        "go build -o bin/acme . && mcp-conformance run -- bin/acme",
+        "go build -o bin/acme . && mcp-conformance run",
     ),
     "go cmd": (
         {
@@ -173,13 +177,13 @@ SERVERS = {
         },
         "bin/acme-mcp",
         ["actions/setup-go@v6", "go build -o bin/acme-mcp ./cmd/acme-mcp"],
-        "go build -o bin/acme-mcp ./cmd/acme-mcp && mcp-conformance run -- bin/acme-mcp",
+        "go build -o bin/acme-mcp ./cmd/acme-mcp && mcp-conformance run",
     ),
     "rust": (
         {"Cargo.toml": '[package]\nname = "acme"\n', "Cargo.lock": "", "src/main.rs": ""},
         "target/release/acme",
         ["cargo build --release --locked --bin acme"],
-        "cargo build --release --locked --bin acme && mcp-conformance run -- target/release/acme",
+        "cargo build --release --locked --bin acme && mcp-conformance run",
     ),
     "rust bins": (
         {
@@ -189,7 +193,7 @@ SERVERS = {
         },
         "target/release/acme-server",
         ["cargo build --release --bin acme-server"],
-        "cargo build --release --bin acme-server && mcp-conformance run -- target/release/acme-server",
+        "cargo build --release --bin acme-server && mcp-conformance run",
     ),
     "rust workspace": (
         {
@@ -200,7 +204,7 @@ SERVERS = {
         },
         "target/release/acme-mcp",
         ["cargo build --release --bin acme-mcp"],
-        "cargo build --release --bin acme-mcp && mcp-conformance run -- target/release/acme-mcp",
+        "cargo build --release --bin acme-mcp && mcp-conformance run",
     ),
 }
 
@@ -213,9 +217,9 @@ def test_a_server_is_detected(name, tmp_path, monkeypatch, capsys):
     output = capsys.readouterr().out.splitlines()
     assert re.match(rf"server: {re.escape(command)}   \(guessed from ", output[1])
     assert output[-1] == f"next: {following}"
-    options, words = suites(tmp_path)
-    assert shlex.join(words) == command
-    assert ("--cwd" in options) == ("--cwd" in following)
+    found = configured(tmp_path)
+    assert shlex.join(found["command"]) == command
+    assert found.get("cwd") == ("." if found["command"][0] in PROJECT_PROGRAMS else None)
     assert setup_steps(tmp_path) == preparation
     assert {step["uses"] for step in steps(tmp_path) if "uses" in step} <= ACTIONS
 
@@ -226,8 +230,9 @@ def test_a_workflow_has_few_permissions_and_writes_to_one_folder(tmp_path):
     assert found["permissions"] == {"contents": "read"}
     assert steps(tmp_path)[0]["with"] == {"persist-credentials": False}
     assert steps(tmp_path)[-1]["with"]["path"] == "reports/"
-    options, _ = suites(tmp_path)
-    written = [word.rpartition("=")[2] for word in options if word.startswith(("--junitxml=", "reports/"))]
+    written = [
+        word.rpartition("=")[2] for word in suites(tmp_path) if word.startswith(("--junitxml=", "reports/"))
+    ]
     assert len(written) == 4
     assert all(path.startswith("reports/") for path in written)
 
@@ -242,7 +247,7 @@ def test_a_second_run_changes_nothing(name, tmp_path, capsys):
     assert contents(tmp_path) == before
 
 
-# Pytest's configuration
+# The configuration
 
 PYTHON = SERVERS["python"][0]
 
@@ -253,75 +258,42 @@ def test_pyproject_gets_its_own_table(tmp_path):
     (tmp_path / "pyproject.toml").write_bytes(before.encode())
     init(tmp_path)
     after = (tmp_path / "pyproject.toml").read_bytes().decode()
-    assert after == f'{before}\r\n\r\n[tool.pytest.ini_options]\r\nconformance_server = "acme-mcp"\r\n'
-
-
-TAKEN = {
-    "pyproject.toml": "[tool.pytest.ini_options]\naddopts = '-q'\n",
-    "native": "[tool.pytest]\naddopts = ['-q']\n",
-    "inline": "[tool]\npytest = {ini_options = {addopts = '-q'}}\n",
-    "pytest.ini": "[pytest]\naddopts = -q\n",
-    ".pytest.ini": "[pytest]\n",
-    "pytest.toml": "[pytest]\n",
-    "tox.ini": "[pytest]\n",
-    "setup.cfg": "[tool:pytest]\n",
-}
-
-
-@pytest.mark.parametrize("name", TAKEN)
-def test_an_existing_configuration_stays_and_the_missing_lines_are_shown(name, tmp_path, capsys):
-    file = name if "." in name else "pyproject.toml"
-    text = PYTHON["pyproject.toml"]
-    write(tmp_path, {**PYTHON, file: f"{text}{TAKEN[name]}" if file == "pyproject.toml" else TAKEN[name]})
-    before = contents(tmp_path)
-    assert init(tmp_path) == 0
-    output = capsys.readouterr().out
-    assert f"left as it is: {file}; add this to its [" in output
-    assert '    conformance_server = "acme-mcp"' in output or "    conformance_server = acme-mcp" in output
-    assert {path: contents(tmp_path)[path] for path in before} == before
+    assert after == f'{before}\r\n\r\n[tool.mcp-conformance]\r\ncommand = ["acme-mcp"]\r\n'
 
 
 def test_a_table_that_cannot_be_added_is_shown(tmp_path, capsys):
     inline = f'tool = {{black = {{}}}}\n{PACKAGED}{PROJECT}[project.scripts]\nacme-mcp = "a:c"\n'
     init(write(tmp_path, {"pyproject.toml": inline}))
-    assert (
-        "left as it is: pyproject.toml; add this to its [tool.pytest.ini_options] by hand:"
-        in capsys.readouterr().out
-    )
+    output = capsys.readouterr().out
+    assert "left as it is: pyproject.toml; add this to its [tool.mcp-conformance] by hand:" in output
     assert (tmp_path / "pyproject.toml").read_text() == inline
 
 
 @pytest.mark.parametrize(
     ("file", "text"),
-    [("pytest.ini", ""), ("pytest.toml", "# none yet\n"), ("tox.ini", "[tox]\nenv_list = py\n")],
+    [
+        ("mcp-conformance.toml", "command = 'python -m other --stdio'\n"),
+        ("pyproject.toml", "[tool.mcp-conformance]\ncommand = ['python', '-m', 'other', '--stdio']\n"),
+    ],
 )
-def test_a_file_without_a_section_does_not_hide_the_server(file, text, tmp_path):
-    init(write(tmp_path, {**PYTHON, file: text}))
-    about = tomllib.loads((tmp_path / "pyproject.toml").read_text())
-    own = (tmp_path / file).read_text()
-    assert ("conformance_server" in own) != ("tool" in about)
-    assert ("conformance_server" in own) == file.startswith("pytest")
-
-
-def test_the_server_of_the_configuration_goes_into_the_workflow(tmp_path, capsys):
-    init(
-        write(tmp_path, {**PYTHON, "pytest.ini": "[pytest]\nconformance_server = python -m other --stdio\n"})
-    )
-    assert "server: python -m other --stdio   (conformance_server in pytest.ini)" in capsys.readouterr().out
-    assert suites(tmp_path)[1] == ["python", "-m", "other", "--stdio"]
-
-
-def test_another_server_in_the_configuration_stays(tmp_path, capsys):
-    init(
-        write(tmp_path, {**PYTHON, "pytest.ini": "[pytest]\nconformance_server = other\n"}),
-        "--",
-        "mine",
-        "--stdio",
-    )
+def test_the_configured_server_stays(file, text, tmp_path, capsys):
+    files = {**PYTHON, file: f"{PYTHON['pyproject.toml']}{text}" if file == "pyproject.toml" else text}
+    before = contents(write(tmp_path, files))
+    assert init(tmp_path) == 0
     output = capsys.readouterr().out
-    assert "left as it is: pytest.ini has another conformance_server, 'other'" in output
-    assert "    conformance_server = mine --stdio\n" in output
-    assert suites(tmp_path)[1] == ["mine", "--stdio"]
+    assert f"server: python -m other --stdio   (from {file})" in output
+    assert f"there already: the command in {file}" in output
+    assert init(tmp_path, "--", "mine", "--stdio") == 0
+    output = capsys.readouterr().out
+    assert f"left as it is: {file} has another command, or none; it needs:" in output
+    assert '    command = ["mine", "--stdio"]\n' in output
+    assert {path: contents(tmp_path)[path] for path in before} == before
+
+
+def test_several_configured_servers_are_left_to_the_user(tmp_path, capsys):
+    write(tmp_path, {**PYTHON, "mcp-conformance.toml": "[servers.a]\ncommand = 'a'\n"})
+    assert init(tmp_path) == 4
+    assert "mcp-conformance.toml lists several servers" in capsys.readouterr().err
 
 
 def test_pytest_runs_the_suites_with_the_written_configuration(tmp_path):
@@ -331,8 +303,7 @@ def test_pytest_runs_the_suites_with_the_written_configuration(tmp_path):
         {"pyproject.toml": f"{PACKAGED}{PROJECT}", "acme/__main__.py": server, "acme/__init__.py": ""},
     )
     assert init(tmp_path) == 0
-    configured = tomllib.loads((tmp_path / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
-    assert configured == {"conformance_server": "python -m acme"}
+    assert configured(tmp_path) == {"command": ["python", "-m", "acme"]}
     programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
         [
@@ -364,7 +335,8 @@ def test_another_workflow_stays_and_ours_is_shown(tmp_path, capsys):
     init(tmp_path)
     output = capsys.readouterr().out
     assert f"left as it is: {WORKFLOW}, which does not run mcp-conformance; this would:" in output
-    shown = "\n".join(line[4:] for line in output.splitlines() if line.startswith("    "))
+    workflow_lines = output.partition("this would:")[2].splitlines()
+    shown = "\n".join(line[4:] for line in workflow_lines if line.startswith("    "))
     assert "mcp-conformance run" in yaml.safe_load(shown)["jobs"]["conformance"]["steps"][-2]["run"]
     assert (tmp_path / WORKFLOW).read_text() == "name: mine\n"
 
@@ -380,21 +352,17 @@ def test_the_users_command_replaces_the_guess(tmp_path, capsys):
     words = ["python", "-m", "acme", "--name", "it's a 'quoted' \"name\"", "a: b # c", "*"]
     assert init(write(tmp_path, PYTHON), "--", *words) == 0
     assert "(from the command line)" in capsys.readouterr().out
-    assert suites(tmp_path)[1] == words
-    configured = tomllib.loads((tmp_path / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
-    assert json.loads(configured["conformance_server"]) == words
+    assert configured(tmp_path)["command"] == words
 
 
 def test_a_command_that_needs_the_project_gets_the_option_cwd(tmp_path):
     init(write(tmp_path, PYTHON), "--", "uv", "run", "acme")
-    configured = tomllib.loads((tmp_path / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
-    assert configured == {"conformance_server": "uv run acme", "conformance_cwd": "."}
-    assert suites(tmp_path)[0][-2:] == ["--cwd", "."]
+    assert configured(tmp_path) == {"command": ["uv", "run", "acme"], "cwd": "."}
 
 
 def test_a_command_is_enough_in_an_unknown_project(tmp_path):
     assert init(tmp_path, "--", "java", "-jar", "server.jar") == 0
-    assert suites(tmp_path)[1] == ["java", "-jar", "server.jar"]
+    assert configured(tmp_path) == {"command": ["java", "-jar", "server.jar"]}
     assert setup_steps(tmp_path) == []
 
 
