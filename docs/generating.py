@@ -293,6 +293,7 @@ def detail_lines(row: Requirement) -> Iterator[str]:
     names = [f"`{check.suite}::{check.name}`" for check in checked().get(row.id, ())]
     details = (
         ("Fix", row.fix and plain(row.fix)),
+        *((f"With the {sdk} SDK", plain(text)) for sdk, text in row.fix_in.items()),
         ("How to observe it", row.observe and plain(row.observe)),
         ("Pitfalls", row.pitfalls and plain(row.pitfalls)),
         ("Changes between revisions", row.changed and plain(row.changed)),

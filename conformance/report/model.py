@@ -29,9 +29,9 @@ class Result:
     ``requirement`` is the rule that was judged, ``requirements`` are all that the check cites.  ``reason`` is
     short; ``expected``, ``got``, the lines on the ``wire`` (each after ``>`` or ``<``) and ``stderr`` are the
     evidence, cut to what a report keeps.  ``transcripts`` are files with whole conversations, ``reproduce``
-    is the command that runs the check again, and ``text`` is all of it for a terminal.  ``cause`` is a
-    `Cause`, or empty.  ``deviation`` names the SDK that breaks the rule in every server built on it, and
-    ``baseline`` is the reason why the baseline expects the finding.
+    is the command that runs the check again, ``fix`` is what to do about it, and ``text`` is all of it for a
+    terminal.  ``cause`` is a `Cause`, or empty.  ``deviation`` names the SDK that breaks the rule in every
+    server built on it, and ``baseline`` is the reason why the baseline expects the finding.
     """
 
     node: str
@@ -53,6 +53,7 @@ class Result:
     stderr: str = ""
     transcripts: tuple[str, ...] = ()
     reproduce: str = ""
+    fix: str = ""
     baseline: str = ""
     cause: str = ""
 

@@ -199,6 +199,7 @@ def _case(case: Sequence[Result]) -> Iterator[str]:
             ("expected", text(first.expected)),
             ("got", text(first.got or first.reason)),
             ("SDK", text(sdk_note(first))),
+            ("fix", _prose(first.fix)),
             ("baseline", text(first.baseline)),
         ]
     )

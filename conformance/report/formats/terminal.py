@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from conformance.protocol.text import named, shorten
 from conformance.report.model import Report, Result, by_reason, grouped, plural
 from conformance.report.text import RARE, WIDTH, first_names, not_called_line, sdk_note, server_lines, wrapped
-from conformance.requirements import catalogue
 from conformance.target.budgets import written
 from conformance.verdicts import ORDER, Outcome
 
@@ -146,11 +145,10 @@ def _finding(group: Sequence[Result], width: int, *, verbose: bool) -> Iterator[
             yield from map(plain, _evidence(case[0], verbose=verbose))
     if len(cases) > most:
         yield plain(f"  - and {len(cases) - most} more{'' if verbose else ' (-v lists them)'}")
-    fix = catalogue.all_requirements()[first.requirement].fix
     if first.deviation:
         yield plain(f"  not yours: {sdk_note(first)}")
-    elif fix and first.outcome is not Outcome.INTERNAL_ERROR:
-        yield from map(plain, wrapped(f"fix: {fix}", width, "  ", "    "))
+    if first.fix:
+        yield from map(plain, wrapped(f"fix: {first.fix}", width, "  ", "    "))
     if first.reproduce:
         yield plain(f"  again: {first.reproduce}")
     if first.spec.startswith("https:"):
