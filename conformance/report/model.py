@@ -185,6 +185,16 @@ class Report:
         return {family: _counted(some) for family, some in found.items()}
 
     @cached_property
+    def matrix(self) -> Mapping[str, Mapping[str, Outcome]]:
+        """The worst outcome of each rule in each revision, the revisions in their order."""
+        found: dict[str, dict[str, Outcome]] = {}
+        for one in sorted(self.judged, key=lambda one: one.revision):
+            worst = found.setdefault(one.requirement, {})
+            known = worst.get(one.revision, one.outcome)
+            worst[one.revision] = max(known, one.outcome, key=ORDER.index)
+        return found
+
+    @cached_property
     def judged(self) -> tuple[Result, ...]:
         """The results without those of checks that came too late."""
         return tuple(one for one in self.results if not one.is_late)

@@ -62,6 +62,7 @@ def _head(report: Report) -> dict[str, Any]:
         "notices": report.notices,
         "outdated": report.outdated,
         "deviations": [{"sdk": sdk, "requirements": rules} for sdk, rules in report.deviations.items()],
+        "matrix": report.matrix,
         "rules": _rules(report.results),
     }
 

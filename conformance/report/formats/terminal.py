@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from conformance.protocol.text import named, shorten
@@ -27,6 +28,7 @@ MAX_CASES, FEW_CASES = 12, 3
 MAX_TEXT = 20_000
 MAX_WIRE_LINES, MAX_WIRE_LINE = 4, 300
 NAME_WIDTH = 14
+MATRIX_WIDTH = 14
 CELL_WIDTHS = (10, 9)
 """The width of a column, the second if there are many."""
 
@@ -64,6 +66,7 @@ def _lines(report: Report, width: int, *, verbose: bool, tracebacks: bool) -> It
     blocks.append(list(_plain(_notes(report, verbose=verbose), width)))
     if verbose:
         blocks.append([*_table(report, width), *_plain(_skipped(report), width)])
+        blocks.append(list(_matrix(report, width)))
         blocks.append(list(_plain(_starts(report), width)))
     blocks.append(list(_plain([_counts(report)], width)))
     for block in filter(None, blocks):
@@ -116,6 +119,32 @@ def _table(report: Report, width: int) -> Iterator[Row]:
 
 def _cells(counts: Mapping[Outcome, int], widths: Mapping[Outcome, int]) -> Row:
     return tuple((f"{counts.get(one) or '':>{width}}", COLOURS.get(one, "")) for one, width in widths.items())
+
+
+def _matrix(report: Report, width: int) -> Iterator[Row]:
+    """Yield the worst outcome of each chapter in each revision, and how many rules have it."""
+    revisions = sorted({one.revision for one in report.judged})
+    if len(revisions) == 1:
+        return
+    found: dict[tuple[str, str], Counter[Outcome]] = {}
+    for rule, outcomes in report.matrix.items():
+        for revision, outcome in outcomes.items():
+            found.setdefault((rule.partition(".")[0], revision), Counter())[outcome] += 1
+    chapters = [name for name, counts in report.chapters.items() if set(counts) != {Outcome.SKIPPED}]
+    columns = (width - NAME_WIDTH) // MATRIX_WIDTH
+    for first in range(0, len(revisions), columns):
+        shown = revisions[first : first + columns]
+        yield ((f"{'':<{NAME_WIDTH}}{''.join(f'{one:>{MATRIX_WIDTH}}' for one in shown)}", "bold"),)
+        for chapter in chapters:
+            cells = (_worst(found.get((chapter, revision), Counter())) for revision in shown)
+            yield ((f"{chapter:<{NAME_WIDTH}}", ""), *cells)
+
+
+def _worst(counts: Counter[Outcome]) -> tuple[str, str]:
+    """Return a cell: the worst outcome, and how often it came."""
+    worst = max(counts, key=ORDER.index, default=None)
+    text = f"{worst} {counts[worst]}" if worst else ""
+    return f"{text:>{MATRIX_WIDTH}}", COLOURS.get(worst, "") if worst else ""
 
 
 def _skipped(report: Report) -> Iterator[str]:
