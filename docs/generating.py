@@ -11,10 +11,11 @@ import os
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from conformance.fixtures.mutants import all_mutants
+from wires import wires_of
 
 from conformance.cli.arguments import parser as command_parser
 from conformance.plugin import configuration
@@ -240,7 +241,9 @@ def index_lines(rows: list[Requirement]) -> Iterator[str]:
     yield f"{len(rows)} rules in {len(catalogue.families())} families. {seen} have a check; each of the"
     yield "others gives the reason why no client can observe it. `mcp-conformance list` and"
     yield "`mcp-conformance explain ID` print the same in a terminal."
-    yield "[](../../../explanation/levels.md) explains levels and bases."
+    yield "[](../../../explanation/levels.md) explains levels and bases. Behind `>` is what a client"
+    yield "sends, behind `<` what the server answers. `…` stands for what both servers say, or for the rest"
+    yield "of a long value."
     yield from ("", "| family | about | rules | with a check |", "|---|---|--:|--:|")
     for family in catalogue.families().values():
         found = [row for row in rows if row.family == family.name]
@@ -258,6 +261,7 @@ def family_lines(family: Family, rows: list[Requirement]) -> Iterator[str]:
         yield from (f"| {' | '.join(cells)} |" for cells in statements(row))
         yield ""
         yield from detail_lines(row)
+        yield from wire_lines(row)
 
 
 def statements(row: Requirement) -> Iterator[tuple[str, str, str, str]]:
@@ -291,6 +295,7 @@ def detail_lines(row: Requirement) -> Iterator[str]:
     names = [f"`{check.suite}::{check.name}`" for check in checked().get(row.id, ())]
     details = (
         ("Fix", row.fix and plain(row.fix)),
+        *((f"With the {sdk} SDK", plain(text)) for sdk, text in row.fix_in.items()),
         ("How to observe it", row.observe and plain(row.observe)),
         ("Pitfalls", row.pitfalls and plain(row.pitfalls)),
         ("Changes between revisions", row.changed and plain(row.changed)),
@@ -302,6 +307,25 @@ def detail_lines(row: Requirement) -> Iterator[str]:
         if text:
             yield f"- *{title}:* {text}"
     yield ""
+
+
+def wire_lines(row: Requirement) -> Iterator[str]:
+    """Yield what passes and what fails on the wire."""
+    wires = wires_of(row.id)
+    if wires is None:
+        return
+    if wires.passes:
+        yield from (f"What passes in {wires.revision}:", "")
+        yield from wire_block(wires.passes)
+    yield from (f"What fails in {wires.revision}, from the mutant `{wires.mutant}`:", "")
+    yield from wire_block(wires.fails)
+    wanted = f"expected {wires.expected}, got " if wires.expected else ""
+    yield from (f"The report says: {plain(wanted + wires.got)}.", "")
+
+
+def wire_block(lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines of a conversation as a block."""
+    yield from ("```{code-block} text", ":class: wire", "", *lines, "```", "")
 
 
 def plain(text: str) -> str:

@@ -179,6 +179,19 @@ def _add_list(commands: Commands) -> None:
     state = list_.add_mutually_exclusive_group()
     state.add_argument("--checked", action="store_true", help="only those with a check")
     state.add_argument("--unchecked", action="store_true", help="only those without a check")
+    list_.add_argument(
+        "--format",
+        choices=("text", "json", "md"),
+        default="text",
+        help="a line for each requirement, a JSON array, or a table in Markdown (default: text)",
+    )
+    list_.add_argument(
+        "--with",
+        dest="report",
+        type=Path,
+        metavar="REPORT",
+        help="add the outcome of each requirement in each revision, from a JSON report",
+    )
     list_.set_defaults(action=("requirements", "list_requirements"))
 
 

@@ -3,32 +3,94 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 
 from conformance.cli.arguments import UsageError, expect_no_more
+from conformance.cli.report_file import report_in
 from conformance.report.text import explanation
 from conformance.requirements import catalogue
+from conformance.requirements.catalogue import Requirement
 from conformance.requirements.checks import checked
+from conformance.verdicts import Outcome
+
+Outcomes = Mapping[str, Mapping[str, Outcome]]
+"""The worst outcome of each requirement in each revision."""
 
 
 def list_requirements(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
-    """Print a line for each requirement: its id, its levels, whether it is checked, and the rule."""
+    """Print each requirement: its id, its levels, whether it is checked, the rule, its outcomes if wanted."""
     expect_no_more(rest, command)
+    outcomes = report_in(options.report).matrix if options.report else None
+    for line in FORMATS[options.format](list(_chosen(options)), options.revision, outcomes):
+        print(line)  # noqa: T201
+    return 0
+
+
+def _chosen(options: argparse.Namespace) -> Iterator[Requirement]:
+    """Yield the requirements that the options select."""
     rows = catalogue.all_requirements()
     wanted = _matching(options.pattern) if options.pattern else frozenset(rows)
     for id, row in rows.items():
         if id not in wanted or (options.revision and not row.holds_in(options.revision)):
             continue
-        levels = sorted(
-            {row.level(revision) for revision in row.revisions if options.revision in (None, revision)}
-        )
-        if options.level and options.level not in levels:
+        if options.level and options.level not in _levels(row, options.revision):
             continue
-        if (options.checked and id not in checked()) or (options.unchecked and id in checked()):
-            continue
-        mark = "checked" if id in checked() else "untestable" if row.untestable else "-"
-        print(f"{id:<48} {'/'.join(levels):<12} {mark:<11} {row.says}")  # noqa: T201
-    return 0
+        if not (options.checked and id not in checked()) and not (options.unchecked and id in checked()):
+            yield row
+
+
+def _levels(row: Requirement, only: str | None) -> list[str]:
+    """Return the levels of a requirement, in one revision if there is one."""
+    return sorted({row.level(revision) for revision in row.revisions if only in (None, revision)})
+
+
+def _state(row: Requirement) -> str:
+    return "checked" if row.id in checked() else "untestable" if row.untestable else "-"
+
+
+def _as_text(rows: Sequence[Requirement], only: str | None, outcomes: Outcomes | None) -> Iterator[str]:
+    """Yield a line for each requirement."""
+    for row in rows:
+        found = ""
+        if outcomes is not None:
+            worst = outcomes.get(row.id, {})
+            listed = ", ".join(f"{outcome} in {revision}" for revision, outcome in worst.items())
+            found = f"{listed or 'not run'}: "
+        yield f"{row.id:<48} {'/'.join(_levels(row, only)):<12} {_state(row):<11} {found}{row.says}"
+
+
+def _as_json(rows: Sequence[Requirement], only: str | None, outcomes: Outcomes | None) -> Iterator[str]:
+    """Yield the lines of an array with an object for each requirement."""
+    values = [
+        {
+            "id": row.id,
+            "levels": {one: row.level(one) for one in row.revisions if only in (None, one)},
+            "state": _state(row),
+            "says": row.says,
+            "fix": row.fix,
+            "spec": row.url(only or row.revisions[-1]),
+            **({} if outcomes is None else {"outcomes": outcomes.get(row.id, {})}),
+        }
+        for row in rows
+    ]
+    yield json.dumps(values, indent=1)
+
+
+def _as_markdown(rows: Sequence[Requirement], only: str | None, outcomes: Outcomes | None) -> Iterator[str]:
+    """Yield the lines of a table."""
+    revisions = sorted({revision for found in (outcomes or {}).values() for revision in found})
+    heads = ["requirement", "level", "state", "rule", *revisions]
+    yield f"| {' | '.join(heads)} |"
+    yield f"|{' --- |' * len(heads)}"
+    for row in rows:
+        found = (outcomes or {}).get(row.id, {})
+        link = f"[`{row.id}`]({row.url(only or row.revisions[-1])})"
+        cells = [link, "/".join(_levels(row, only)), _state(row), row.says.replace("|", "\\|")]
+        yield f"| {' | '.join([*cells, *(found.get(one, '') for one in revisions)])} |"
+
+
+FORMATS = {"text": _as_text, "json": _as_json, "md": _as_markdown}
 
 
 def explain(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:

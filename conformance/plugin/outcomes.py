@@ -41,7 +41,7 @@ from conformance.report.text import WIDTH, limit_lines, not_called_line, server_
 from conformance.requirements import catalogue
 from conformance.requirements.catalogue import families
 from conformance.requirements.checks import family_of
-from conformance.scenarios.sdk_deviations import known_deviation
+from conformance.scenarios.sdk_deviations import known_deviation, sdk_of
 from conformance.target.budgets import measured
 from conformance.transport.interface import CannotStart
 from conformance.verdicts import ORDER, UNTESTED, Blocked, Finding, Outcome, broken_rule, outcome_of
@@ -128,6 +128,7 @@ def _facts(item: pytest.Item, report: pytest.TestReport, error: BaseException | 
         requirements=tuple(_cited(item)),
         selector=_selector(item, error, row),
         deviation=_deviation(item, row, error),
+        sdk=_sdk(item, row, error),
         cause=error.cause if isinstance(error, Blocked) else item.stash.get(SKIP_CAUSE, None),
         evidence=_evidence(error),
         traceback=str(report.longrepr),
@@ -139,6 +140,13 @@ def _deviation(item: pytest.Item, row: catalogue.Requirement, error: BaseExcepti
     if not isinstance(error, Blocked | Finding):
         return ""
     return known_deviation(server_for(item.config, revision_of(item)), row.id, error)
+
+
+def _sdk(item: pytest.Item, row: catalogue.Requirement, error: BaseException | None) -> str:
+    """Return the SDK of the server if the rule's remedy depends on it; empty if none is recognised."""
+    if not (row.fix_in and isinstance(error, Blocked | Finding)):
+        return ""
+    return sdk_of(server_for(item.config, revision_of(item)))
 
 
 def _selector(item: pytest.Item, error: BaseException | None, row: catalogue.Requirement) -> str:

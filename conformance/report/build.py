@@ -77,7 +77,8 @@ class CheckFacts:
     """The facts about one check: the rule that was judged, and what came of it.
 
     ``cited`` are all rules that the check cites, ``selector`` is the one that selects the check again (none
-    if it is empty).  An internal error has a ``traceback`` in place of ``evidence``.
+    if it is empty).  ``sdk`` is the one that the server is recognised to be built on.  An internal error has
+    a ``traceback`` in place of ``evidence``.
     """
 
     node: str
@@ -89,6 +90,7 @@ class CheckFacts:
     requirements: tuple[str, ...] = ()
     selector: str = ""
     deviation: str = ""
+    sdk: str = ""
     cause: Cause | None = None
     evidence: Evidence = Evidence()
     traceback: str = ""
@@ -116,13 +118,14 @@ def build_result(facts: CheckFacts, settings: Settings) -> Result:
         result = replace(result, reproduce=named(command, MAX_GOT))
     if result.outcome in UNTESTED:
         return replace(result, text=internal_error_text(result, shorten(facts.traceback, MAX_TRACEBACK)))
-    return _with_evidence(result, facts.evidence)
+    return _with_evidence(result, facts.evidence, facts.row.remedy(facts.sdk))
 
 
-def _with_evidence(result: Result, evidence: Evidence) -> Result:
-    """Return the result with as much of the evidence as a report keeps."""
+def _with_evidence(result: Result, evidence: Evidence, fix: str) -> Result:
+    """Return the result with its remedy, and as much of the evidence as a report keeps."""
     result = replace(
         result,
+        fix=fix,
         expected=shorten(evidence.expected, MAX_GOT),
         got=shorten(evidence.got, MAX_GOT),
         wire=tuple(_wire(evidence.lines, MAX_WIRE_LINES, MAX_WIRE_LINE)),

@@ -29,9 +29,9 @@ class Result:
     ``requirement`` is the rule that was judged, ``requirements`` are all that the check cites.  ``reason`` is
     short; ``expected``, ``got``, the lines on the ``wire`` (each after ``>`` or ``<``) and ``stderr`` are the
     evidence, cut to what a report keeps.  ``transcripts`` are files with whole conversations, ``reproduce``
-    is the command that runs the check again, and ``text`` is all of it for a terminal.  ``cause`` is a
-    `Cause`, or empty.  ``deviation`` names the SDK that breaks the rule in every server built on it, and
-    ``baseline`` is the reason why the baseline expects the finding.
+    is the command that runs the check again, ``fix`` is what to do about it, and ``text`` is all of it for a
+    terminal.  ``cause`` is a `Cause`, or empty.  ``deviation`` names the SDK that breaks the rule in every
+    server built on it, and ``baseline`` is the reason why the baseline expects the finding.
     """
 
     node: str
@@ -53,6 +53,7 @@ class Result:
     stderr: str = ""
     transcripts: tuple[str, ...] = ()
     reproduce: str = ""
+    fix: str = ""
     baseline: str = ""
     cause: str = ""
 
@@ -182,6 +183,16 @@ class Report:
         for one in self.results:
             found.setdefault(one.family, []).append(one)
         return {family: _counted(some) for family, some in found.items()}
+
+    @cached_property
+    def matrix(self) -> Mapping[str, Mapping[str, Outcome]]:
+        """The worst outcome of each rule in each revision, the revisions in their order."""
+        found: dict[str, dict[str, Outcome]] = {}
+        for one in sorted(self.judged, key=lambda one: one.revision):
+            worst = found.setdefault(one.requirement, {})
+            known = worst.get(one.revision, one.outcome)
+            worst[one.revision] = max(known, one.outcome, key=ORDER.index)
+        return found
 
     @cached_property
     def judged(self) -> tuple[Result, ...]:

@@ -39,6 +39,7 @@ def finding_text(result: Result, wire: Sequence[str]) -> str:
         ("wire", "\n".join(wire)),
         ("stderr", result.stderr),
         ("SDK", sdk_note(result)),
+        ("fix", result.fix),
         ("spec", result.spec),
         ("reproduce", result.reproduce),
     ]
@@ -226,6 +227,7 @@ def explanation(row: Requirement) -> Iterator[str]:
     texts = (
         ("Why it matters", families()[row.family].why),
         ("Fix", row.fix),
+        *((f"Fix with the {sdk} SDK", text) for sdk, text in row.fix_in.items()),
         ("How it is checked", f"Not at all: {row.untestable}" if row.untestable else row.observe),
         ("Changed", row.changed),
         ("Careful", row.pitfalls),

@@ -31,6 +31,7 @@ _FILES = Path(__file__).parent
 _SITE = "https://modelcontextprotocol.io/specification"
 _REPOSITORY = "https://github.com/modelcontextprotocol/modelcontextprotocol/blob"
 _OURS = "urn:pytest-mcp-conformance"
+_FIXES = {"Python": "fix-python", "TypeScript": "fix-typescript"}
 _JSON_RPC = "https://www.jsonrpc.org/specification"
 
 
@@ -78,6 +79,8 @@ class Requirement:
     """What a checker gets wrong easily."""
     fix: str | None = None
     """What the author of a server does about a finding, in one sentence."""
+    fix_in: Mapping[str, str] = field(default_factory=dict)
+    """The same by SDK (``Python``, ``TypeScript``), where it differs."""
     mutant: str | None = None
     """How a broken server violates just this rule."""
     needs: str | None = None
@@ -113,6 +116,10 @@ class Requirement:
     def basis(self, revision: str) -> str:
         """Return where the level comes from; raise `KeyError` for a revision without the rule."""
         return self.bases[revision]
+
+    def remedy(self, sdk: str) -> str:
+        """Return what to do about a finding in a server on this SDK (``Python SDK 2.x``, or empty)."""
+        return self.fix_in.get(sdk.partition(" ")[0], self.fix or "")
 
     def urls(self, revision: str) -> tuple[str, ...]:
         """Return the places of the rule, the main one first; raise `KeyError` for a revision without it."""
@@ -204,6 +211,7 @@ def _requirement(id: str, row: Mapping[str, Any]) -> Requirement:
         observe=row.get("observe"),
         pitfalls=row.get("pitfalls"),
         fix=row.get("fix"),
+        fix_in={sdk: row[key] for sdk, key in _FIXES.items() if key in row},
         mutant=row.get("mutant"),
         needs=row.get("needs"),
         probe=row.get("probe"),

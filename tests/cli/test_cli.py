@@ -1,11 +1,14 @@
 """The command: its arguments reach pytest and the server; ``list`` and ``explain`` print the catalogue."""
 
+import json
 import subprocess
 import sys
 
 import pytest
 from support import COMMAND, REFERENCE, environment, forked, run_suite
+from support.sample_report import REPORT, REVISION
 
+from conformance.report.formats import json as json_format
 from conformance.requirements import catalogue
 from conformance.requirements.checks import checked
 
@@ -41,6 +44,30 @@ def test_list_filters(words, holds, printed):
     wanted = [id for id, row in catalogue.all_requirements().items() if holds(row)]
     assert ids(printed("list", *words)) == wanted
     assert 0 < len(wanted) < len(catalogue.all_requirements())
+
+
+def test_list_has_the_outcomes_of_a_report_in_each_format(printed, tmp_path):
+    (tmp_path / "report.json").write_text(json_format.render(REPORT))
+    words = ("list", "ping", "--with", "report.json", "--format")
+    status, array = printed(*words, "json")
+    assert status == 0
+    outcomes = {row["id"]: row["outcomes"] for row in json.loads(array)}
+    assert outcomes["ping.responds"] == {REVISION: "blocked"}
+    assert outcomes["ping.prompt"] == {}
+    _, table = printed(*words, "md")
+    (line,) = (line for line in table.splitlines() if line.startswith("| [`ping.responds`]("))
+    assert line.endswith("| blocked |")
+    assert table.splitlines()[0].endswith(f"| {REVISION} |")
+    _, lines = printed(*words, "text")
+    assert f"blocked in {REVISION}: ping is" in lines
+    assert "not run: " in lines
+
+
+def test_list_names_a_file_that_is_no_report(printed, tmp_path):
+    (tmp_path / "report.json").write_text("{}")
+    status, text = printed("list", "--with", "report.json")
+    assert (status, text.count("\n")) == (4, 1)
+    assert "report.json: it is not a report of format 1" in text
 
 
 def test_explain_prints_rule_reason_check_and_places(printed):

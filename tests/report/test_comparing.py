@@ -205,9 +205,9 @@ def test_exit_status_is_1_if_a_rule_broke(reports, old, new, exit, verdict):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("good.json", "none.json"), "compare: none.json: "),
-        (("bad.json", "good.json"), "compare: bad.json: it is not a report"),
-        (("good.json", "."), "compare: .: "),
+        (("good.json", "none.json"), "none.json: "),
+        (("bad.json", "good.json"), "bad.json: it is not a report"),
+        (("good.json", "."), ".: "),
         (("good.json",), "required: new"),
         (("good.json", "good.json", "more"), "unrecognised arguments: more"),
     ],

@@ -48,7 +48,7 @@ def rows():
 
 def texts(row):
     found = [getattr(row, name) for name in TEXTS]
-    return [text for text in (*found, *row.sdk.values()) if text is not None]
+    return [text for text in (*found, *row.fix_in.values(), *row.sdk.values()) if text is not None]
 
 
 # The files
@@ -91,10 +91,28 @@ def test_every_file_is_valid_under_the_schema_and_names_it():
     assert [file for file, text in FILES.items() if text.partition("\n")[0] != first] == []
 
 
+def test_the_remedy_is_that_of_the_sdk_if_it_has_its_own():
+    row = requirement("stdio.stdout-purity")
+    assert "sys.stderr" in row.remedy("Python SDK 2.x")
+    assert "console.error" in row.remedy("TypeScript SDK 1.x")
+    assert row.remedy("Go SDK") == row.remedy("") == row.fix
+
+
 def test_the_schema_has_exactly_the_members_that_are_read():
     schema = json.loads((FOLDER / SCHEMA).read_text(encoding="utf-8"))
     members = set(schema["$defs"]["requirement"]["properties"])
-    assert members == {*TEXTS, "level", "basis", "revisions", "probe", "see", "sdk", "section"}
+    assert members == {
+        *TEXTS,
+        "fix-python",
+        "fix-typescript",
+        "level",
+        "basis",
+        "revisions",
+        "probe",
+        "see",
+        "sdk",
+        "section",
+    }
     assert schema["$defs"]["revision"]["enum"] == REVISIONS == list(revisions.KNOWN)
 
 

@@ -221,8 +221,8 @@ def awkward_in_memory(name):
 class Recorder(Reference):
     """The reference server, which keeps the lines of its conversation, as its client sees them."""
 
-    def __init__(self, out, lines):
-        super().__init__(out=out)
+    def __init__(self, out, lines, mutate=None):
+        super().__init__(mutate, out)
         self.lines = lines
 
     def take(self, line):
@@ -236,12 +236,12 @@ class Recorder(Reference):
         super().send_raw(data)
 
 
-def recorded(conversations):
-    """Return a ``serve`` for the reference server; each conversation is added to a list, as its lines."""
+def recorded(conversations, mutate=None):
+    """Return a ``serve`` as `mutated` does; each conversation is added to a list, as its lines."""
 
     def serve(out, _):
         conversations.append([])
-        return Recorder(out, conversations[-1])
+        return Recorder(out, conversations[-1], mutate)
 
     return serve
 

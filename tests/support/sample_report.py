@@ -37,6 +37,7 @@ def failed(tool):
         wire=('> {"jsonrpc":"2.0","id":3,"method":"tools/list"}', f"< {EVIL}   (not JSON)"),
         stderr=EVIL,
         transcripts=(".mcp-conformance/2025-11-25-add.jsonl",),
+        fix=f"Give the title as a `string`. {EVIL}",
         reproduce=f"mcp-conformance run --select 'tools.def.title-string[{tool}]' -- python server.py",
     )
 
@@ -52,6 +53,7 @@ RESULTS = (
         expected="error -32602",
         got="a result",
         deviation="Python SDK 1.x",
+        fix=catalogue.requirement("pagination.invalid-cursor-code").remedy("Python SDK 1.x"),
         requirements=("pagination.invalid-cursor-code", "errors.invalid-params-code"),
     ),
     result(

@@ -44,6 +44,7 @@ def render(report: Report) -> str:
         *_filters(report),
         *_findings(report),
         *_rules(report),
+        *_matrix(report),
         *_run(report),
         "</main>",
         f"<footer>pytest-mcp-conformance {text(report.tool_version)}</footer>",
@@ -199,6 +200,7 @@ def _case(case: Sequence[Result]) -> Iterator[str]:
             ("expected", text(first.expected)),
             ("got", text(first.got or first.reason)),
             ("SDK", text(sdk_note(first))),
+            ("fix", _prose(first.fix)),
             ("baseline", text(first.baseline)),
         ]
     )
@@ -258,6 +260,24 @@ def _row(outcome: Outcome, same: Sequence[Result]) -> str:
         f'<span class="soft">{text(first.level)} · {text(first.basis)}</span></td>'
         f'<td class="says">{_prose(first.says)}{why}</td></tr>'
     )
+
+
+def _matrix(report: Report) -> Iterator[str]:
+    """Yield the outcome of each rule in each revision, if there are several."""
+    revisions = sorted({one.revision for one in report.judged})
+    if len(revisions) < 2:
+        return
+    heads = "".join(f'<th scope="col">{text(one)}</th>' for one in revisions)
+    yield '<details class="fold"><summary><span class="title">Rules by revision</span></summary>'
+    yield f'<div class="scroll"><table class="matrix"><tr><th scope="col">rule</th>{heads}</tr>'
+    for rule, results in groupby(report.judged, lambda one: one.requirement):
+        worst = sorted(results, key=lambda one: ORDER.index(one.outcome), reverse=True)
+        found = report.matrix[rule]
+        cells = "".join(
+            f"<td>{_tag(found[one], found[one]) if one in found else ''}</td>" for one in revisions
+        )
+        yield f'<tr {_marks(worst)}><th scope="row">{_link(worst[0].spec, _code(rule))}</th>{cells}</tr>'
+    yield "</table></div></details>"
 
 
 # The run ----------------------------------------------------------------------------------------

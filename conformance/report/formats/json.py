@@ -16,7 +16,18 @@ SCHEMA = Path(__file__).parents[1] / "report-1.schema.json"
 TOOL = "pytest-mcp-conformance"
 FACTS = ("node", "requirement", "revision", "outcome", "level", "basis")
 EVIDENCE = (
-    *("tool", "requirements", "reason", "expected", "got", "wire", "stderr", "transcripts", "reproduce"),
+    *(
+        "tool",
+        "requirements",
+        "reason",
+        "expected",
+        "got",
+        "wire",
+        "stderr",
+        "transcripts",
+        "reproduce",
+        "fix",
+    ),
     *("deviation", "baseline", "cause"),
 )
 """The members of a result: `FACTS` always, `EVIDENCE` unless they are empty."""
@@ -51,6 +62,7 @@ def _head(report: Report) -> dict[str, Any]:
         "notices": report.notices,
         "outdated": report.outdated,
         "deviations": [{"sdk": sdk, "requirements": rules} for sdk, rules in report.deviations.items()],
+        "matrix": report.matrix,
         "rules": _rules(report.results),
     }
 

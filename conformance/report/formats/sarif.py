@@ -47,11 +47,16 @@ def _driver(report: Report, rules: Iterable[Result]) -> dict[str, Any]:
 
 
 def _rule(one: Result) -> dict[str, Any]:
+    fix = f" Fix: {one.fix}" if one.fix else ""
+    more = f"mcp-conformance explain {one.requirement}"
     return {
         "id": one.requirement,
         "shortDescription": {"text": one.says},
         "helpUri": one.spec,
-        "help": {"text": f"{one.says} See {one.spec} and: mcp-conformance explain {one.requirement}"},
+        "help": {
+            "text": f"{one.says}{fix} See {one.spec} and: {more}",
+            "markdown": f"{one.says}{fix}\n\nSee [the rule]({one.spec}) and `{more}`.",
+        },
         "defaultConfiguration": {"level": LEVELS[one.outcome]},
         "properties": {"tags": ["mcp", one.family, one.level, one.basis]},
     }

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from conformance.protocol.text import named, shorten
 from conformance.report.model import Report, Result, by_reason, grouped, plural
 from conformance.report.text import RARE, WIDTH, first_names, not_called_line, sdk_note, server_lines, wrapped
-from conformance.requirements import catalogue
 from conformance.target.budgets import written
 from conformance.verdicts import ORDER, Outcome
 
@@ -28,6 +28,7 @@ MAX_CASES, FEW_CASES = 12, 3
 MAX_TEXT = 20_000
 MAX_WIRE_LINES, MAX_WIRE_LINE = 4, 300
 NAME_WIDTH = 14
+MATRIX_WIDTH = 14
 CELL_WIDTHS = (10, 9)
 """The width of a column, the second if there are many."""
 
@@ -65,6 +66,7 @@ def _lines(report: Report, width: int, *, verbose: bool, tracebacks: bool) -> It
     blocks.append(list(_plain(_notes(report, verbose=verbose), width)))
     if verbose:
         blocks.append([*_table(report, width), *_plain(_skipped(report), width)])
+        blocks.append(list(_matrix(report, width)))
         blocks.append(list(_plain(_starts(report), width)))
     blocks.append(list(_plain([_counts(report)], width)))
     for block in filter(None, blocks):
@@ -119,6 +121,32 @@ def _cells(counts: Mapping[Outcome, int], widths: Mapping[Outcome, int]) -> Row:
     return tuple((f"{counts.get(one) or '':>{width}}", COLOURS.get(one, "")) for one, width in widths.items())
 
 
+def _matrix(report: Report, width: int) -> Iterator[Row]:
+    """Yield the worst outcome of each chapter in each revision, and how many rules have it."""
+    revisions = sorted({one.revision for one in report.judged})
+    if len(revisions) == 1:
+        return
+    found: dict[tuple[str, str], Counter[Outcome]] = {}
+    for rule, outcomes in report.matrix.items():
+        for revision, outcome in outcomes.items():
+            found.setdefault((rule.partition(".")[0], revision), Counter())[outcome] += 1
+    chapters = [name for name, counts in report.chapters.items() if set(counts) != {Outcome.SKIPPED}]
+    columns = (width - NAME_WIDTH) // MATRIX_WIDTH
+    for first in range(0, len(revisions), columns):
+        shown = revisions[first : first + columns]
+        yield ((f"{'':<{NAME_WIDTH}}{''.join(f'{one:>{MATRIX_WIDTH}}' for one in shown)}", "bold"),)
+        for chapter in chapters:
+            cells = (_worst(found.get((chapter, revision), Counter())) for revision in shown)
+            yield ((f"{chapter:<{NAME_WIDTH}}", ""), *cells)
+
+
+def _worst(counts: Counter[Outcome]) -> tuple[str, str]:
+    """Return a cell: the worst outcome, and how often it came."""
+    worst = max(counts, key=ORDER.index, default=None)
+    text = f"{worst} {counts[worst]}" if worst else ""
+    return f"{text:>{MATRIX_WIDTH}}", COLOURS.get(worst, "") if worst else ""
+
+
 def _skipped(report: Report) -> Iterator[str]:
     """Yield the chapters of which all checks are skipped."""
     skipped = {name: many for name, many in report.chapters.items() if set(many) == {Outcome.SKIPPED}}
@@ -146,11 +174,10 @@ def _finding(group: Sequence[Result], width: int, *, verbose: bool) -> Iterator[
             yield from map(plain, _evidence(case[0], verbose=verbose))
     if len(cases) > most:
         yield plain(f"  - and {len(cases) - most} more{'' if verbose else ' (-v lists them)'}")
-    fix = catalogue.all_requirements()[first.requirement].fix
     if first.deviation:
         yield plain(f"  not yours: {sdk_note(first)}")
-    elif fix and first.outcome is not Outcome.INTERNAL_ERROR:
-        yield from map(plain, wrapped(f"fix: {fix}", width, "  ", "    "))
+    if first.fix:
+        yield from map(plain, wrapped(f"fix: {first.fix}", width, "  ", "    "))
     if first.reproduce:
         yield plain(f"  again: {first.reproduce}")
     if first.spec.startswith("https:"):
