@@ -16,7 +16,8 @@ from conformance.requirements.catalogue import Requirement, requirement
 class Outcome(StrEnum):
     """The outcome of a check, worst last.
 
-    ``internal-error`` is a bug of this tool; ``expected`` is a broken rule that the baseline lists.
+    ``internal-error`` is a bug of this tool; ``expected`` is a broken rule that the baseline lists, ``new``
+    one that came, or was sharpened, after the version of this tool that the user's project is pinned to.
     """
 
     SKIPPED = "skipped"
@@ -24,6 +25,7 @@ class Outcome(StrEnum):
     PASSED = "passed"
     INFO = "info"
     EXPECTED = "expected"
+    NEW = "new"
     WARNED = "warned"
     BLOCKED = "blocked"
     FAILED = "failed"

@@ -294,6 +294,7 @@ def detail_lines(row: Requirement) -> Iterator[str]:
     """Yield the details of a rule: how to observe it, its pitfalls, its checks."""
     names = [f"`{check.suite}::{check.name}`" for check in checked().get(row.id, ())]
     details = (
+        ("Since", f"version {row.newest}"),
         ("Fix", row.fix and plain(row.fix)),
         *((f"With the {sdk} SDK", plain(text)) for sdk, text in row.fix_in.items()),
         ("How to observe it", row.observe and plain(row.observe)),

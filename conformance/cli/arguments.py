@@ -24,7 +24,17 @@ from conformance.target.contract import FILE
 VALUES = (
     *("revision", "timeout", "start-timeout", "cwd", "failing-call", "mutating-call"),
     *("fuzz", "fuzz-errors", "calls-per-tool", "seed", "transcripts", "max-line", "max-time"),
-    *("time", "max-tools", "env-file", "contract", "baseline", "since", "sdk-findings", "output-format"),
+    *(
+        "time",
+        "max-tools",
+        "env-file",
+        "contract",
+        "baseline",
+        "since",
+        "sdk-findings",
+        "output-format",
+        "rules-as-of",
+    ),
 )
 REPEATED = ("env", "call", "select", "skip", "example", "report", "budget")
 FLAGS = ("inherit-home", "strict", "pedantic")

@@ -22,6 +22,10 @@ FLAG_NAMES = tuple(name for name, _ in FLAGS)
 LIST_NAMES = tuple(name for name, *_ in LISTS)
 NAMES = (*(name for name, *_ in VALUES), *LIST_NAMES, *FLAG_NAMES)
 """The options that the file may have."""
+RULES = "rules"
+KEYS = {**{name: name for name in NAMES}, RULES: "rules-as-of"}
+"""The option for each key of the file."""
+del KEYS["rules-as-of"]
 PAIRS = ("env", "budget")
 """The options that are a table too: a key and a text for each."""
 CALLS = ("example", "failing-call", "mutating-call")
@@ -99,10 +103,10 @@ def _options(path: Path, table: Mapping[str, Any]) -> dict[str, Any]:
     if COMMAND not in table:
         raise BadConfiguration(f"{path}: a server needs a {COMMAND}")
     for name in table:
-        if name not in (*NAMES, COMMAND):
-            raise BadConfiguration(f"{path}: {_unknown('option', name, (*NAMES, COMMAND, SERVERS))}")
+        if name not in (*KEYS, COMMAND):
+            raise BadConfiguration(f"{path}: {_unknown('option', name, (*KEYS, COMMAND, SERVERS))}")
     try:
-        return {name: _option(name, found, path.parent) for name, found in table.items()}
+        return {KEYS.get(name, name): _option(name, found, path.parent) for name, found in table.items()}
     except _OptionError as error:
         raise BadConfiguration(f"{path}: {error}") from error
 
@@ -176,11 +180,11 @@ def schema() -> dict[str, Any]:
             "description": "the command that starts the server",
         }
     }
-    for name in NAMES:
+    for name, option in KEYS.items():
         forms = [texts if name in LIST_NAMES else text]
         forms += [pairs] if name in PAIRS else [calls] if name in CALLS else []
         kind = {"type": "boolean"} if name in FLAG_NAMES else {"anyOf": forms}
-        options[name] = {**kind, "description": option_help(name)[1]}
+        options[name] = {**kind, "description": option_help(option)[1]}
     server = {"type": "object", "properties": options, "additionalProperties": False}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -63,6 +63,12 @@ VALUES = (
         "report",
     ),
     (
+        "rules-as-of",
+        "VERSION",
+        "the version of this tool whose rules count; findings of newer rules are new, and do not fail",
+        "all rules count",
+    ),
+    (
         "output-format",
         "FORMAT",
         "what is printed at the end: full, concise (a line for each finding), json, or github (annotations)",

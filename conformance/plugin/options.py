@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 CONFIGURATION = pytest.StashKey["Configuration | None"]()
 LEFT_OUT = pytest.StashKey[frozenset[str]]()
+VERSION = re.compile(r"[0-9]+\.[0-9]+(\.[0-9]+)*")
 SELECTION = re.compile(r"[^,\s\[]+(?:\[[^\]]*\])?")
 
 
@@ -137,6 +138,7 @@ def validate(config: pytest.Config) -> None:
     tool_bugs_fail(config)
     sdk_findings_fail(config)
     output_format(config)
+    rules_as_of(config)
     budgets(config)
     contract(config)
 
@@ -155,6 +157,14 @@ def tool_bugs_fail(config: pytest.Config) -> bool:
 def sdk_findings_fail(config: pytest.Config) -> bool:
     """Return whether findings that are due to the SDK count like others (``--sdk-findings``)."""
     return _choice(config, "sdk-findings", ("report", "fail")) == "fail"
+
+
+def rules_as_of(config: pytest.Config) -> str:
+    """Return the version of this tool whose rules count; empty if all do.  Raises `pytest.UsageError`."""
+    text = str(value(config, "rules-as-of") or "")
+    if text and not VERSION.fullmatch(text):
+        raise pytest.UsageError(f"--conformance-rules-as-of: a version such as 0.1 is expected, not {text!r}")
+    return text
 
 
 def output_format(config: pytest.Config) -> str:

@@ -25,7 +25,7 @@ from conformance.plugin.collection import (
     tool_name,
 )
 from conformance.plugin.execution import SKIP_CAUSE, server_for
-from conformance.plugin.options import left_out, sdk_findings_fail, severities
+from conformance.plugin.options import left_out, rules_as_of, sdk_findings_fail, severities
 from conformance.plugin.since import TAKEN_OVER, since_line
 from conformance.protocol.text import shorten
 from conformance.report.build import (
@@ -52,6 +52,7 @@ LETTERS = {
     Outcome.WARNED: "W",
     Outcome.INFO: "i",
     Outcome.EXPECTED: "x",
+    Outcome.NEW: "n",
     Outcome.BLOCKED: "B",
     Outcome.INTERNAL_ERROR: "E",
 }
@@ -61,9 +62,9 @@ MIN_COLUMNS = 50
 OUR_NODES = "conformance/suites"
 """The beginning of the ids of our checks."""
 SILENT = (Outcome.PASSED, Outcome.SKIPPED)
-OF_SDK = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED)
-"""The outcomes of findings that are expected if the SDK is at fault."""
-NOT_FAILING = (Outcome.WARNED, Outcome.INFO, Outcome.EXPECTED)
+COUNTED = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED)
+"""The outcomes of findings that count, unless the SDK is at fault or the rule is new."""
+NOT_FAILING = (Outcome.WARNED, Outcome.INFO, Outcome.NEW, Outcome.EXPECTED)
 CATEGORIES = {Outcome.BLOCKED: "failed", Outcome.INTERNAL_ERROR: "error"}
 NOT_STARTED = 6
 """The exit status of a run in which no session opened; pytest has those up to 5."""
@@ -106,12 +107,17 @@ def pytest_runtest_makereport(
 
 
 def _excused(config: pytest.Config, result: Result) -> Result:
-    """Return the result, as an expected one if the baseline lists it, or if the SDK is at fault."""
+    """Return the result; it does not fail if the user, the baseline, the SDK or its age excuses it."""
     if result.requirement in left_out(config):
         return replace(result, outcome=Outcome.SKIPPED, reason="left out: --skip", text="")
     result = with_baseline(config, result)
-    if result.deviation and result.outcome in OF_SDK and not sdk_findings_fail(config):
+    if result.outcome not in COUNTED:
+        return result
+    if result.deviation and not sdk_findings_fail(config):
         return replace(result, outcome=Outcome.EXPECTED, baseline=SDK_FINDING)
+    row, pinned = catalogue.requirement(result.requirement), rules_as_of(config)
+    if pinned and row.is_newer_than(pinned):
+        return replace(result, outcome=Outcome.NEW, baseline=f"new in {row.newest}: rules as of {pinned}")
     return result
 
 
@@ -199,7 +205,7 @@ def _store(item: pytest.Item, report: pytest.TestReport, results: list[Result]) 
     for one in reversed(results):
         item.user_properties += [(name, str(getattr(one, name))) for name in PROPERTIES]
         item.user_properties += [("finding", one.text)] if one.text else []
-        item.user_properties += [("baseline", one.baseline)] if one.outcome is Outcome.EXPECTED else []
+        item.user_properties += [("baseline", one.baseline)] if one.baseline else []
     report.user_properties = list(item.user_properties)
     report.mcp_results = [one.to_row() for one in results]  # type: ignore[attr-defined]
 

@@ -126,7 +126,7 @@ def initialise(folder: Path, command: Sequence[str] | None, version: str) -> Ite
     start = _start_command(folder, project, command, config)
     yield from _detected(found, start)
     changes = [
-        _configure(folder, config, start.command),
+        _configure(folder, config, start.command, version),
         _write_workflow(folder, project, config.file, version),
     ]
     for change in changes:
@@ -207,11 +207,14 @@ def _table(folder: Path) -> dict[str, Any] | None:
     return as_table(tools, CONFIGURATION_TABLE) if CONFIGURATION_TABLE in tools else None
 
 
-def _configure(folder: Path, config: Configured, command: Sequence[str]) -> FileChange:
+def _configure(folder: Path, config: Configured, command: Sequence[str], version: str) -> FileChange:
     """Write the command of the server to the configuration if that is safe."""
     lines = [f"command = {json.dumps(list(command), ensure_ascii=False)}"]
     if command[0] in PROJECT_PROGRAMS:
         lines.append('cwd = "."')
+    if version:
+        release = ".".join(version.split(".")[:2])
+        lines.append(f'rules = "{release}"  # findings of newer rules are reported, and do not fail')
     if config.exists and config.command == tuple(command):
         return FileChange([f"there already: the command in {config.file}"], is_there=True)
     if config.exists:

@@ -27,7 +27,7 @@ HEADER = re.compile(rf"\s*\[\[\s*{TABLE}\s*\]\]")
 HEAD = "# Expected findings, for --baseline. `mcp-conformance baseline update` rewrites the entries below.\n"
 RECORDED = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED)
 """The outcomes that become entries; a note needs no excuse."""
-FOUND = (*RECORDED, Outcome.EXPECTED, Outcome.INFO)
+FOUND = (*RECORDED, Outcome.NEW, Outcome.EXPECTED, Outcome.INFO)
 MAX_NAME = 100
 
 Listed: TypeAlias = Mapping[str, frozenset[str] | None]

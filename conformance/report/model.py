@@ -12,9 +12,17 @@ from conformance.requirements.catalogue import Requirement, families
 from conformance.requirements.checks import LAST
 from conformance.verdicts import ORDER, UNTESTED, Cause, Outcome
 
-FINDINGS = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED, Outcome.EXPECTED, Outcome.INFO)
+FINDINGS = (
+    *(Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED),
+    *(Outcome.NEW, Outcome.EXPECTED, Outcome.INFO),
+)
 """The outcomes that say something against the server, the worst first."""
-REMARKS = {Outcome.EXPECTED: "expected finding", Outcome.WARNED: "warning", Outcome.INFO: "note"}
+REMARKS = {
+    Outcome.EXPECTED: "expected finding",
+    Outcome.NEW: "finding of a new rule",
+    Outcome.WARNED: "warning",
+    Outcome.INFO: "note",
+}
 """What the verdict calls the findings that do not fail."""
 SDK_FINDING = "every server on this SDK breaks the rule"
 """The reason of a finding that is expected because of the SDK."""

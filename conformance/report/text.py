@@ -24,7 +24,7 @@ from conformance.verdicts import Cause, Outcome
 
 WIDTH = 110
 MAX_NAMES = 12
-RARE = (Outcome.INTERNAL_ERROR, Outcome.EXPECTED)
+RARE = (Outcome.INTERNAL_ERROR, Outcome.EXPECTED, Outcome.NEW)
 """Outcomes that have a column only if some check has them."""
 
 

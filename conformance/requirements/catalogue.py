@@ -58,6 +58,10 @@ class Family:
     """Why these rules matter to people who use a server: two or three sentences."""
 
 
+FIRST_VERSION = "0.1"
+"""The version of this tool that had the rows which name no other."""
+
+
 @dataclass(frozen=True, eq=False)
 class Requirement:
     """One normative statement. There is one object per id, so rows compare and hash by identity."""
@@ -81,6 +85,10 @@ class Requirement:
     """What the author of a server does about a finding, in one sentence."""
     fix_in: Mapping[str, str] = field(default_factory=dict)
     """The same by SDK (``Python``, ``TypeScript``), where it differs."""
+    since: str = FIRST_VERSION
+    """The version of this tool with which the rule came."""
+    sharpened: str | None = None
+    """The version of this tool in which the check came to find more."""
     mutant: str | None = None
     """How a broken server violates just this rule."""
     needs: str | None = None
@@ -100,6 +108,15 @@ class Requirement:
     def family(self) -> str:
         """The name of the family that the row belongs to."""
         return _first_segment(self.id)
+
+    @property
+    def newest(self) -> str:
+        """The version of this tool since which its findings are what they are now."""
+        return self.sharpened or self.since
+
+    def is_newer_than(self, version: str) -> bool:
+        """Return whether a version of this tool lacked the rule, or found less."""
+        return _release(self.newest) > _release(version)
 
     def holds_in(self, revision: str) -> bool:
         """Return whether the rule exists in the revision."""
@@ -169,6 +186,11 @@ def stem(family: str) -> str:
     return family.replace("-", "_")
 
 
+def _release(version: str) -> tuple[int, ...]:
+    """Return the numbers of a version that decide which rules it has: the first two."""
+    return tuple(map(int, version.split(".")[:2]))
+
+
 def _first_segment(id: str) -> str:
     return id.partition(".")[0]
 
@@ -212,6 +234,8 @@ def _requirement(id: str, row: Mapping[str, Any]) -> Requirement:
         pitfalls=row.get("pitfalls"),
         fix=row.get("fix"),
         fix_in={sdk: row[key] for sdk, key in _FIXES.items() if key in row},
+        since=row.get("since", FIRST_VERSION),
+        sharpened=row.get("sharpened"),
         mutant=row.get("mutant"),
         needs=row.get("needs"),
         probe=row.get("probe"),

@@ -25,6 +25,10 @@ QUICK = ("--fuzz", "none", "--revision", "2025-11-25")
         (("run", "--call", "ad", "--", *REFERENCE), "the server has no tool 'ad'; did you mean add?"),
         (("run", "--sdk-findings", "fial", "--", *REFERENCE), "not 'fial'; did you mean fail?"),
         (("run", "--skip", "pong", "--", *REFERENCE), "--conformance-skip: no requirement or family 'pong'"),
+        (
+            ("run", "--rules-as-of", "first", "--", *REFERENCE),
+            "a version such as 0.1 is expected, not 'first'",
+        ),
         (("run", "--env-file", "none.env", "--", *REFERENCE), "none.env: No such file or directory"),
     ],
 )

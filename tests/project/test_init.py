@@ -27,6 +27,7 @@ PROJECT = '[project]\nname = "acme-mcp"\n'
 SDK = 'from mcp.server.fastmcp import FastMCP\nif __name__ == "__main__":\n    FastMCP("x").run()\n'
 BIN = {"name": "@acme/weather", "bin": {"weather": "./dist/index.js"}, "scripts": {"build": "tsc"}}
 VENV = 'echo "$PWD/.venv/bin" >> "$GITHUB_PATH"'
+RULES = 'rules = "0.1"  # findings of newer rules are reported, and do not fail'
 COREPACK = "npm install -g corepack && corepack enable"
 
 
@@ -258,7 +259,7 @@ def test_pyproject_gets_its_own_table(tmp_path):
     (tmp_path / "pyproject.toml").write_bytes(before.encode())
     init(tmp_path)
     after = (tmp_path / "pyproject.toml").read_bytes().decode()
-    assert after == f'{before}\r\n\r\n[tool.mcp-conformance]\r\ncommand = ["acme-mcp"]\r\n'
+    assert after == f'{before}\r\n\r\n[tool.mcp-conformance]\r\ncommand = ["acme-mcp"]\r\n{RULES}\r\n'
 
 
 def test_a_table_that_cannot_be_added_is_shown(tmp_path, capsys):
@@ -303,7 +304,7 @@ def test_pytest_runs_the_suites_with_the_written_configuration(tmp_path):
         {"pyproject.toml": f"{PACKAGED}{PROJECT}", "acme/__main__.py": server, "acme/__init__.py": ""},
     )
     assert init(tmp_path) == 0
-    assert configured(tmp_path) == {"command": ["python", "-m", "acme"]}
+    assert configured(tmp_path) == {"command": ["python", "-m", "acme"], "rules": "0.1"}
     programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
         [
@@ -357,12 +358,12 @@ def test_the_users_command_replaces_the_guess(tmp_path, capsys):
 
 def test_a_command_that_needs_the_project_gets_the_option_cwd(tmp_path):
     init(write(tmp_path, PYTHON), "--", "uv", "run", "acme")
-    assert configured(tmp_path) == {"command": ["uv", "run", "acme"], "cwd": "."}
+    assert configured(tmp_path) == {"command": ["uv", "run", "acme"], "cwd": ".", "rules": "0.1"}
 
 
 def test_a_command_is_enough_in_an_unknown_project(tmp_path):
     assert init(tmp_path, "--", "java", "-jar", "server.jar") == 0
-    assert configured(tmp_path) == {"command": ["java", "-jar", "server.jar"]}
+    assert configured(tmp_path) == {"command": ["java", "-jar", "server.jar"], "rules": "0.1"}
     assert setup_steps(tmp_path) == []
 
 

@@ -112,6 +112,8 @@ def test_the_schema_has_exactly_the_members_that_are_read():
         "see",
         "sdk",
         "section",
+        "since",
+        "sharpened",
     }
     assert schema["$defs"]["revision"]["enum"] == REVISIONS == list(revisions.KNOWN)
 

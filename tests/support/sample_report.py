@@ -63,6 +63,13 @@ RESULTS = (
         reason="expected a boolean, got 1",
         baseline=EVIL,
     ),
+    result(
+        "tools.call.result-content-array",
+        Outcome.NEW,
+        tool="add",
+        reason="expected an array, got {}",
+        baseline="new in 0.2: rules as of 0.1",
+    ),
     result("errors.method-not-found-code", Outcome.INFO, reason="expected -32601, got -32602"),
     result("ping.empty-result", Outcome.PASSED),
     result("stdio.newline-delimited", Outcome.PASSED),

@@ -24,6 +24,7 @@ WORDS = {
     Outcome.FAILED: "❌ failed",
     Outcome.BLOCKED: "⛔ blocked",
     Outcome.WARNED: "⚠️ warned",
+    Outcome.NEW: "🆕 new",
     Outcome.INTERNAL_ERROR: "💥 internal error",
 }
 MAX_CASES = 5

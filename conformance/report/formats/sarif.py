@@ -19,6 +19,7 @@ LEVELS = {
     Outcome.FAILED: "error",
     Outcome.BLOCKED: "error",
     Outcome.WARNED: "warning",
+    Outcome.NEW: "note",
     Outcome.EXPECTED: "warning",
     Outcome.INFO: "note",
 }

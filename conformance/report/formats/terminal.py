@@ -22,7 +22,7 @@ COLOURS = {
 }
 VERDICTS = {"passed": "green", "not-started": "yellow", "unfinished": "yellow", "untested": "yellow"}
 """The colours of verdicts that are not red."""
-LISTED = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED, Outcome.INTERNAL_ERROR)
+LISTED = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED, Outcome.NEW, Outcome.INTERNAL_ERROR)
 MAX_CASES, FEW_CASES = 12, 3
 """How many cases of one rule are listed, with and without ``-v``."""
 MAX_TEXT = 20_000
@@ -174,6 +174,8 @@ def _finding(group: Sequence[Result], width: int, *, verbose: bool) -> Iterator[
             yield from map(plain, _evidence(case[0], verbose=verbose))
     if len(cases) > most:
         yield plain(f"  - and {len(cases) - most} more{'' if verbose else ' (-v lists them)'}")
+    if first.outcome is Outcome.NEW:
+        yield plain(f"  {first.baseline}")
     if first.deviation:
         yield plain(f"  not yours: {sdk_note(first)}")
     if first.fix:
