@@ -10,7 +10,7 @@ import json
 import os
 import re
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -29,6 +29,8 @@ from conformance.requirements.checks import checked
 DOCS = Path(__file__).parent
 MADE = DOCS / "reference" / "made"
 REQUIREMENTS = DOCS / "requirements.md"
+RUNS = json.loads((DOCS.parent / "reports" / "results.json").read_text(encoding="utf-8"))
+"""The published run of each server."""
 INCLUDED = {
     "ARCHITECTURE.md": DOCS / "architecture.md",
     "CONTRIBUTING.md": DOCS / "how-to" / "contribute.md",
@@ -84,6 +86,7 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "commands", "\n".join(command_lines())
     yield "report", "\n".join(report_lines(json.loads(SCHEMA.read_text(encoding="utf-8"))))
     rows = list(catalogue.all_requirements().values())
+    yield "fixes", "\n".join(fix_lines(rows))
     yield "requirements/index", "\n".join(index_lines(rows))
     for family in catalogue.families().values():
         found = [row for row in rows if row.family == family.name]
@@ -327,6 +330,37 @@ def wire_lines(row: Requirement) -> Iterator[str]:
 def wire_block(lines: Iterable[str]) -> Iterator[str]:
     """Yield lines of a conversation as a block."""
     yield from ("```{code-block} text", ":class: wire", "", *lines, "```", "")
+
+
+# Common findings -------------------------------------------------------------------------------------
+
+
+def fix_lines(rows: list[Requirement]) -> Iterator[str]:
+    """Yield the rules that are broken most often, by SDK, each with its remedy."""
+    servers = broken_in()
+    yield from ("# Common findings and how to fix them", "")
+    yield f"The rules that are broken most often in the {len(RUNS)} servers of `reports/`, and others that"
+    yield "authors meet early, with what to do about them. A finding of a run has the remedy for the SDK"
+    yield "that the server is recognised to be built on; `mcp-conformance explain ID` prints all."
+    for sdk in ("Python", "TypeScript"):
+        known = sorted((row for row in rows if sdk in row.fix_in), key=lambda row: -servers[row.id])
+        yield from fix_table(f"{sdk} SDK", [(row, servers[row.id], row.fix_in[sdk]) for row in known])
+    found = [(catalogue.requirement(id), number) for id, number in servers.most_common()]
+    yield from fix_table("Without an SDK, or with another", [(row, number, row.fix) for row, number in found])
+
+
+def fix_table(title: str, fixes: Iterable[tuple[Requirement, int, str]]) -> Iterator[str]:
+    """Yield rules, each with the number of servers that break it and a remedy."""
+    yield from ("", f"## {title}", "", "| rule | broken in | what to do |", "|---|--:|---|")
+    for row, number, fix in fixes:
+        link = f"[`{row.id}`](requirements/{row.family}.md#{row.id.replace('.', '')})"
+        yield f"| {link}<br>{plain(row.says)} | {number or ''} | {plain(fix)} |"
+    yield ""
+
+
+def broken_in() -> Counter[str]:
+    """Count the servers of `reports/` that break each rule."""
+    return Counter(id for run in RUNS.values() for id in {one["requirement"] for one in run["broken"]})
 
 
 def plain(text: str) -> str:

@@ -35,7 +35,7 @@ td .mark { margin-left: .25em; }
 tbody tr:hover > * { background: var(--sunk); }
 """
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-COLUMNS = ("server", "package", "built on", "revisions", *SHOWN, "seconds", "date", "suite")
+COLUMNS = ("server", *SHOWN, "package", "built on", "revisions", "seconds", "date", "suite")
 Run = tuple[Published, Report]
 
 
@@ -68,12 +68,12 @@ def server_row(one: Published) -> str:
     """Return a row of the table of servers."""
     facts = one.summary
     facts_shown = (one.package, one.sdk or NO_SDK, ", ".join(facts.revisions))
-    first = "".join(f"<td>{text(fact)}</td>" for fact in facts_shown)
+    about = "".join(f"<td>{text(fact)}</td>" for fact in facts_shown)
     counts = "".join(
         f'<td class="number">{count(facts.counts.get(outcome, 0), outcome)}</td>' for outcome in SHOWN
     )
     last = f'<td class="number">{facts.seconds}</td><td>{text(facts.date)}</td><td>{text(facts.suite)}</td>'
-    return f"{head(one)}{first}{counts}{last}"
+    return f"{head(one)}{counts}{about}{last}"
 
 
 def chapters_table(runs: list[Run]) -> Iterator[str]:

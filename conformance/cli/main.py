@@ -6,13 +6,29 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from conformance.cli.arguments import UsageError, parser
+from conformance.cli import interrupts
 
 USAGE_ERROR = 4
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return pytest's exit status: 0 clean, 1 findings, 2 interrupted, 4 usage error."""
+    """Run the command and return pytest's exit status: 0 clean, 1 findings, 2 interrupted, 4 usage error.
+
+    A command that Ctrl-C ends before it can sum up has `interrupts.INTERRUPTED`.
+    """
+    interrupts.watch()
+    try:
+        return _run(arguments)
+    except KeyboardInterrupt:
+        print("\nmcp-conformance: interrupted", file=sys.stderr)  # noqa: T201
+        return interrupts.INTERRUPTED
+    finally:
+        interrupts.end_at_once()
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    from conformance.cli.arguments import UsageError, parser  # noqa: PLC0415  (slow, and may be interrupted)
+
     words = list(sys.argv[1:] if arguments is None else arguments)
     command: list[str] | None = None
     if "--" in words:

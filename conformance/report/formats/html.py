@@ -22,6 +22,8 @@ from conformance.verdicts import ORDER, Outcome
 
 ASSETS = Path(__file__).parents[1] / "assets"
 MAX_TEXT = 10_000
+LONG = 300
+"""How many characters a value has that is shown at once."""
 MAX_NAMES, MAX_CASES = 40, 10
 LISTED = (*FINDINGS, Outcome.INTERNAL_ERROR)
 STATES = {"tested": "tested", "refused": "not spoken", "dead": "no session"}
@@ -197,8 +199,8 @@ def _case(case: Sequence[Result]) -> Iterator[str]:
     yield f'<div class="where">{_chips(f"{one.revision} {one.tool}".strip() for one in case)}</div>'
     yield _terms(
         [
-            ("expected", text(first.expected)),
-            ("got", text(first.got or first.reason)),
+            ("expected", _foldable(first.expected)),
+            ("got", _foldable(first.got or first.reason)),
             ("SDK", text(sdk_note(first))),
             ("fix", _prose(first.fix)),
             ("baseline", text(first.baseline)),
@@ -215,6 +217,13 @@ def _case(case: Sequence[Result]) -> Iterator[str]:
 
 def _wire(line: str) -> str:
     return f'<span class="{"sent" if line.startswith(">") else "received"}">{text(line)}</span>'
+
+
+def _foldable(words: str) -> str:
+    """Return a value; a long one shows its beginning, and opens."""
+    if len(words) <= LONG:
+        return text(words)
+    return f"<details><summary>{text(words[:LONG])} …</summary>{text(words)}</details>"
 
 
 def _folded(title: str, words: str, kind: str = "") -> Iterator[str]:

@@ -1,0 +1,64 @@
+"""Ctrl-C, once and twice, in real processes: short, never a traceback, never exit status 0."""
+
+import subprocess
+import sys
+
+import pytest
+from support import COMMAND, environment
+
+AT_AN_IMPORT = """
+import os, signal, sys
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == {name!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+from conformance.cli.main import main
+sys.meta_path.insert(0, Interrupting())
+sys.exit(main(["run", "--", "true"]))
+"""
+SERVER = """
+import json, os, signal, sys
+from conformance.fixtures.reference import main
+calls = 0
+def interrupt():
+    os.kill(os.getppid(), signal.SIGINT)
+def mutate(server, request, reply):
+    global calls
+    if isinstance(request, dict) and request.get("method") == {method!r}:
+        calls += 1
+        if calls == {number}:
+            interrupt()
+main(mutate)
+if {again}:
+    interrupt()
+"""
+"""A server that interrupts the command at a request and, if it is to, again when its stdin ends."""
+INTERRUPTED = "mcp-conformance: interrupted"
+
+
+def ended(command, folder):
+    """Run a command to its end; return its exit status and what it printed."""
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, cwd=folder, env=environment(), check=False
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", ["pytest", "conformance.plugin.collection"])
+def test_an_interrupt_at_the_start_is_one_line(name, tmp_path):
+    status, text = ended([sys.executable, "-c", AT_AN_IMPORT.format(name=name)], tmp_path)
+    assert (status, text.strip()) == (130, INTERRUPTED)
+
+
+@pytest.mark.parametrize(
+    ("method", "number"), [("initialize", 1), ("tools/list", 1), ("tools/call", 40)], ids="{}".format
+)
+@pytest.mark.parametrize("again", [False, True], ids=["once", "twice"])
+def test_an_interrupt_is_short_and_no_success(method, number, again, tmp_path):
+    server = [sys.executable, "-c", SERVER.format(method=method, number=number, again=again)]
+    options = ["--call", "all", "--fuzz", "thorough", "--revision", "2025-11-25"]
+    status, text = ended([*COMMAND, "run", *options, "--", *server], tmp_path)
+    assert status == (130 if again else 2), text
+    assert "Traceback" not in text
+    assert len(text.splitlines()) <= 25
+    assert (INTERRUPTED in text) == again
