@@ -229,6 +229,7 @@ def explanation(row: Requirement) -> Iterator[str]:
         ("Fix", row.fix),
         *((f"Fix with the {sdk} SDK", text) for sdk, text in row.fix_in.items()),
         ("How it is checked", f"Not at all: {row.untestable}" if row.untestable else row.observe),
+        ("Since", f"version {row.newest} of this tool"),
         ("Changed", row.changed),
         ("Careful", row.pitfalls),
         ("A server that breaks it", row.mutant),
