@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from itertools import pairwise
 from pathlib import Path
 from typing import TypeAlias
 
@@ -267,9 +268,16 @@ def expect_known_options(rest: Sequence[str], name: str) -> None:
             raise UsageError(f"{name}: unknown option {given}; did you mean {near[0]}?")
 
 
+def _words(rest: Sequence[str]) -> list[str]:
+    """Return the words among pytest's options that are no option, nor behind one, as its value may be."""
+    return [
+        word for before, word in pairwise(["", *rest]) if not (word.startswith("-") or before.startswith("-"))
+    ]
+
+
 def expect_no_stray_path(rest: Sequence[str], name: str) -> None:
     """Raise `UsageError` for a file's name among pytest's options: it belongs to the server's command."""
-    stray = next((word for word in rest if not word.startswith("-") and Path(word).exists()), None)
+    stray = next((word for word in _words(rest) if Path(word).exists()), None)
     if stray is not None:
         raise UsageError(f"{name}: {stray!r} must come after --, as a part of the server's command")
 
@@ -290,7 +298,7 @@ def require_server(
         raise UsageError(
             f"{name}: --server and --all choose a configured server; remove -- and what follows it"
         )
-    if not command and not any(not word.startswith("-") for word in rest) and (file := configuration(name)):
+    if not command and not _words(rest) and (file := configuration(name)):
         server = chosen_servers(file.path, file.servers, options, name)
         if len(server) > 1:
             raise UsageError(f"{name}: only one --server NAME can be given")
@@ -316,7 +324,8 @@ def chosen_servers(path: Path, known: Iterable[str], options: argparse.Namespace
     listed = ", ".join(names)
     unknown = next((one for one in options.server if one not in names), None)
     if unknown is not None:
-        raise UsageError(f"{name}: {path}: it has no server {unknown!r}; it has {listed}")
+        near = "".join(f"; did you mean {one}?" for one in get_close_matches(unknown, names, 1))
+        raise UsageError(f"{name}: {path}: it has no server {unknown!r}; it has {listed}{near}")
     if options.server:
         return list(dict.fromkeys(options.server))
     if len(names) == 1 or getattr(options, "all", False):
@@ -332,7 +341,7 @@ def require_command(
     url = next((word for word in [*(command or [])[:1], *rest] if URL.match(word)), None)
     if url is not None:
         raise UsageError(f"{name}: {url} is a URL; this version tests servers that speak over stdio")
-    words = [word for word in rest if not word.startswith("-")]
+    words = _words(rest)
     if not command and words:
         raise UsageError(f"{name}: put -- before the server's command: -- {shlex.join(words)}")
     if not command:

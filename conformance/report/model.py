@@ -19,7 +19,7 @@ FINDINGS = (
 """The outcomes that say something against the server, the worst first."""
 REMARKS = {
     Outcome.EXPECTED: "expected finding",
-    Outcome.NEW: "finding of a new rule",
+    Outcome.NEW: "new finding",
     Outcome.WARNED: "warning",
     Outcome.INFO: "note",
 }

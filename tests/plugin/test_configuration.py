@@ -130,6 +130,13 @@ def test_the_command_and_the_plugin_test_the_configured_server(tmp_path):
     assert "reference 1.0.0, revision 2025-11-25" in passed(pytest_run, tmp_path)
 
 
+def test_options_of_pytest_may_have_their_values_behind_them(tmp_path):
+    (tmp_path / CONFIGURATION_FILE).write_text(f"command = {COMMAND}\nselect = 'ping'\nfuzz = 'none'\n")
+    for _ in range(2):
+        passed(["run", "-k", "ping", "--junitxml", "junit.xml"], tmp_path)
+    assert (tmp_path / "junit.xml").is_file()
+
+
 def test_one_of_several_servers_is_chosen_by_name(tmp_path):
     servers = "".join(f"[servers.{name}]\ncommand = {COMMAND}\n" for name in ("one", "two"))
     (tmp_path / CONFIGURATION_FILE).write_text(
@@ -139,7 +146,7 @@ def test_one_of_several_servers_is_chosen_by_name(tmp_path):
     exit, output = forked(["run"], tmp_path, 60)
     assert (exit, "choose with --server NAME or --all; it has one, two" in output) == (4, True)
     exit, output = forked(["run", "--server", "too"], tmp_path, 60)
-    assert (exit, "it has no server 'too'; it has one, two" in output) == (4, True)
+    assert (exit, "it has no server 'too'; it has one, two; did you mean two?" in output) == (4, True)
     table = passed(["run", "--all", *QUICK], tmp_path).splitlines()[-2:]
     assert [line.split()[:2] for line in table] == [["one", "passed"], ["two", "passed"]]
 

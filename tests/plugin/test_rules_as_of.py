@@ -14,7 +14,7 @@ def test_a_pinned_project_does_not_fail_by_a_new_rule(member, monkeypatch):
     monkeypatch.setenv("COMING", f"{member}:{RULE}")
     run = run_suite(SERVER, *SELECTED, *COMING, "--rules-as-of", "0.1")
     assert run.exit == 0
-    assert "verdict: passed, with 1 finding of a new rule\n" in run.output
+    assert "verdict: passed, with 1 new finding\n" in run.output
     assert f"NEW {RULE} (MUST, schema)" in run.output
     assert "new in 0.2: rules as of 0.1" in run.output
     assert [case.requirement for case in run.of("new")] == [RULE]
