@@ -20,6 +20,7 @@ from conformance.plugin.flags import option_help
 from conformance.project.files import CONFIGURATION_PLACES
 from conformance.project.version import tool_version
 from conformance.protocol import revisions
+from conformance.protocol.text import did_you_mean
 from conformance.target.contract import FILE
 
 VALUES = (
@@ -324,7 +325,7 @@ def chosen_servers(path: Path, known: Iterable[str], options: argparse.Namespace
     listed = ", ".join(names)
     unknown = next((one for one in options.server if one not in names), None)
     if unknown is not None:
-        near = "".join(f"; did you mean {one}?" for one in get_close_matches(unknown, names, 1))
+        near = did_you_mean(unknown, names)
         raise UsageError(f"{name}: {path}: it has no server {unknown!r}; it has {listed}{near}")
     if options.server:
         return list(dict.fromkeys(options.server))

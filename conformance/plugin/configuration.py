@@ -10,12 +10,12 @@ import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from conformance.plugin.flags import FLAGS, LISTS, VALUES, option_help
 from conformance.project.files import CONFIGURATION_FILE, CONFIGURATION_TABLE, PROJECT_FILE
+from conformance.protocol.text import did_you_mean
 
 COMMAND, SERVERS = "command", "servers"
 FLAG_NAMES = tuple(name for name, _ in FLAGS)
@@ -112,10 +112,8 @@ def _options(path: Path, table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unknown(kind: str, name: str, known: Iterable[str]) -> str:
-    listed = list(known)
-    near = get_close_matches(name, listed, 1)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(listed)}"
-    return f"unknown {kind} {name!r}; {hint}"
+    hint = did_you_mean(name, known) or f"; there are {', '.join(known)}"
+    return f"unknown {kind} {name!r}{hint}"
 
 
 class _OptionError(Exception):
@@ -128,6 +126,8 @@ def _option(name: str, found: Any, folder: Path) -> Any:
         return _command(found)
     if name in FLAG_NAMES:
         return _expected(name, found, isinstance(found, bool), "true or false")
+    if name == RULES:
+        _expected(name, found, isinstance(found, str), 'a text such as "0.1"')
     texts = list(_texts(name, found))
     if name in PATHS:
         texts = [text if text == NO_FILE else str(folder / text) for text in texts]
@@ -181,7 +181,7 @@ def schema() -> dict[str, Any]:
         }
     }
     for name, option in KEYS.items():
-        forms = [texts if name in LIST_NAMES else text]
+        forms = [texts if name in LIST_NAMES else {"type": "string"} if name == RULES else text]
         forms += [pairs] if name in PAIRS else [calls] if name in CALLS else []
         kind = {"type": "boolean"} if name in FLAG_NAMES else {"anyOf": forms}
         options[name] = {**kind, "description": option_help(option)[1]}

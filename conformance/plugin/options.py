@@ -9,7 +9,6 @@ import re
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +24,7 @@ from conformance.plugin.flags import FLAGS, LISTS, VALUES, dest, ini
 from conformance.project.env_file import BadEnvFile, read_env_file
 from conformance.project.files import CONFIGURATION_PLACES
 from conformance.protocol import revisions
+from conformance.protocol.text import did_you_mean
 from conformance.requirements import catalogue
 from conformance.requirements.checks import checked
 
@@ -74,7 +74,12 @@ def value(config: pytest.Config, name: str) -> Any:
 
 
 def configuration(config: pytest.Config) -> Configuration | None:
-    """Return the configuration file nearest to the root directory.  Raises `pytest.UsageError`."""
+    """Return the configuration file nearest to the root directory; None beside a command that is an array.
+
+    Raises `pytest.UsageError`.
+    """
+    if _server(config).startswith("["):
+        return None
     if CONFIGURATION not in config.stash:
         try:
             config.stash[CONFIGURATION] = nearest_configuration(config.rootpath)
@@ -99,7 +104,9 @@ def configured(config: pytest.Config) -> Mapping[str, Any]:
 
 def _server(config: pytest.Config) -> str:
     """Return the command of the server, or the name that it has in the configuration file."""
-    return config.getoption("conformance_server") or config.getini("conformance_server") or ""
+    return (config.getoption("conformance_server") or "").strip() or config.getini(
+        "conformance_server"
+    ).strip()
 
 
 def given(config: pytest.Config) -> dict[str, Any]:
@@ -126,7 +133,7 @@ def validate(config: pytest.Config) -> None:
     chosen = settings(config)
     program = chosen.command[0]
     if shutil.which(program, path=chosen.env.get("PATH")) is None and not _is_program(chosen, program):
-        what = f"no such program, or not executable: {program}"
+        what = f"no such program, or not executable: {program}{_similar_server(config)}"
         raise pytest.UsageError(
             f"--conformance-server: {what} (mcp-conformance doctor -- COMMAND finds out more)"
         )
@@ -141,6 +148,12 @@ def validate(config: pytest.Config) -> None:
     rules_as_of(config)
     budgets(config)
     contract(config)
+
+
+def _similar_server(config: pytest.Config) -> str:
+    """Return the configured server that the user may mean, as a question; empty if there is none."""
+    file = configuration(config)
+    return did_you_mean(_server(config), file.servers) if file is not None else ""
 
 
 def severities(config: pytest.Config) -> dict[str, bool]:
@@ -177,7 +190,7 @@ def _choice(config: pytest.Config, name: str, words: Sequence[str]) -> str:
     chosen = str(value(config, name) or words[0])
     if chosen not in words:
         listed = f"{', '.join(words[:-1])} or {words[-1]}"
-        near = "".join(f"; did you mean {one}?" for one in get_close_matches(chosen, words, 1))
+        near = did_you_mean(chosen, words)
         raise pytest.UsageError(f"--conformance-{name}: {listed} is expected, not {chosen!r}{near}")
     return chosen
 

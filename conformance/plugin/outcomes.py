@@ -111,7 +111,7 @@ def _excused(config: pytest.Config, result: Result) -> Result:
     if result.requirement in left_out(config):
         return replace(result, outcome=Outcome.SKIPPED, reason="left out: --skip", text="")
     result = with_baseline(config, result)
-    if result.outcome not in COUNTED:
+    if result.outcome not in COUNTED or result.is_late:
         return result
     if result.deviation and not sdk_findings_fail(config):
         return replace(result, outcome=Outcome.EXPECTED, baseline=SDK_FINDING)

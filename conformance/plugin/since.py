@@ -20,7 +20,7 @@ TAKEN_OVER = pytest.StashKey[str]()
 """Why a check need not run again."""
 BASE = pytest.StashKey["Base | None"]()
 UNCHANGED = "unchanged since"
-NOT_COMPARED = ("since", "transcripts", "baseline", "max-time", "time")
+NOT_COMPARED = ("since", "transcripts", "baseline", "max-time", "time", "rules-as-of")
 """The options that make no check pass or fail."""
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 OBEYED = re.compile(r"(?<!\S)::(?=[A-Za-z])|##\[(?=[A-Za-z])")
 """A workflow command of GitHub: ``::name`` at the beginning of a line, which any word may become, or
@@ -35,3 +37,9 @@ def named(name: str, limit: int = 60) -> str:
 
 def _escape(char: str) -> str:
     return f"\\u{ord(char):04x}" if ord(char) <= 0xFFFF else f"\\U{ord(char):08x}"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return the known name that a wrong one is most like, as a question; empty if it is like none."""
+    near = get_close_matches(name, list(known), 1)
+    return f"; did you mean {near[0]}?" if near else ""

@@ -6,11 +6,10 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from conformance.client.reply import Reply
 from conformance.protocol.jsonrpc import compact_size
-from conformance.protocol.text import named
+from conformance.protocol.text import did_you_mean, named
 from conformance.target.surface import Surface
 
 UNITS = {"count": {"": 1.0}, "size": {"MB": 1e6, "kB": 1e3, "B": 1.0}, "time": {"s": 1.0, "ms": 0.001}}
@@ -67,9 +66,7 @@ def _budget(text: str) -> tuple[str, float]:
 
 
 def _near(name: str, known: Iterable[str]) -> str:
-    listed = list(known)
-    near = get_close_matches(name, listed, 1)
-    return f"; did you mean {near[0]}?" if near else f"; these are: {', '.join(listed)}"
+    return did_you_mean(name, known) or f"; these are: {', '.join(known)}"
 
 
 def _near_unit(unit: str, units: Iterable[str]) -> str:

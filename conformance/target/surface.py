@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -15,7 +14,7 @@ from conformance.client.tool_call import Tool
 from conformance.json_schema.validation import Unjudgeable, instance_errors
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import Line, decode, is_response
-from conformance.protocol.text import named, shorten
+from conformance.protocol.text import did_you_mean, named, shorten
 from conformance.protocol.value import Value, members
 from conformance.target.settings import Sample, Settings
 from conformance.verdicts import Blocked, Finding
@@ -308,8 +307,7 @@ class Subject:
 
 
 def _near(name: str, names: list[str]) -> str:
-    near = get_close_matches(name, names, 1)
-    return f"; did you mean {near[0]}?" if near else f"; it has {shorten(', '.join(names) or 'none', 400)}"
+    return did_you_mean(name, names) or f"; it has {shorten(', '.join(names) or 'none', 400)}"
 
 
 def _errors(sample: Sample, tool: Tool, revision: str) -> list[str]:

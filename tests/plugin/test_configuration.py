@@ -93,6 +93,7 @@ def test_the_nearest_file_counts_and_a_server_adds_to_what_all_share(tmp_path):
         ("command = 'x'\ntimout = 5", "unknown option 'timout'; did you mean timeout?"),
         ("command = 'x'\nstrict = 'yes'", "strict is true or false, not 'yes'"),
         ("command = 'x'\ntimeout = true", "timeout is a text or a number, not True"),
+        ("command = 'x'\nrules = 0.10", 'rules is a text such as "0.1", not 0.1'),
         ("command = 'x'\nfuzz = ['none', 'quick']", "fuzz is one value, not ['none', 'quick']"),
         ("command = 'x'\nexample.search = 5", "example is a table of arguments, not 5"),
         ("command = 'x'\n[servers.y]\ncommand = 'y'", "'command' belongs to a table [servers.NAME]"),
@@ -110,7 +111,14 @@ def test_the_schema_agrees(tmp_path):
     validator = jsonschema.Draft202012Validator(schema())
     validator.validate(tomllib.loads(EVERY_FORM))
     validator.validate({"fuzz": "none", "servers": {"x": {"command": ["x"]}}})
-    for wrong in ("timout = 5", "strict = 'yes'", "timeout = true", "example.search = 5", "command = []"):
+    for wrong in (
+        "timout = 5",
+        "rules = 0.1",
+        "strict = 'yes'",
+        "timeout = true",
+        "example.search = 5",
+        "command = []",
+    ):
         assert list(validator.iter_errors(tomllib.loads(wrong))), wrong
     assert {*PAIRS, *CALLS, *PATHS} <= {*NAMES}
     assert {*PAIRS} <= {*LIST_NAMES}
@@ -151,8 +159,16 @@ def test_one_of_several_servers_is_chosen_by_name(tmp_path):
     assert [line.split()[:2] for line in table] == [["one", "passed"], ["two", "passed"]]
 
 
+def test_pytest_names_the_server_that_the_user_may_mean(tmp_path):
+    (tmp_path / CONFIGURATION_FILE).write_text(f"[servers.time]\ncommand = {COMMAND}\n")
+    words = [sys.executable, "-m", "pytest", "--conformance", "--conformance-server", "tmie"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 4
+    assert "no such program, or not executable: tmie; did you mean time?" in done.stderr
+
+
 def test_a_command_on_the_command_line_ignores_the_file(tmp_path):
-    (tmp_path / CONFIGURATION_FILE).write_text("command = 'no-such-program'\nmax-tools = 1\n")
+    (tmp_path / CONFIGURATION_FILE).write_text("comand = 'no-such-program'\nmax-tools = 1\n")
     assert passed(["run", *QUICK, "--report=a.json", "--", *REFERENCE], tmp_path)
     assert "max-tools" not in json.loads((tmp_path / "a.json").read_text())["run"]["options"]
 
