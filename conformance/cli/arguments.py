@@ -110,6 +110,10 @@ def _add_run(commands: Commands) -> None:
     run.add_argument("--config", type=Path, metavar="FILE", help="a client's mcp.json, which lists servers")
     _add_server(run)
     run.add_argument("--all", action="store_true", help="test all servers of the file, one after the other")
+    help_ = (
+        "with --all: a server that cannot be tested (remote, disabled, without its variables) fails the run"
+    )
+    run.add_argument("--require-all", action="store_true", help=help_)
     run.add_argument("--outcome-file", type=Path, help=argparse.SUPPRESS)
     run.set_defaults(action=("run", "main"))
 

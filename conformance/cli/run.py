@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
     """Run the suites against a server, or against servers of a client's or our own configuration."""
     expect_known_options(rest, "run")
+    if options.require_all and not options.all:
+        raise UsageError("run: --require-all belongs to --all")
     if options.config is not None:
         return _run_configured(options, rest, command)
     expect_no_stray_path(rest, "run")
@@ -142,4 +145,4 @@ def _run_many(plan: RunPlan, options: argparse.Namespace, rest: Sequence[str]) -
         own = argparse.Namespace(**{**vars(options), "report": files, "contract": contract})
         return [*option_words(own), *plan.options, f"--server={name}", *with_files(rest, prefix)]
 
-    return run_servers(plan, words)
+    return run_servers(replace(plan, require_all=options.require_all), words)

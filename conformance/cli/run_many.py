@@ -57,12 +57,14 @@ class RunPlan:
     """The servers to test, the file that lists them, and the options that name the file for each run.
 
     ``untested`` returns the outcome of a server that is not, or cannot be, tested; None for one that can.
+    ``require_all`` says that such a server counts as one that failed.
     """
 
     path: Path
     names: tuple[str, ...]
     untested: Callable[[str], ServerOutcome | None] = lambda _: None
     options: Sequence[str] = ()
+    require_all: bool = False
 
 
 class OutcomeFilePlugin:
@@ -93,7 +95,7 @@ def run_servers(plan: RunPlan, words: Callable[[str, str], Sequence[str]]) -> in
         print(outcome.line)  # noqa: T201
     for name in plan.names[len(outcomes) :]:
         print(ServerOutcome(name, None, "interrupted before its turn").line)  # noqa: T201
-    return worst_status(outcomes)
+    return worst_status(outcomes, require_all=plan.require_all)
 
 
 def _outcomes(
@@ -131,9 +133,13 @@ def _status(child: subprocess.Popen[bytes]) -> int:
             return INTERRUPTED if is_interrupted else known
 
 
-def worst_status(outcomes: Sequence[ServerOutcome]) -> int:
-    """Return the exit status of all runs together: the worst, or that nothing was tested."""
-    statuses = {one.status for one in outcomes if one.status is not None}
+def worst_status(outcomes: Sequence[ServerOutcome], *, require_all: bool = False) -> int:
+    """Return the exit status of all runs together: the worst, or that nothing was tested.
+
+    With ``require_all``, a server that was not tested counts as one that failed.
+    """
+    untested = {1} if require_all else set()
+    statuses = set[int]().union(*({one.status} if one.status is not None else untested for one in outcomes))
     return next((status for status in WORST_STATUSES if status in statuses), NOTHING_TESTED)
 
 

@@ -194,6 +194,7 @@ def test_a_missing_file_is_an_error(tmp_path, capsys):
     [
         (["--all"], "mcp-conformance.toml or [tool.mcp-conformance]"),
         (["--server", "a"], "mcp-conformance.toml or [tool.mcp-conformance]"),
+        (["--require-all"], "--require-all belongs to --all"),
         (["--all", "--", "x"], "remove -- and what follows it"),
         (["--server", "a", "--", "x"], "remove -- and what follows it"),
     ],
@@ -221,6 +222,15 @@ def test_a_server_gets_its_environment_and_reports_redact_it(tmp_path):
         assert f"{tmp_path} *** ours" in text
         assert "hush-hush-7" not in text
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(("words", "status"), [([], 0), (["--require-all"], 1)])
+def test_a_server_that_cannot_be_tested_fails_if_all_are_required(words, status, tmp_path):
+    config(
+        tmp_path, {"right": started_by(REFERENCE), "far": {"type": "http", "url": "https://example.com/mcp"}}
+    )
+    run = forked(["run", "--config", ".mcp.json", "--all", *words, *QUICK], tmp_path, 120)
+    assert run[0] == status, run[1]
 
 
 def test_all_servers_run_with_a_summary(tmp_path):
@@ -316,6 +326,12 @@ def test_an_interrupt_ends_all_servers(number, tmp_path):
 )
 def test_the_exit_status_is_the_worst(statuses, status):
     assert worst_status([ServerOutcome("x", one) for one in statuses]) == status
+
+
+@pytest.mark.parametrize(("statuses", "status"), [([0, None], 1), ([0, 0], 0), ([3, None], 1), ([None], 1)])
+def test_a_server_that_is_required_and_not_tested_fails(statuses, status):
+    outcomes = [ServerOutcome("x", one) for one in statuses]
+    assert worst_status(outcomes, require_all=True) == status
 
 
 def test_names_of_report_files_begin_with_the_server():
