@@ -32,6 +32,8 @@ CALLS = ("example", "failing-call", "mutating-call")
 """The options that are a table too: a tool's name and its arguments, or a list of arguments, for each."""
 PATHS = ("cwd", "env-file", "contract", "baseline", "since", "transcripts", "report")
 """The options that name files; relative ones are relative to the folder of the configuration file."""
+OF_ONE_SERVER = ("report", "baseline", "contract")
+"""The options that several servers cannot share."""
 NO_FILE = "none"
 
 
@@ -85,8 +87,11 @@ def _toml(path: Path) -> dict[str, Any]:
 def _configuration(path: Path, about: Any) -> Configuration:
     shared = _table(path, CONFIGURATION_TABLE, about)
     named = _table(path, SERVERS, shared.pop(SERVERS, {}))
-    if named and COMMAND in shared:
-        raise BadConfiguration(f"{path}: {COMMAND!r} belongs to a table [{SERVERS}.NAME] beside the others")
+    for name in (COMMAND, *OF_ONE_SERVER):
+        if named and name in shared:
+            raise BadConfiguration(
+                f"{path}: {name!r} belongs to a table [{SERVERS}.NAME], as servers differ in it"
+            )
     tables = {name: _table(path, f"{SERVERS}.{name}", one) for name, one in named.items()}
     servers = {name: _options(path, {**shared, **one}) for name, one in (tables or {"": {}}).items()}
     return Configuration(path, servers)

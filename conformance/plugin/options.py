@@ -365,13 +365,19 @@ def contract(config: pytest.Config) -> Contract | None:
 
     text = value(config, "contract") or ""
     path = _path(config, "contract", text) if text else Path(FILE)
-    if text == "none" or not (text or path.is_file()):
+    if text == "none" or not (text or (path.is_file() and not _is_one_of_several(config))):
         return None
     try:
         return from_text(path.read_text(encoding="utf-8"), str(text or path))
     except (OSError, UnicodeDecodeError, BadContract) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise pytest.UsageError(f"--conformance-contract: {path}: {reason}") from None
+
+
+def _is_one_of_several(config: pytest.Config) -> bool:
+    """Return whether the server is one of several configured ones: a file that names none is not its own."""
+    file = configuration(config)
+    return file is not None and len(file.servers) > 1 and bool(configured(config))
 
 
 def budgets(config: pytest.Config) -> dict[str, float]:

@@ -97,6 +97,7 @@ def test_the_nearest_file_counts_and_a_server_adds_to_what_all_share(tmp_path):
         ("command = 'x'\nfuzz = ['none', 'quick']", "fuzz is one value, not ['none', 'quick']"),
         ("command = 'x'\nexample.search = 5", "example is a table of arguments, not 5"),
         ("command = 'x'\n[servers.y]\ncommand = 'y'", "'command' belongs to a table [servers.NAME]"),
+        ("report = 'a.html'\n[servers.y]\ncommand = 'y'", "'report' belongs to a table [servers.NAME]"),
         ("servers = 5", "servers is a table, not 5"),
     ],
 )
@@ -155,6 +156,7 @@ def test_one_of_several_servers_is_chosen_by_name(tmp_path):
     assert (exit, "choose with --server NAME or --all; it has one, two" in output) == (4, True)
     exit, output = forked(["run", "--server", "too"], tmp_path, 60)
     assert (exit, "it has no server 'too'; it has one, two; did you mean two?" in output) == (4, True)
+    (tmp_path / "mcp-contract.json").write_text("{}")  # of no server in particular
     table = passed(["run", "--all", *QUICK], tmp_path).splitlines()[-2:]
     assert [line.split()[:2] for line in table] == [["one", "passed"], ["two", "passed"]]
 
