@@ -180,6 +180,8 @@ def _finding(group: Sequence[Result]) -> Iterator[str]:
     yield f"<header>{_tag(first.outcome, first.outcome)}<h3>{text(first.requirement)}</h3>"
     yield f'<span class="soft">{text(first.level)} · {text(first.basis)}</span></header>'
     yield f"<p>{_prose(first.says)} {_link(first.spec, 'Specification')}</p>"
+    if first.fix:
+        yield f"<p><strong>Fix:</strong> {_prose(first.fix)}</p>"
     for case in cases[:MAX_CASES]:
         yield from _case(case)
     if len(cases) > MAX_CASES:
@@ -202,8 +204,7 @@ def _case(case: Sequence[Result]) -> Iterator[str]:
             ("expected", _foldable(first.expected)),
             ("got", _foldable(first.got or first.reason)),
             ("SDK", text(sdk_note(first))),
-            ("fix", _prose(first.fix)),
-            ("baseline", text(first.baseline)),
+            ("new" if first.outcome is Outcome.NEW else "baseline", text(first.baseline)),
         ]
     )
     if first.wire:
