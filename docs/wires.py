@@ -1,7 +1,7 @@
 """The wires of a rule: what the reference server does, and what a mutant does that breaks the rule.
 
 The servers run in memory, in virtual time, while the pages are built; so the wires are never out of date.
-All rules together take a quarter of a minute.
+All rules together take about half a minute.
 """
 
 import json

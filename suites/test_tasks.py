@@ -336,12 +336,7 @@ def test_the_status_of_a_task_has_no_related_task(server):
 @pytest.mark.requirement("tasks.progress-lifetime")
 @pytest.mark.capability("tasks", "requests", "tools", "call")
 def test_progress_of_a_task_stops_at_its_end(server):
-    found = [
-        (session, one)
-        for session in task_sessions(server)
-        for one in progress_in(session.lines)
-        if is_of_a_task(one, session)
-    ]
+    found = [(session, one) for session in task_sessions(server) for one in progress_of_tasks(session)]
     for session, progress in require_some(found, skip="no task reports its progress"):
         expect(progress.notification, progress.request is not None, "the progressToken of the call")
         tasks = [task for task in task_histories(session) if task.request is progress.request]
@@ -367,11 +362,14 @@ def expect_related(messages, run):
         expect(message, named, f"{RELATED} in _meta, with taskId {run.id}")
 
 
-def is_of_a_task(progress, session):
-    """Return whether progress belongs to a task: by its request, else by the task that it names."""
-    if progress.request is not None:
-        return Value(progress.request).get("params", "task") is not None
-    related = progress.notification.get("params", "_meta", RELATED)
-    return related is not None or progress.token in {
-        id_key(one.created.id) for one in task_histories(session)
-    }
+def progress_of_tasks(session):
+    """Yield the progress that belongs to a task: by its request, else by the task that it names."""
+    ids = {id_key(one.created.id) for one in task_histories(session)}
+    for progress in progress_in(session.lines):
+        if progress.request is not None:
+            is_of_a_task = Value(progress.request).get("params", "task") is not None
+        else:
+            related = progress.notification.get("params", "_meta", RELATED)
+            is_of_a_task = related is not None or progress.token in ids
+        if is_of_a_task:
+            yield progress

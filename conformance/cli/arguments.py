@@ -11,11 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TypeAlias
 
-from conformance.plugin.configuration import (
-    BadConfiguration,
-    Configuration,
-    nearest_configuration,
-)
+from conformance.plugin.configuration import BadConfiguration, Configuration, nearest_configuration
 from conformance.plugin.flags import option_help
 from conformance.project.files import CONFIGURATION_PLACES
 from conformance.project.version import tool_version
@@ -26,17 +22,8 @@ from conformance.target.contract import FILE
 VALUES = (
     *("revision", "timeout", "start-timeout", "cwd", "failing-call", "mutating-call"),
     *("fuzz", "fuzz-errors", "calls-per-tool", "seed", "transcripts", "max-line", "max-time"),
-    *(
-        "time",
-        "max-tools",
-        "env-file",
-        "contract",
-        "baseline",
-        "since",
-        "sdk-findings",
-        "output-format",
-        "rules-as-of",
-    ),
+    *("time", "max-tools", "env-file", "contract", "baseline", "since"),
+    *("sdk-findings", "output-format", "rules-as-of"),
 )
 REPEATED = ("env", "call", "select", "skip", "example", "report", "budget")
 FLAGS = ("inherit-home", "strict", "pedantic")

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from types import FrameType
 
+MESSAGE = "\nmcp-conformance: interrupted"
 INTERRUPTED = 130
 """The exit status of a command that Ctrl-C ended; a run that could still sum up has pytest's, 2."""
 
@@ -32,7 +33,7 @@ def _first(number: int, frame: FrameType | None) -> None:
 
 def _last(number: int, frame: FrameType | None) -> None:
     del number, frame
-    os.write(2, b"\nmcp-conformance: interrupted\n")
+    os.write(2, f"{MESSAGE}\n".encode())
     os._exit(INTERRUPTED)
 
 

@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _run(arguments)
     except KeyboardInterrupt:
-        print("\nmcp-conformance: interrupted", file=sys.stderr)  # noqa: T201
+        print(interrupts.MESSAGE, file=sys.stderr)  # noqa: T201
         return interrupts.INTERRUPTED
     finally:
         interrupts.end_at_once()

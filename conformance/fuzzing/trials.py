@@ -163,7 +163,10 @@ class Trials:
     # In flight
 
     def each(self, cases: Iterable[Case]) -> None:
-        """Try cases, several in flight; alone the first, which show how fast the target is, or all."""
+        """Try cases, several in flight.
+
+        The first ones are sent alone if it is unknown how fast the target answers, all if it is slow.
+        """
         todo = filter(self.is_new, cases)
         while not self.is_spent:
             if (in_flight := self._in_flight) > 1:

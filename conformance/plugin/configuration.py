@@ -23,9 +23,9 @@ LIST_NAMES = tuple(name for name, *_ in LISTS)
 NAMES = (*(name for name, *_ in VALUES), *LIST_NAMES, *FLAG_NAMES)
 """The options that the file may have."""
 RULES = "rules"
-KEYS = {**{name: name for name in NAMES}, RULES: "rules-as-of"}
+RULES_OPTION = "rules-as-of"
+KEYS = {RULES if name == RULES_OPTION else name: name for name in NAMES}
 """The option for each key of the file."""
-del KEYS["rules-as-of"]
 PAIRS = ("env", "budget")
 """The options that are a table too: a key and a text for each."""
 CALLS = ("example", "failing-call", "mutating-call")

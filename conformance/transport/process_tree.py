@@ -104,7 +104,7 @@ class Tree:
         if sys.platform == "win32":
             self.child.terminate()
         else:
-            self._signal(signal.SIGTERM)
+            _signal(self.child.pid, signal.SIGTERM)
 
     def kill(self) -> None:
         """Kill the child and its group, and wait until the child has ended, if the system can end it."""
@@ -112,7 +112,7 @@ class Tree:
             self._job.end()
             self.child.kill()
         else:
-            self._signal(signal.SIGKILL)
+            _signal(self.child.pid, signal.SIGKILL)
         self._waiter.join(KILL_SECONDS)
         if self._exit is None:
             self.note_outlived()
@@ -120,14 +120,16 @@ class Tree:
             self.child.wait()
         _RUN.note("-", self.child.pid)
 
-    def _signal(self, number: int) -> None:
-        if sys.platform != "win32":
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.child.pid, number)
-
     def _wait(self) -> None:
         self._exit = _exit_of(self.child)
         self._ended.set()
+
+
+def _signal(group: int, number: int) -> None:
+    """Send a signal to a process group, if it is still there."""
+    if sys.platform != "win32":
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(group, number)
 
 
 def _exit_of(child: subprocess.Popen[bytes]) -> int:
@@ -291,8 +293,7 @@ class _Run:
 
     def _kill(self, group: int) -> None:
         if sys.platform != "win32":
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(group, signal.SIGKILL)
+            _signal(group, signal.SIGKILL)
         self._groups.discard(group)
         self._send(f"-{group}")
 

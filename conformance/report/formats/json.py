@@ -16,18 +16,8 @@ SCHEMA = Path(__file__).parents[1] / "report-1.schema.json"
 TOOL = "pytest-mcp-conformance"
 FACTS = ("node", "requirement", "revision", "outcome", "level", "basis")
 EVIDENCE = (
-    *(
-        "tool",
-        "requirements",
-        "reason",
-        "expected",
-        "got",
-        "wire",
-        "stderr",
-        "transcripts",
-        "reproduce",
-        "fix",
-    ),
+    *("tool", "requirements", "reason", "expected", "got", "wire", "stderr"),
+    *("transcripts", "reproduce", "fix"),
     *("deviation", "baseline", "cause"),
 )
 """The members of a result: `FACTS` always, `EVIDENCE` unless they are empty."""
