@@ -23,7 +23,6 @@ from urllib.parse import urlsplit
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]
 
-import chapters  # noqa: E402
 import pages  # noqa: E402
 import summaries  # noqa: E402
 from cleaning import cleaned  # noqa: E402
@@ -31,9 +30,12 @@ from origins import package, sdk  # noqa: E402
 from support import environment  # noqa: E402
 from support.server_installation import filled, installed, left_behind  # noqa: E402
 
+from conformance.project.version import tool_version  # noqa: E402
 from conformance.report.formats import html  # noqa: E402
 from conformance.report.formats import json as json_format  # noqa: E402
 from conformance.report.formats.json import BadReport  # noqa: E402
+from conformance.report.servers import html as servers_page  # noqa: E402
+from conformance.report.servers.model import ServerOutcome, ServersReport  # noqa: E402
 
 FULL_REPORTS = HERE / "made"
 OPTIONS = ("--revision", "latest", "--seed", "0")
@@ -175,11 +177,18 @@ def write(place):
     runs, explained = summaries.published(place), summaries.notes(place)
     for name, text in made_pages(runs, explained).items():
         (place / name).write_text(text, encoding="utf-8", newline="\n")
-    full = [(one, path) for one in runs if (path := FULL_REPORTS / f"{one.name}.json").exists()]
+    full = {one.name: path for one in runs if (path := FULL_REPORTS / f"{one.name}.json").exists()}
     if full:
-        read = [(one, json_format.read(path.read_text(encoding="utf-8"))) for one, path in full]
-        (FULL_REPORTS / "index.html").write_text(chapters.page(read), encoding="utf-8", newline="\n")
+        read = {name: json_format.read(path.read_text(encoding="utf-8")) for name, path in full.items()}
+        (FULL_REPORTS / "index.html").write_text(index(read), encoding="utf-8", newline="\n")
     return list(summaries.problems(runs, explained, summaries.servers()))
+
+
+def index(reports):
+    """Return the page of all full reports."""
+    outcomes = [ServerOutcome(name, int(one.status != "passed"), report=one) for name, one in reports.items()]
+    pages = {name: f"{name}.html" for name in reports}
+    return servers_page.render(ServersReport("servers.toml", tuple(outcomes), tool_version(), pages=pages))
 
 
 def made_pages(runs, explained):

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from conformance.protocol.text import shorten
-from conformance.report.model import TESTED, Report, grouped
+from conformance.report.model import Report, grouped
 from conformance.requirements.catalogue import families
 from conformance.verdicts import Outcome
 
@@ -83,7 +83,7 @@ def summary_of(report: Report) -> Summary:
     """Return the facts of a report that its page shows."""
     return Summary(
         server=f"{report.server} {report.version}".strip(),
-        revisions=[one.revision for one in report.revisions if one.state == TESTED],
+        revisions=report.tested,
         suite=report.tool_version,
         date=report.started[:10],
         seconds=round(report.seconds),

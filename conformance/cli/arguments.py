@@ -96,13 +96,22 @@ def _add_run(commands: Commands) -> None:
     _add_options(run, RUN_OPTIONS)
     run.add_argument("--config", type=Path, metavar="FILE", help="a client's mcp.json, which lists servers")
     _add_server(run)
-    run.add_argument("--all", action="store_true", help="test all servers of the file, one after the other")
+    run.add_argument("--all", action="store_true", help="test all servers of the file")
     help_ = (
         "with --all: a server that cannot be tested (remote, disabled, without its variables) fails the run"
     )
     run.add_argument("--require-all", action="store_true", help=help_)
-    run.add_argument("--outcome-file", type=Path, help=argparse.SUPPRESS)
+    help_ = "with several servers: how many are tested at once (default: the number of cores, at most 4)"
+    run.add_argument("--jobs", type=_positive, metavar="N", help=help_)
+    run.add_argument("--report-file", type=Path, help=argparse.SUPPRESS)
     run.set_defaults(action=("run", "main"))
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
 
 
 def _add_server(parser: Parser) -> None:

@@ -14,8 +14,9 @@ from conformance.cli.pytest_words import pytest_words
 from conformance.cli.run import run_suites
 from conformance.plugin.baseline import run_evidence
 from conformance.plugin.collection import SUBJECT
-from conformance.plugin.outcomes import NOT_STARTED, RESULTS
+from conformance.plugin.outcomes import RESULTS
 from conformance.report.baseline import BadBaseline, Baseline, Update, read, to_toml, updated
+from conformance.report.exit_status import NOT_STARTED
 from conformance.report.model import plural
 from conformance.verdicts import Outcome
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from pathlib import Path
 
 from conformance.cli.main import USAGE_ERROR, main
-from conformance.cli.run_many import STATUS_WORDS
+from conformance.report.exit_status import WORDS
 
 INPUTS = ("command", "config", "server", "options", "call", "baseline", "strict", "report", "junit")
 PREFIX = "MCP_ACTION_"
@@ -93,7 +93,7 @@ def _outputs(inputs: Mapping[str, str], status: int) -> Iterator[str]:
     named = [Path(path) for path in _lines(inputs["report"]) + _lines(inputs["junit"])]
     written = [path.as_posix() for one in named for path in _written(one)]
     yield f"exit-status={status}\n"
-    yield f"outcome={STATUS_WORDS.get(status, 'internal error')}\n"
+    yield f"outcome={WORDS.get(status, 'internal error')}\n"
     mark = f"end-{uuid.uuid4()}"
     yield "".join(f"{line}\n" for line in [f"reports<<{mark}", *written, mark])
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,18 +21,22 @@ from conformance.cli.arguments import (
     require_server,
 )
 from conformance.cli.pytest_words import NO_REWRITE_WARNING, option_words, pytest_words, run_without_tests
+from conformance.project.version import tool_version
 
 if TYPE_CHECKING:
-    from conformance.cli.run_many import RunPlan, ServerOutcome
+    from conformance.cli.run_many import RunPlan
     from conformance.plugin.configuration import Configuration
     from conformance.project.client_configs import ClientConfig, ServerEntry
+    from conformance.report.servers.model import ServerOutcome
+
+VERBOSE = re.compile("-v+|--verbose")
 
 
 def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
     """Run the suites against a server, or against servers of a client's or our own configuration."""
     expect_known_options(rest, "run")
-    if options.require_all and not options.all:
-        raise UsageError("run: --require-all belongs to --all")
+    if (options.require_all or options.jobs) and not (options.all or len(options.server) > 1):
+        raise UsageError(f"run: --{'jobs' if options.jobs else 'require-all'} belongs to --all")
     if options.config is not None:
         return _run_configured(options, rest, command)
     expect_no_stray_path(rest, "run")
@@ -38,16 +44,16 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
     if file is not None and not command:
         return _run_own(file, options, rest)
     server = require_server(options, command, "run", "run [options]", rest)
-    return run_suites(pytest_words(options, server), rest, *_outcome_plugins(options))
+    return run_suites(pytest_words(options, server), rest, *_part_plugins(options))
 
 
-def _outcome_plugins(options: argparse.Namespace) -> list[object]:
-    """Return the plugin that writes the outcomes for the run of several servers, if this is a part of one."""
-    if not options.outcome_file:
+def _part_plugins(options: argparse.Namespace) -> list[object]:
+    """Return the plugin that writes the report for the run of several servers, if this is a part of one."""
+    if not options.report_file:
         return []
-    from conformance.cli.run_many import OutcomeFilePlugin  # noqa: PLC0415
+    from conformance.cli.run_many import ReportFilePlugin  # noqa: PLC0415
 
-    return [OutcomeFilePlugin(options.outcome_file)]
+    return [ReportFilePlugin(options.report_file)]
 
 
 def run_suites(words: Sequence[str], rest: Sequence[str], *plugins: object) -> int:
@@ -74,7 +80,7 @@ def _run_own(file: Configuration, options: argparse.Namespace, rest: Sequence[st
     from conformance.cli.run_many import RunPlan  # noqa: PLC0415
 
     names = chosen_servers(file.path, file.servers, options, "run")
-    return _run_many(RunPlan(file.path, tuple(names)), options, rest)
+    return _run_many(RunPlan(file.path, tuple(names), file.lines()), options, rest)
 
 
 def _run_configured(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
@@ -90,7 +96,8 @@ def _run_configured(options: argparse.Namespace, rest: Sequence[str], command: l
         names = chosen_servers(options.config, config.servers, options, "run")
         if options.all or len(names) > 1:
             untested = partial(_untested, config, frozenset(options.server), _given_variables(options))
-            plan = RunPlan(config.path, tuple(names), untested, [f"--config={config.path}"])
+            own = [f"--config={config.path}"]
+            plan = RunPlan(config.path, tuple(names), config.lines, untested, own)
             return _run_many(plan, options, rest)
         return _run_entry(config.entry(names[0], _given_variables(options)), options, rest)
     except BadConfig as error:
@@ -106,8 +113,8 @@ def _untested(
 
     The user has ``chosen`` some servers by name, and ``given`` some variables to all of them.
     """
-    from conformance.cli.run_many import ServerOutcome  # noqa: PLC0415
     from conformance.project.client_configs import BadConfig, NotTestable  # noqa: PLC0415
+    from conformance.report.servers.model import ServerOutcome  # noqa: PLC0415
 
     if name not in chosen and config.is_disabled(name):
         return ServerOutcome(name, None, "it is disabled in the configuration")
@@ -128,21 +135,38 @@ def _given_variables(options: argparse.Namespace) -> frozenset[str]:
 def _run_entry(entry: ServerEntry, options: argparse.Namespace, rest: Sequence[str]) -> int:
     options.env = [*(f"{name}={content}" for name, content in entry.env.items()), *options.env]
     options.cwd = options.cwd or entry.cwd
-    return run_suites(pytest_words(options, entry.command), rest, *_outcome_plugins(options))
+    return run_suites(pytest_words(options, entry.command), rest, *_part_plugins(options))
 
 
 def _run_many(plan: RunPlan, options: argparse.Namespace, rest: Sequence[str]) -> int:
-    from conformance.cli.run_many import prefixed, run_servers, with_files  # noqa: PLC0415
+    """Run the suites against each server; print a table, write the files, and return the exit status."""
+    from conformance.cli.combined_files import expect_formats, junit_files, write_files  # noqa: PLC0415
+    from conformance.cli.run_many import default_jobs, run_servers  # noqa: PLC0415
+    from conformance.report.exit_status import NOT_RUN  # noqa: PLC0415
+    from conformance.report.servers.model import ServersReport  # noqa: PLC0415
+    from conformance.report.servers.text import table  # noqa: PLC0415
 
     if options.baseline:
         raise UsageError("run: a baseline belongs to one server: choose it with --server NAME")
     if options.contract not in (None, "none"):
         raise UsageError("run: a contract belongs to one server: choose it with --server NAME")
+    expect_formats(options.report)
+    junits, others = junit_files(rest)
+    contract = "none" if plan.options else options.contract
+    own = argparse.Namespace(**{**vars(options), "report": [], "contract": contract})
+    shared = [*option_words(own), *plan.options, *others]
+    plan = replace(
+        plan, jobs=options.jobs or default_jobs(), verbose=any(VERBOSE.fullmatch(word) for word in rest)
+    )
+    outcomes = run_servers(plan, lambda name: [*shared, f"--server={name}"])
+    servers = ServersReport(from_here(plan.path), outcomes, tool_version(), options.require_all)
+    print(f"\n==== {plan.path}: {servers.headline} ====\n")  # noqa: T201
+    print("\n".join(table(servers)))  # noqa: T201
+    is_written = write_files(servers, options.report, junits)
+    return servers.status if servers.status or is_written else NOT_RUN
 
-    def words(name: str, prefix: str) -> list[str]:
-        files = [prefixed(path, prefix) for path in options.report]
-        contract = "none" if plan.options else options.contract
-        own = argparse.Namespace(**{**vars(options), "report": files, "contract": contract})
-        return [*option_words(own), *plan.options, f"--server={name}", *with_files(rest, prefix)]
 
-    return run_servers(replace(plan, require_all=options.require_all), words)
+def from_here(path: Path) -> str:
+    """Return a path as seen from the working directory, with forward slashes; its name if it is outside."""
+    full, here = path.resolve(), Path.cwd().resolve()
+    return full.relative_to(here).as_posix() if full.is_relative_to(here) else full.name

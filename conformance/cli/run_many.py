@@ -1,173 +1,212 @@
-"""Run the suites against several servers of a configuration, one after the other, each in a process."""
+"""Run the suites against several servers of a configuration, each in a process, several at once."""
 
 from __future__ import annotations
 
-import re
+import math
+import os
+import queue
+import shutil
 import subprocess
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
-from conformance.plugin.outcomes import NOT_STARTED, RESULTS
+from conformance.plugin.output import REPORT
+from conformance.plugin.status_line import StatusLine, duration
 from conformance.protocol.text import named
-from conformance.report.model import plural
+from conformance.report.exit_status import INTERNAL_ERROR, INTERRUPTED, WORDS
+from conformance.report.formats import json as json_format
+from conformance.report.servers.model import ServerOutcome
 from conformance.transport.process_tree import terminable
-from conformance.verdicts import ORDER
 
-INTERRUPTED, NOTHING_TESTED = 2, 5
-WORST_STATUSES = (INTERRUPTED, 1, 3, NOT_STARTED, 4, NOTHING_TESTED, 0)
-"""Exit statuses, the worst first."""
-STATUS_WORDS = {
-    0: "passed",
-    1: "failed",
-    INTERRUPTED: "interrupted",
-    3: "internal error",
-    4: "not run",
-    NOT_STARTED: "did not start",
-    NOTHING_TESTED: "nothing tested",
-}
-FILE_OPTIONS = ("--report", "--junitxml", "--junit-xml")
-"""The options that name a file to write."""
 END_SECONDS = 20.0
 """How long an interrupted run may take to end."""
-
-
-@dataclass(frozen=True)
-class ServerOutcome:
-    """The outcome of a server: its exit status, None if it was not to be tested, and a text about it."""
-
-    name: str
-    status: int | None
-    text: str = ""
-
-    @property
-    def line(self) -> str:
-        """The outcome in a line."""
-        word = "skipped" if self.status is None else STATUS_WORDS.get(self.status, f"exit {self.status}")
-        return f"{named(self.name, 40):<24} {word:<15} {self.text}".rstrip()
+MAX_JOBS = 4
+LOOK_SECONDS = 0.5
+"""How often the status line changes while no run ends."""
+REPORT_FILE, JUNIT_FILE = "report.json", "junit.xml"
 
 
 @dataclass(frozen=True)
 class RunPlan:
     """The servers to test, the file that lists them, and the options that name the file for each run.
 
-    ``untested`` returns the outcome of a server that is not, or cannot be, tested; None for one that can.
-    ``require_all`` says that such a server counts as one that failed.
+    ``lines`` has the line of each server in the file.  ``untested`` returns the outcome of a server that is
+    not, or cannot be, tested; None for one that can.  ``jobs`` says how many servers are tested at once,
+    ``verbose`` that the output for a server that passed is printed too.
     """
 
     path: Path
     names: tuple[str, ...]
+    lines: Mapping[str, int]
     untested: Callable[[str], ServerOutcome | None] = lambda _: None
     options: Sequence[str] = ()
-    require_all: bool = False
+    jobs: int = 1
+    verbose: bool = False
 
 
-class OutcomeFilePlugin:
-    """A pytest plugin that writes the number of each outcome to a file, for the process that started it."""
+def default_jobs() -> int:
+    """Return how many servers are tested at once, unless the user says it: as many as there are cores."""
+    return min(MAX_JOBS, os.cpu_count() or 1)
+
+
+class ReportFilePlugin:
+    """A pytest plugin that writes the report to a file, for the process that started it."""
 
     def __init__(self, path: Path):
         self._path = path
 
     @pytest.hookimpl(trylast=True)
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write the counts."""
-        results = session.config.stash.get(RESULTS, [])
-        counts = Counter(one.outcome for one in results)
-        text = ", ".join(f"{counts[one]} {one.value}" for one in reversed(ORDER) if counts[one])
-        self._path.write_text(text, encoding="utf-8")
+    def pytest_unconfigure(self, config: pytest.Config) -> None:
+        """Write the report, if there is one."""
+        if REPORT in config.stash:
+            self._path.write_text(json_format.render(config.stash[REPORT]), encoding="utf-8")
 
 
-def run_servers(plan: RunPlan, words: Callable[[str, str], Sequence[str]]) -> int:
-    """Test each server, print a line for each, and return the exit status of all.
+@dataclass
+class _Run:
+    """The run of one server: its process, and the folder of what it writes."""
 
-    ``words`` returns the arguments of ``mcp-conformance run`` for a server's name and the prefix of its
-    files.
+    name: str
+    folder: Path
+    command: Sequence[str]
+    process: subprocess.Popen[bytes] = field(init=False)
+
+    def start(self, ended: queue.SimpleQueue[_Run]) -> None:
+        """Start the process; it is put into the queue when it has ended."""
+        self.folder.mkdir()
+        environment = {**os.environ, "COLUMNS": str(shutil.get_terminal_size().columns)}
+        environment.pop("GITHUB_STEP_SUMMARY", None)
+        with (self.folder / "output").open("wb") as output:
+            self.process = subprocess.Popen(
+                self.command,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        threading.Thread(target=self._wait, args=(ended,), daemon=True).start()
+
+    def _wait(self, ended: queue.SimpleQueue[_Run]) -> None:
+        self.process.wait()
+        ended.put(self)
+
+    @property
+    def output(self) -> str:
+        """The output of the run, without empty lines around it."""
+        return (self.folder / "output").read_text(errors="replace").strip("\n")
+
+    def outcome(self, *, is_interrupted: bool) -> ServerOutcome:
+        """Return the outcome of a run that has ended."""
+        status = self.process.returncode if self.process.returncode in WORDS else INTERNAL_ERROR
+        report, junit = (self.folder / name for name in (REPORT_FILE, JUNIT_FILE))
+        return ServerOutcome(
+            self.name,
+            INTERRUPTED if is_interrupted else status,
+            report=json_format.read(report.read_text(encoding="utf-8")) if report.exists() else None,
+            junit=junit.read_text(encoding="utf-8") if junit.exists() else "",
+        )
+
+
+def run_servers(plan: RunPlan, words: Callable[[str], Sequence[str]]) -> tuple[ServerOutcome, ...]:
+    """Test each server, print what came of it, and return the outcomes in the plan's order.
+
+    ``words`` returns the arguments of ``mcp-conformance run`` for a server's name.
     """
     with tempfile.TemporaryDirectory(prefix="mcp-conformance-") as folder, terminable():
-        outcomes = list(_outcomes(plan, words, Path(folder)))
-    print(f"\n==== {plan.path}: {plural(len(plan.names), 'server')} ====\n")  # noqa: T201
-    for outcome in outcomes:
-        print(outcome.line)  # noqa: T201
-    for name in plan.names[len(outcomes) :]:
-        print(ServerOutcome(name, None, "interrupted before its turn").line)  # noqa: T201
-    return worst_status(outcomes, require_all=plan.require_all)
+        found = _Runs(plan, words, Path(folder)).outcomes()
+    waiting = ServerOutcome("", None, "interrupted before its turn")
+    return tuple(
+        replace(found.get(name, waiting), name=name, line=plan.lines.get(name, 1)) for name in plan.names
+    )
 
 
-def _outcomes(
-    plan: RunPlan, words: Callable[[str, str], Sequence[str]], folder: Path
-) -> Iterator[ServerOutcome]:
-    """Yield the outcome of each server, until a run is interrupted."""
-    prefix_of = prefixes(plan.names)
-    for number, name in enumerate(plan.names, 1):
-        untested = plan.untested(name)
-        if untested is not None:
-            yield untested
-            continue
-        print(f"\n==== {named(name, 60)} ({number} of {len(plan.names)}) ====\n", flush=True)  # noqa: T201
-        file = folder / str(number)
-        command = [sys.executable, "-P", "-m", "conformance", "run", f"--outcome-file={file}"]
-        status = _status(subprocess.Popen([*command, *words(name, prefix_of[name])]))
-        yield ServerOutcome(name, status, file.read_text(encoding="utf-8") if file.exists() else "")
-        if status == INTERRUPTED:
-            return
+class _Runs:
+    """The runs of the servers of a plan; ``_found`` has the outcomes of those that are done."""
 
+    def __init__(self, plan: RunPlan, words: Callable[[str], Sequence[str]], folder: Path):
+        self._plan, self._words, self._folder = plan, words, folder
+        self._running: list[_Run] = []
+        self._ended: queue.SimpleQueue[_Run] = queue.SimpleQueue()
+        self._found: dict[str, ServerOutcome] = {}
+        self._is_interrupted = False
+        self._line = StatusLine(sys.stdout) if sys.stdout.isatty() else None
 
-def _status(child: subprocess.Popen[bytes]) -> int:
-    """Return the exit status of a run; end the run if this process is interrupted."""
-    timeout, ways_to_end, is_interrupted = None, [child.kill, child.terminate], False
-    while True:
+    def outcomes(self) -> Mapping[str, ServerOutcome]:
+        """Return the outcomes by name; without those of servers that had no turn before an interrupt."""
         try:
-            status = child.wait(timeout)
-        except (KeyboardInterrupt, subprocess.TimeoutExpired) as reason:
-            is_interrupted, timeout = True, END_SECONDS
-            if isinstance(reason, subprocess.TimeoutExpired) or reason.args:
-                ways_to_end[-1]()
-                del ways_to_end[1:]
-        else:
-            known = status if status in STATUS_WORDS else 3
-            return INTERRUPTED if is_interrupted else known
+            self._test_all()
+        except KeyboardInterrupt as reason:
+            self._is_interrupted = True
+            self._end(subprocess.Popen.terminate if reason.args else None)
+        finally:
+            for run in self._running:
+                run.process.kill()
+        return self._found
 
+    def _test_all(self) -> None:
+        for name in self._plan.names:
+            untested = self._plan.untested(name)
+            if untested is not None:
+                self._add(untested)
+                continue
+            if len(self._running) >= self._plan.jobs:
+                self._await_one()
+            self._start(name)
+        while self._running:
+            self._await_one()
 
-def worst_status(outcomes: Sequence[ServerOutcome], *, require_all: bool = False) -> int:
-    """Return the exit status of all runs together: the worst, or that nothing was tested.
+    def _end(self, way: Callable[[subprocess.Popen[bytes]], None] | None) -> None:
+        """Let the runs end, and make them end if they do not.
 
-    With ``require_all``, a server that was not tested counts as one that failed.
-    """
-    untested = {1} if require_all else set()
-    statuses = set[int]().union(*({one.status} if one.status is not None else untested for one in outcomes))
-    return next((status for status in WORST_STATUSES if status in statuses), NOTHING_TESTED)
+        Ctrl-C reaches them without our help, SIGTERM does not: that is the first ``way`` then.
+        """
+        for end in (way, subprocess.Popen.terminate, subprocess.Popen.kill):
+            for run in self._running:
+                if end is not None:
+                    end(run.process)
+            deadline = time.monotonic() + END_SECONDS
+            while self._running and time.monotonic() < deadline:
+                self._await_one(deadline)
 
+    def _start(self, name: str) -> None:
+        folder = self._folder / str(len(self._found) + len(self._running))
+        command = [sys.executable, "-P", "-m", "conformance", "run", f"--report-file={folder / REPORT_FILE}"]
+        run = _Run(name, folder, [*command, *self._words(name), f"--junitxml={folder / JUNIT_FILE}"])
+        run.start(self._ended)
+        self._running.append(run)
 
-# Files -------------------------------------------------------------------------------------------
+    def _await_one(self, deadline: float = math.inf) -> None:
+        """Wait for the end of a run, until the ``deadline`` of `time.monotonic` at most."""
+        while time.monotonic() < deadline:
+            self._show_progress()
+            with suppress(queue.Empty):
+                run = self._ended.get(timeout=LOOK_SECONDS)
+                self._running.remove(run)
+                self._add(run.outcome(is_interrupted=self._is_interrupted), run.output)
+                return
 
+    def _add(self, outcome: ServerOutcome, output: str = "") -> None:
+        """Keep an outcome, and print it in a line; the output of the run follows unless the server passed."""
+        self._found[outcome.name] = outcome
+        if self._line is not None:
+            self._line.clear()
+        time_taken = f" in {duration(outcome.report.seconds)}" if outcome.report else ""
+        about = f": {outcome.text}" if outcome.text else ""
+        place = f"[{len(self._found)} of {len(self._plan.names)}]"
+        print(f"{place} {named(outcome.name)}: {outcome.word}{time_taken}{about}", flush=True)  # noqa: T201
+        if output and (outcome.status or self._plan.verbose):
+            print(f"\n{output}\n", flush=True)  # noqa: T201
 
-def prefixes(names: Sequence[str]) -> dict[str, str]:
-    """Return the prefix of each server's files; no two servers have the same."""
-    found: dict[str, str] = {}
-    for name in names:
-        plain = re.sub(r"[^\w.-]+", "_", name).strip(".") or "_"
-        same = sum(1 for other in found.values() if other.lower().partition("~")[0] == plain.lower())
-        found[name] = f"{plain}~{same + 1}" if same else plain
-    return found
-
-
-def prefixed(path: str, prefix: str) -> str:
-    """Return a file's path with a prefix to its name."""
-    return str(Path(path).with_name(f"{prefix}-{Path(path).name}"))
-
-
-def with_files(rest: Sequence[str], prefix: str) -> list[str]:
-    """Return pytest's options with a prefix to the name of each file to write."""
-    words: list[str] = []
-    for before, word in zip(["", *rest], rest, strict=False):
-        option, equals, path = word.partition("=")
-        if equals and option in FILE_OPTIONS:
-            words.append(f"{option}={prefixed(path, prefix)}")
-        else:
-            words.append(prefixed(word, prefix) if before in FILE_OPTIONS else word)
-    return words
+    def _show_progress(self) -> None:
+        if self._line is not None:
+            self._line.done, self._line.total = len(self._found), len(self._plan.names)
+            self._line.activity = ", ".join(named(run.name) for run in self._running)
+            self._line.show()

@@ -15,6 +15,7 @@ from typing import Any
 
 from conformance.plugin.flags import FLAGS, LISTS, VALUES, option_help
 from conformance.project.files import CONFIGURATION_FILE, CONFIGURATION_TABLE, PROJECT_FILE
+from conformance.project.places import toml_lines
 from conformance.protocol.text import did_you_mean
 
 COMMAND, SERVERS = "command", "servers"
@@ -50,6 +51,11 @@ class Configuration:
 
     path: Path
     servers: Mapping[str, Mapping[str, Any]]
+
+    def lines(self) -> dict[str, int]:
+        """Return the line of the file on which each server stands, counted from 1."""
+        table = (SERVERS,) if self.path.name == CONFIGURATION_FILE else ("tool", CONFIGURATION_TABLE, SERVERS)
+        return toml_lines(self.path.read_text(encoding="utf-8-sig"), table)
 
     def chosen(self, name: str) -> Mapping[str, Any]:
         """Return the options of the server of that name; an empty name stands for the only one.

@@ -36,6 +36,7 @@ from conformance.report.build import (
     interfaces,
     tools_not_called,
 )
+from conformance.report.exit_status import NOT_STARTED
 from conformance.report.model import SDK_FINDING, Result, plural
 from conformance.report.text import WIDTH, limit_lines, not_called_line, server_lines, wrapped
 from conformance.requirements import catalogue
@@ -66,8 +67,6 @@ COUNTED = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED)
 """The outcomes of findings that count, unless the SDK is at fault or the rule is new."""
 NOT_FAILING = (Outcome.WARNED, Outcome.INFO, Outcome.NEW, Outcome.EXPECTED)
 CATEGORIES = {Outcome.BLOCKED: "failed", Outcome.INTERNAL_ERROR: "error"}
-NOT_STARTED = 6
-"""The exit status of a run in which no session opened; pytest has those up to 5."""
 GREEN = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 

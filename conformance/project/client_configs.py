@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from conformance.project.places import json_lines
 from conformance.transport.sandbox import SECRET, importable, rooted
 
 SERVER_TABLES = (("mcpServers",), ("servers",), ("mcp", "servers"), ("context_servers",))
@@ -49,10 +50,11 @@ class ServerEntry:
 
 @dataclass(frozen=True)
 class ClientConfig:
-    """A client's configuration: the file, and the entry of each server, by name."""
+    """A client's configuration: the file, the entry of each server by its name, and the line of each."""
 
     path: Path
     servers: Mapping[str, Any]
+    lines: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def workspace(self) -> Path:
@@ -108,11 +110,11 @@ def read_config(path: Path) -> ClientConfig:
         found = json.loads(TOKEN.sub(_plain, text))
     except (ValueError, RecursionError) as error:
         raise BadConfig(f"not JSON: {error}") from error
-    tables = (_member(found, names) for names in SERVER_TABLES)
-    servers = next((table for table in tables if isinstance(table, dict)), None)
-    if not servers:
-        raise BadConfig("it names no server: it has neither mcpServers nor servers")
-    return ClientConfig(path, servers)
+    for names in SERVER_TABLES:
+        servers = _member(found, names)
+        if servers and isinstance(servers, dict):
+            return ClientConfig(path, servers, json_lines(text, names))
+    raise BadConfig("it names no server: it has neither mcpServers nor servers")
 
 
 def _plain(token: re.Match[str]) -> str:

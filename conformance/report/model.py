@@ -184,6 +184,11 @@ class Report:
         """The number of results with each outcome, the worst first."""
         return _counted(self.results)
 
+    @property
+    def tested(self) -> list[str]:
+        """The revisions that were tested."""
+        return [one.revision for one in self.revisions if one.state == TESTED]
+
     @cached_property
     def chapters(self) -> Mapping[str, Mapping[Outcome, int]]:
         """The same for each family of requirements."""

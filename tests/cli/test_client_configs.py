@@ -6,14 +6,15 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from support import REFERENCE, environment, forked, mutant, read_junit
 from support.processes import is_alive
 from support.repositories import write
 
+from conformance.cli.combined_files import junit_files, prefixed, prefixes
 from conformance.cli.main import main
-from conformance.cli.run_many import ServerOutcome, prefixed, prefixes, with_files, worst_status
 from conformance.project.client_configs import BadConfig, NotTestable, read_config
 from conformance.transport.credentials import credentials
 
@@ -26,7 +27,7 @@ def started_by(command, **more):
 
 
 def config(folder, servers, name=".mcp.json", key="mcpServers"):
-    return write(folder, {name: json.dumps({key: servers})}) / name
+    return write(folder, {name: json.dumps({key: servers}, indent=1)}) / name
 
 
 def entry(folder, about, name=".mcp.json"):
@@ -256,19 +257,27 @@ def test_all_servers_run_with_a_summary(tmp_path):
     before = path.read_bytes()
     status, output = forked(words, tmp_path, 120)
     assert status == 1
-    _, _, table = output.rpartition("==== .mcp.json: 6 servers ====\n\n")
-    assert [line.split("  ")[0] for line in table.splitlines()] == list(servers)
-    assert table.splitlines()[0].split()[1:] == ["passed", "1", "passed"]
-    assert table.splitlines()[1].split()[2:] == ["failed", "1", "failed"]
-    assert "skipped         it is remote" in table
-    assert "not run         it needs the environment variable SURELY_NOT_SET" in table
-    assert "skipped         it is disabled" in table
-    assert "no such program, or not executable: no-such-program-anywhere" in output
-    assert [case.outcome for case in read_junit(tmp_path / "wrong_one-junit.xml")] == ["failed"]
-    assert {one.name for one in (tmp_path / "out").iterdir()} == {
-        "right-report.json",
-        "wrong_one-report.json",
-    }
+    summary = "6 servers, 1 passed, 1 failed, 2 skipped, 2 not run"
+    shown, _, table = output.rpartition(f"==== .mcp.json: {summary} ====\n\n")
+    rows = [row.split() for row in table.splitlines()]
+    assert rows[0] == ["server", "outcome", "failed", "passed", "seconds"]
+    assert [row[:4] for row in rows[1:3]] == [["right", "passed", "0", "1"], ["wrong", "one", "failed", "1"]]
+    assert "skipped  it is remote" in table
+    assert "not run  it needs the environment variable SURELY_NOT_SET" in table
+    assert "skipped  it is disabled" in table
+    assert "no such program, or not executable: no-such-program-anywhere" in shown
+    assert "FAILED ping.empty-result" in shown
+    assert shown.count("verdict:") == 1, "the report of a server that passed is not printed"
+    assert [case.outcome for case in read_junit(tmp_path / "junit.xml")] == ["passed", "failed"]
+    suites = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    untested = {suite.get("name"): suite[0][0].tag for suite in suites if suite[0].get("name") == "tested"}
+    assert untested == {"far": "skipped", "lacking": "failure", "off": "skipped", "gone": "failure"}
+    files = ["report.json", "right-report.json", "wrong_one-report.json"]
+    assert sorted(one.name for one in (tmp_path / "out").iterdir()) == files
+    written = json.loads((tmp_path / "out/report.json").read_text())
+    lines = path.read_text().splitlines()
+    for one in written["servers"]:
+        assert lines[one["line"] - 1].strip().startswith(json.dumps(one["name"]))
     assert path.read_bytes() == before
 
 
@@ -283,12 +292,13 @@ time.sleep(600)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_ends_all_servers(number, tmp_path):
     """The terminal sends Ctrl-C to every process; SIGTERM reaches only the first one."""
-    marker = tmp_path / "started"
-    os.mkfifo(marker)
-    hangs = started_by((sys.executable, "-c", HANGS.format(marker=str(marker))))
-    config(tmp_path, {"hangs": hangs, "next": started_by(REFERENCE)})
+    markers = [tmp_path / name for name in ("first", "second")]
+    for marker in markers:
+        os.mkfifo(marker)
+    hang = {one.name: started_by((sys.executable, "-c", HANGS.format(marker=str(one)))) for one in markers}
+    config(tmp_path, {**hang, "next": started_by(REFERENCE)})
     ours = subprocess.Popen(
-        [sys.executable, "-m", "conformance", "run", "--config", ".mcp.json", "--all", *QUICK],
+        [sys.executable, "-m", "conformance", "run", "--config", ".mcp.json", "--all", "--jobs=2", *QUICK],
         env=environment(),
         cwd=tmp_path,
         stdout=subprocess.PIPE,
@@ -296,53 +306,32 @@ def test_an_interrupt_ends_all_servers(number, tmp_path):
         start_new_session=True,
         text=True,
     )
-    with marker.open() as started:
-        pid = int(started.readline())
+    pids = [int(marker.read_text()) for marker in markers]
     if number == signal.SIGINT:
         os.killpg(ours.pid, number)
     else:
         ours.send_signal(number)
     output, _ = ours.communicate(timeout=60)
     assert ours.returncode == 2, output
-    assert not is_alive(pid)
-    assert [line.split()[:2] for line in output.splitlines()[-2:]] == [
-        ["hangs", "interrupted"],
+    assert not any(map(is_alive, pids))
+    _, _, table = output.rpartition("seconds\n" if "seconds\n" in output else "outcome\n")
+    assert [line.split()[:2] for line in table.splitlines()] == [
+        ["first", "interrupted"],
+        ["second", "interrupted"],
         ["next", "skipped"],
     ]
 
 
-@pytest.mark.parametrize(
-    ("statuses", "status"),
-    [
-        ([0, 0], 0),
-        ([0, 1, 4], 1),
-        ([0, 4], 4),
-        ([3, 4], 3),
-        ([0, None, 5], 5),
-        ([1, 2], 2),
-        ([None], 5),
-        ([], 5),
-    ],
-)
-def test_the_exit_status_is_the_worst(statuses, status):
-    assert worst_status([ServerOutcome("x", one) for one in statuses]) == status
-
-
-@pytest.mark.parametrize(("statuses", "status"), [([0, None], 1), ([0, 0], 0), ([3, None], 1), ([None], 1)])
-def test_a_server_that_is_required_and_not_tested_fails(statuses, status):
-    outcomes = [ServerOutcome("x", one) for one in statuses]
-    assert worst_status(outcomes, require_all=True) == status
-
-
-def test_names_of_report_files_begin_with_the_server():
-    """The ending stays, as it is the format."""
-    assert Path(prefixed("out/a.sarif.json", "x")) == Path("out/x-a.sarif.json")
+def test_files_for_junit_are_found_among_the_options_of_pytest():
     rest = ["-n", "2", "--junitxml=a.xml", "--junit-xml", "b.xml", "-k", "b.xml"]
-    assert with_files(rest, "x") == ["-n", "2", "--junitxml=x-a.xml", "--junit-xml", "x-b.xml", "-k", "b.xml"]
+    assert junit_files(rest) == (["a.xml", "b.xml"], ["-n", "2", "-k", "b.xml"])
 
 
-def test_each_server_writes_to_its_own_files():
+def test_each_server_has_its_own_files():
+    """The ending stays, as it is the format."""
+    assert prefixed(Path("out/a.sarif.json"), "x") == Path("out/x-a.sarif.json")
+
     names = ["a b", "a/b", "A_B", "../x", ".", "a"]
     found = list(prefixes(names).values())
     assert len({one.lower() for one in found}) == len(names)
-    assert all(Path(prefixed("r.json", one)).name == prefixed("r.json", one) for one in found)
+    assert all(prefixed(Path("r.json"), one).parent == Path() for one in found)

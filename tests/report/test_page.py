@@ -7,8 +7,9 @@ import pytest
 from support.sample_report import REPORT, failed
 
 from conformance.report.formats import html as html_format
+from conformance.report.formats.page import ASSETS
 
-CSS = (html_format.ASSETS / "report.css").read_text(encoding="utf-8")
+CSS = (ASSETS / "report.css").read_text(encoding="utf-8")
 LIGHT, DARK = (
     dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", part))
     for part in re.findall(r":root \{(.*?)\}", CSS, re.DOTALL)

@@ -22,6 +22,7 @@ from conformance.report.formats import github, html, sarif, terminal
 from conformance.report.formats import json as json_format
 from conformance.report.formats import markdown as markdown_format
 from conformance.report.formats.json import BadReport
+from conformance.report.formats.page import ASSETS
 from conformance.report.model import OfferedTool
 from conformance.target.redaction import Redaction
 from conformance.target.settings import Settings
@@ -29,7 +30,6 @@ from conformance.transport.credentials import credentials, redacted, without
 from conformance.verdicts import Cause, Outcome
 
 GOLDEN = Path(__file__).parent / "golden"
-ASSETS = html.ASSETS
 SCHEMA = json.loads(json_format.SCHEMA.read_text())
 GOOD = replace(
     REPORT, results=tuple(one for one in RESULTS if one.outcome in ("passed", "skipped")), ended=""

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
-from html import escape
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
-from conformance.protocol.text import shorten
+from conformance.report.formats.page import document, footer, text
 from conformance.report.model import FINDINGS, Interface, Report, Result, by_reason, grouped
 from conformance.report.text import sdk_note
 from conformance.requirements.catalogue import families
 from conformance.verdicts import ORDER, Outcome
 
-ASSETS = Path(__file__).parents[1] / "assets"
-MAX_TEXT = 10_000
 LONG = 300
 """How many characters a value has that is shown at once."""
 MAX_NAMES, MAX_CASES = 40, 10
@@ -31,16 +24,7 @@ STATES = {"tested": "tested", "refused": "not spoken", "dead": "no session"}
 
 def render(report: Report) -> str:
     """Return the page."""
-    script = _asset("report.js")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
     parts = [
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        '<meta name="referrer" content="no-referrer">',
-        f"<title>{text(report.server)}: {report.status} · MCP conformance</title>",
-        f"<style>\n{_asset('report.css')}</style>\n</head>\n<body>",
         *_header(report),
         "<main>",
         *_filters(report),
@@ -49,20 +33,9 @@ def render(report: Report) -> str:
         *_matrix(report),
         *_run(report),
         "</main>",
-        f"<footer>pytest-mcp-conformance {text(report.tool_version)}</footer>",
-        f"<script>{script}</script>\n</body>\n</html>\n",
+        footer(report.tool_version),
     ]
-    return "\n".join(parts)
-
-
-@cache
-def _asset(name: str) -> str:
-    return (ASSETS / name).read_text(encoding="utf-8")
-
-
-def text(words: str, limit: int = MAX_TEXT) -> str:
-    """Escape and shorten a text for the page."""
-    return escape(shorten(words, limit))
+    return document(f"{report.server}: {report.status} · MCP conformance", parts, script="report.js")
 
 
 def _code(words: str) -> str:
@@ -112,7 +85,7 @@ def _header(report: Report) -> Iterator[str]:
 
 
 def _facts(report: Report) -> str:
-    revisions = ", ".join(one.revision for one in report.revisions if one.state == "tested")
+    revisions = ", ".join(report.tested)
     began = report.started.replace("T", " ").replace("+00:00", " UTC")
     words = [f"revision {revisions}" if revisions else "", began, f"{report.seconds:,.1f} s"]
     return " · ".join(text(one) for one in words if one)
@@ -179,9 +152,9 @@ def _finding(group: Sequence[Result]) -> Iterator[str]:
     yield f'<article id="{anchor(first)}" class="{first.outcome}" {_marks(group)}>'
     yield f"<header>{_tag(first.outcome, first.outcome)}<h3>{text(first.requirement)}</h3>"
     yield f'<span class="soft">{text(first.level)} · {text(first.basis)}</span></header>'
-    yield f"<p>{_prose(first.says)} {_link(first.spec, 'Specification')}</p>"
+    yield f"<p>{prose(first.says)} {_link(first.spec, 'Specification')}</p>"
     if first.fix:
-        yield f"<p><strong>Fix:</strong> {_prose(first.fix)}</p>"
+        yield f"<p><strong>Fix:</strong> {prose(first.fix)}</p>"
     for case in cases[:MAX_CASES]:
         yield from _case(case)
     if len(cases) > MAX_CASES:
@@ -189,7 +162,7 @@ def _finding(group: Sequence[Result]) -> Iterator[str]:
     yield "</article>"
 
 
-def _prose(words: str) -> str:
+def prose(words: str) -> str:
     """Return a sentence of the catalogue; text in backticks becomes code."""
     parts = text(words).split("`")
     return "".join(f"<code>{part}</code>" if number % 2 else part for number, part in enumerate(parts))
@@ -268,7 +241,7 @@ def _row(outcome: Outcome, same: Sequence[Result]) -> str:
         f"<tr {_marks(same)}><td>{_tag(outcome, f'{outcome}{times}')}</td>"
         f'<td class="rule">{_link(first.spec, _code(first.requirement))}<br>'
         f'<span class="soft">{text(first.level)} · {text(first.basis)}</span></td>'
-        f'<td class="says">{_prose(first.says)}{why}</td></tr>'
+        f'<td class="says">{prose(first.says)}{why}</td></tr>'
     )
 
 

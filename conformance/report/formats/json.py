@@ -88,6 +88,8 @@ def read(text: str) -> Report:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise BadReport(f"not JSON: {error}") from error
+    if isinstance(data, dict) and "servers" in data:
+        raise BadReport("it is about several servers: take the file whose name begins with the server's")
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise BadReport(f"it is not a report of format {FORMAT}")
     try:

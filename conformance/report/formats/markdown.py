@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from conformance.protocol.text import named, shorten
-from conformance.report.model import TESTED, Report, Result, by_reason, grouped
+from conformance.report.model import Report, Result, by_reason, grouped
 from conformance.requirements.catalogue import families
 from conformance.verdicts import ORDER, Outcome
 
@@ -51,7 +51,7 @@ def render(report: Report) -> str:
 
 def _head(report: Report) -> Iterator[str]:
     yield f"## {SIGNS[report.status]} MCP conformance: {report.verdict}"
-    tested = ", ".join(one.revision for one in report.revisions if one.state == TESTED)
+    tested = ", ".join(report.tested)
     facts = [f"{code(report.server)} {code(report.version)}", tested or "no session could be used"]
     facts += [f"{report.seconds:.0f} s", f"pytest-mcp-conformance {report.tool_version}"]
     yield " · ".join(facts)

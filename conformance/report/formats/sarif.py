@@ -6,6 +6,7 @@ import hashlib
 import json
 import shlex
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -29,22 +30,38 @@ NO_FILE = "mcp-server"
 """The place of findings if no file of the project is known."""
 
 
+@dataclass(frozen=True)
+class Located:
+    """A report, and the place of its findings: a file, "" if none is known, and a line counted from 1.
+
+    ``name`` is what a file calls the server; it tells the findings of several servers apart.
+    """
+
+    report: Report
+    file: str
+    line: int = 1
+    name: str = ""
+
+
 def render(report: Report) -> str:
     """Return the findings as SARIF."""
-    found = [one for one in report.judged if one.outcome in LEVELS]
-    rules = {one.requirement: one for one in found}
+    return render_all([Located(report, report.source)], report.tool_version)
+
+
+def render_all(reports: Iterable[Located], tool_version: str) -> str:
+    """Return the findings of all reports as SARIF with one run, as GitHub takes only one of each tool."""
+    located = list(reports)
+    found = [(one, where) for where in located for one in where.report.judged if one.outcome in LEVELS]
+    rules = {one.requirement: one for one, _ in found}
     places = {id: place for place, id in enumerate(rules)}
+    driver = {"name": TOOL, "version": tool_version, "rules": [_rule(one) for one in rules.values()]}
     run = {
-        "tool": {"driver": _driver(report, rules.values())},
-        "invocations": [_invocation(report)],
+        "tool": {"driver": driver},
+        "invocations": [_invocation(where.report) for where in located],
         "columnKind": "unicodeCodePoints",
-        "results": [_result(one, report, places[one.requirement]) for one in found],
+        "results": [_result(one, where, places[one.requirement]) for one, where in found],
     }
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
-
-
-def _driver(report: Report, rules: Iterable[Result]) -> dict[str, Any]:
-    return {"name": TOOL, "version": report.tool_version, "rules": [_rule(one) for one in rules]}
 
 
 def _rule(one: Result) -> dict[str, Any]:
@@ -79,7 +96,7 @@ def _invocation(report: Report) -> dict[str, Any]:
     }
 
 
-def _result(one: Result, report: Report, place: int) -> dict[str, Any]:
+def _result(one: Result, where: Located, place: int) -> dict[str, Any]:
     facts = {
         "revision": one.revision,
         "node": one.node,
@@ -93,8 +110,8 @@ def _result(one: Result, report: Report, place: int) -> dict[str, Any]:
         "ruleIndex": place,
         "level": LEVELS[one.outcome],
         "message": {"text": _message(one)},
-        "locations": [_location(one, report)],
-        "partialFingerprints": {"mcpConformance/v1": _fingerprint(one)},
+        "locations": [_location(one, where)],
+        "partialFingerprints": {"mcpConformance/v1": _fingerprint(one, where.name)},
         "properties": {name: shorten(text, MAX_TEXT) for name, text in facts.items() if text},
     }
 
@@ -107,24 +124,23 @@ def _message(one: Result) -> str:
     return shorten(f"{one.says}{about}{expected}\ngot: {one.got or one.reason}{wire}{stderr}", MAX_TEXT)
 
 
-def _location(one: Result, report: Report) -> dict[str, Any]:
-    name = named(one.tool or report.server)
+def _location(one: Result, where: Located) -> dict[str, Any]:
+    server = named(where.name or where.report.server)
+    name = named(one.tool) if one.tool else server
     return {
         "physicalLocation": {
-            "artifactLocation": {"uri": _uri(report.source), "uriBaseId": "%SRCROOT%"},
-            "region": {"startLine": 1},
+            "artifactLocation": {"uri": _uri(where.file), "uriBaseId": "%SRCROOT%"},
+            "region": {"startLine": where.line},
         },
-        "logicalLocations": [
-            {"name": name, "fullyQualifiedName": f"{named(report.server)}/{name}", "kind": "function"}
-        ],
+        "logicalLocations": [{"name": name, "fullyQualifiedName": f"{server}/{name}", "kind": "function"}],
     }
 
 
-def _uri(source: str) -> str:
-    return quote(source.replace("\\", "/")) if source else NO_FILE
+def _uri(file: str) -> str:
+    return quote(file.replace("\\", "/")) if file else NO_FILE
 
 
-def _fingerprint(one: Result) -> str:
+def _fingerprint(one: Result, server: str) -> str:
     """Return a text that is the same for a finding in every run."""
-    facts = json.dumps([one.requirement, one.revision, one.tool, one.check])
-    return hashlib.sha256(facts.encode()).hexdigest()[:32]
+    facts = [one.requirement, one.revision, one.tool, one.check, *([server] if server else [])]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]

@@ -1,0 +1,1 @@
+"""The reports on a run of several servers."""
