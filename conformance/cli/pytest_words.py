@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Generator, Sequence
 
 import pytest
 
@@ -21,10 +22,27 @@ ISOLATED = (
 """Pytest's options for a run that no project's configuration touches; no check has an assert to rewrite."""
 WITHOUT_TESTS = ("--capture=no", "-p", "no:hypothesispytest")
 """Pytest's options for a command that runs no tests."""
+ARGUMENT_ERROR = re.compile(r": error: (.*)")
 NO_REWRITE_WARNING = (
     *("-W", "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning"),
 )
 """After the user's options, to win over ``-W error``: the command imports the plugin before pytest does."""
+
+
+class ShortErrorsPlugin:
+    """A pytest plugin that leaves pytest's own usage out of an error in the options."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_cmdline_parse(self) -> Generator[None, object, object]:
+        """Raise the error again, as one line."""
+        try:
+            return (yield)
+        except pytest.UsageError as error:
+            found = ARGUMENT_ERROR.search(str(error))
+            if found is None:
+                raise
+            message = found[1].replace("unrecognized arguments", "unknown option, here and in pytest")
+            raise pytest.UsageError(f"run: {message}") from error
 
 
 def run_without_tests(words: Sequence[str], plugin: object) -> int:

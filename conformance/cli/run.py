@@ -20,7 +20,13 @@ from conformance.cli.arguments import (
     expect_no_stray_path,
     require_server,
 )
-from conformance.cli.pytest_words import NO_REWRITE_WARNING, option_words, pytest_words, run_without_tests
+from conformance.cli.pytest_words import (
+    NO_REWRITE_WARNING,
+    ShortErrorsPlugin,
+    option_words,
+    pytest_words,
+    run_without_tests,
+)
 from conformance.project.version import tool_version
 
 if TYPE_CHECKING:
@@ -64,7 +70,8 @@ def run_suites(words: Sequence[str], rest: Sequence[str], *plugins: object) -> i
     from conformance.plugin.status_line import StatusLinePlugin  # noqa: PLC0415  (slow to import)
 
     shown = StatusLinePlugin()
-    status = int(pytest.main([*words, *rest, *NO_REWRITE_WARNING], plugins=[shown, *plugins]))
+    own = [shown, ShortErrorsPlugin(), *plugins]
+    status = int(pytest.main([*words, *rest, *NO_REWRITE_WARNING], plugins=own))
     if shown.ended_at_start:
         from conformance.cli.doctor import DoctorPlugin  # noqa: PLC0415  (only a server that does not start needs it)
 
