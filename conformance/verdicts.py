@@ -51,10 +51,13 @@ class Verdict:
     """The common part of `Finding` and `Blocked`: a check may find several and raises the worst.
 
     ``requirement`` names the broken rule if it is not the one that the check cites; ``transcripts`` are the
-    files with the conversations that show it.
+    files with the conversations that show it, ``stderr`` is what the server wrote there meanwhile.
+    ``tool`` names the tool if it is not the one that the check is about.
     """
 
     requirement: str
+    tool: str
+    stderr: str
     transcripts: tuple[Path, ...] = ()
     others: tuple[Finding | Blocked, ...] = ()
 
@@ -71,7 +74,8 @@ class Finding(Verdict, AssertionError):  # noqa: N818  (a verdict, not an error)
     ``expected`` and ``got`` are one sentence or value each; ``lines`` are the lines on the wire that prove
     it, ``fault`` is what came instead of an answer, if anything.  An ``advisory`` finding has the outcome
     ``info``, whatever the rule's level; so has a ``tool_bug``, a mistake in a tool that breaks no rule of the
-    protocol, unless the user wants it to fail.
+    protocol, unless the user wants it to fail.  A ``fatal`` finding, that the process ended, fails whatever
+    the rule's basis.
     """
 
     def __init__(  # noqa: PLR0913  (facts of a finding, most of them optional)
@@ -85,11 +89,14 @@ class Finding(Verdict, AssertionError):  # noqa: N818  (a verdict, not an error)
         advisory: bool = False,
         tool_bug: bool = False,
         transcripts: Sequence[Path] = (),
+        stderr: str = "",
+        tool: str = "",
+        fatal: bool = False,
     ):
         super().__init__(expected, got)
         self.expected, self.got, self.lines, self.requirement = expected, got, tuple(lines), requirement
-        self.fault, self.advisory, self.tool_bug = fault, advisory, tool_bug
-        self.transcripts = tuple(transcripts)
+        self.fault, self.advisory, self.tool_bug, self.fatal = fault, advisory, tool_bug, fatal
+        self.transcripts, self.stderr, self.tool = tuple(transcripts), stderr, tool
 
     def __str__(self) -> str:
         return f"expected {self.expected}, got {self.got}"
@@ -98,8 +105,7 @@ class Finding(Verdict, AssertionError):  # noqa: N818  (a verdict, not an error)
 class Blocked(Verdict, Exception):  # noqa: N818  (a verdict, not an error)
     """A rule that applies could not be exercised, through the server's fault: it fails the run.
 
-    ``tool`` names the tool if it is not the one that the check is about.  ``fault`` is what came instead of
-    an answer, if that is the whole reason.
+    ``fault`` is what came instead of an answer, if that is the whole reason.
     """
 
     def __init__(  # noqa: PLR0913
@@ -178,6 +184,8 @@ def outcome_of(  # noqa: PLR0913  (what the user chose about severities)
     """Return the outcome of a check that raised ``verdict`` about a rule."""
     if isinstance(verdict, Blocked):
         return Outcome.BLOCKED
+    if verdict.fatal:
+        return Outcome.FAILED
     if verdict.tool_bug:
         return Outcome.FAILED if tool_bugs_fail else Outcome.INFO
     if verdict.advisory and not pedantic:

@@ -25,7 +25,7 @@ MAX_NEIGHBOURS = 1000
 """The most calls with values next to one that fails."""
 
 
-@pytest.mark.requirement("jsonrpc.response-every-request")
+@pytest.mark.requirement("jsonrpc.response-every-request", "tools.call.valid-not-fatal")
 def test_valid_arguments_are_handled(server, call, revision):
     def oracle(reply):
         server.count_call(call.tool, reply)

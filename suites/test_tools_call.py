@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.client.refusals import asks_client, refused_as_unknown, refuses_in_words, same_refusal
+from conformance.client.reply import Closed
 from conformance.expect import (
     expect,
     expect_each,
@@ -35,6 +36,13 @@ from conformance.verdicts import Finding
 def test_a_listed_tool_can_be_called(server, call):
     if is_refused_as_unknown(server, call):
         raise Finding("an answer of that tool", f"what an unknown tool gets: {call.reply}", call.reply.lines)
+
+
+@pytest.mark.requirement("tools.call.valid-not-fatal")
+def test_a_call_with_valid_arguments_leaves_the_server_running(server, call):
+    for death in server.deaths(call):
+        raise death
+    require_answer(call.reply)
 
 
 @pytest.mark.requirement("tools.call.result-content-array")
@@ -259,7 +267,8 @@ def answers_to_valid_arguments(server, call):
         skip("the tool itself is refused as unknown")
     if call.tool.task_support == "required":
         skip("the tool can only be called as a task")
-    return [require_answer(one.reply) for one in call.with_others]
+    survived = [one for one in call.with_others if not isinstance(one.reply.fault, Closed)]
+    return [require_answer(one.reply) for one in survived]
 
 
 def succeeded(reply):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -68,6 +69,8 @@ def write_files(servers: ServersReport, reports: Sequence[str], junits: Sequence
         if own:
             texts = [(own[one.name], renderer(path)(report)) for one, report in servers.reports]
             written += _write_own(path, texts)
+    if os.environ.get("GITHUB_ACTIONS") == "true" and (summary := os.environ.get("GITHUB_STEP_SUMMARY")):
+        written.append(write_file(Path(summary), f"{markdown.render(servers)}\n", mode="a"))
     for line, _ in written:
         print(line)  # noqa: T201
     return all(is_written for _, is_written in written)

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from conformance.plugin.output import REPORT
-from conformance.plugin.status_line import StatusLine, duration
+from conformance.plugin.status_line import StatusLine, can_rewrite, duration
 from conformance.protocol.text import named
 from conformance.report.exit_status import INTERNAL_ERROR, INTERRUPTED, WORDS
 from conformance.report.formats import json as json_format
@@ -83,7 +83,7 @@ class _Run:
         """Start the process; it is put into the queue when it has ended."""
         self.folder.mkdir()
         environment = {**os.environ, "COLUMNS": str(shutil.get_terminal_size().columns)}
-        environment.pop("GITHUB_STEP_SUMMARY", None)
+        environment.pop("GITHUB_STEP_SUMMARY", None)  # one summary is written for all servers
         with (self.folder / "output").open("wb") as output:
             self.process = subprocess.Popen(
                 self.command,
@@ -137,7 +137,7 @@ class _Runs:
         self._ended: queue.SimpleQueue[_Run] = queue.SimpleQueue()
         self._found: dict[str, ServerOutcome] = {}
         self._is_interrupted = False
-        self._line = StatusLine(sys.stdout) if sys.stdout.isatty() else None
+        self._line = StatusLine(sys.stdout) if can_rewrite() else None
 
     def outcomes(self) -> Mapping[str, ServerOutcome]:
         """Return the outcomes by name; without those of servers that had no turn before an interrupt."""
@@ -179,7 +179,9 @@ class _Runs:
     def _start(self, name: str) -> None:
         folder = self._folder / str(len(self._found) + len(self._running))
         command = [sys.executable, "-P", "-m", "conformance", "run", f"--report-file={folder / REPORT_FILE}"]
-        run = _Run(name, folder, [*command, *self._words(name), f"--junitxml={folder / JUNIT_FILE}"])
+        colours = ["--color=yes"] if self._line is not None and "NO_COLOR" not in os.environ else []
+        words = [*colours, *self._words(name), f"--junitxml={folder / JUNIT_FILE}"]
+        run = _Run(name, folder, [*command, *words])
         run.start(self._ended)
         self._running.append(run)
 

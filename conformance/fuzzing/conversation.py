@@ -16,11 +16,11 @@ from conformance.expect import skip
 from conformance.fuzzing.invariants import Violation, WindowOracle, tokens_in
 from conformance.fuzzing.payloads import LivenessRequest, request_line
 from conformance.fuzzing.reduction import FEWEST_SO_FAR, reduced, reduction_purse, shortest_end
-from conformance.fuzzing.transcripts import Written, write_transcripts
 from conformance.protocol.jsonrpc import ABSENT, Line
 from conformance.protocol.methods import envelope, liveness_method
 from conformance.protocol.revisions import is_modern
 from conformance.target.server import Server
+from conformance.target.transcripts import Written, write_transcripts
 from conformance.verdicts import Blocked, Finding
 
 Burst = tuple[Line, ...]

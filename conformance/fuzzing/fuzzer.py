@@ -28,6 +28,7 @@ from conformance.generation import NoExample
 from conformance.json_schema.validation import instance_errors
 from conformance.protocol.jsonrpc import encode
 from conformance.target.server import Server
+from conformance.target.unanswered import NOT_FATAL
 from conformance.verdicts import Blocked, Cause, Finding
 
 CASES_PER_EXAMPLE = 4
@@ -221,6 +222,8 @@ class Fuzzer:
         if failed.is_death or (failed.is_silence and not failed.case.hostile):
             stderr = reply.fault.stderr if reply.fault is not None else ""
             fault = reply.fault if reproduction.how else None  # a failure in isolation is always reported
+            if id == NOT_FATAL and not reproduction.how:
+                return Finding(failure.expected, got, lines, id, transcripts=paths, stderr=stderr, fatal=True)
             return Blocked(got, lines, stderr, id, self.target.tool, fault=fault, transcripts=paths)
         return failure.finding(got, lines, paths)
 

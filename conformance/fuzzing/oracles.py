@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from conformance.json_schema.validation import Unjudgeable, instance_errors
 from conformance.protocol.content import embeds, has_data, has_text, has_uri_and_name, is_base64
 from conformance.protocol.jsonrpc import NOT_JSON, Line, show
 from conformance.protocol.revisions import CONTENT_TYPES, has_content, is_modern
+from conformance.target.unanswered import NOT_FATAL
 from conformance.verdicts import Finding
 
 ANSWERED = "jsonrpc.response-every-request"
@@ -121,6 +122,8 @@ def has_array(requirement: str, *path: str) -> Oracle:
 def accepts_valid(tool: Tool, revision: str, reply: Reply) -> Failure | None:
     """Judge the answer to valid arguments: a tool result of the right shape, as its schema says."""
     failure = answers(reply) or _no_number(reply)
+    if failure is not None and isinstance(reply.fault, Closed):
+        return replace(failure, requirement=NOT_FATAL)
     if failure is not None or asks_client(reply):
         return failure
     if reply.error is not None:

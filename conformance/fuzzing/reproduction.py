@@ -11,10 +11,10 @@ from conformance.client.session import Session
 from conformance.fuzzing.fuzz_target import FuzzTarget
 from conformance.fuzzing.oracles import VALIDATED, Case, Failure
 from conformance.fuzzing.reduction import FEWEST_SO_FAR, reduced, reduction_purse
-from conformance.fuzzing.transcripts import Written, write_transcripts
 from conformance.protocol.jsonrpc import Kind, Line, kind
 from conformance.protocol.text import shorten
 from conformance.target.server import Server
+from conformance.target.transcripts import Written, write_transcripts
 from conformance.verdicts import Skipped
 
 MAX_LINES_SHOWN = 6

@@ -20,6 +20,7 @@ from conformance.fuzzing.window import Request, top_up
 from conformance.generation import NoExample
 from conformance.protocol.jsonrpc import Line
 from conformance.target.server import Server
+from conformance.target.unanswered import unanswered
 from conformance.verdicts import Blocked, Finding, Skipped
 
 CALLS_IN_FLIGHT = 32
@@ -139,11 +140,8 @@ class Soak:
             call = call_in(self._conversation, tool, arguments)
             load = ToolLoad(self.server, call)
             if call.reply.fault is not None:
-                reason = f"tools/call of {tool.name} was not answered: {call.reply.fault}"
-                lines, stderr = call.reply.lines, call.reply.fault.stderr
-                blocked = Blocked(reason, lines, stderr, "tools.call.listed-is-callable", tool.name)
                 self._leave_out(tool.name, str(call.reply.fault))
-                yield SoakFinding(0, tool.name, blocked)
+                yield SoakFinding(0, tool.name, unanswered(self.server, call))
                 if not self._is_alive():
                     self._end()
             elif self.server.is_slow(call):

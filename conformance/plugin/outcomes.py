@@ -98,9 +98,10 @@ def pytest_runtest_makereport(
         report.longrepr = "\n\n".join(texts)
     _store(item, report, results)
     worst = results[0]
-    if worst.outcome in NOT_FAILING:
+    is_excused = worst.outcome in NOT_FAILING
+    if is_excused and call.when == "call":
         report.outcome, report.longrepr = "passed", None
-    elif worst.outcome is Outcome.SKIPPED and report.failed:
+    elif report.failed and (is_excused or worst.outcome is Outcome.SKIPPED):
         report.outcome, report.longrepr = "skipped", (str(item.path), 0, f"Skipped: {worst.reason}")
     return report
 
@@ -155,8 +156,8 @@ def _sdk(item: pytest.Item, row: catalogue.Requirement, error: BaseException | N
 
 
 def _selector(item: pytest.Item, error: BaseException | None, row: catalogue.Requirement) -> str:
-    """Return the id that selects the check again: one it cites, unless the error is about another tool."""
-    if getattr(error, "tool", "") and not tool_name(item):
+    """Return the id that selects the check again: one it cites, unless the error names the tool."""
+    if getattr(error, "tool", ""):
         return row.id
     cited = _cited(item)
     return row.id if row.id in cited else cited[0]

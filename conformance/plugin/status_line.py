@@ -8,7 +8,7 @@ import shutil
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, TextIO
 from unicodedata import east_asian_width
 
@@ -221,10 +221,10 @@ def is_wanted(config: pytest.Config) -> bool:
     """Return whether the line can be shown, and would disturb nothing."""
     chosen = config.option
     shows_more = config.get_verbosity() >= 0 or chosen.capture == "no" or chosen.usepdb or chosen.collectonly
-    return sys.stdout.isatty() and not shows_more and not any(_unsuitable())
+    return not shows_more and can_rewrite()
 
 
-def _unsuitable() -> Iterator[bool]:
-    """Yield whether the environment forbids the line."""
-    yield "CI" in os.environ
-    yield os.environ.get("TERM", "") in DUMB_TERMINALS
+def can_rewrite() -> bool:
+    """Return whether stdout is a terminal on which a line can be rewritten."""
+    is_unsuitable = "CI" in os.environ or os.environ.get("TERM", "") in DUMB_TERMINALS
+    return sys.stdout.isatty() and not is_unsuitable

@@ -68,7 +68,7 @@ class Evidence:
         """Return the evidence of a verdict."""
         transcripts = tuple(map(str, verdict.transcripts))
         if isinstance(verdict, Finding):
-            return cls(verdict.expected, verdict.got, verdict.lines, transcripts=transcripts)
+            return cls(verdict.expected, verdict.got, verdict.lines, verdict.stderr, transcripts)
         return cls("", verdict.reason, verdict.lines, verdict.stderr, transcripts)
 
 

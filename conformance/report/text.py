@@ -11,10 +11,10 @@ from contextlib import suppress
 from typing import Any
 
 from conformance.protocol.text import named, shorten
-from conformance.report.model import DEAD, REFUSED, Interface, Result, plural
+from conformance.report.model import DEAD, REFUSED, Interface, Report, Result, plural
 from conformance.requirements.catalogue import Requirement, families
 from conformance.requirements.checks import checked
-from conformance.target.budgets import as_option
+from conformance.target.budgets import as_option, written
 from conformance.target.contract import FILE
 from conformance.target.settings import FUZZ_EXAMPLES, OPEN_WORLD_CALLS, Settings
 from conformance.target.surface import Subject
@@ -243,3 +243,10 @@ def explanation(row: Requirement) -> Iterator[str]:
         yield ""
         yield "Checks"
         yield from (f"  {check.suite}::{check.name}" for check in checked()[row.id])
+
+
+def figures_of(report: Report) -> Iterator[tuple[str, str]]:
+    """Yield each revision and its measured figures with their units."""
+    for revision, figures in report.measured.items():
+        listed = ", ".join(f"{name} {written(name, amount)}" for name, amount in figures.items())
+        yield revision, listed

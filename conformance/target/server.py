@@ -25,7 +25,8 @@ from conformance.target.scenario import Records, scenario
 from conformance.target.sessions import Sessions
 from conformance.target.settings import Settings
 from conformance.target.surface import Subject, Surface
-from conformance.verdicts import Blocked, Cause, Skipped
+from conformance.target.unanswered import unanswered
+from conformance.verdicts import Blocked, Cause, Finding, Skipped
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -194,8 +195,8 @@ class Server(Sessions):
         """Call a tool with valid arguments, once in a run; if that fails, with a few others.
 
         The call is the first that succeeds, else the first of all.  Skips the check when the tool may not be
-        called or no arguments are known.  Raises `Blocked` for the first check that meets a call without an
-        answer.
+        called or no arguments are known.  Raises a `Finding` or `Blocked` for the first check that meets a
+        call without an answer.
         """
         arguments = self._arguments_for(tool)
         self._end_pending_call()
@@ -207,13 +208,19 @@ class Server(Sessions):
                 f"{tool.name} takes longer than {self.settings.timeout:g} s and reports progress (--timeout)"
             )
         if call.reply.fault is not None:
-            reason = f"tools/call of {tool.name} was not answered: {call.reply.fault}"
-            lines, stderr = call.reply.lines, call.reply.fault.stderr
-            blocked = Blocked(reason, lines, stderr, "tools.call.listed-is-callable", tool.name)
-            self.raise_once(f"call {tool.name}", blocked)
+            self.raise_once(f"call {tool.name}", self._unanswered(call))
         if call.reply.needs_input:
             skip(f"{tool.name} asks the client for something first")
         return call
+
+    @scenario
+    def _unanswered(self, call: Call) -> Finding | Blocked:
+        return unanswered(self, call)
+
+    def deaths(self, call: Call) -> Iterator[Finding | Blocked]:
+        """Yield the verdict on each call with other valid arguments that ended the process."""
+        dead = (one for one in call.others if isinstance(one.reply.fault, Closed))
+        yield from map(self._unanswered, dead)
 
     def _arguments_for(self, tool: Tool) -> dict[str, Any]:
         """Return the arguments to call a tool with; skip if it may not be called, or none are known."""

@@ -346,12 +346,13 @@ class Sessions:
             stderr = session.process.stderr
             self.raise_once("hung", Blocked(reason, sent, stderr, "jsonrpc.response-every-request"))
 
-    def raise_once(self, key: str, blocked: Blocked) -> None:
-        """Raise ``blocked`` for the first check that meets it; later ones are skipped with the reason."""
+    def raise_once(self, key: str, verdict: Finding | Blocked) -> None:
+        """Raise a verdict for the first check that meets it; later ones are skipped with the reason."""
         if key in self._raised:
-            skip(f"{blocked.reason} (reported once)", cause=blocked.cause)
+            cause = verdict.cause if isinstance(verdict, Blocked) else None
+            skip(f"{verdict} (reported once)", cause=cause)
         self._raised.add(key)
-        raise blocked
+        raise verdict
 
     def examine(self, verdict: Finding | Blocked) -> None:
         """Look for the cause of a verdict.

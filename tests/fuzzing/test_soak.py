@@ -145,8 +145,9 @@ def test_exit_is_reported_for_its_call_and_other_tools_go_on(soak_of):
     (finding,) = findings_of(soak, 1, calls=1000)
     assert re.search(
         r'arguments \{"city":"\w*","days":5\}: the server process ended \(exit status 7\);',
-        finding.verdict.reason,
+        finding.verdict.got,
     )
+    assert finding.verdict.requirement == "tools.call.valid-not-fatal"
     assert soak.left_out["weather"][1] == "its calls end the server"
     assert soak.processes == 3
 

@@ -1,12 +1,13 @@
 """User errors: one line and exit status 4. Servers that open no session: blocked once."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 
 import pytest
-from support import REFERENCE, environment, run_suite
+from support import REFERENCE, environment, forked, run_suite
 from support.processes import is_alive
 
 from conformance.plugin.execution import pytest_keyboard_interrupt
@@ -52,7 +53,7 @@ def one_line(run):
         (("--select", "deprecated"), "no check covers 'deprecated' yet"),
         (("--failing-call", "fail {"), "--conformance-failing-call: not JSON"),
         (("--failing-call", "fail []"), "--conformance-failing-call: arguments are a JSON object"),
-        (("--no-such-option",), "unrecognized arguments: --no-such-option"),
+        (("--no-such-option",), "unknown option, here and in pytest: --no-such-option"),
     ],
 )
 def test_invalid_option_is_one_line(options, message):
@@ -185,6 +186,36 @@ def test_hanging_tool_is_blocked_once_and_other_checks_run():
     assert [case.requirement for case in run.of("blocked")] == ["tools.call.listed-is-callable"]
     assert "tools/call of echo was not answered: no answer within 2 s" in run.output
     assert len(run.of("passed")) > 100
+
+
+DEADLY = "tools.call.valid-not-fatal"
+NAME = "params(request).get('name')"
+
+
+def deadly():
+    """Return a server that writes the name of each tool to stderr, and exits at a call of echo."""
+    return faulty(
+        f"print('on', {NAME}, file=__import__('sys').stderr) or {NAME} == 'echo'", "raise SystemExit(3)"
+    )
+
+
+def test_a_tool_that_ends_the_process_is_one_finding(tmp_path):
+    """Of stderr it shows what the server wrote since the call, and the file ends the process again."""
+    run = run_suite(deadly(), *QUICK, "--select", "tools.call", "--fuzz", "none", cwd=tmp_path)
+    (case,) = run.of("failed")
+    assert (run.exit, case.requirement) == (1, DEADLY)
+    assert re.search(r"^  stderr +on echo$", case.text, re.MULTILINE)
+    (path,) = re.findall(r"mcp-conformance replay (\S+)", case.text)
+    _, output = forked(("replay", path), tmp_path, 60)
+    assert "exit status 3" in output
+
+
+def test_an_expected_finding_in_a_fixture_is_no_mistake_of_ours(tmp_path):
+    baseline = tmp_path / "expected.toml"
+    baseline.write_text(f"[[expected]]\nrequirement = '{DEADLY}'\nreason = 'ours'\n")
+    words = ("--select", "tools.call", "--fuzz", "none", "--baseline", str(baseline))
+    run = run_suite(deadly(), *QUICK, *words, cwd=tmp_path)
+    assert (run.exit, [case.requirement for case in run.of("expected")]) == (0, [DEADLY]), run.output
 
 
 def test_server_that_answers_only_initialize_is_blocked():

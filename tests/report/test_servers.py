@@ -111,8 +111,18 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("file").write_text("")
     servers = replace(SERVERS, outcomes=(*OUTCOMES[1:], ServerOutcome("lost", NOT_RUN)))
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     assert write_files(servers, ["a.json", "badge.svg"], ["junit.xml"])
     assert not write_files(servers, ["file/b.json"], [])
     written = ["a.json", "badge.svg", "file", "good-a.json", "good-badge.svg", "junit.xml"]
     assert sorted(one.name for one in tmp_path.iterdir()) == [one for one in written if one != "badge.svg"]
     assert capsys.readouterr().out.count("report: not written:") == 2
+
+
+def test_the_summary_of_a_job_on_github_has_all_servers(tmp_path, monkeypatch):
+    summary = tmp_path / "summary.md"
+    summary.write_text("before\n")
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    assert write_files(SERVERS, [], [])
+    assert summary.read_text("utf-8") == f"before\n{markdown.render(SERVERS)}\n"

@@ -11,7 +11,7 @@ from typing import Any
 
 from conformance.report.formats.page import document, footer, text
 from conformance.report.model import FINDINGS, Interface, Report, Result, by_reason, grouped
-from conformance.report.text import sdk_note
+from conformance.report.text import figures_of, sdk_note
 from conformance.requirements.catalogue import families
 from conformance.verdicts import ORDER, Outcome
 
@@ -280,6 +280,7 @@ def _run(report: Report) -> Iterator[str]:
             *((text(one.revision), _interface(one)) for one in report.revisions),
             ("not called", _chips(report.not_called)),
             ("notices", _items(notices)),
+            ("measured", _items(text(f"{revision}: {figures}") for revision, figures in figures_of(report))),
             ("baseline", _items(text(one) for one in report.outdated)),
             ("SDK", _items(deviations)),
         ]

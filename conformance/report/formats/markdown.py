@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from conformance.protocol.text import named, shorten
 from conformance.report.model import Report, Result, by_reason, grouped
+from conformance.report.text import figures_of
 from conformance.requirements.catalogue import families
 from conformance.verdicts import ORDER, Outcome
 
@@ -69,6 +70,7 @@ def _about(report: Report) -> Iterator[str]:
         f"Not only this server: every server built on the {sdk} breaks {_names(rules)}"
         for sdk, rules in report.deviations.items()
     ]
+    lines += [f"Measured in {revision}: {figures}" for revision, figures in figures_of(report)]
     if lines:
         yield "\n".join(f"- {one}" for one in lines)
 

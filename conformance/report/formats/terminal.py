@@ -7,8 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from conformance.protocol.text import named, shorten
 from conformance.report.model import Report, Result, by_reason, grouped, plural
-from conformance.report.text import RARE, WIDTH, first_names, not_called_line, sdk_note, server_lines, wrapped
-from conformance.target.budgets import written
+from conformance.report.text import (
+    RARE,
+    WIDTH,
+    figures_of,
+    first_names,
+    not_called_line,
+    sdk_note,
+    server_lines,
+    wrapped,
+)
 from conformance.verdicts import ORDER, Outcome
 
 Row = tuple[tuple[str, str], ...]
@@ -263,9 +271,7 @@ def _starts(report: Report) -> Iterator[str]:
         yield f"processes started in {revision}: {sum(purposes.values())} ({listed})"
     for revision, number in report.sent.items():
         yield f"lines sent in {revision}: {number}"
-    for revision, figures in report.measured.items():
-        listed = ", ".join(f"{name} {written(name, amount)}" for name, amount in figures.items())
-        yield f"measured in {revision}: {listed}"
+    yield from (f"measured in {revision}: {figures}" for revision, figures in figures_of(report))
 
 
 def _expected(results: Iterable[Result]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from conformance.client.transcript import Transcript
 from conformance.protocol.jsonrpc import Line
-from conformance.target.server import Server
+from conformance.target.sessions import Sessions
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Written:
 
 
 def write_transcripts(
-    server: Server, conversations: Sequence[Sequence[Line]], *, name: str, about: str
+    server: Sessions, conversations: Sequence[Sequence[Line]], *, name: str, about: str
 ) -> Written:
     """Write each conversation to a file with a name like ``name``; ``about`` is what they prove."""
     settings, paths = server.settings, list[Path]()
