@@ -18,6 +18,7 @@ from conformance.fixtures.mutants import all_mutants
 from wires import wires_of
 
 from conformance.cli.arguments import parser as command_parser
+from conformance.clients.limits import clients
 from conformance.plugin import configuration
 from conformance.plugin.flags import add_options
 from conformance.protocol import revisions
@@ -29,6 +30,7 @@ from conformance.requirements.checks import checked
 DOCS = Path(__file__).parent
 MADE = DOCS / "reference" / "made"
 REQUIREMENTS = DOCS / "requirements.md"
+GITHUB = "https://github.com/"
 RUNS = json.loads((DOCS.parent / "reports" / "results.json").read_text(encoding="utf-8"))
 """The published run of each server."""
 INCLUDED = {
@@ -85,12 +87,25 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "options", "\n".join(option_lines())
     yield "commands", "\n".join(command_lines())
     yield "report", "\n".join(report_lines(json.loads(SCHEMA.read_text(encoding="utf-8"))))
+    yield "clients", "\n".join(client_lines())
     rows = list(catalogue.all_requirements().values())
     yield "fixes", "\n".join(fix_lines(rows))
     yield "requirements/index", "\n".join(index_lines(rows))
     for family in catalogue.families().values():
         found = [row for row in rows if row.family == family.name]
         yield f"requirements/{family.name}", "\n".join(family_lines(family, found))
+
+
+def client_lines() -> Iterator[str]:
+    """Yield the page of the limits of clients."""
+    yield from ("# Limits of clients", "")
+    yield "What [`--client`](../../how-to/clients.md) checks: what somebody saw on that day."
+    for name, limits in clients().items():
+        yield from ("", f"## {limits[0].client} (`--client {name}`)", "")
+        yield from ("| it accepts | beyond it | seen on | reports |", "|---|---|---|---|")
+        for limit in limits:
+            links = ", ".join(f"[{url.removeprefix(GITHUB)}]({url})" for url in limit.evidence)
+            yield f"| {plain(limit.accepts)} | {limit.effect} | {limit.seen} | {links} |"
 
 
 # Options and commands ----------------------------------------------------------------------------

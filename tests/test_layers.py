@@ -14,7 +14,7 @@ FIXTURES = Path(find_spec("conformance.fixtures").origin).parent
 LAYERS = (
     {"protocol", "requirements", "transport"},
     {"json_schema", "project"},
-    {"generation"},
+    {"generation", "clients"},
     {"client"},
     {"verdicts"},
     {"expect"},

@@ -25,7 +25,7 @@ VALUES = (
     *("time", "max-tools", "env-file", "contract", "baseline", "since"),
     *("sdk-findings", "output-format", "rules-as-of"),
 )
-REPEATED = ("env", "call", "select", "skip", "example", "report", "budget")
+REPEATED = ("env", "call", "select", "skip", "example", "report", "budget", "client")
 FLAGS = ("inherit-home", "strict", "pedantic")
 RUN_OPTIONS = (*VALUES, *REPEATED, *FLAGS)
 """The options of ``run`` that the pytest plugin has too, with ``--conformance-`` before them."""

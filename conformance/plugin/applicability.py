@@ -12,8 +12,8 @@ from conformance.target.contract import FILE
 from conformance.target.settings import Settings
 from conformance.target.surface import Subject, Surface
 
-CONTRACT, BUDGETS = "test_contract.py", "test_budget.py"
-"""The suites that judge what the user promises, not what the specification demands."""
+CONTRACT, BUDGETS, CLIENTS = "test_contract.py", "test_budget.py", "test_client.py"
+"""The suites that judge what the user promises or asks for, not what the specification demands."""
 
 
 def why_not(surface: Surface, check: Check, settings: Settings) -> str:
@@ -38,6 +38,8 @@ def _reasons(surface: Surface, check: Check, settings: Settings) -> Iterator[str
         yield f"no contract ({FILE}, which mcp-conformance lock writes)"
     if check.suite == BUDGETS and not _has_budget(check, settings):
         yield "no budget for it (--budget)"
+    if check.suite == CLIENTS and not settings.clients:
+        yield "no client is chosen (--client)"
     if check.fuzzes and not settings.examples:
         yield "nothing is fuzzed (--fuzz none)"
 

@@ -116,6 +116,11 @@ LISTS = (
         "FIGURE=LIMIT",
         "a limit on a figure: start=2s, tools.count=40, tools.bytes=20kB, call.p95=2s, result.bytes=1MB",
     ),
+    (
+        "client",
+        "NAME",
+        "report names and schemas that these clients refuse: claude, cursor, gemini, openai, vscode, all",
+    ),
     ("skip", "ID", "leave out these requirements or families; their findings are not reported"),
     (
         "example",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from conformance.clients.limits import UnknownClient, chosen
 from conformance.plugin.configuration import (
     COMMAND,
     BadConfiguration,
@@ -27,6 +28,7 @@ from conformance.protocol import revisions
 from conformance.protocol.text import did_you_mean
 from conformance.requirements import catalogue
 from conformance.requirements.checks import checked
+from conformance.target.budgets import BadBudget, read_budgets
 
 if TYPE_CHECKING:
     from conformance.report.baseline import Baseline
@@ -147,6 +149,7 @@ def validate(config: pytest.Config) -> None:
     output_format(config)
     rules_as_of(config)
     budgets(config)
+    clients(config)
     contract(config)
 
 
@@ -223,6 +226,7 @@ def settings(config: pytest.Config) -> Settings:
         max_tools=_number(config, "max-tools", MAX_TOOLS),
         examples=_examples(config),
         budgets=budgets(config),
+        clients=clients(config),
     )
 
 
@@ -382,15 +386,18 @@ def _is_one_of_several(config: pytest.Config) -> bool:
 
 def budgets(config: pytest.Config) -> dict[str, float]:
     """Return the limit of each figure that the user limits (``--budget``).  Raises `pytest.UsageError`."""
-    given = value(config, "budget")
-    if not given:
-        return {}
-    from conformance.target.budgets import BadBudget, read_budgets  # noqa: PLC0415
-
     try:
-        return read_budgets(given)
+        return read_budgets(value(config, "budget"))
     except BadBudget as error:
         raise pytest.UsageError(f"--conformance-budget: {error}") from None
+
+
+def clients(config: pytest.Config) -> tuple[str, ...]:
+    """Return the names of the clients that the user chooses (``--client``).  Raises `pytest.UsageError`."""
+    try:
+        return chosen(_words(value(config, "client")))
+    except UnknownClient as error:
+        raise pytest.UsageError(f"--conformance-client: {error}") from None
 
 
 def earlier_report(config: pytest.Config) -> Report | None:

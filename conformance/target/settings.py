@@ -42,9 +42,9 @@ class Settings:
     ``readonly``, ``all``, or patterns of the names of tools that may be called.  ``samples`` are arguments
     that the user vouches for; they release no tool.  ``calls_per_tool`` limits the fuzzer; 0 is no choice.
     Without a ``cwd`` the server works in the ``sandbox``, where its home is too unless ``inherit_home``;
-    without a ``sandbox`` it works here.  ``budgets`` limit figures, in bytes and seconds.  The
-    ``contract`` is what the server promised.  Relative paths in the command start from ``here``.  ``on_wait``
-    is called during waits, which ``clock`` measures.
+    without a ``sandbox`` it works here.  ``budgets`` limit figures, in bytes and seconds;
+    ``clients`` are those whose limits are checked.  The ``contract`` is what the server promised.  Relative
+    paths in the command start from ``here``.  ``on_wait`` is called during waits, which ``clock`` measures.
     """
 
     command: tuple[str, ...]
@@ -67,6 +67,7 @@ class Settings:
     max_time: float = 3600.0
     time: float = math.inf
     budgets: Mapping[str, float] = field(default_factory=dict)
+    clients: tuple[str, ...] = ()
     contract: Contract | None = None
     here: Path = field(default_factory=Path.cwd)
     on_wait: OnWait | None = None

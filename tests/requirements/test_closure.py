@@ -11,6 +11,7 @@ from support import EVERYTHING, REFERENCE, awkward, run_suite
 from support.bench import reference_contract, run_checks, settings_in_memory
 from support.in_memory import mutated
 
+from conformance.clients.limits import clients
 from conformance.protocol import revisions
 from conformance.requirements import catalogue
 from conformance.requirements.checks import checked, checks
@@ -33,6 +34,7 @@ def run_in_memory(revision):
     """Run the suite on the reference server in memory; in the newest revision of each era fuzz it too."""
     examples = FUZZ_EXAMPLES["quick"] if revision in NEWEST else 0
     promised = {"budgets": dict.fromkeys(FIGURES, math.inf), "contract": reference_contract(revision)}
+    promised["clients"] = tuple(clients())
     return run_checks(settings_in_memory(mutated(None), examples, **promised), revision)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from conformance.fixtures.mutants import Mutant, all_mutants
 
+from conformance.clients.limits import clients as all_clients
 from conformance.protocol import revisions
 from conformance.requirements import catalogue
 from conformance.target.settings import FUZZ_EXAMPLES
@@ -68,7 +69,8 @@ class MutantRun:
         budgets = {id.removeprefix("budget."): BUDGETS[id] for id in broken}
         contract = reference_contract(self.revision) if self.mutant.family == "contract" else None
         times = {"timeout": 5.0, "start_timeout": 5.0}
-        return {"examples": examples, "budgets": budgets, "contract": contract, **times}
+        clients = tuple(all_clients()) if self.mutant.family == "client" else ()
+        return {"examples": examples, "budgets": budgets, "clients": clients, "contract": contract, **times}
 
     @property
     def tools(self):

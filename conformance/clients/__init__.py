@@ -1,0 +1,1 @@
+"""Known limits of MCP clients: definitions of tools that some of them refuse."""

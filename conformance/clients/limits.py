@@ -1,0 +1,171 @@
+"""The limits of clients, read from one file for each client, and the tools that are beyond them."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from conformance.json_schema.subschemas import subschemas
+from conformance.protocol.text import did_you_mean
+from conformance.protocol.value import Value
+
+FOLDER, ENDING, ALL = "conformance.clients", ".toml", "all"
+
+
+ACCEPTS = {
+    "tool-name": "names of tools that match {}",
+    "name-length": "names of tools with at most {} characters",
+    "property-name": "names of outermost properties that match {}",
+    "top-keyword": "an outermost input schema without {}",
+    "keyword": "input schemas without {}",
+    "array-items": "items in each array of an input schema",
+    "tool-count": "at most {} tools",
+}
+"""What is within a limit of each kind, with a place for its value."""
+
+
+class UnknownClient(ValueError):  # noqa: N818  (an error of the user, in one line)
+    """A name that no client has."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A limit of a client: its ``kind`` with a ``value``, and what happens beyond it.
+
+    ``seen`` is the day of the newest ``evidence``, links to reports of it.
+    """
+
+    client: str
+    kind: str
+    value: Any
+    effect: str
+    seen: date
+    evidence: tuple[str, ...]
+
+    @property
+    def accepts(self) -> str:
+        """What the client accepts, in words."""
+        value = ", ".join(self.value) if isinstance(self.value, list) else self.value
+        return ACCEPTS[self.kind].format(value)
+
+    def __str__(self) -> str:
+        return f"{self.client}, as seen on {self.seen}: {self.effect} ({self.evidence[0]})"
+
+
+@cache
+def clients() -> Mapping[str, tuple[Limit, ...]]:
+    """Return the limits of each client, by the name that ``--client`` takes."""
+    paths = sorted(files(FOLDER).iterdir(), key=lambda path: path.name)
+    return {
+        path.name.removesuffix(ENDING): _limits(path.read_text(encoding="utf-8"))
+        for path in paths
+        if path.name.endswith(ENDING)
+    }
+
+
+def _limits(text: str) -> tuple[Limit, ...]:
+    found = tomllib.loads(text)
+    return tuple(
+        Limit(found["name"], **{**row, "evidence": tuple(row["evidence"])}) for row in found["limit"]
+    )
+
+
+def chosen(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of the chosen clients, each once.  Raises `UnknownClient`."""
+    wanted = dict.fromkeys(one for name in names for one in (clients() if name == ALL else [name]))
+    for name in wanted:
+        if name not in clients():
+            near = did_you_mean(name, (*clients(), ALL)) or f"; there are {', '.join(clients())} and {ALL}"
+            raise UnknownClient(f"no client {name!r} is known{near}")
+    return tuple(wanted)
+
+
+def limits_of(names: Iterable[str], kind: str) -> list[Limit]:
+    """Return the limits of one kind that these clients have."""
+    return [limit for name in names for limit in clients()[name] if limit.kind == kind]
+
+
+# What is beyond a limit --------------------------------------------------------------------------
+
+
+def beyond(limit: Limit, tools: Sequence[Value]) -> Iterator[Value]:
+    """Yield the parts of the definitions of tools that are beyond a limit."""
+    yield from KINDS[limit.kind](tools, limit.value)
+
+
+def _names(tools: Sequence[Value]) -> Iterator[Value]:
+    for tool in tools:
+        name = tool.get("name")
+        if name is not None and name.is_a(str):
+            yield name
+
+
+def _schemas(tools: Sequence[Value]) -> Iterator[Value]:
+    for tool in tools:
+        schema = tool.get("inputSchema")
+        if schema is not None and schema.is_a(dict):
+            yield schema
+
+
+def _parts(tools: Sequence[Value]) -> Iterator[Value]:
+    for schema in _schemas(tools):
+        yield from (part.value for part in subschemas(schema))
+
+
+def _members(value: Value, names: Iterable[str]) -> Iterator[Value]:
+    yield from (found for name in names if (found := value.get(name)) is not None)
+
+
+def _wrong_names(tools: Sequence[Value], pattern: str) -> Iterator[Value]:
+    yield from (name for name in _names(tools) if not re.search(pattern, name.json, re.ASCII))
+
+
+def _long_names(tools: Sequence[Value], most: int) -> Iterator[Value]:
+    yield from (name for name in _names(tools) if len(name.json) > most)
+
+
+def _wrong_properties(tools: Sequence[Value], pattern: str) -> Iterator[Value]:
+    for schema in _schemas(tools):
+        properties = schema.get("properties")
+        if properties is not None and properties.is_a(dict):
+            yield from _members(
+                properties, [name for name in properties.json if not re.search(pattern, name, re.ASCII)]
+            )
+
+
+def _top_keywords(tools: Sequence[Value], refused: Sequence[str]) -> Iterator[Value]:
+    for schema in _schemas(tools):
+        yield from _members(schema, refused)
+
+
+def _keywords(tools: Sequence[Value], refused: Sequence[str]) -> Iterator[Value]:
+    for part in _parts(tools):
+        yield from _members(part, refused)
+
+
+def _arrays_without_items(tools: Sequence[Value], wanted: bool) -> Iterator[Value]:
+    for part in _parts(tools):
+        if wanted and part.json.get("type") == "array" and not {"items", "prefixItems"} & set(part.json):
+            yield part
+
+
+def _too_many(tools: Sequence[Value], most: int) -> Iterator[Value]:
+    yield from tools[most : most + 1]
+
+
+KINDS: Mapping[str, Callable[[Sequence[Value], Any], Iterator[Value]]] = {
+    "tool-name": _wrong_names,
+    "name-length": _long_names,
+    "property-name": _wrong_properties,
+    "top-keyword": _top_keywords,
+    "keyword": _keywords,
+    "array-items": _arrays_without_items,
+    "tool-count": _too_many,
+}
+"""The kinds of limits; the rule of each is ``client.`` and its name."""

@@ -1,0 +1,82 @@
+"""Limits of clients: each has its evidence, and what is beyond it is found in a tool's definition."""
+
+import re
+from datetime import date
+
+import pytest
+
+from conformance.clients.limits import ACCEPTS, KINDS, UnknownClient, beyond, chosen, clients, limits_of
+from conformance.protocol.value import Value
+from conformance.requirements import catalogue
+
+LIMITS = [limit for limits in clients().values() for limit in limits]
+LINK = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+/(issues|pull)/\d+")
+PLAIN = {"name": "a", "inputSchema": {"type": "object", "properties": {"b": {"type": "string"}}}}
+
+
+def tool(name="a", **schema):
+    return {"name": name, "inputSchema": {"type": "object", **schema}}
+
+
+def found(kind, *tools, client="all"):
+    """Return the paths of what is beyond the limits of one kind."""
+    definitions = [Value(one, f"tools[{number}]") for number, one in enumerate(tools)]
+    limits = limits_of(chosen([client]), kind)
+    return {part.path for limit in limits for part in beyond(limit, definitions)}
+
+
+@pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: f"{limit.client}-{limit.kind}")
+def test_a_limit_has_evidence_and_a_date(limit):
+    assert limit.evidence
+    assert all(LINK.fullmatch(url) for url in limit.evidence)
+    assert date(2025, 1, 1) < limit.seen < date.today()
+    assert "{}" not in limit.accepts
+    assert not list(beyond(limit, [Value(PLAIN, "tools[0]")]))
+
+
+def test_a_client_has_one_limit_of_a_kind_and_each_kind_has_a_rule():
+    assert all(len({one.kind for one in limits}) == len(limits) for limits in clients().values())
+    assert {f"client.{kind}" for kind in KINDS} == catalogue.select("client")
+    assert set(ACCEPTS) == set(KINDS) == {limit.kind for limit in LIMITS}
+
+
+@pytest.mark.parametrize(
+    ("kind", "right", "wrong", "where"),
+    [
+        ("tool-name", "a_B-9", "a.b", "tools[0].name"),
+        ("tool-name", "a" * 64, "a" * 65, "tools[0].name"),
+        ("name-length", "a" * 59, "a" * 60, "tools[0].name"),
+    ],
+)
+def test_a_name_beyond_a_limit_is_found(kind, right, wrong, where):
+    assert found(kind, tool(right)) == set()
+    assert found(kind, tool(wrong)) == {where}
+
+
+@pytest.mark.parametrize(
+    ("kind", "right", "wrong"),
+    [
+        ("property-name", {"a.b": {"properties": {"c d": {}}}}, {"a b": {}}),
+        ("keyword", {"const": {"minimum": 1}}, {"a": {"items": {"const": 1}}}),
+        ("array-items", {"a": {"type": "array", "prefixItems": []}}, {"a": {"anyOf": [{"type": "array"}]}}),
+    ],
+)
+def test_a_schema_beyond_a_limit_is_found(kind, right, wrong):
+    assert found(kind, tool(properties=right)) == set()
+    assert len(found(kind, tool(properties=wrong))) == 1
+
+
+def test_alternatives_are_refused_only_at_the_top():
+    assert found("top-keyword", tool(properties={"a": {"anyOf": [{}]}})) == set()
+    assert found("top-keyword", tool(anyOf=[{}])) == {"tools[0].inputSchema.anyOf"}
+
+
+def test_one_tool_too_many_is_found():
+    assert found("tool-count", *[PLAIN] * 128) == set()
+    assert found("tool-count", *[PLAIN] * 200) == {"tools[128]"}
+
+
+def test_only_the_chosen_clients_count():
+    assert found("tool-name", tool("a.b"), client="cursor") == set()
+    with pytest.raises(UnknownClient, match="did you mean cursor"):
+        chosen(["cursr"])
