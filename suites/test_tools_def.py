@@ -18,7 +18,7 @@ from conformance.expect import (
     skip,
 )
 from conformance.json_schema.subschemas import circular, dangling, subschemas
-from conformance.json_schema.validation import schema_errors
+from conformance.json_schema.validation import instance_errors, schema_errors
 from conformance.protocol.value import members
 from conformance.verdicts import Finding
 
@@ -104,6 +104,18 @@ def test_the_properties_of_an_input_schema_are_objects(tool):
 @pytest.mark.requirement("tools.def.input-schema-required")
 def test_required_in_an_input_schema_is_an_array_of_strings(tool):
     expect_required(members([tool.definition], "inputSchema", "required"))
+
+
+@pytest.mark.requirement("tools.def.default-fits")
+def test_a_default_is_a_value_that_its_schema_allows(tool, revision):
+    for schema in require_schema(tool, "inputSchema"):
+        parts = [part.value for part in subschemas(schema) if not part.is_apart]
+        for part, default in require_some(with_default(parts), skip="the schema has no default"):
+            errors = instance_errors(default.json, schema.json, revision, part.json)
+            if errors:
+                raise Finding(
+                    "a default that its own schema allows", f"{default}: {errors[0]}", default.lines
+                )
 
 
 @pytest.mark.requirement("tools.def.schema-keyword-string")
@@ -269,6 +281,11 @@ def require_headers(server):
 def strings(values, *names):
     """Return the member at the path ``names`` of each value in which it is a string."""
     return [member for member in members(values, *names) if member.is_a(str)]
+
+
+def with_default(parts):
+    """Return each schema that has a default, with that default."""
+    return [(part, default) for part in parts if (default := part.get("default")) is not None]
 
 
 def require_schema(tool, name):

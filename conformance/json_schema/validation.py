@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -95,16 +95,18 @@ def _schema_errors(text: str, revision: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def instance_errors(instance: Any, schema: Any, revision: str) -> list[str]:
+def instance_errors(instance: Any, schema: Any, revision: str, part: Any = None) -> list[str]:
     """Return the errors of ``instance`` under ``schema``; none if it is valid in a dialect of the schema.
 
-    Raises `Unjudgeable`, also when the schema itself is not valid.
+    It is judged under a ``part`` of the schema if one is given.  Raises `Unjudgeable`, also when the schema
+    itself is not valid.
     """
     found: list[str] = []
     checked = _validators_of(_text_of(schema), revision)
     if checked.too_costly:
         raise TooLarge(checked.too_costly)
-    for validator in checked.validators:
+    for dialect, whole in checked.validators.items():
+        validator = whole if part is None else whole.evolve(schema=without_dialect(part, dialect))
         try:
             errors = _errors(validator, instance)
         except TooLarge as error:
@@ -123,7 +125,7 @@ class _Validators:
     ``too_costly`` is the reason once a value took too many steps: no other value is tried.
     """
 
-    validators: tuple[Validator, ...]
+    validators: Mapping[str, Validator]
     too_costly: str = ""
 
 
@@ -147,7 +149,7 @@ def _validators_of(text: str, revision: str) -> _Validators:
     dialects = [dialect for dialect in possible if not _errors(_meta_validator(dialect), schema)]
     if not dialects:
         raise Unjudgeable("the schema itself is not valid")
-    return _Validators(tuple(validator_of(schema, dialect) for dialect in dialects))
+    return _Validators({dialect: validator_of(schema, dialect) for dialect in dialects})
 
 
 def validator_of(schema: Any, dialect: str) -> Validator:
