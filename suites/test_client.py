@@ -37,6 +37,16 @@ def test_arrays_have_items(server):
     expect_within_limits(server, "array-items")
 
 
+@pytest.mark.requirement("client.format")
+def test_formats_are_accepted(server):
+    expect_within_limits(server, "format")
+
+
+@pytest.mark.requirement("client.one-type")
+def test_a_schema_has_one_type(server):
+    expect_within_limits(server, "one-type")
+
+
 @pytest.mark.requirement("client.tool-count")
 def test_the_number_of_tools_is_accepted(server):
     expect_within_limits(server, "tool-count")

@@ -25,6 +25,8 @@ ACCEPTS = {
     "top-keyword": "an outermost input schema without {}",
     "keyword": "input schemas without {}",
     "array-items": "items in each array of an input schema",
+    "format": "no format of a string in an input schema but {}",
+    "one-type": "one type in each part of an input schema, not a list of types",
     "tool-count": "at most {} tools",
 }
 """What is within a limit of each kind, with a place for its value."""
@@ -155,6 +157,24 @@ def _arrays_without_items(tools: Sequence[Value], wanted: bool) -> Iterator[Valu
             yield part
 
 
+def _formats(tools: Sequence[Value], accepted: Sequence[str]) -> Iterator[Value]:
+    for part in _parts(tools):
+        found = part.get("format")
+        if found is not None and "string" in _types(part) and found.is_a(str) and found.json not in accepted:
+            yield found
+
+
+def _types(part: Value) -> list[Any]:
+    types = part.json.get("type")
+    return types if isinstance(types, list) else [types]
+
+
+def _several_types(tools: Sequence[Value], refused: bool) -> Iterator[Value]:
+    for part in _parts(tools):
+        if refused and isinstance(part.json.get("type"), list):
+            yield from _members(part, ["type"])
+
+
 def _too_many(tools: Sequence[Value], most: int) -> Iterator[Value]:
     yield from tools[most : most + 1]
 
@@ -166,6 +186,8 @@ KINDS: Mapping[str, Callable[[Sequence[Value], Any], Iterator[Value]]] = {
     "top-keyword": _top_keywords,
     "keyword": _keywords,
     "array-items": _arrays_without_items,
+    "format": _formats,
+    "one-type": _several_types,
     "tool-count": _too_many,
 }
 """The kinds of limits; the rule of each is ``client.`` and its name."""

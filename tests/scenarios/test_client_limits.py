@@ -58,6 +58,12 @@ def test_a_name_beyond_a_limit_is_found(kind, right, wrong, where):
     [
         ("property-name", {"a.b": {"properties": {"c d": {}}}}, {"a b": {}}),
         ("keyword", {"const": {"minimum": 1}}, {"a": {"items": {"const": 1}}}),
+        (
+            "format",
+            {"format": {"type": "string", "format": "date"}, "a": {"type": "integer", "format": "int32"}},
+            {"a": {"items": {"type": ["string", "null"], "format": "uri"}}},
+        ),
+        ("one-type", {"type": {"type": "string"}}, {"a": {"items": {"type": ["string", "null"]}}}),
         ("array-items", {"a": {"type": "array", "prefixItems": []}}, {"a": {"anyOf": [{"type": "array"}]}}),
     ],
 )
@@ -77,6 +83,6 @@ def test_one_tool_too_many_is_found():
 
 
 def test_only_the_chosen_clients_count():
-    assert found("tool-name", tool("a.b"), client="cursor") == set()
+    assert found("tool-name", tool("a.b"), client="gemini") == set()
     with pytest.raises(UnknownClient, match="did you mean cursor"):
         chosen(["cursr"])
