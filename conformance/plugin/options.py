@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from conformance.clients.limits import UnknownClient, chosen
 from conformance.plugin.configuration import (
     COMMAND,
     BadConfiguration,
@@ -28,7 +27,6 @@ from conformance.protocol import revisions
 from conformance.protocol.text import did_you_mean
 from conformance.requirements import catalogue
 from conformance.requirements.checks import checked
-from conformance.target.budgets import BadBudget, read_budgets
 
 if TYPE_CHECKING:
     from conformance.report.baseline import Baseline
@@ -386,6 +384,8 @@ def _is_one_of_several(config: pytest.Config) -> bool:
 
 def budgets(config: pytest.Config) -> dict[str, float]:
     """Return the limit of each figure that the user limits (``--budget``).  Raises `pytest.UsageError`."""
+    from conformance.target.budgets import BadBudget, read_budgets  # noqa: PLC0415  (slow to import)
+
     try:
         return read_budgets(value(config, "budget"))
     except BadBudget as error:
@@ -394,6 +394,8 @@ def budgets(config: pytest.Config) -> dict[str, float]:
 
 def clients(config: pytest.Config) -> tuple[str, ...]:
     """Return the names of the clients that the user chooses (``--client``).  Raises `pytest.UsageError`."""
+    from conformance.clients.limits import UnknownClient, chosen  # noqa: PLC0415  (slow to import)
+
     try:
         return chosen(_words(value(config, "client")))
     except UnknownClient as error:
