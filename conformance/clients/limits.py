@@ -116,8 +116,9 @@ def _schemas(tools: Sequence[Value]) -> Iterator[Value]:
 
 
 def _parts(tools: Sequence[Value]) -> Iterator[Value]:
+    """Yield each part of the schemas, but not of ``additionalProperties``, which many hosts remove."""
     for schema in _schemas(tools):
-        yield from (part.value for part in subschemas(schema))
+        yield from (part.value for part in subschemas(schema) if "additionalProperties" not in part.way)
 
 
 def _members(value: Value, names: Iterable[str]) -> Iterator[Value]:

@@ -98,6 +98,7 @@ def reproduce_command(settings: Settings, requirement: str, revision: str, tool:
         words += ["--call", pattern] if pattern != "readonly" else []
     name = requirement.removeprefix("budget.")
     words += ["--budget", as_option(name, settings.budgets[name])] if name in settings.budgets else []
+    words += ["--client", ",".join(settings.clients)] if requirement.startswith("client.") else []
     if settings.contract is not None and settings.contract.name != FILE:
         words += ["--contract", settings.contract.name] if requirement.startswith("contract.") else []
     return shlex.join([*words, "--", *redacted(settings.command)])

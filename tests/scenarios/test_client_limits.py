@@ -7,7 +7,9 @@ import pytest
 
 from conformance.clients.limits import ACCEPTS, KINDS, UnknownClient, beyond, chosen, clients, limits_of
 from conformance.protocol.value import Value
+from conformance.report.text import reproduce_command
 from conformance.requirements import catalogue
+from conformance.target.settings import Settings
 
 LIMITS = [limit for limits in clients().values() for limit in limits]
 LINK = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+/(issues|pull)/\d+")
@@ -86,3 +88,14 @@ def test_only_the_chosen_clients_count():
     assert found("tool-name", tool("a.b"), client="gemini") == set()
     with pytest.raises(UnknownClient, match="did you mean cursor"):
         chosen(["cursr"])
+
+
+def test_what_hosts_remove_does_not_count():
+    assert found("keyword", tool(additionalProperties={"const": 1})) == set()
+
+
+def test_the_command_that_reproduces_a_finding_names_the_clients():
+    settings = Settings(("x",), clients=("cursor", "gemini"))
+    for rule, is_named in (("client.keyword", True), ("ping.responds", False)):
+        command = reproduce_command(settings, rule, "2025-11-25", "")
+        assert ("--client cursor,gemini" in command) == is_named
