@@ -108,10 +108,9 @@ def _add_run(commands: Commands) -> None:
 
 
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError
-    return number
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a number of at least 1 is expected, not {text!r}")
+    return int(text)
 
 
 def _add_server(parser: Parser) -> None:

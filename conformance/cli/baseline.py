@@ -36,7 +36,7 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
     except BadBaseline as error:
         raise UsageError(f"{NAME}: {error}") from error
     plugin = BaselineUpdatePlugin(path.absolute(), old)
-    status = run_suites(pytest_words(options, server), rest, plugin)
+    status = run_suites(pytest_words(options, server), rest, plugin, name=NAME)
     return 0 if plugin.is_written else status
 
 

@@ -7,40 +7,27 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
 
-import pytest
-
-from conformance.cli.arguments import UsageError
 from conformance.plugin.output import renderer, write_file
-from conformance.report.model import plural
-from conformance.report.servers import html, json, junit, markdown, sarif
+from conformance.report.formats import html, json, markdown, sarif
+from conformance.report.model import Report, plural
+from conformance.report.servers import html as servers_html
+from conformance.report.servers import json as servers_json
+from conformance.report.servers import junit
+from conformance.report.servers import markdown as servers_markdown
+from conformance.report.servers import sarif as servers_sarif
 from conformance.report.servers.model import ServersReport
 
-Combined: TypeAlias = Callable[[ServersReport], str]
-FORMATS: Mapping[str, tuple[Combined | None, bool]] = {
-    "badge.json": (None, True),
-    ".sarif.json": (sarif.render, False),
-    ".json": (json.render, True),
-    ".html": (html.render, True),
-    ".md": (markdown.render, False),
-    ".sarif": (sarif.render, False),
-    ".svg": (None, True),
+COMBINED: Mapping[Callable[[Report], str], Callable[[ServersReport], str]] = {
+    html.render: servers_html.render,
+    json.render: servers_json.render,
+    markdown.render: servers_markdown.render,
+    sarif.render: servers_sarif.render,
 }
-"""By the ending of the file's name: the function that makes the combined report, if there is one, and whether
-each server has a file for itself: a badge, a page, a report to compare.  The first match counts."""
+"""The function that makes the combined report, by the one that makes the report of one server."""
+ONLY_COMBINED = (markdown.render, sarif.render)
+"""Of these no server has a file for itself."""
 JUNIT_OPTIONS = ("--junitxml", "--junit-xml")
-
-
-def expect_formats(reports: Sequence[str]) -> None:
-    """Raise `UsageError` for a file whose name gives no format, or that is a directory."""
-    for path in map(Path, reports):
-        if path.is_dir():
-            raise UsageError(f"run: --report: {path} is a directory")
-        try:
-            renderer(path)
-        except pytest.UsageError as error:
-            raise UsageError(f"run: {str(error).replace('conformance-', '')}") from error
 
 
 def junit_files(rest: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -61,16 +48,15 @@ def write_files(servers: ServersReport, reports: Sequence[str], junits: Sequence
     before = prefixes([one.name for one in servers.outcomes])
     written = [write_file(Path(path), junit.render(servers)) for path in junits]
     for path in map(Path, reports):
-        combined, of_each = next(form for end, form in FORMATS.items() if path.name.lower().endswith(end))
-        own = {one.name: prefixed(path, before[one.name]) for one, _ in servers.reports if of_each}
-        if combined:
+        render = renderer(path)
+        reports_of_each = servers.reports if render not in ONLY_COMBINED else []
+        own = {one.name: prefixed(path, before[one.name]) for one, _ in reports_of_each}
+        if render in COMBINED:
             pages = {name: file.name for name, file in own.items()}
-            written.append(write_file(path, combined(replace(servers, pages=pages))))
-        if own:
-            texts = [(own[one.name], renderer(path)(report)) for one, report in servers.reports]
-            written += _write_own(path, texts)
+            written.append(write_file(path, COMBINED[render](replace(servers, pages=pages))))
+        written += _write_own(path, [(own[one.name], render(report)) for one, report in reports_of_each])
     if os.environ.get("GITHUB_ACTIONS") == "true" and (summary := os.environ.get("GITHUB_STEP_SUMMARY")):
-        written.append(write_file(Path(summary), f"{markdown.render(servers)}\n", mode="a"))
+        written.append(write_file(Path(summary), f"{servers_markdown.render(servers)}\n", mode="a"))
     for line, _ in written:
         print(line)  # noqa: T201
     return all(is_written for _, is_written in written)

@@ -30,7 +30,10 @@ NO_REWRITE_WARNING = (
 
 
 class ShortErrorsPlugin:
-    """A pytest plugin that leaves pytest's own usage out of an error in the options."""
+    """A pytest plugin that leaves pytest's own usage out of an error in the options of a command."""
+
+    def __init__(self, name: str):
+        self._name = name
 
     @pytest.hookimpl(wrapper=True)
     def pytest_cmdline_parse(self) -> Generator[None, object, object]:
@@ -42,7 +45,7 @@ class ShortErrorsPlugin:
             if found is None:
                 raise
             message = found[1].replace("unrecognized arguments", "unknown option, here and in pytest")
-            raise pytest.UsageError(f"run: {message}") from error
+            raise pytest.UsageError(f"{self._name}: {message}") from error
 
 
 def run_without_tests(words: Sequence[str], plugin: object) -> int:

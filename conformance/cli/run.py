@@ -28,6 +28,7 @@ from conformance.cli.pytest_words import (
     run_without_tests,
 )
 from conformance.project.version import tool_version
+from conformance.report.exit_status import NOT_RUN
 
 if TYPE_CHECKING:
     from conformance.cli.run_many import RunPlan
@@ -62,7 +63,7 @@ def _part_plugins(options: argparse.Namespace) -> list[object]:
     return [ReportFilePlugin(options.report_file)]
 
 
-def run_suites(words: Sequence[str], rest: Sequence[str], *plugins: object) -> int:
+def run_suites(words: Sequence[str], rest: Sequence[str], *plugins: object, name: str = "run") -> int:
     """Run pytest on a server, with a status line on a terminal; return its exit status.
 
     A diagnosis follows if the server ended instead of starting.
@@ -70,7 +71,7 @@ def run_suites(words: Sequence[str], rest: Sequence[str], *plugins: object) -> i
     from conformance.plugin.status_line import StatusLinePlugin  # noqa: PLC0415  (slow to import)
 
     shown = StatusLinePlugin()
-    own = [shown, ShortErrorsPlugin(), *plugins]
+    own = [shown, ShortErrorsPlugin(name), *plugins]
     status = int(pytest.main([*words, *rest, *NO_REWRITE_WARNING], plugins=own))
     if shown.ended_at_start:
         from conformance.cli.doctor import DoctorPlugin  # noqa: PLC0415  (only a server that does not start needs it)
@@ -130,7 +131,7 @@ def _untested(
     except NotTestable as reason:
         return ServerOutcome(name, None, str(reason))
     except BadConfig as error:
-        return ServerOutcome(name, 4, str(error).removeprefix(f"{name}: "))
+        return ServerOutcome(name, NOT_RUN, str(error).removeprefix(f"{name}: "))
     return None
 
 
@@ -147,9 +148,9 @@ def _run_entry(entry: ServerEntry, options: argparse.Namespace, rest: Sequence[s
 
 def _run_many(plan: RunPlan, options: argparse.Namespace, rest: Sequence[str]) -> int:
     """Run the suites against each server; print a table, write the files, and return the exit status."""
-    from conformance.cli.combined_files import expect_formats, junit_files, write_files  # noqa: PLC0415
+    from conformance.cli.combined_files import junit_files, write_files  # noqa: PLC0415
     from conformance.cli.run_many import default_jobs, run_servers  # noqa: PLC0415
-    from conformance.report.exit_status import NOT_RUN  # noqa: PLC0415
+    from conformance.plugin.output import expect_formats  # noqa: PLC0415
     from conformance.report.servers.model import ServersReport  # noqa: PLC0415
     from conformance.report.servers.text import table  # noqa: PLC0415
 
@@ -157,7 +158,10 @@ def _run_many(plan: RunPlan, options: argparse.Namespace, rest: Sequence[str]) -
         raise UsageError("run: a baseline belongs to one server: choose it with --server NAME")
     if options.contract not in (None, "none"):
         raise UsageError("run: a contract belongs to one server: choose it with --server NAME")
-    expect_formats(options.report)
+    try:
+        expect_formats(map(Path, options.report))
+    except pytest.UsageError as error:
+        raise UsageError(f"run: {str(error).replace('conformance-', '')}") from error
     junits, others = junit_files(rest)
     contract = "none" if plan.options else options.contract
     own = argparse.Namespace(**{**vars(options), "report": [], "contract": contract})

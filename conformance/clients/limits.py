@@ -18,43 +18,29 @@ from conformance.protocol.value import Value
 FOLDER, ENDING, ALL = "conformance.clients", ".toml", "all"
 
 
-ACCEPTS = {
-    "tool-name": "names of tools that match {}",
-    "name-length": "names of tools with at most {} characters",
-    "property-name": "names of outermost properties that match {}",
-    "top-keyword": "an outermost input schema without {}",
-    "keyword": "input schemas without {}",
-    "array-items": "items in each array of an input schema",
-    "format": "no format of a string in an input schema but {}",
-    "one-type": "one type in each part of an input schema, not a list of types",
-    "tool-count": "at most {} tools",
-}
-"""What is within a limit of each kind, with a place for its value."""
-
-
 class UnknownClient(ValueError):  # noqa: N818  (an error of the user, in one line)
     """A name that no client has."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit of a client: its ``kind`` with a ``value``, and what happens beyond it.
+    """A limit of a client: its ``kind``, with a ``value`` if that has one, and what happens beyond it.
 
     ``seen`` is the day of the newest ``evidence``, links to reports of it.
     """
 
     client: str
     kind: str
-    value: Any
     effect: str
     seen: date
     evidence: tuple[str, ...]
+    value: Any = None
 
     @property
     def accepts(self) -> str:
         """What the client accepts, in words."""
         value = ", ".join(self.value) if isinstance(self.value, list) else self.value
-        return ACCEPTS[self.kind].format(value)
+        return KINDS[self.kind].accepts.format(value)
 
     def __str__(self) -> str:
         return f"{self.client}, as seen on {self.seen}: {self.effect} ({self.evidence[0]})"
@@ -98,7 +84,7 @@ def limits_of(names: Iterable[str], kind: str) -> list[Limit]:
 
 def beyond(limit: Limit, tools: Sequence[Value]) -> Iterator[Value]:
     """Yield the parts of the definitions of tools that are beyond a limit."""
-    yield from KINDS[limit.kind](tools, limit.value)
+    yield from KINDS[limit.kind].beyond(tools, limit.value)
 
 
 def _names(tools: Sequence[Value]) -> Iterator[Value]:
@@ -152,9 +138,9 @@ def _keywords(tools: Sequence[Value], refused: Sequence[str]) -> Iterator[Value]
         yield from _members(part, refused)
 
 
-def _arrays_without_items(tools: Sequence[Value], wanted: bool) -> Iterator[Value]:
+def _arrays_without_items(tools: Sequence[Value], _: None) -> Iterator[Value]:
     for part in _parts(tools):
-        if wanted and part.json.get("type") == "array" and not {"items", "prefixItems"} & set(part.json):
+        if part.json.get("type") == "array" and not {"items", "prefixItems"} & set(part.json):
             yield part
 
 
@@ -170,9 +156,9 @@ def _types(part: Value) -> list[Any]:
     return types if isinstance(types, list) else [types]
 
 
-def _several_types(tools: Sequence[Value], refused: bool) -> Iterator[Value]:
+def _several_types(tools: Sequence[Value], _: None) -> Iterator[Value]:
     for part in _parts(tools):
-        if refused and isinstance(part.json.get("type"), list):
+        if isinstance(part.json.get("type"), list):
             yield from _members(part, ["type"])
 
 
@@ -180,15 +166,23 @@ def _too_many(tools: Sequence[Value], most: int) -> Iterator[Value]:
     yield from tools[most : most + 1]
 
 
-KINDS: Mapping[str, Callable[[Sequence[Value], Any], Iterator[Value]]] = {
-    "tool-name": _wrong_names,
-    "name-length": _long_names,
-    "property-name": _wrong_properties,
-    "top-keyword": _top_keywords,
-    "keyword": _keywords,
-    "array-items": _arrays_without_items,
-    "format": _formats,
-    "one-type": _several_types,
-    "tool-count": _too_many,
+@dataclass(frozen=True)
+class Kind:
+    """A kind of limits: what is within one, in words with a place for its value, and the search beyond it."""
+
+    accepts: str
+    beyond: Callable[[Sequence[Value], Any], Iterator[Value]]
+
+
+KINDS: Mapping[str, Kind] = {
+    "tool-name": Kind("names of tools that match {}", _wrong_names),
+    "name-length": Kind("names of tools with at most {} characters", _long_names),
+    "property-name": Kind("names of outermost properties that match {}", _wrong_properties),
+    "top-keyword": Kind("an outermost input schema without {}", _top_keywords),
+    "keyword": Kind("input schemas without {}", _keywords),
+    "array-items": Kind("items in each array of an input schema", _arrays_without_items),
+    "format": Kind("no format of a string in an input schema but {}", _formats),
+    "one-type": Kind("one type in each part of an input schema, not a list of types", _several_types),
+    "tool-count": Kind("at most {} tools", _too_many),
 }
 """The kinds of limits; the rule of each is ``client.`` and its name."""

@@ -44,13 +44,18 @@ def renderer(path: Path) -> Callable[[Report], str]:
     return found
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Refuse a file whose name gives no format, or that cannot be written."""
-    config.stash[BEGUN] = (datetime.now(UTC), time.monotonic())
-    for path in reports(config):
+def expect_formats(paths: Iterable[Path]) -> None:
+    """Raise `pytest.UsageError` for a file whose name gives no format, or that is a directory."""
+    for path in paths:
         renderer(path)
         if path.is_dir():
             raise pytest.UsageError(f"--conformance-report: {path} is a directory")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse a file whose name gives no format, or that cannot be written."""
+    config.stash[BEGUN] = (datetime.now(UTC), time.monotonic())
+    expect_formats(reports(config))
 
 
 @pytest.hookimpl(trylast=True)

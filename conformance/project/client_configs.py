@@ -107,14 +107,20 @@ def read_config(path: Path) -> ClientConfig:
     except UnicodeDecodeError as error:
         raise BadConfig(f"not UTF-8: {error}") from error
     try:
-        found = json.loads(TOKEN.sub(_plain, text))
+        plain = without_comments(text)
+        found = json.loads(plain)
     except (ValueError, RecursionError) as error:
         raise BadConfig(f"not JSON: {error}") from error
     for names in SERVER_TABLES:
         servers = _member(found, names)
         if servers and isinstance(servers, dict):
-            return ClientConfig(path, servers, json_lines(text, names))
+            return ClientConfig(path, servers, json_lines(plain, names))
     raise BadConfig("it names no server: it has neither mcpServers nor servers")
+
+
+def without_comments(text: str) -> str:
+    """Return JSON without the comments and trailing commas that editors allow, on the same lines."""
+    return TOKEN.sub(_plain, text)
 
 
 def _plain(token: re.Match[str]) -> str:

@@ -10,14 +10,13 @@ from typing import Any
 
 TableName = tuple[str, ...]
 JSON_TOKEN = re.compile(
-    r'(?P<key>"(?:\\.|[^"\\])*")\s*:|"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/|(?P<open>[{\[])|(?P<close>[}\]])',
-    re.DOTALL,
+    r'(?P<key>"(?:\\.|[^"\\])*")\s*:|"(?:\\.|[^"\\])*"|(?P<open>[{\[])|(?P<close>[}\]])', re.DOTALL
 )
-"""A key, another string or a comment, whose content is passed over, or a bracket."""
+"""A key, another string, whose content is passed over, or a bracket."""
 
 
 def json_lines(text: str, table: TableName) -> dict[str, int]:
-    """Return the line, counted from 1, of each member of an object in JSON that may have comments."""
+    """Return the line, counted from 1, of each member of an object in JSON."""
     found: dict[str, int] = {}
     path, key = list[str](), ""
     for token in JSON_TOKEN.finditer(text):

@@ -217,10 +217,10 @@ class Server(Sessions):
     def _unanswered(self, call: Call) -> Finding | Blocked:
         return unanswered(self, call)
 
-    def deaths(self, call: Call) -> Iterator[Finding | Blocked]:
-        """Yield the verdict on each call with other valid arguments that ended the process."""
-        dead = (one for one in call.others if isinstance(one.reply.fault, Closed))
-        yield from map(self._unanswered, dead)
+    def other_death(self, call: Call) -> Finding | Blocked | None:
+        """Return the verdict on the call with other valid arguments that ended the process; None without."""
+        dead = next((one for one in call.others if isinstance(one.reply.fault, Closed)), None)
+        return None if dead is None else self._unanswered(dead)
 
     def _arguments_for(self, tool: Tool) -> dict[str, Any]:
         """Return the arguments to call a tool with; skip if it may not be called, or none are known."""

@@ -1,5 +1,6 @@
 """The lines on which the servers of a configuration stand."""
 
+from conformance.project.client_configs import without_comments
 from conformance.project.places import json_lines, toml_lines
 
 JSON = """{ // {
@@ -31,8 +32,8 @@ c = "1"
 
 
 def test_a_member_of_json_is_found_below_its_object():
-    assert json_lines(JSON, ("mcpServers",)) == {"a": 5, "b": 6, "dA": 7}
-    assert json_lines(JSON, ("mcpServers", "a", "env")) == {"b": 5, "c": 5}
+    assert json_lines(without_comments(JSON), ("mcpServers",)) == {"a": 5, "b": 6, "dA": 7}
+    assert json_lines(without_comments(JSON), ("mcpServers", "a", "env")) == {"b": 5, "c": 5}
 
 
 def test_a_member_of_toml_is_found_where_its_table_begins():

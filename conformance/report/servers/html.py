@@ -8,7 +8,7 @@ from urllib.parse import quote
 from conformance.report.exit_status import FAILED, INTERNAL_ERROR, PASSED
 from conformance.report.formats.html import anchor, prose
 from conformance.report.formats.page import document, footer, text
-from conformance.report.model import Report, grouped
+from conformance.report.model import Report
 from conformance.report.servers.model import ServerOutcome, ServersReport
 from conformance.requirements.catalogue import families
 from conformance.verdicts import Outcome
@@ -126,17 +126,18 @@ def _cell(one: ServerOutcome, report: Report, family: str, pages: Mapping[str, s
     shown = [str(counts.get(Outcome.PASSED, 0))]
     for outcome, sign in SIGNS.items():
         if outcome in counts:
-            place = _anchor(report, family, outcome)
+            place = _anchor(one, family, outcome)
             shown.append(_linked(f"{sign}{counts[outcome]}", one, pages, place, f"mark {outcome}"))
     said = ", ".join(f"{number} {outcome}" for outcome, number in counts.items())
     title = text(f"{one.name}, {families()[family].title}: {said}")
     return f'<td class="cell" title="{title}">{"".join(shown)}</td>'
 
 
-def _anchor(report: Report, family: str, outcome: Outcome) -> str:
+def _anchor(one: ServerOutcome, family: str, outcome: Outcome) -> str:
     """Return the end of a link to the first finding of a chapter with that outcome."""
-    firsts = (group[0] for group in grouped(report.judged, outcome))
-    return next((f"#{anchor(one)}" for one in firsts if one.family == family), "")
+    firsts = (group[0] for group in one.broken)
+    fitting = (first for first in firsts if first.family == family and first.outcome is outcome)
+    return next((f"#{anchor(first)}" for first in fitting), "")
 
 
 # Rules -------------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ class ServerOutcome:
         """The number of results with each outcome, the worst first."""
         return self.report.counts if self.report else {}
 
-    @property
+    @cached_property
     def broken(self) -> list[list[Result]]:
         """The findings of each broken rule, the worst first."""
         return list(grouped(self.report.judged, *BROKEN)) if self.report else []
