@@ -16,12 +16,15 @@ MAX_ARGUMENTS = 200
 def unanswered(sessions: Sessions, call: Call) -> Finding | Blocked:
     """Return the verdict on a call that was not answered.
 
-    If the process ended, the tool is called in a new one: a `Finding` if that ends too.  Raises what
-    `Sessions.connect` raises.
+    If the process ended, the tool is called in a new one: a `Finding` if that ends too.  If no new one
+    opens a session, both are reported.  Raises `Skipped` if the server was given up before.
     """
     if not isinstance(call.reply.fault, Closed):
         return _blocked(call, CALLABLE)
-    session = sessions.connect("a call ended the process")
+    try:
+        session = sessions.connect("a call ended the process")
+    except Blocked as error:
+        return _blocked(call, NOT_FATAL).with_others([error])
     session.drain()
     again = call_in(session, call.tool, call.arguments)
     if not isinstance(again.reply.fault, Closed):

@@ -210,6 +210,15 @@ def test_a_tool_that_ends_the_process_is_one_finding(tmp_path):
     assert "exit status 3" in output
 
 
+def test_a_tool_after_which_the_server_no_longer_starts_is_named(tmp_path):
+    lock = f"__import__('pathlib').Path({str(tmp_path / 'lock')!r})"
+    server = faulty(f"{lock}.exists() or {NAME} == 'echo'", f"{lock}.touch(); raise SystemExit(3)")
+    run = run_suite(server, *QUICK, "--select", "tools.call", "--fuzz", "none", cwd=tmp_path)
+    blocked = {case.requirement: case.text for case in run.of("blocked")}
+    assert "tools/call of echo was not answered: the server process ended (exit status 3)" in blocked[DEADLY]
+    assert "the server no longer starts" in "".join(blocked.values())
+
+
 def test_an_expected_finding_in_a_fixture_is_no_mistake_of_ours(tmp_path):
     baseline = tmp_path / "expected.toml"
     baseline.write_text(f"[[expected]]\nrequirement = '{DEADLY}'\nreason = 'ours'\n")
