@@ -163,6 +163,8 @@ def _add_compare(commands: Commands) -> None:
     compare = commands.add_parser("compare", help="show what changed between two JSON reports")
     compare.add_argument("old", type=Path, help="the report of the earlier run")
     compare.add_argument("new", type=Path, help="the report of the later run")
+    help_ = "lines of text, or Markdown for a comment on a pull request (default: text)"
+    compare.add_argument("--output-format", choices=("text", "markdown"), default="text", help=help_)
     compare.set_defaults(action=("compare", "main"))
 
 

@@ -5,16 +5,20 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from conformance.cli.arguments import expect_no_more
-from conformance.cli.report_file import report_in
-from conformance.report.compare import compared, comparison_lines
+from conformance.cli.arguments import UsageError, expect_no_more
+from conformance.cli.report_file import reports_in
+from conformance.report.servers.compare import blocks, comparisons, lines
 
 
 def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
     """Print the comparison; return 1 if a rule broke or a tool changed in a way that breaks clients."""
     expect_no_more(rest, command)
-    old, new = report_in(options.old), report_in(options.new)
-    comparison = compared(old, new)
-    for line in comparison_lines(old, new, comparison):
-        print(line)  # noqa: T201
-    return 1 if comparison.is_worse else 0
+    old, new = reports_in(options.old), reports_in(options.new)
+    found = comparisons(old, new)
+    if not found:
+        raise UsageError(f"compare: no server is in both {options.old} and {options.new}")
+    if options.output_format == "markdown":
+        print("\n\n".join(blocks(old, new, found, options.old.name)))  # noqa: T201
+    else:
+        print("\n".join(lines(old, new, found)))  # noqa: T201
+    return 1 if any(one.is_worse for one in found.values()) else 0

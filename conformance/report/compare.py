@@ -59,11 +59,13 @@ class RuleChange:
 class Comparison:
     """The changes from one report to the other.
 
-    ``unseen`` rules were broken and are no longer tested.  ``newly_tested`` and ``no_longer_tested`` name
-    rules that were tested in no revision before, or are tested in none now.
+    ``changed`` rules are broken in both reports, with another outcome.  ``unseen`` rules were broken and are
+    no longer tested.  ``newly_tested`` and ``no_longer_tested`` name rules that were tested in no revision
+    before, or are tested in none now.
     """
 
     broke: tuple[RuleChange, ...] = ()
+    changed: tuple[RuleChange, ...] = ()
     fixed: tuple[RuleChange, ...] = ()
     unseen: tuple[RuleChange, ...] = ()
     newly_tested: tuple[str, ...] = ()
@@ -81,6 +83,26 @@ class Comparison:
         """Whether a rule broke, or a tool changed in a way that breaks clients."""
         return bool(self.broke or self.breaking)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no finding and no tool changed."""
+        return not (self.broke or self.changed or self.fixed or self.unseen or self.tools)
+
+    @property
+    def verdict(self) -> str:
+        """The comparison in one sentence."""
+        parts = [f"{plural(_rules(self.broke), 'rule')} broke", f"{_rules(self.fixed)} fixed"]
+        if self.changed:
+            parts.append(f"{_rules(self.changed)} changed")
+        if self.breaking:
+            parts.append(f"{plural(len(self.breaking), 'change')} that can break clients")
+        return ", ".join(parts)
+
+
+def _rules(changes: Iterable[RuleChange]) -> int:
+    """Return how many rules changed."""
+    return len({one.requirement for one in changes})
+
 
 def compared(old: Report, new: Report) -> Comparison:
     """Return the changes from ``old`` to ``new``."""
@@ -88,11 +110,20 @@ def compared(old: Report, new: Report) -> Comparison:
     worse = {place: one for place, one in after.broken.items() if place not in before.broken}
     better = {place: one for place, one in before.broken.items() if place not in after.broken}
     broke = _merged((place, before.word(place, one), str(one.outcome), one) for place, one in worse.items())
+    in_both = (
+        (place, before.broken[place], one) for place, one in after.broken.items() if place not in worse
+    )
+    changed = _merged(
+        (place, str(was.outcome), str(now.outcome), now)
+        for place, was, now in in_both
+        if was.outcome is not now.outcome
+    )
     no_longer_broken = _merged(
         (place, str(one.outcome), after.word(place, one), one) for place, one in better.items()
     )
     return Comparison(
         broke=broke,
+        changed=changed,
         fixed=tuple(replace(one, reason="") for one in no_longer_broken if one.now != NOT_TESTED),
         unseen=tuple(one for one in no_longer_broken if one.now == NOT_TESTED),
         newly_tested=_names(after.rules - before.rules),
@@ -233,6 +264,7 @@ def comparison_lines(old: Report, new: Report, comparison: Comparison) -> Iterat
     yield from comparison.notes
     for title, found in (
         ("broke", comparison.broke),
+        ("broken before and now, with another outcome", comparison.changed),
         ("fixed", comparison.fixed),
         ("was broken, and is no longer tested", comparison.unseen),
         ("tools", comparison.tools),
@@ -247,20 +279,9 @@ def comparison_lines(old: Report, new: Report, comparison: Comparison) -> Iterat
         if rules:
             more = f" and {len(rules) - MAX_NAMES} more" if len(rules) > MAX_NAMES else ""
             yield f"\n{title}: {', '.join(rules[:MAX_NAMES])}{more}"
-    yield f"\n{_verdict(comparison)}"
+    yield f"\n{comparison.verdict}"
 
 
 def _title(report: Report) -> str:
     version = f" {named(report.version)}" if report.version else ""
     return f"{named(report.server)}{version}, {report.started}: {report.verdict}"
-
-
-def _verdict(comparison: Comparison) -> str:
-    """Return the comparison in one sentence."""
-    parts = [
-        f"{plural(len({one.requirement for one in comparison.broke}), 'rule')} broke",
-        f"{len({one.requirement for one in comparison.fixed})} fixed",
-    ]
-    if comparison.breaking:
-        parts.append(f"{plural(len(comparison.breaking), 'change')} that can break clients")
-    return ", ".join(parts)

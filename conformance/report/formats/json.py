@@ -84,14 +84,25 @@ def _result(one: Result) -> dict[str, Any]:
 
 def read(text: str) -> Report:
     """Return the report that `render` wrote; its results have no text for a terminal.  Raises `BadReport`."""
+    data = read_members(text)
+    if "servers" in data:
+        raise BadReport("it is about several servers: take the file whose name begins with the server's")
+    return report_from(data)
+
+
+def read_members(text: str) -> Mapping[str, Any]:
+    """Return the members of a report, be it about one server or about several.  Raises `BadReport`."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise BadReport(f"not JSON: {error}") from error
-    if isinstance(data, dict) and "servers" in data:
-        raise BadReport("it is about several servers: take the file whose name begins with the server's")
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise BadReport(f"it is not a report of format {FORMAT}")
+    return data
+
+
+def report_from(data: Mapping[str, Any]) -> Report:
+    """Return the report of one server that has these members.  Raises `BadReport`."""
     try:
         return _report(data)
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -34,20 +34,26 @@ MAX_TEXT = 600
 MAX_WIRE_LINES = 6
 
 
-def render(report: Report) -> str:
-    """Return the report: the verdict, the broken rules worst first, and a table of the chapters."""
-    blocks = [*_head(report), *_about(report)]
+def render(report: Report, changes: Sequence[str] = ()) -> str:
+    """Return the report: the verdict, the broken rules worst first, and a table of the chapters.
+
+    Blocks about ``changes`` against another report follow the verdict, if there are any.
+    """
+    blocks = [*_head(report), *changes, *_about(report)]
     tail = list(_tail(report))
+    found = ["\n\n".join(_finding(group)) for group in grouped(report.judged, *WORDS)]
     room = MAX_LENGTH - sum(len(block) + 2 for block in (*blocks, *tail))
-    groups = list(grouped(report.judged, *WORDS))
-    for number, group in enumerate(groups):
-        block = "\n\n".join(_finding(group))
+    return "\n\n".join([*blocks, *fitting(found, room, "rules"), *tail]) + "\n"
+
+
+def fitting(blocks: Sequence[str], room: int, noun: str) -> Iterator[str]:
+    """Yield the first blocks, as many as fit into ``room`` characters, and how many more there are."""
+    for number, block in enumerate(blocks):
         room -= len(block) + 2
         if room < 0:
-            blocks.append(f"… and {len(groups) - number} more rules, for which there is no room here.")
-            break
-        blocks.append(block)
-    return "\n\n".join([*blocks, *tail]) + "\n"
+            yield f"… and {len(blocks) - number} more {noun}, for which there is no room here."
+            return
+        yield block
 
 
 def _head(report: Report) -> Iterator[str]:

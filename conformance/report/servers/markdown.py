@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from conformance.report.formats.markdown import MAX_LENGTH, SIGNS, WORDS, code
+from conformance.report.exit_status import PASSED
+from conformance.report.formats.markdown import MAX_LENGTH, SIGNS, WORDS, code, fitting
 from conformance.report.servers.model import ServerOutcome, ServersReport
 
+MAX_SERVERS = 50
 FAILED_SIGN, UNTESTED_SIGN = SIGNS["failed"], SIGNS["untested"]
 
 
-def render(servers: ServersReport) -> str:
-    """Return the report, short enough for a comment on a pull request."""
+def render(servers: ServersReport, changes: Sequence[str] = ()) -> str:
+    """Return the report, short enough for a comment on a pull request; ``changes`` follow the table."""
     sign = SIGNS["failed" if servers.status else "passed"]
-    text = f"## {sign} MCP conformance: {servers.headline}\n\n" + "\n".join(_table(servers)) + "\n"
-    for block in _rules(servers):
-        if len(text) + len(block) > MAX_LENGTH:
-            return f"{text}\n… and more rules, for which there is no room here.\n"
-        text += f"\n{block}\n"
-    return text
+    blocks = [f"## {sign} MCP conformance: {servers.headline}", "\n".join(_table(servers)), *changes]
+    room = MAX_LENGTH - sum(len(block) + 2 for block in blocks)
+    return "\n\n".join([*blocks, *fitting(list(_rules(servers)), room, "rules")]) + "\n"
 
 
 def _table(servers: ServersReport) -> Iterator[str]:
     shown = servers.outcomes_shown
     yield _row(["server", "outcome", *map(str, shown), "seconds", "revisions"])
     yield _row(["---", "---", *("---:" for _ in shown), "---:", "---"])
-    for one in servers.outcomes:
+    outcomes = sorted(servers.outcomes, key=lambda one: one.status == PASSED)
+    for one in servers.outcomes if len(outcomes) <= MAX_SERVERS else outcomes[:MAX_SERVERS]:
         yield _row([code(one.name), f"{_sign(one)} {one.word}", *_facts(one, servers)])
+    if len(outcomes) > MAX_SERVERS:
+        yield f"\n… and {len(outcomes) - MAX_SERVERS} more servers, those that passed last."
 
 
 def _facts(one: ServerOutcome, servers: ServersReport) -> Iterator[str]:
