@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.client.inbox import Key
 from conformance.client.message_log import head_of
 from conformance.client.reply import Closed, Flood
 from conformance.client.session import PING_SECONDS, Session
-from conformance.protocol.jsonrpc import ABSENT, Line, id_key
+from conformance.protocol.jsonrpc import ABSENT, IdKey, Line, id_key
 from conformance.protocol.methods import CANCELLED
 from conformance.protocol.progress import token_of
 
@@ -43,11 +42,11 @@ class Window:
 
     def __init__(self, session: Session):
         self.session = session
-        self.requests: dict[Key, Line] = {}
-        self.answered: dict[Key, Line] = {}
-        self.tokens: dict[Key, Line] = {}
+        self.requests: dict[IdKey, Line] = {}
+        self.answered: dict[IdKey, Line] = {}
+        self.tokens: dict[IdKey, Line] = {}
         self.notification: Line | None = None
-        self._cancelled: set[Key] = set()
+        self._cancelled: set[IdKey] = set()
         self._known = 0
         self.sent: list[Line] = []
         self.answers: list[Response] = []
@@ -79,7 +78,7 @@ class Window:
         self.look()
         return [line for line in self.sent if not self._is_done(key_of(line.message["id"]))]
 
-    def _is_done(self, key: Key) -> bool:
+    def _is_done(self, key: IdKey) -> bool:
         return key in self.answered or key in self._cancelled
 
     @property
@@ -200,7 +199,7 @@ class Window:
                 self.answers.append(answer)
 
 
-def key_of(id: Any) -> Key:
+def key_of(id: Any) -> IdKey:
     """Return the key of an id: "1" and 1 have different keys, 1 and 1.0 (equal in JSON) the same."""
     return id_key(int(id) if isinstance(id, float) and id.is_integer() else id)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from conformance.client.message_log import one_message, received, weight
-from conformance.protocol.jsonrpc import ABSENT, Line, id_key, is_response
+from conformance.protocol.jsonrpc import ABSENT, IdKey, Line, id_key, is_response
 from conformance.transport.interface import HEAD, Overlong
 
 BYTES_IN_MEMORY = 8
@@ -23,8 +23,6 @@ ANSWER_HEAD = re.compile(
 """The beginning of an answer that has its id first."""
 
 UTF_16_MARK = b"\xff\xfe"
-Key = tuple[str, str]
-"""An id as `id_key` makes it, which tells 1 from "1"."""
 NO_ID = (id_key(None), id_key(ABSENT))
 """The keys of answers that name no request."""
 
@@ -39,13 +37,13 @@ class Inbox:
         self.size = 0
         self.unread = ""
         self._max_line = max_line
-        self._answers: dict[Key, tuple[Line, Mapping[str, Any]]] = {}
-        self._taken: set[Key] = set()
-        self._requested: set[Key] = set()
-        self._abandoned: set[Key] = set()
+        self._answers: dict[IdKey, tuple[Line, Mapping[str, Any]]] = {}
+        self._taken: set[IdKey] = set()
+        self._requested: set[IdKey] = set()
+        self._abandoned: set[IdKey] = set()
         self._unrequested: list[Line] = []
-        self._unread_answers: dict[Key, str] = {}
-        self._overlong_answer: Key | None = None
+        self._unread_answers: dict[IdKey, str] = {}
+        self._overlong_answer: IdKey | None = None
 
     def line_from(self, data: bytes | Overlong, at: float) -> Line | None:
         """Return the line that came, cut to its head if it is too long; None for its later parts."""
@@ -86,7 +84,7 @@ class Inbox:
         if key not in self._requested and key not in self._abandoned and key not in NO_ID:
             self._unrequested.append(line)
 
-    def abandon(self, key: Key) -> None:
+    def abandon(self, key: IdKey) -> None:
         """Note that nobody waits for the answer to a request any more."""
         self._requested.discard(key)
         self._abandoned.add(key)
@@ -97,22 +95,22 @@ class Inbox:
         are_open = len(self._requested - self._taken - self._answers.keys()) if wrong else 0
         return wrong if 0 < are_open <= len(wrong) else []
 
-    def has(self, key: Key) -> bool:
+    def has(self, key: IdKey) -> bool:
         """Return whether an answer was read and not yet taken."""
         return key in self._answers
 
-    def has_any(self, keys: Iterable[Key]) -> bool:
+    def has_any(self, keys: Iterable[IdKey]) -> bool:
         """Return whether one of these answers came, read or not."""
         return any(key in self._answers or key in self._unread_answers for key in keys)
 
-    def take(self, keys: Iterable[Key]) -> tuple[Line, Mapping[str, Any]] | None:
+    def take(self, keys: Iterable[IdKey]) -> tuple[Line, Mapping[str, Any]] | None:
         """Remove and return the first of these answers; None if none of them is there."""
         for key in filter(self._answers.__contains__, keys):
             self._taken.add(key)
             return self._answers.pop(key)
         return None
 
-    def take_unread(self, key: Key) -> str:
+    def take_unread(self, key: IdKey) -> str:
         """Remove an answer that was not read, and return why it was not; empty if there is none."""
         if key in self._unread_answers:
             self._taken.add(key)
@@ -125,7 +123,7 @@ class Inbox:
             message.get("id") for key, (_, message) in self._answers.items() if key not in open_requests
         )
 
-    def drop_older(self, keys: Iterable[Key], at: float) -> None:
+    def drop_older(self, keys: Iterable[IdKey], at: float) -> None:
         """Drop those of these answers that came before a moment."""
         for key in keys:
             if key in self._answers and self._answers[key][0].at < at:
@@ -144,7 +142,7 @@ class Inbox:
         self._unrequested.clear()
 
 
-def _answer_key(head: bytes) -> Key | None:
+def _answer_key(head: bytes) -> IdKey | None:
     """Return the key of the answer that begins like this, in UTF-16 too; None if it does not name its id."""
     found = ANSWER_HEAD.match(head[:HEAD].replace(b"\0", b"").removeprefix(UTF_16_MARK))
     return None if found is None else id_key(json.loads(found[1]))

@@ -3,37 +3,36 @@
 from __future__ import annotations
 
 import zlib
+from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
+from hashlib import blake2b
 from typing import Any, ClassVar, Protocol, TypeVar, TypeVarTuple, cast
 
-from conformance.protocol.jsonrpc import ABSENT, Line, decode, is_message, is_response
+from conformance.protocol.jsonrpc import ABSENT, Kind, Line, decode, is_message, is_response, kind
 from conformance.transport.interface import Transport
 
 S = TypeVar("S", bound="HasLines")
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
-MAX_LOG_BYTES = 16_000_000
+MAX_LOG_BYTES = 12_000_000
 """The memory that the lines of a conversation may take."""
 HEAD = 4096
 """The bytes that are kept of a long line of ours that was trimmed."""
 LONG = 1_000_000
 """A line of at least so many bytes is compressed."""
 CUT = "only the beginning of this line is kept"
-LINE_COST, VALUE_COST = 600, 64
+MAX_RESULTS = 256
+"""How many results are kept at hand, to find those that are equal."""
+LINE_COST, VALUE_COST = 420, 64
 """About the bytes that Python needs for a line and for each value in its message."""
 
 
 def weight(raw: bytes) -> int:
     """Return about the bytes of memory that a line takes with its message."""
     return LINE_COST + 2 * len(raw) + VALUE_COST * sum(map(raw.count, (b",", b"[", b"{")))
-
-
-def _weight(line: Line) -> int:
-    """Return about the bytes of memory that dropping a line frees."""
-    return max(0, len(line.raw) - HEAD) if _is_question(line) else weight(line.raw)
 
 
 def _is_question(line: Line) -> bool:
@@ -47,7 +46,7 @@ class MessageLog(list[Line]):
     ``dropped`` counts the received lines that were dropped.  An empty line without a fault takes the place of
     each of them, and of each dropped answer of ours; our other lines are cut to their head (`head_of`).
     ``scans`` has what was read from the lines since the last one came (`scan`); ``has_long`` says that a line
-    is, or was, a `CompressedLine`.
+    is, or was, a `CompressedLine`.  Equal results, such as those of a list that is read often, share memory.
     """
 
     def __init__(self) -> None:
@@ -56,14 +55,17 @@ class MessageLog(list[Line]):
         self.scans: dict[Any, Any] = {}
         self.has_long = False
         self._weight = 0
+        self._weights = array("Q")
         self._oldest = self._longest = 0
         self._empty_lines: dict[bool, Line] = {}
+        self._results: dict[bytes, Any] = {}
 
     def keep(self, line: Line) -> None:
         """Add a line."""
         self.append(line)
         self.has_long = self.has_long or isinstance(line, CompressedLine)
-        self._weight += _weight(line)
+        self._weights.append(self._weight_of(line))
+        self._weight += self._weights[-1]
         self.trim(MAX_LOG_BYTES)
 
     def trim(self, most: int) -> None:
@@ -72,16 +74,35 @@ class MessageLog(list[Line]):
         while self._weight > most and self._longest < len(self) - 1:
             line = self[self._longest]
             if _is_question(line):
-                self._weight -= _weight(line)
+                self._weight -= self._weights[self._longest]
                 self[self._longest] = head_of(line)
             self._longest += 1
         while self._weight > most and self._oldest < len(self) - 1:
             line = self[self._oldest]
             if not _is_question(line):
-                self._weight -= _weight(line)
+                self._weight -= self._weights[self._oldest]
                 self[self._oldest] = self._empty(line)
                 self.dropped += not line.sent
+                self._results.clear()
             self._oldest += 1
+
+    def _weight_of(self, line: Line) -> int:
+        """Return about the bytes of memory that dropping a new line frees."""
+        if _is_question(line):
+            return max(0, len(line.raw) - HEAD)
+        return LINE_COST + len(line.raw) if self._has_shared(line) else weight(line.raw)
+
+    def _has_shared(self, line: Line) -> bool:
+        """Return whether a result equals an earlier one, which takes its place then."""
+        message = line.message
+        if len(line.raw) >= LONG or kind(message) is not Kind.RESULT:
+            return False
+        if len(self._results) >= MAX_RESULTS:
+            self._results.clear()
+        result = message["result"]
+        digest = blake2b(repr(result).encode("utf-8", "surrogatepass")).digest()
+        message["result"] = self._results.setdefault(digest, result)
+        return message["result"] is not result
 
     def _empty(self, line: Line) -> Line:
         """Return the line that takes the place of a dropped one; many share it, as there may be a million."""
@@ -91,6 +112,8 @@ class MessageLog(list[Line]):
         """Drop all lines."""
         super().clear()
         self.scans.clear()
+        self._results.clear()
+        del self._weights[:]
         self._weight = self._oldest = self._longest = 0
 
 
@@ -130,7 +153,8 @@ class CompressedLine(Line):
     last: ClassVar[deque[tuple[Line, Any]]] = deque(maxlen=1)
 
     def __init__(self, line: Line):
-        vars(self).update(sent=line.sent, at=line.at, fault=line.fault, oddities=line.oddities)
+        for name in ("sent", "at", "fault", "oddities"):
+            object.__setattr__(self, name, getattr(line, name))
         vars(self)["compressed"] = zlib.compress(line.raw, 1)
         self.last.append((self, line.message))
 

@@ -9,13 +9,13 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from conformance.client.inbox import NO_ID, UNREAD, Inbox, Key
+from conformance.client.inbox import NO_ID, UNREAD, Inbox
 from conformance.client.message_log import MessageLog, unended_message
 from conformance.client.received import Received
 from conformance.client.reply import Closed, Fault, Flood, Reply, Silence, Unread
 from conformance.client.timing import Pace
 from conformance.protocol import revisions
-from conformance.protocol.jsonrpc import ABSENT, Kind, Line, encode, id_key, is_response, kind
+from conformance.protocol.jsonrpc import ABSENT, IdKey, Kind, Line, encode, id_key, is_response, kind
 from conformance.protocol.methods import CLIENT_INFO, FEATURES, LISTED, envelope
 from conformance.protocol.value import Value
 from conformance.transport.interface import EOF, Clock, End, Overlong, Transport
@@ -269,7 +269,7 @@ class Session(Received):
         self.wrong_answers += [(request, line) for line in spoiled[-1:]]
         return unread
 
-    def _listen_for_answer(self, request: Line, seconds: float, keys: Sequence[Key]) -> None:
+    def _listen_for_answer(self, request: Line, seconds: float, keys: Sequence[IdKey]) -> None:
         """Read lines until an answer comes, one with a wrong id, one that never ends, or the time is over."""
 
         def has_come() -> bool:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.client.in_flight import Response, Window, is_answer, key_of
-from conformance.client.inbox import Key
-from conformance.protocol.jsonrpc import ABSENT, NOT_UTF_8, Line, glued, show, torn
+from conformance.protocol.jsonrpc import ABSENT, NOT_UTF_8, IdKey, Line, glued, show, torn
 from conformance.protocol.methods import LISTS
 from conformance.protocol.progress import progress_in
 from conformance.protocol.text import shorten
@@ -159,19 +158,19 @@ def _wrong_part(window: Window, line: Line, part: Any) -> Iterator[Finding]:
 # Progress ----------------------------------------------------------------------------------------
 
 
-def tokens_in(lines: Sequence[Line]) -> set[Key]:
+def tokens_in(lines: Sequence[Line]) -> set[IdKey]:
     """Return the tokens for which progress was reported."""
     return {_token(progress.notification) for progress in progress_in(lines)}
 
 
-def _token(notification: Value) -> Key:
+def _token(notification: Value) -> IdKey:
     token = notification.get("params", "progressToken")
     return key_of(None if token is None else token.json)
 
 
 def wrong_progress(window: Window) -> Iterator[Finding]:
     """Yield progress with a token that no request gave, and progress that does not grow."""
-    last: dict[Key, Value] = {}
+    last: dict[IdKey, Value] = {}
     for progress in progress_in(window.lines):
         notification = progress.notification
         token, value = _token(notification), notification.get("params", "progress")

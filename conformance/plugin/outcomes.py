@@ -254,8 +254,9 @@ RECORDER = pytest.StashKey["Recorder"]()
 class Recorder:
     """A plugin that keeps the ids of the checks, and each result as its report comes in, from any process."""
 
-    def __init__(self, results: list[Result]):
+    def __init__(self, results: list[Result], plugins: pytest.PytestPluginManager):
         self.results = results
+        self.plugins = plugins
         self.checks: tuple[str, ...] = ()
         self.has_errors = False
 
@@ -281,13 +282,21 @@ class Recorder:
             report.mcp_results = []  # type: ignore[attr-defined]
         if report.nodeid.startswith(OUR_NODES):
             report.keywords = {}
+            self._forget_if_quiet(report)
+
+    def _forget_if_quiet(self, report: pytest.TestReport) -> None:
+        """Drop the report of a setup or teardown from pytest's list if it has nothing to show."""
+        terminal = self.plugins.get_plugin("terminalreporter")
+        quiet = terminal.stats.get("", []) if terminal is not None else []
+        if report.when != "call" and report.passed and not report.sections and quiet[-1:] == [report]:
+            quiet.pop()
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Register the recorder, and write the header if pytest writes none."""
     config = session.config
-    recorder = config.stash[RECORDER] = Recorder(config.stash[RESULTS])
+    recorder = config.stash[RECORDER] = Recorder(config.stash[RESULTS], config.pluginmanager)
     config.pluginmanager.register(recorder)
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     is_quiet = config.get_verbosity() < 0

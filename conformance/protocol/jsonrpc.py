@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from sys import intern
 from typing import Any, Final
 
 from conformance.protocol.text import shorten
@@ -39,6 +40,8 @@ class Absent(Enum):
 
 
 ABSENT: Final = Absent.ABSENT
+IdKey = int | tuple[str, str]
+"""An id as `id_key` makes it."""
 
 
 class Kind(Enum):
@@ -52,7 +55,7 @@ class Kind(Enum):
     OTHER = "other"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Line:
     """One line of the conversation.
 
@@ -255,7 +258,7 @@ _BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
 def _members(pairs: list[tuple[str, Any]], oddities: list[str]) -> dict[str, Any]:
-    members = dict(pairs)
+    members = {intern(name): value for name, value in pairs}
     if len(members) != len(pairs):
         oddities.append(REPEATED)
     return members
@@ -331,9 +334,9 @@ def _leading(text: str) -> tuple[Any, int]:
         return ABSENT, 0
 
 
-def id_key(id: Any) -> tuple[str, str]:
+def id_key(id: Any) -> IdKey:
     """Return a dictionary key of an id, with its type: 1, "1", true and null have different keys."""
-    return type(id).__name__, str(id) if type(id) is int else json.dumps(id, sort_keys=True, default=repr)
+    return id if type(id) is int else (type(id).__name__, json.dumps(id, sort_keys=True, default=repr))
 
 
 def show(value: Any, limit: int = 200) -> str:

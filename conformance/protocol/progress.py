@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.protocol.jsonrpc import ABSENT, Kind, Line, id_key, kind
+from conformance.protocol.jsonrpc import ABSENT, IdKey, Kind, Line, id_key, kind
 from conformance.protocol.value import Value
 
 
@@ -23,7 +23,7 @@ class Progress:
     late: bool
 
     @property
-    def token(self) -> tuple[str, str]:
+    def token(self) -> IdKey:
         """Its token as `id_key` makes it."""
         found = self.notification.get("params", "progressToken")
         return id_key(ABSENT if found is None else found.json)
@@ -31,7 +31,7 @@ class Progress:
 
 def progress_in(lines: Sequence[Line]) -> Iterator[Progress]:
     """Yield the progress notifications in these lines, in order."""
-    requests: dict[tuple[str, str], Mapping[str, Any]] = {}
+    requests: dict[IdKey, Mapping[str, Any]] = {}
     answered = set()
     for line in lines:
         for message in line.parts():

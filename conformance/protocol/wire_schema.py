@@ -16,7 +16,7 @@ from typing import Any, cast
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
-from conformance.protocol.jsonrpc import Kind, Line, id_key, kind, show
+from conformance.protocol.jsonrpc import IdKey, Kind, Line, id_key, kind, show
 from conformance.protocol.revisions import LATEST_HANDSHAKE, PROTOCOL_VERSION, is_modern
 from conformance.protocol.schemas import schema
 
@@ -136,7 +136,7 @@ def message_schema(revision: str, what: Kind, side: str, method: str, part: str)
 
 
 def _errors(validator: Draft202012Validator, message: Any) -> list[SchemaError]:
-    found: dict[tuple[str, str], SchemaError] = {}
+    found: dict[IdKey, SchemaError] = {}
     root: Any = validator.schema
     for error, _ in zip(validator.iter_errors(message), range(MAX_ERRORS), strict=False):
         for one in _errors_of(error, root):
@@ -228,7 +228,7 @@ def conversation_errors(
     lines = list(lines)
     if is_modern(revision) and not _opens_with_a_version(lines):
         return
-    asked: dict[tuple[str, str], tuple[Line, Any] | None] = {}
+    asked: dict[IdKey, tuple[Line, Any] | None] = {}
     seen: set[bytes | None] = set()
     for line in lines:
         for message in line.parts():
@@ -252,7 +252,7 @@ def _opens_with_a_version(lines: list[Line]) -> bool:
     return not said or _version(said[0]) is not None
 
 
-def _id(message: Any) -> tuple[str, str]:
+def _id(message: Any) -> IdKey:
     return id_key(message.get("id"))
 
 

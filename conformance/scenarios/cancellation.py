@@ -13,7 +13,7 @@ from conformance.client.subscriptions import listens_in
 from conformance.client.tool_call import Call, Tool
 from conformance.expect import require_answer, skip
 from conformance.protocol import revisions
-from conformance.protocol.jsonrpc import ABSENT, Kind, Line, id_key, is_response, kind
+from conformance.protocol.jsonrpc import ABSENT, IdKey, Kind, Line, id_key, is_response, kind
 from conformance.protocol.methods import CANCELLED, FEATURES
 from conformance.protocol.progress import progress_in, token_of
 from conformance.protocol.value import Value
@@ -153,9 +153,9 @@ def _answers_in(lines: Sequence[Line]) -> list[Line]:
 # Cancellations by the server ---------------------------------------------------------------------
 
 
-def cancellations(session: Session) -> Iterator[tuple[Value, frozenset[tuple[str, str]]]]:
+def cancellations(session: Session) -> Iterator[tuple[Value, frozenset[IdKey]]]:
     """Yield the id of each request that the server cancels, and the ids of its requests until then."""
-    requested: set[tuple[str, str]] = set()
+    requested: set[IdKey] = set()
     for line, message in session.received(Kind.REQUEST, Kind.NOTIFICATION):
         requested |= {id_key(message["id"])} if "id" in message else set()
         id = Value(message, "", (line,)).get("params", "requestId")
@@ -163,7 +163,7 @@ def cancellations(session: Session) -> Iterator[tuple[Value, frozenset[tuple[str
             yield id, frozenset(requested)
 
 
-def subscription_cancellations(server: Server) -> list[tuple[Value, set[tuple[str, str]]]]:
+def subscription_cancellations(server: Server) -> list[tuple[Value, set[IdKey]]]:
     """Return the id of each request that the server cancels, and the ids of the session's listen requests."""
     subscriptions(server)
     return [

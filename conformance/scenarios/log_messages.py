@@ -10,7 +10,7 @@ from conformance.client.reply import Reply
 from conformance.client.session import NO_PARAMS, Session
 from conformance.client.subscriptions import LISTEN
 from conformance.protocol import revisions
-from conformance.protocol.jsonrpc import ABSENT, Kind, Line, id_key, kind
+from conformance.protocol.jsonrpc import ABSENT, IdKey, Kind, Line, id_key, kind
 from conformance.protocol.methods import LOG_LEVELS, liveness_method
 from conformance.protocol.value import Value
 from conformance.target.scenario import scenario
@@ -156,7 +156,7 @@ def log_messages_in(lines: Sequence[Line]) -> Iterator[LogMessage]:
 
 def messages_with_open_requests(lines: Sequence[Line]) -> Iterator[tuple[Any, Line, tuple[Any, ...]]]:
     """Yield every message of a session with its line and the requests without an answer by then."""
-    open: dict[tuple[str, str], Any] = {}
+    open: dict[IdKey, Any] = {}
     for line in lines:
         for message in line.parts():
             what = kind(message)

@@ -18,7 +18,7 @@ from conformance.client.reply import Closed, Reply
 from conformance.client.session import Session
 from conformance.expect import require_answer, require_some, skip
 from conformance.protocol import revisions
-from conformance.protocol.jsonrpc import ABSENT, Line, id_key
+from conformance.protocol.jsonrpc import ABSENT, IdKey, Line, id_key
 from conformance.protocol.methods import FEATURES
 from conformance.protocol.progress import progress_in
 from conformance.protocol.value import Value
@@ -179,7 +179,7 @@ def all_results(server: Server) -> list[Reply]:
 
 def lines_after_input_required(session: Session) -> Iterator[Line]:
     """Yield further answers to a request that got `input_required`, and progress of it that came later."""
-    asked: dict[tuple[str, str], Line] = {}
+    asked: dict[IdKey, Line] = {}
     for reply in replies_in(session):
         id = id_key(reply.request.message["id"])
         if id in asked and asked[id] is reply.request and reply.line is not None:

@@ -14,7 +14,7 @@ from conformance.client.tool_call import Tool
 from conformance.expect import require_answer, skip
 from conformance.generation import NoExample
 from conformance.protocol import revisions
-from conformance.protocol.jsonrpc import ABSENT, Kind, Line, id_key, is_response, kind
+from conformance.protocol.jsonrpc import ABSENT, IdKey, Kind, Line, id_key, is_response, kind
 from conformance.protocol.value import Value
 from conformance.target.scenario import scenario
 from conformance.target.server import SLOW_SECONDS, Server
@@ -216,7 +216,7 @@ def exchanges(server: Server) -> Iterator[tuple[Mapping[str, Any], Value]]:
 
 @scan
 def _exchanges_of(session: Session) -> Iterator[tuple[Mapping[str, Any], Value]]:
-    open: dict[tuple[str, str], Line] = {}
+    open: dict[IdKey, Line] = {}
     for line in modern_lines(session):
         for message in line.parts():
             if line.sent and kind(message) is Kind.REQUEST:

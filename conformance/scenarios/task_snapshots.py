@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.client.session import Session
-from conformance.protocol.jsonrpc import ABSENT, Kind, Line, id_key, kind
+from conformance.protocol.jsonrpc import ABSENT, IdKey, Kind, Line, id_key, kind
 from conformance.protocol.progress import progress_in
 from conformance.protocol.value import Value
 
@@ -75,7 +75,7 @@ def has_tasks(session: Session) -> bool:
 
 def snapshots_in(lines: list[Line]) -> Iterator[TaskSnapshot]:
     """Yield every snapshot of a task in a conversation, in order."""
-    requests: dict[tuple[str, str], tuple[int, str]] = {}
+    requests: dict[IdKey, tuple[int, str]] = {}
     for index, line in enumerate(lines):
         if line.sent:
             requests |= {key: (index, method) for key, method in _task_requests([line])}
@@ -92,7 +92,7 @@ def snapshots_in(lines: list[Line]) -> Iterator[TaskSnapshot]:
                     yield TaskSnapshot(STATUS, task, NOT_REQUESTED, index)
 
 
-def _task_requests(lines: list[Line]) -> Iterator[tuple[tuple[str, str], str]]:
+def _task_requests(lines: list[Line]) -> Iterator[tuple[IdKey, str]]:
     for line in lines:
         if line.sent and kind(line.message) is Kind.REQUEST:
             method = line.message["method"]

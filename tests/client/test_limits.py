@@ -14,6 +14,7 @@ from conformance.client.message_log import (
     LINE_COST,
     LONG,
     MAX_LOG_BYTES,
+    MAX_RESULTS,
     CompressedLine,
     DecompressedMessage,
     MessageLog,
@@ -89,7 +90,7 @@ def test_the_oldest_lines_are_dropped_first():
 
 def test_sent_lines_are_kept():
     lines = MessageLog()
-    lines.append(Line(sent=True, raw=b"ours"))
+    lines.keep(Line(sent=True, raw=b"ours"))
     lines.keep(Line.received(b"theirs"))
     lines.keep(Line.received(b"theirs again"))
     lines.trim(LINE_COST)
@@ -104,6 +105,27 @@ def test_long_sent_lines_are_cut_to_their_head():
     lines.keep(Line(sent=True, raw=b"last" * HEAD))
     assert [(len(line.raw), line.fault) for line in lines] == [(HEAD, CUT), (5, ""), (4 * HEAD, "")]
     assert (lines[0].message, lines.dropped) == ({"id": 1}, 0)
+
+
+def test_equal_results_are_in_memory_once():
+    lines = MessageLog()
+    kept = [Line.received(b'{"id": %d, "result": {"a": [1]}}' % number) for number in range(MAX_RESULTS)]
+    others = [
+        Line.received(b'{"id": 0, "result": {"a": [%s]}}' % value) for value in (b"1.0", b"true", b'"1"')
+    ]
+    for line in (*kept, *others):
+        lines.keep(line)
+    assert len({id(line.message["result"]) for line in lines}) == 1 + len(others)
+    assert [str(line.message["result"]["a"][0]) for line in others] == ["1.0", "True", "1"]
+    assert [line.message["id"] for line in kept] == list(range(MAX_RESULTS))
+
+
+def test_results_that_differ_are_not_kept_for_ever():
+    lines, taken = MessageLog(), set()
+    for number in range(2 * MAX_RESULTS):
+        lines.keep(Line.received(b'{"id": 1, "result": {"a": %d}}' % (number % (MAX_RESULTS + 1))))
+        taken.add(id(lines[-1].message["result"]))
+    assert len(taken) == 2 * MAX_RESULTS
 
 
 def test_an_empty_line_is_not_a_dropped_line():
