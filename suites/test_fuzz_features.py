@@ -14,8 +14,9 @@ from conformance.protocol.jsonrpc import encode
 from conformance.protocol.text import shorten
 from conformance.protocol.value import Value, members
 from conformance.scenarios.completion import completion_request
+from conformance.target.scenario import scenario, start_with_fuzzing
 
-pytestmark = pytest.mark.stage("fuzz")
+pytestmark = pytest.mark.stage("confirm")
 MAX_FUZZED = 5
 """The number of prompts, resources or templates that are fuzzed, as one server's are alike."""
 TEXT = {"type": "string"}
@@ -31,14 +32,24 @@ ENDINGS = ("/", "/..", "?", "#", "%00", "%2e%2e", "\u0000", " ", "\u00e9", "x" *
 
 
 @pytest.mark.requirement("jsonrpc.response-every-request")
-def test_arguments_of_prompts_are_answered(server, revision):
-    oracle = has_array("prompts.get.result-shape", "messages")
+def test_arguments_of_prompts_are_answered(server):
+    for fuzzer in fuzzed_prompts(server):
+        fuzzer.report()
+
+
+@start_with_fuzzing
+@scenario
+def fuzzed_prompts(server):
+    """Fuzz the arguments of some prompts, and return the fuzzers."""
+    oracle, fuzzers = has_array("prompts.get.result-shape", "messages"), []
     for prompt in require_some(server.listed("prompts/list"), skip="no prompts are listed")[:MAX_FUZZED]:
         name = prompt.json.get("name") if prompt.is_a(dict) else None
         if isinstance(name, str):
             target = FuzzTarget(f"prompts/get {name}", "prompts/get", "arguments", {"name": name})
-            schema = schema_of(prompt)
-            fuzz(server, target, valid_cases(schema, revision, oracle), hostile(schema, revision), oracle)
+            schema, revision = schema_of(prompt), server.revision
+            cases, named = valid_cases(schema, revision, oracle), hostile(schema, revision)
+            fuzzers.append(fuzzed(server, target, cases, named, oracle))
+    return fuzzers
 
 
 def schema_of(prompt):
@@ -52,12 +63,18 @@ def schema_of(prompt):
 
 @pytest.mark.requirement("jsonrpc.response-every-request")
 @pytest.mark.capability("resources")
-def test_uris_of_resources_are_answered(server, revision):
+def test_uris_of_resources_are_answered(server):
+    fuzzed_uris(server).report()
+
+
+@start_with_fuzzing
+@scenario
+def fuzzed_uris(server):
+    """Fuzz the URI of ``resources/read``, and return the fuzzer."""
     target = FuzzTarget("resources/read", "resources/read", "uri")
     oracle = has_array("resources.read.result-shape", "contents")
-    fuzz(
-        server, target, value_cases(TEXT, revision, oracle), [*hostile_texts(), *changed_uris(server)], oracle
-    )
+    cases, named = value_cases(TEXT, server.revision, oracle), [*hostile_texts(), *changed_uris(server)]
+    return fuzzed(server, target, cases, named, oracle)
 
 
 def changed_uris(server):
@@ -73,7 +90,14 @@ def changed_uris(server):
 
 @pytest.mark.requirement("jsonrpc.response-every-request")
 @pytest.mark.capability("completions")
-def test_values_to_complete_are_answered(server, revision):
+def test_values_to_complete_are_answered(server):
+    fuzzed_completion(server).report()
+
+
+@start_with_fuzzing
+@scenario
+def fuzzed_completion(server):
+    """Fuzz a value to complete, and return the fuzzer."""
     params = require(completion_request(server), skip="nothing is offered that can be completed")
     target = FuzzTarget(
         "completion/complete",
@@ -84,22 +108,37 @@ def test_values_to_complete_are_answered(server, revision):
         beside={"name": params["argument"]["name"]},
     )
     oracle = has_array("completion.result-shape", "completion", "values")
-    fuzz(server, target, value_cases(TEXT, revision, oracle), hostile_texts(), oracle)
+    cases = value_cases(TEXT, server.revision, oracle)
+    return fuzzed(server, target, cases, hostile_texts(), oracle)
 
 
 @pytest.mark.requirement("jsonrpc.response-every-request")
-def test_cursors_are_answered(server, revision):
+def test_cursors_are_answered(server):
+    for fuzzer in fuzzed_cursors(server):
+        fuzzer.report()
+
+
+@start_with_fuzzing
+@scenario
+def fuzzed_cursors(server):
+    """Fuzz the cursor of each list, and return the fuzzers."""
+    fuzzers = []
     for listing in require_some(list(server.listings()), skip="nothing is listed"):
         cursors = [cursor.json for cursor in listing.cursors if cursor.is_a(str)]
         changed = [("a changed cursor", encode(cursor + "x")) for cursor in cursors[:3]]
         changed += [("a shortened cursor", encode(cursor[:-1])) for cursor in cursors[:3]]
         target = FuzzTarget(listing.method, listing.method, "cursor")
         oracle = has_array(f"{LISTED[listing.method]}.result-shape", listing.member)
-        fuzz(server, target, value_cases(TEXT, revision, oracle), [*hostile_texts(), *changed], oracle)
+        cases = value_cases(TEXT, server.revision, oracle)
+        fuzzers.append(fuzzed(server, target, cases, [*hostile_texts(), *changed], oracle))
+    return fuzzers
 
 
-def fuzz(server, target, cases, named, oracle):
-    """Try values of a source, then hostile values with names, in the newest revision only."""
+def fuzzed(server, target, cases, named, oracle):
+    """Try values of a source, then hostile values with names, in the newest revision only.
+
+    Return the fuzzer, which has begun to confirm its failures.
+    """
     require_time(server)
     newer = server.newer_revision_offering(*filter(server.declares, FEATURES))
     if newer:
@@ -108,4 +147,5 @@ def fuzz(server, target, cases, named, oracle):
     fuzzer.try_again(lambda value: Case(encode(value), oracle))
     fuzzer.search(cases)
     fuzzer.try_hostile(named, oracle)
-    fuzzer.report()
+    fuzzer.begin_confirming()
+    return fuzzer

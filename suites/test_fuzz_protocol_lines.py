@@ -7,7 +7,7 @@ import pytest
 from conformance.fuzzing.payloads import BROKEN_LINE_KINDS
 from conformance.fuzzing.protocol import broken_lines
 
-pytestmark = pytest.mark.stage("fuzz")
+pytestmark = pytest.mark.stage("confirm")
 
 
 @pytest.mark.requirement("jsonrpc.garbage-not-fatal")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from contextlib import suppress
 from itertools import islice
 
 import pytest
@@ -17,6 +18,8 @@ from conformance.generation import boundary, hostile, invalid, shrunk
 from conformance.generation.modest import is_amount
 from conformance.json_schema.validation import instance_errors
 from conformance.protocol.jsonrpc import encode
+from conformance.target.scenario import scenario, start_with_fuzzing
+from conformance.verdicts import Skipped
 
 pytestmark = pytest.mark.stage("fuzz")
 MAX_BOUNDARY_VALUES = 60
@@ -70,12 +73,27 @@ def each_keyword_first(found):
 
 
 @pytest.mark.requirement("jsonrpc.response-every-request")
-def test_hostile_arguments_are_survived(server, call, revision):
+@pytest.mark.stage("confirm")
+def test_hostile_arguments_are_survived(server, call):
+    hostile_arguments(server, call).report()
+
+
+@scenario
+def hostile_arguments(server, call):
+    """Call a tool with hostile arguments, and return the fuzzer, which has begun to confirm its failures."""
     fuzzer = fuzzer_of(server, call, "hostile arguments")
     spares = is_amount if server.settings.is_gentle else None
-    found = hostile(call.tool.input_schema, revision, spares)
+    found = hostile(call.tool.input_schema, server.revision, spares)
     fuzzer.try_hostile(((what.partition(" as ")[0], text) for what, text in found), answers)
-    fuzzer.report()
+    fuzzer.begin_confirming()
+    return fuzzer
+
+
+@start_with_fuzzing
+def hostile_arguments_of_all(server):
+    for call in server.calls():
+        with suppress(Skipped):
+            hostile_arguments(server, call)
 
 
 def kinds_reported(call, revision):

@@ -197,17 +197,23 @@ class Fuzzer:
         """The kinds of failures found."""
         return set(self._failures)
 
+    def begin_confirming(self) -> None:
+        """Begin to confirm missing answers, whose long timeouts pass until the `report`."""
+        for same in self._reported():
+            self._trials.reproducer.begin(same)
+
+    def _reported(self) -> list[list[FailedCase]]:
+        """Return the failures by kind, the worst first."""
+        kinds = self._failures.values()
+        worst_first = sorted(kinds, key=lambda same: (same[0].reply.fault is None, same[0].is_advisory))
+        return _merged(worst_first)[:MAX_KINDS_REPORTED]
+
     def report(self) -> None:
         """Raise the worst of the failures, with the others in it; nothing if there are none.
 
         Raises `Finding`, or `Blocked` if a request that is not hostile got no answer.
         """
-        kinds = _merged(
-            sorted(
-                self._failures.values(), key=lambda same: (same[0].reply.fault is None, same[0].is_advisory)
-            )
-        )
-        reproductions = self._trials.reproducer.reproductions(kinds[:MAX_KINDS_REPORTED])
+        reproductions = self._trials.reproducer.reproductions(self._reported())
         verdicts = [self._verdict(same, reproduction) for same, reproduction in reproductions]
         if verdicts:
             raise verdicts[0].with_others(verdicts[1:])

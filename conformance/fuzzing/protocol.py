@@ -29,7 +29,7 @@ from conformance.protocol.jsonrpc import Line, show
 from conformance.protocol.methods import NO_SUCH_METHOD
 from conformance.protocol.text import last_line, shorten
 from conformance.protocol.value import members
-from conformance.target.scenario import scenario
+from conformance.target.scenario import scenario, start_with_fuzzing
 from conformance.target.server import Server
 from conformance.verdicts import Blocked, Finding
 
@@ -47,6 +47,7 @@ STAGES = ("ids", "large ids", "notifications", "many requests", "calls", "any or
 SECONDS_PER_EXAMPLE = 0.5
 
 
+@start_with_fuzzing
 @scenario
 def broken_lines(server: Server) -> FuzzConversation:
     """Hold the conversation of broken lines; skip the check if nothing is fuzzed."""

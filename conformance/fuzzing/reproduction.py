@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from conformance.client.message_log import CUT, MessageLog, head_of
@@ -99,6 +100,7 @@ class Reproducer:
 
     def __init__(self, server: Server, target: FuzzTarget, answer_seconds: float):
         self.server, self.target, self.answer_seconds = server, target, answer_seconds
+        self._begun: dict[FailedCase, tuple[Session, Line]] = {}
 
     def _max_wait(self, failed: FailedCase) -> float:
         timeout = self.server.settings.timeout
@@ -111,6 +113,15 @@ class Reproducer:
     def fails_after_others(self, failed: FailedCase) -> bool:
         """Return whether a request fails on a fresh server after the same others, one at a time."""
         return self._fails_after(_history(failed), failed)[0]
+
+    def begin(self, failures: Sequence[FailedCase]) -> None:
+        """Send cases again that got no answer; `reproductions` waits for what remains of their timeouts."""
+        with suppress(Skipped), self.server.shared_reproduction_session() as session:
+            for failed in failures if failures[0].is_silence else ():
+                line, is_alive = self._sent_again(session, failed)
+                if not is_alive:
+                    return
+                self._begun[failed] = session, line
 
     def reproductions(
         self, kinds: Sequence[list[FailedCase]]
@@ -135,25 +146,39 @@ class Reproducer:
     def _unanswered(self, waiting: list[FailedCase]) -> tuple[list[FailedCase], list[FailedCase]]:
         """Send all cases to one process; return those not answered, and those to send to another process.
 
-        The latter are all other cases, if one made the process silent.  A server that still writes a line has
-        begun an answer: none is missing.
+        The latter are all other cases if one made the process silent, and those sent earlier if it has ended
+        since.  A server that still writes a line has begun an answer: none is missing.
         """
         sent: list[tuple[FailedCase, Line]] = []
+        earlier = [one for one in waiting if one in self._begun]
         try:
             with self.server.shared_reproduction_session() as session:
                 for failed in waiting:
-                    sent.append((failed, self.target.send(session, failed.case.text)))
-                    ping = session.request(session.liveness_method, timeout=self._max_wait(failed))
-                    if ping.fault is not None and not session.closed:
+                    line, is_alive = self._sent_again(session, failed)
+                    sent.append((failed, line))
+                    if not is_alive and not session.closed:
                         silent = [] if session.is_writing() else [self._confirmed(failed)]
                         return silent, [one for one in waiting if one is not failed]
-                now = self.server.clock.monotonic
-                until = now() + max(map(self._max_wait, waiting))
-                replies = [(one, session.await_reply(line, max(0.0, until - now()))) for one, line in sent]
+                replies = [(one, self._reply(session, one, line)) for one, line in sent]
                 silent = [one for one, reply in replies if one.is_seen_in(reply)]
-                return [] if session.is_writing() else list(map(self._confirmed, silent)), []
+                again = earlier if session.closed else []
+                return [] if session.is_writing() else list(map(self._confirmed, silent)), again
         except Skipped:
             return [], []
+
+    def _sent_again(self, session: Session, failed: FailedCase) -> tuple[Line, bool]:
+        """Send a case, unless that has begun; return its line, and whether a ping after it is answered."""
+        begun_in, line = self._begun.pop(failed, (None, None))
+        if line is not None and begun_in is session:
+            return line, True
+        line = self.target.send(session, failed.case.text)
+        ping = session.request(session.liveness_method, timeout=self._max_wait(failed))
+        return line, ping.fault is None
+
+    def _reply(self, session: Session, failed: FailedCase, line: Line) -> Reply:
+        """Wait for the answer to a case that was sent."""
+        left = line.at + self._max_wait(failed) - session.process.age
+        return session.await_reply(line, max(0.0, left))
 
     def _confirmed(self, failed: FailedCase) -> FailedCase:
         """Return the case with the seconds that its silence was confirmed for."""

@@ -59,8 +59,9 @@ ON_WAIT = pytest.StashKey[OnWait]()
 PROBE_TRACEBACK = pytest.StashKey[str]()
 COMMON = pytest.StashKey[dict[str, Any]]()
 MAX_REASON = 1000
-STAGES = ("first", "", "late", "fuzz", "last")
+STAGES = ("first", "", "late", "fuzz", "confirm", "last")
 """When checks run, by their mark ``stage``."""
+FUZZING = (STAGES.index("fuzz"), STAGES.index("confirm"))
 PLACE = pytest.StashKey[int]()
 """The place of a check in the order of collection."""
 _places = count()
@@ -334,7 +335,8 @@ def _order(item: pytest.Item) -> tuple[int, int]:
 def _stage(item: pytest.Item) -> int:
     """Return the place of a check in a run; results that are known already come first.
 
-    Checks without a mark ``stage`` come between "first" and "late", those that fuzz after "late".
+    Checks without a mark ``stage`` come between "first" and "late", those that fuzz after "late"; those whose
+    failures take long to confirm come after the others that fuzz.
     The order does not change a verdict: slow calls run in the background meanwhile.
     """
     if isinstance(item, ProbeFailureItem | InternalErrorItem):
@@ -345,7 +347,7 @@ def _stage(item: pytest.Item) -> int:
 
 def is_fuzzing(item: pytest.Item) -> bool:
     """Return whether the item is a check that fuzzes."""
-    return is_ours(item) and _stage(item) == STAGES.index("fuzz")
+    return is_ours(item) and _stage(item) in FUZZING
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

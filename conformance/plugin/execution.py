@@ -33,7 +33,7 @@ from conformance.plugin.collection import (
     revision_of,
 )
 from conformance.protocol.text import named
-from conformance.scenarios.beginning import begin
+from conformance.scenarios.beginning import begin, begin_fuzzing
 from conformance.target.budgets import CallCost
 from conformance.target.fuzz_time import FuzzTime
 from conformance.target.server import FUZZ_TIME, Server
@@ -66,10 +66,15 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def _begin_fuzzing(item: pytest.Item) -> None:
-    """Note in the time for fuzzing that a check that fuzzes begins."""
-    fuzz_time: FuzzTime | None = item.config.stash.get(COMMON, {}).get(FUZZ_TIME)
-    if fuzz_time is not None and is_fuzzing(item):
+    """Before a check that fuzzes, begin its share of the time, or once what takes its time to confirm."""
+    if not is_fuzzing(item):
+        return
+    stash = item.config.stash
+    fuzz_time: FuzzTime | None = stash.get(COMMON, {}).get(FUZZ_TIME)
+    if fuzz_time is not None:
         fuzz_time.begin_check()
+    elif stash.get(WHOLE, False) and not hasattr(item.config, "workerinput"):
+        begin_fuzzing(server_for(item.config, revision_of(item)))
 
 
 def _block_late_check(item: pytest.Item) -> None:

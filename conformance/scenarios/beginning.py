@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from conformance.protocol import revisions
 from conformance.scenarios.lifecycle import (
     delay_initialized,
@@ -10,8 +12,9 @@ from conformance.scenarios.lifecycle import (
     propose_new_revision,
 )
 from conformance.scenarios.request_metadata import first_request_without_capabilities, replies_by_version
-from conformance.target.scenario import STARTED_EARLY
+from conformance.target.scenario import STARTED_EARLY, STARTED_WITH_FUZZING, scenario
 from conformance.target.server import Server
+from conformance.verdicts import Skipped
 
 HANDSHAKE_OPENINGS = (
     initialize_with_unknown_members,
@@ -35,5 +38,13 @@ def begin(server: Server) -> None:
     if not is_modern and any(surface.is_modern for surface in server.other_surfaces):
         server.sure_starts += 1
     server.begin_calls()
-    for scenario in STARTED_EARLY:
-        scenario(server)
+    for start in STARTED_EARLY:
+        start(server)
+
+
+@scenario
+def begin_fuzzing(server: Server) -> None:
+    """Start the scenarios that fuzz and whose failures take long to confirm; their checks come at the end."""
+    for start in STARTED_WITH_FUZZING:
+        with suppress(Skipped):
+            start(server)

@@ -21,6 +21,8 @@ R = TypeVar("R")
 S = TypeVar("S", bound=HasRecords)
 STARTED_EARLY: list[Callable[[Any], object]] = []
 """The scenarios that a run of all suites starts before its first check, in the order of their definition."""
+STARTED_WITH_FUZZING: list[Callable[[Any], object]] = []
+"""The scenarios that a run of all suites starts before its first check that fuzzes."""
 
 
 def scenario(function: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
@@ -45,6 +47,12 @@ def scenario(function: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S
 def start_early(function: Callable[[S], R]) -> Callable[[S], R]:
     """Start this scenario before the first check of a run of all suites, as it takes its time."""
     STARTED_EARLY.append(function)
+    return function
+
+
+def start_with_fuzzing(function: Callable[[S], R]) -> Callable[[S], R]:
+    """Start this scenario before the first check that fuzzes, if all run, so that its waits overlap."""
+    STARTED_WITH_FUZZING.append(function)
     return function
 
 

@@ -24,7 +24,7 @@ from conformance.verdicts import Blocked, Finding, Skipped, wrong_answer
 
 MAX_PROCESSES_AHEAD = max(2, os.cpu_count() or 2)
 """How many processes are started before they are needed."""
-SLOW_START_SECONDS = 0.2
+SLOW_START_SECONDS = 0.02
 """A server that starts more slowly is started ahead."""
 MAX_HANGS = 2
 """How many processes may stop answering before the server is given up."""

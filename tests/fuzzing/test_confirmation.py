@@ -1,0 +1,66 @@
+"""Missing answers are confirmed while other checks run: their timeouts overlap."""
+
+import pytest
+from conformance.fixtures.reference import SILENCE
+from hypothesis.database import InMemoryExampleDatabase
+from support.bench import settings_in_memory
+from support.in_memory import mutated
+
+from conformance.fuzzing.fuzz_target import FuzzTarget
+from conformance.fuzzing.fuzzer import Fuzzer
+from conformance.fuzzing.oracles import answers
+from conformance.protocol.jsonrpc import encode
+from conformance.target.probe import probe
+from conformance.target.server import Server
+from conformance.verdicts import Finding
+
+REVISION = "2025-11-25"
+ODD = "conformance odd"
+CONFIRMED_AFTER = 3.0
+
+
+def silent_on_odd(server, request, reply):
+    """Never answer a call with an odd value."""
+    is_call = isinstance(request, dict) and request.get("method") == "tools/call"
+    return SILENCE if is_call and ODD in encode(request).decode() else None
+
+
+@pytest.fixture
+def fuzzer(tmp_path, monkeypatch):
+    """Return a fuzzer that has tried a hostile value that gets no answer, and begun to confirm that."""
+    monkeypatch.setattr(Fuzzer, "_database", InMemoryExampleDatabase())
+    settings = settings_in_memory(mutated(silent_on_odd), 10, timeout=5.0, transcripts=tmp_path)
+    server = Server(settings, probe(settings, REVISION, exactly=True))
+    made = Fuzzer(server, FuzzTarget.of_tool(server.call(server.tool("echo"))), "hostile arguments")
+    made.try_hostile([("an odd text", encode({"text": ODD}))], answers)
+    made.begin_confirming()
+    yield made
+    server.close()
+
+
+def reported(fuzzer):
+    """Return the finding, and the seconds that its report took."""
+    begun = fuzzer.server.clock.now
+    with pytest.raises(Finding) as found:
+        fuzzer.report()
+    return str(found.value), fuzzer.server.clock.now - begun
+
+
+def test_the_timeout_passes_before_the_report(fuzzer):
+    fuzzer.server.clock.now += CONFIRMED_AFTER
+    text, seconds = reported(fuzzer)
+    assert "no answer within 3 s" in text
+    assert seconds < 0.1
+
+
+def test_the_rest_of_the_timeout_is_waited_for(fuzzer):
+    _, seconds = reported(fuzzer)
+    assert CONFIRMED_AFTER - 0.1 < seconds < CONFIRMED_AFTER + 0.1
+
+
+def test_a_request_whose_process_has_ended_is_sent_again(fuzzer):
+    fuzzer.server.shared("reproductions").close()
+    fuzzer.server.clock.now += CONFIRMED_AFTER
+    text, seconds = reported(fuzzer)
+    assert "no answer within 3 s" in text
+    assert seconds > CONFIRMED_AFTER - 0.1
