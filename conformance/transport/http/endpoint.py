@@ -1,0 +1,55 @@
+"""The address of a server: the parts of an http or https URL."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """An http or https URL.  ``host`` has no brackets, ``target`` is the path with the query."""
+
+    scheme: str
+    host: str
+    port: int
+    target: str
+
+    @classmethod
+    def parse(cls, url: str) -> Endpoint:
+        """Return the endpoint of a URL; raises ValueError with one sentence for other text."""
+        if not url.isascii() or any(char <= " " or char == "\x7f" for char in url):
+            raise ValueError(f"{url!r} has characters that a URL cannot have.")
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError as error:
+            raise ValueError(f"{url} is not a URL: {error}.") from error
+        if parts.scheme not in PORTS or not parts.hostname:
+            raise ValueError(f"{url} is not a URL with http:// or https:// and a host.")
+        if "@" in parts.netloc:
+            raise ValueError("The URL has a user name or a password; send credentials in a header instead.")
+        if "#" in url:
+            raise ValueError(f"{url} has a fragment, which is never sent to a server.")
+        if port == 0:
+            raise ValueError(f"{url} has the port 0, which no server has.")
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        return cls(parts.scheme, parts.hostname, port or PORTS[parts.scheme], target)
+
+    @property
+    def tls(self) -> bool:
+        """Whether the bytes are encrypted."""
+        return self.scheme == "https"
+
+    @property
+    def authority(self) -> str:
+        """The value of the Host header: the host, and the port unless it is that of the scheme."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def origin(self) -> str:
+        """The scheme and the authority, as in an Origin header."""
+        return f"{self.scheme}://{self.authority}"

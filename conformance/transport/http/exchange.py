@@ -1,0 +1,197 @@
+"""One HTTP request and its response as they go over the wire: head, body, events, times and failures."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from conformance.transport.http.events import Event, EventParser, EventTooLarge
+from conformance.transport.http.request import Headers, Request
+from conformance.transport.http.response import Done, Head, MalformedResponse
+from conformance.transport.http.stream import Stream
+from conformance.transport.interface import Clock
+
+if TYPE_CHECKING:
+    from conformance.transport.http.reader import ResponseReader
+
+EVENT_STREAM = "text/event-stream"
+KEPT_OF_EVENT_STREAM = 64 * 1024
+"""The bytes of the body of an event stream that are kept beside its events."""
+CLOSED = "the connection was closed before the response"
+ABORTED = "the exchange was aborted"
+
+
+class Listener:
+    """A receiver of what happens in an exchange, in its thread; a slow one slows the server down."""
+
+    def on_head(self, exchange: Exchange) -> None:
+        """Handle the status and the headers."""
+
+    def on_event(self, exchange: Exchange, at: float, event: Event) -> None:
+        """Handle one event of an event stream, received at that time."""
+
+    def on_end(self, exchange: Exchange) -> None:
+        """Handle the end of the response, or the failure."""
+
+
+class Exchange:
+    """A request that is on its way, and what has come for it so far.
+
+    ``status`` is None and the times are None until they are known.  ``headers`` and ``raw_head`` are as
+    received; ``body`` is without its chunks, and only the beginning of an event stream; ``events`` has pairs
+    of a time and an event, as many as `max_body` bytes have room for.  ``event_parser`` has the counts of an
+    event stream, ``trailing`` the bytes after the response.  ``failure`` is a sentence if the response is not
+    complete, else empty; ``was_refused`` says that nothing listened, ``was_resent`` that a reused connection
+    turned out to be closed.
+    """
+
+    def __init__(self, request: Request, listener: Listener, clock: Clock, max_body: int):
+        self.request = request
+        self.status: int | None = None
+        self.reason = ""
+        self.headers: Headers = ()
+        self.raw_head = b""
+        self.events: list[tuple[float, Event]] = []
+        self.event_parser: EventParser | None = None
+        self.trailing = b""
+        self.failure = ""
+        self.was_refused = self.was_resent = self.aborted = False
+        self.sent_at: float | None = None
+        self.head_at: float | None = None
+        self.ended_at: float | None = None
+        self._body = bytearray()
+        self._event_bytes = 0
+        self._listener, self._clock, self._max_body = listener, clock, max_body
+        self._stream: Stream | None = None
+        self._lock = threading.Lock()
+        self._has_head, self._has_ended = threading.Event(), threading.Event()
+
+    def header(self, name: str) -> list[str]:
+        """Return the values of the headers with this name in any case, without outer white space."""
+        wanted = name.lower().encode()
+        return [value.strip().decode("latin-1") for key, value in self.headers if key.lower() == wanted]
+
+    @property
+    def media_type(self) -> str:
+        """The content type without parameters, in lower case; empty if there is none."""
+        return "".join(self.header("content-type")[:1]).partition(";")[0].strip().lower()
+
+    @property
+    def body(self) -> bytes:
+        """The body so far."""
+        return bytes(self._body)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the response is complete, or never will be."""
+        return self._has_ended.is_set()
+
+    def wait_for_head(self, timeout: float) -> bool:
+        """Wait for the head, or for the end; return whether there is a head."""
+        return self._has_head.wait(timeout) and self.status is not None
+
+    def wait(self, timeout: float) -> bool:
+        """Wait for the end; return whether it has come."""
+        return self._has_ended.wait(timeout)
+
+    def abort(self) -> None:
+        """Close the connection of an exchange that has not ended."""
+        with self._lock:
+            if self.has_ended:
+                return
+            self.aborted = True
+            stream = self._stream
+        if stream is not None:
+            stream.close()
+
+    # For the client, in the thread of the exchange
+
+    def run(self, stream: Stream, reader: ResponseReader) -> bool:
+        """Send the request and read the response; return whether the stream can be used again."""
+        with self._lock:
+            self._stream = stream
+            if self.aborted:
+                stream.close()
+        self.sent_at, self.failure = self._clock.monotonic(), ""
+        try:
+            return self._run(stream, reader)
+        except EventTooLarge as error:
+            self.fail(str(error))
+            return False
+        finally:
+            with self._lock:
+                self._stream = None
+
+    def fail(self, failure: str, *, was_refused: bool = False) -> None:
+        """Record why there is no complete response."""
+        self.failure, self.was_refused = ABORTED if self.aborted else failure, was_refused
+
+    def end(self) -> None:
+        """End the exchange, and notify those who wait."""
+        self.ended_at = self._clock.monotonic()
+        try:
+            self._listener.on_end(self)
+        finally:
+            with self._lock:
+                self._has_ended.set()
+            self._has_head.set()
+
+    def _run(self, stream: Stream, reader: ResponseReader) -> bool:
+        unsent = memoryview(self.request.encoded)
+        while True:
+            sent, data = stream.transfer(unsent)
+            unsent = unsent[sent:]
+            if data is None:
+                continue
+            if not data and (self.status is None or self.aborted):
+                self.raw_head = reader.unparsed_head
+                self.fail("the connection was closed within the head" if self.raw_head else CLOSED)
+                return False
+            try:
+                for part in reader.feed(data):
+                    if isinstance(part, Done):
+                        self.trailing = part.trailing
+                        return part.can_reuse and not unsent
+                    if not self._take(part):
+                        return False
+            except MalformedResponse as error:
+                self.raw_head = self.raw_head or reader.unparsed_head
+                self.fail(f"malformed response: {error}" if data else "the body ended early")
+                return False
+
+    def _take(self, part: Head | bytes) -> bool:
+        """Take a part of the response; return whether more may come."""
+        if isinstance(part, bytes):
+            return self._take_body(part)
+        self.status, self.reason, self.headers, self.raw_head = (
+            part.status,
+            part.reason,
+            part.headers,
+            part.raw,
+        )
+        if self.media_type == EVENT_STREAM:
+            self.event_parser = EventParser(self._max_body)
+        self.head_at = self._clock.monotonic()
+        self._has_head.set()
+        self._listener.on_head(self)
+        return True
+
+    def _take_body(self, data: bytes) -> bool:
+        if self.event_parser is not None:
+            self._body += data[: KEPT_OF_EVENT_STREAM - len(self._body)]
+            self._take_events(self.event_parser.feed(data), len(data))
+            return True
+        self._body += data
+        if len(self._body) > self._max_body:
+            del self._body[self._max_body :]
+            self.fail(f"the body has more than {self._max_body} bytes")
+            return False
+        return True
+
+    def _take_events(self, events: list[Event], size: int) -> None:
+        at = self._clock.monotonic()
+        self._event_bytes += size
+        if self._event_bytes <= self._max_body:
+            self.events += [(at, event) for event in events]
+        for event in events:
+            self._listener.on_event(self, at, event)
