@@ -12,7 +12,8 @@ from conformance.requirements.checks import suites_directory
 ROOT = Path(conformance.__file__).parent
 FIXTURES = Path(find_spec("conformance.fixtures").origin).parent
 LAYERS = (
-    {"protocol", "requirements", "transport"},
+    {"protocol", "requirements"},
+    {"transport"},
     {"json_schema", "project"},
     {"generation", "clients"},
     {"client"},

@@ -19,28 +19,34 @@ from conformance.protocol import revisions
 from conformance.protocol.text import did_you_mean
 from conformance.target.contract import FILE
 
+HTTP_VALUES, HTTP_LISTS = ("url", "http-path"), ("header", "header-env")
+HTTP_OPTIONS = (*HTTP_VALUES, *HTTP_LISTS, "http")
 VALUES = (
+    *HTTP_VALUES,
     *("revision", "timeout", "start-timeout", "cwd", "failing-call", "mutating-call"),
     *("fuzz", "fuzz-errors", "calls-per-tool", "seed", "transcripts", "max-line", "max-time"),
     *("time", "max-tools", "env-file", "contract", "baseline", "since"),
     *("sdk-findings", "output-format", "rules-as-of"),
 )
-REPEATED = ("env", "call", "select", "skip", "example", "report", "budget", "client")
-FLAGS = ("inherit-home", "strict", "pedantic")
+REPEATED = (*HTTP_LISTS, "env", "call", "select", "skip", "example", "report", "budget", "client")
+FLAGS = ("http", "inherit-home", "strict", "pedantic")
 RUN_OPTIONS = (*VALUES, *REPEATED, *FLAGS)
 """The options of ``run`` that the pytest plugin has too, with ``--conformance-`` before them."""
 UPDATE_OPTIONS = tuple(name for name in RUN_OPTIONS if name not in ("baseline", "since"))
 SOAK_OPTIONS = (
     *("revision", "timeout", "start-timeout", "cwd", "seed", "transcripts", "max-line", "max-tools"),
-    *("env", "call", "example", "report", "fuzz-errors"),
+    *(*HTTP_VALUES, *HTTP_LISTS, "env", "call", "example", "report", "fuzz-errors"),
     *FLAGS,
 )
-LOCK_OPTIONS = ("revision", "timeout", "start-timeout", "cwd", "env-file", "max-line", "env", "inherit-home")
-DOCTOR_OPTIONS = ("start-timeout", "env", "cwd", "inherit-home")
+LOCK_OPTIONS = (
+    *("revision", "timeout", "start-timeout", "cwd", "env-file", "max-line", "env", "inherit-home"),
+    *HTTP_OPTIONS,
+)
+DOCTOR_OPTIONS = ("start-timeout", "env", "cwd", "inherit-home", *HTTP_OPTIONS)
 URL = re.compile(r"https?://", re.IGNORECASE)
 MISSPELT = 0.86
 """How alike an option and one of ours are, from 0 to 1, to be taken for a misspelling."""
-RUN_USAGE = "%(prog)s [options] [pytest's options] [-- COMMAND [ARGUMENTS ...] | --config FILE]"
+RUN_USAGE = "%(prog)s [options] [pytest's options] [-- COMMAND [ARGUMENTS ...] | --url URL | --config FILE]"
 Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001  (argparse has no public name for it)
 
 
@@ -58,7 +64,9 @@ class Parser(argparse.ArgumentParser):
 
 def parser() -> Parser:
     """Return the parser of the command; ``action`` is the module of the command and its function."""
-    parser = Parser(prog="mcp-conformance", description="Conformance tests for MCP servers over stdio.")
+    parser = Parser(
+        prog="mcp-conformance", description="Conformance tests for MCP servers over stdio and HTTP."
+    )
     version = f"mcp-conformance {tool_version()}"
     parser.add_argument("--version", action="version", version=version)
     names = "init|run|doctor|baseline|lock|compare|soak|list|explain|replay|new-check"
@@ -293,9 +301,13 @@ def require_server(
 ) -> list[str] | str:
     """Return the server's command, or its name in the configuration file, empty if it is the only one.
 
-    Raises `UsageError` if there is none, or if it is a URL.
+    It is empty too if there is a URL instead.  Raises `UsageError` if there is none, or two.
     """
     is_chosen = bool(options.server or getattr(options, "all", False))
+    if getattr(options, "url", None):
+        if command or is_chosen:
+            raise UsageError(f"{name}: --url names the server; remove what follows --, or --server and --all")
+        return ""
     if command and is_chosen:
         raise UsageError(
             f"{name}: --server and --all choose a configured server; remove -- and what follows it"
@@ -342,7 +354,7 @@ def require_command(
     """Return the server's command.  Raises `UsageError` if there is none, or if it is a URL."""
     url = next((word for word in [*(command or [])[:1], *rest] if URL.match(word)), None)
     if url is not None:
-        raise UsageError(f"{name}: {url} is a URL; this version tests servers that speak over stdio")
+        raise UsageError(f"{name}: {url} is a URL: name it with --url {url}")
     words = _words(rest)
     if not command and words:
         raise UsageError(f"{name}: put -- before the server's command: -- {shlex.join(words)}")

@@ -9,7 +9,7 @@ from typing import Any
 
 from conformance.client.message_log import one_message, received, weight
 from conformance.protocol.jsonrpc import ABSENT, IdKey, Line, id_key, is_response
-from conformance.transport.interface import HEAD, Overlong
+from conformance.transport.interface import HEAD, End, NoAnswer, Overlong
 
 BYTES_IN_MEMORY = 8
 """How many bytes of memory a message may take for each byte that a line may have."""
@@ -44,11 +44,19 @@ class Inbox:
         self._unrequested: list[Line] = []
         self._unread_answers: dict[IdKey, str] = {}
         self._overlong_answer: IdKey | None = None
+        self._unanswered: dict[IdKey, str] = {}
 
-    def line_from(self, data: bytes | Overlong, at: float) -> Line | None:
-        """Return the line that came, cut to its head if it is too long; None for its later parts."""
+    def line_from(self, data: bytes | Overlong | NoAnswer | End, at: float) -> Line | None:
+        """Return the line that came, cut to its head if it is too long; None for its later parts.
+
+        None too for the knowledge that a request gets no answer, which is kept.
+        """
+        if isinstance(data, NoAnswer):
+            self._unanswered[id_key(data.id)] = data.reason
+            return None
         if isinstance(data, Overlong):
             return self._overlong(data, at)
+        assert isinstance(data, bytes)
         self.size += len(data)
         if weight(data) <= BYTES_IN_MEMORY * self._max_line:
             line = received(data, at)
@@ -101,7 +109,8 @@ class Inbox:
 
     def has_any(self, keys: Iterable[IdKey]) -> bool:
         """Return whether one of these answers came, read or not."""
-        return any(key in self._answers or key in self._unread_answers for key in keys)
+        found = (self._answers, self._unread_answers, self._unanswered)
+        return any(key in some for key in keys for some in found)
 
     def take(self, keys: Iterable[IdKey]) -> tuple[Line, Mapping[str, Any]] | None:
         """Remove and return the first of these answers; None if none of them is there."""
@@ -115,6 +124,12 @@ class Inbox:
         if key in self._unread_answers:
             self._taken.add(key)
         return self._unread_answers.pop(key, "")
+
+    def take_unanswered(self, key: IdKey) -> str:
+        """Return why a request gets no answer, and forget the request; empty if it may get one."""
+        if key in self._unanswered:
+            self.abandon(key)
+        return self._unanswered.get(key, "")
 
     def strays(self) -> tuple[Any, ...]:
         """Return the ids of the answers that belong to no request, or to one answered before."""

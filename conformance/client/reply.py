@@ -44,6 +44,16 @@ class Unread(Silence):
 
 
 @dataclass(frozen=True)
+class Unanswered(Silence):
+    """It is known that no answer comes; ``instead`` says what came."""
+
+    instead: str = ""
+
+    def __str__(self) -> str:
+        return f"no answer: {self.instead}"
+
+
+@dataclass(frozen=True)
 class Closed:
     """The server closed its stdout; ``exit_code`` is None if the process still runs."""
 

@@ -12,13 +12,13 @@ from typing import Any
 from conformance.client.inbox import NO_ID, UNREAD, Inbox
 from conformance.client.message_log import MessageLog, unended_message
 from conformance.client.received import Received
-from conformance.client.reply import Closed, Fault, Flood, Reply, Silence, Unread
+from conformance.client.reply import Closed, Fault, Flood, Reply, Silence, Unanswered, Unread
 from conformance.client.timing import Pace
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import ABSENT, IdKey, Kind, Line, encode, id_key, is_response, kind
 from conformance.protocol.methods import CLIENT_INFO, FEATURES, LISTED, envelope
 from conformance.protocol.value import Value
-from conformance.transport.interface import EOF, Clock, End, Overlong, Transport
+from conformance.transport.interface import EOF, Clock, End, Item, NoAnswer, Overlong, Transport
 
 NO_PARAMS: Any = ABSENT
 PING_SECONDS = 10.0
@@ -247,8 +247,11 @@ class Session(Received):
                 self.drain()
             return Reply(request, *answer)
         others = [line for line in self.lines[before:] if not line.sent]
-        if unread := self._unread(request):
-            fault: Fault = Unread(seconds, stderr=self.process.stderr_since(request.at), unread=unread)
+        stderr = self.process.stderr_since(request.at)
+        if instead := inbox.take_unanswered(keys[0]):
+            fault: Fault = Unanswered(seconds, stderr=stderr, instead=instead)
+        elif unread := self._unread(request):
+            fault = Unread(seconds, stderr=stderr, unread=unread)
         else:
             if not self.closed and len(others) > FLOOD_LINES_AT_TIMEOUT:
                 self._give_up()
@@ -294,8 +297,7 @@ class Session(Received):
 
     def _wrong_ids(self, request: Line) -> list[Line]:
         """Return the answers to no request since this one was sent; since the start if it is the first."""
-        is_first = self.sent == 1
-        return self.inbox.wrong_ids(0.0 if is_first else request.at)
+        return self.inbox.wrong_ids(request.at if self.sent > 1 else 0.0)
 
     def _fault(self, request: Line, seconds: float) -> Fault:
         """Return what came instead of an answer."""
@@ -363,7 +365,7 @@ class Session(Received):
             if self.clock.monotonic() > deadline:
                 return
 
-    def _next(self, deadline: float, seconds: float) -> tuple[float, bytes | Overlong | End] | None:
+    def _next(self, deadline: float, seconds: float) -> Item | None:
         """Read the next item until the deadline; call ``on_wait`` every second meanwhile."""
         left, on_wait = max(0.0, deadline - self.clock.monotonic()), self.process.on_wait
         while on_wait is not None and left > 0:
@@ -378,7 +380,7 @@ class Session(Received):
         self.is_flooded = self.closed = True
         self.begin_close()
 
-    def _receive(self, data: bytes | Overlong, at: float) -> None:
+    def _receive(self, data: bytes | Overlong | NoAnswer | End, at: float) -> None:
         """Log a line; answer the requests in it, and keep the answers."""
         line = self.inbox.line_from(data, at)
         if line is None:

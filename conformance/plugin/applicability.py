@@ -32,6 +32,8 @@ def _reasons(surface: Surface, check: Check, settings: Settings) -> Iterator[str
         yield f"not a rule of {revision}"
     if not _is_declared(surface, check.capability):
         yield f"{'.'.join(check.capability)} not declared in {revision}"
+    if not _is_of_transport(check, settings):
+        yield "a rule of stdio" if settings.http is not None else "a rule of HTTP"
     if check.per_tool and not surface.tools:
         yield f"no tools listed in {revision}"
     if check.suite == CONTRACT and settings.contract is None:
@@ -42,6 +44,12 @@ def _reasons(surface: Surface, check: Check, settings: Settings) -> Iterator[str
         yield "no client is chosen (--client)"
     if check.fuzzes and not settings.examples:
         yield "nothing is fuzzed (--fuzz none)"
+
+
+def _is_of_transport(check: Check, settings: Settings) -> bool:
+    """Return whether a check is not about the other transport."""
+    other = "stdio." if settings.http is not None else "http."
+    return not any(id.startswith(other) for id in check.requirements)
 
 
 def _has_budget(check: Check, settings: Settings) -> bool:

@@ -82,6 +82,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     sandbox = stack.enter_context(sandboxed())
     on_wait = config.stash.get(ON_WAIT, None)
     chosen = replace(settings(config), sandbox=sandbox, on_wait=on_wait, contract=contract(config))
+    if chosen.http is not None:
+        config.add_cleanup(chosen.http.close)
     found = getattr(config, "workerinput", {}).get("mcp_surfaces")
     if found is not None:
         surfaces = tuple(Surface.from_json(text) for text in json.loads(found))

@@ -18,7 +18,7 @@ from conformance.project.files import CONFIGURATION_FILE, CONFIGURATION_TABLE, P
 from conformance.project.places import toml_lines
 from conformance.protocol.text import did_you_mean
 
-COMMAND, SERVERS = "command", "servers"
+COMMAND, URL, SERVERS = "command", "url", "servers"
 FLAG_NAMES = tuple(name for name, _ in FLAGS)
 LIST_NAMES = tuple(name for name, *_ in LISTS)
 NAMES = (*(name for name, *_ in VALUES), *LIST_NAMES, *FLAG_NAMES)
@@ -93,7 +93,7 @@ def _toml(path: Path) -> dict[str, Any]:
 def _configuration(path: Path, about: Any) -> Configuration:
     shared = _table(path, CONFIGURATION_TABLE, about)
     named = _table(path, SERVERS, shared.pop(SERVERS, {}))
-    for name in (COMMAND, *OF_ONE_SERVER):
+    for name in (COMMAND, URL, *OF_ONE_SERVER):
         if named and name in shared:
             raise BadConfiguration(
                 f"{path}: {name!r} belongs to a table [{SERVERS}.NAME], as servers differ in it"
@@ -111,8 +111,8 @@ def _table(path: Path, name: str, found: Any) -> dict[str, Any]:
 
 def _options(path: Path, table: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options in a table as the command line would give them."""
-    if COMMAND not in table:
-        raise BadConfiguration(f"{path}: a server needs a {COMMAND}")
+    if (COMMAND in table) == (URL in table):
+        raise BadConfiguration(f"{path}: a server needs a {COMMAND} or a {URL}")
     for name in table:
         if name not in (*KEYS, COMMAND):
             raise BadConfiguration(f"{path}: {_unknown('option', name, (*KEYS, COMMAND, SERVERS))}")

@@ -109,6 +109,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     _count(config)
     if SUBJECT in config.stash:
         config.stash[SUBJECT].close()
+        if (http := config.stash[SUBJECT].settings.http) is not None:
+            http.close()
         config.stash[OUTLIVED] = config.stash.get(OUTLIVED, 0) + end_run()
         getattr(config, "workeroutput", {})["mcp_outlived"] = config.stash[OUTLIVED]
 

@@ -11,7 +11,7 @@ def add_options(parser: pytest.Parser) -> None:
     help_ = "run the conformance suites against the server that is named"
     group.addoption("--conformance", action="store_true", default=None, help=help_)
     parser.addini("conformance", help_, type="bool", default=False)
-    help_ = "the stdio server to test"
+    help_ = "the server to test, which speaks over stdio unless --conformance-http is given"
     group.addoption("--conformance-server", metavar="COMMAND", help=help_)
     parser.addini("conformance_server", f"{help_} (a command line, or a JSON array of its words)")
     for name, metavar, help_, default in VALUES:
@@ -32,6 +32,8 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 VALUES = (
+    ("url", "URL", "the Streamable HTTP server to test, which runs already; in place of a command", "none"),
+    ("http-path", "PATH", "with --conformance-http, the path of the MCP endpoint", "/mcp"),
     (
         "revision",
         "REVISION",
@@ -106,6 +108,12 @@ VALUES = (
     ("mutating-call", "'NAME JSON'", "a tool call that changes a list or a resource", "none"),
 )
 LISTS = (
+    ("header", "'NAME: VALUE'", "a header for each HTTP request; its value is in no report"),
+    (
+        "header-env",
+        "NAME=VARIABLE",
+        "a header whose value is in an environment variable; without NAME=, the variable has 'NAME: VALUE'",
+    ),
     (
         "env",
         "NAME[=VALUE]",
@@ -144,6 +152,7 @@ LISTS = (
     ),
 )
 FLAGS = (
+    ("http", "the command serves Streamable HTTP on a port of 127.0.0.1, which {port} in it stands for"),
     ("inherit-home", "give the server your home and temporary directories instead of empty ones"),
     ("strict", "a broken SHOULD fails"),
     ("pedantic", "rules without a keyword (prose, example, json-rpc, derived) fail or warn like the others"),

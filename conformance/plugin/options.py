@@ -9,6 +9,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,11 +34,14 @@ if TYPE_CHECKING:
     from conformance.report.model import Report
     from conformance.target.contract import Contract
     from conformance.target.settings import Sample, Settings
+    from conformance.transport.http.server import HttpServer
 
 
 CONFIGURATION = pytest.StashKey["Configuration | None"]()
 LEFT_OUT = pytest.StashKey[frozenset[str]]()
 VERSION = re.compile(r"[0-9]+\.[0-9]+(\.[0-9]+)*")
+HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+HEADER_VALUE = re.compile(r"[\t -~]*")
 SELECTION = re.compile(r"[^,\s\[]+(?:\[[^\]]*\])?")
 
 
@@ -46,7 +50,7 @@ SELECTION = re.compile(r"[^,\s\[]+(?:\[[^\]]*\])?")
 
 def is_server_named(config: pytest.Config) -> bool:
     """Return whether the user names a server, or the configuration file does."""
-    return bool(_server(config) or configuration(config))
+    return bool(_server(config) or value(config, "url") or configuration(config))
 
 
 def wants_suites(config: pytest.Config) -> bool:
@@ -59,7 +63,7 @@ def wants_suites(config: pytest.Config) -> bool:
     names_paths = config.args_source is config.ArgsSource.ARGS
     wanted = bool(config.getoption("conformance") or (config.getini("conformance") and not names_paths))
     if wanted and not is_server_named(config):
-        places = f"--conformance-server COMMAND, or command in {CONFIGURATION_PLACES}"
+        places = f"--conformance-server COMMAND, --conformance-url URL, or {CONFIGURATION_PLACES}"
         raise pytest.UsageError(f"--conformance: no server is named: {places}")
     return wanted
 
@@ -110,11 +114,12 @@ def _server(config: pytest.Config) -> str:
 
 
 def given(config: pytest.Config) -> dict[str, Any]:
-    """Return the given options by name, for a report; of environment variables only the names."""
+    """Return the given options by name, for a report; of environment variables and headers only the names."""
     names = [name for name, *_ in (*VALUES, *LISTS, *FLAGS) if name != "report"]
     found = {name: value(config, name) for name in names if value(config, name)}
-    if "env" in found:
-        found["env"] = [text.partition("=")[0] for text in found["env"]]
+    for name, sign in (("env", "="), ("header", ":")):
+        if name in found:
+            found[name] = [text.partition(sign)[0] for text in found[name]]
     return found
 
 
@@ -132,7 +137,12 @@ def validate(config: pytest.Config) -> None:
     """Read every option once.  Raises `pytest.UsageError` with one line for the first error."""
     chosen = settings(config)
     program = chosen.command[0]
-    if shutil.which(program, path=chosen.env.get("PATH")) is None and not _is_program(chosen, program):
+    is_found = chosen.http is not None and chosen.http.url
+    if (
+        not is_found
+        and shutil.which(program, path=chosen.env.get("PATH")) is None
+        and not _is_program(chosen, program)
+    ):
         what = f"no such program, or not executable: {program}{_similar_server(config)}"
         raise pytest.UsageError(
             f"--conformance-server: {what} (mcp-conformance doctor -- COMMAND finds out more)"
@@ -225,10 +235,54 @@ def settings(config: pytest.Config) -> Settings:
         examples=_examples(config),
         budgets=budgets(config),
         clients=clients(config),
+        http=_http(config),
     )
 
 
+def _http(config: pytest.Config) -> HttpServer | None:
+    """Return the server over HTTP, at a URL or to be started; None for stdio.  Raises `pytest.UsageError`."""
+    from conformance.transport.http.server import PORT, HttpServer  # noqa: PLC0415
+
+    url, is_served, headers = value(config, "url"), bool(value(config, "http")), _headers(config)
+    if not url and not is_served:
+        if headers:
+            raise pytest.UsageError("--conformance-header: it belongs to --conformance-url or -http")
+        return None
+    if find_spec("h11") is None:
+        raise pytest.UsageError("HTTP needs one more package: pip install 'pytest-mcp-conformance[http]'")
+    if is_served and not any(PORT in word for word in _command(config)):
+        raise pytest.UsageError(f"--conformance-http: the command needs {PORT} where its port belongs")
+    path = str(value(config, "http-path") or "/mcp")
+    try:
+        return HttpServer(url or "", () if url else _command(config), path, headers)
+    except ValueError as error:
+        raise pytest.UsageError(f"--conformance-url: {error}") from None
+
+
+def _headers(config: pytest.Config) -> tuple[tuple[bytes, bytes], ...]:
+    """Return the headers that the user gives to each HTTP request.  Raises `pytest.UsageError`."""
+    found = [_header(text, "header") for text in value(config, "header")]
+    for text in value(config, "header-env"):
+        name, equals, variable = text.rpartition("=")
+        if variable not in os.environ:
+            raise pytest.UsageError(f"--conformance-header-env: no variable {variable!r} is set here")
+        content = os.environ[variable]
+        found.append(_header(f"{name}: {content}" if equals else content, "header-env"))
+    return tuple(found)
+
+
+def _header(text: str, option: str) -> tuple[bytes, bytes]:
+    name, colon, content = text.partition(":")
+    if not colon or not HEADER_NAME.fullmatch(name.strip()) or not HEADER_VALUE.fullmatch(content.strip()):
+        what = "NAME: VALUE in visible ASCII is expected"
+        raise pytest.UsageError(f"--conformance-{option}: {what}" + (f", not {text!r}" if not colon else ""))
+    return name.strip().encode(), content.strip().encode()
+
+
 def _command(config: pytest.Config) -> tuple[str, ...]:
+    """Return the words of the server's command, or its URL.  Raises `pytest.UsageError`."""
+    if url := value(config, "url"):
+        return (str(url),)
     text = configured(config).get(COMMAND) or _server(config)
     if text.lstrip().startswith("["):
         words = _json(text, "--conformance-server")

@@ -18,7 +18,6 @@ from conformance.target.budgets import as_option, written
 from conformance.target.contract import FILE
 from conformance.target.settings import FUZZ_EXAMPLES, OPEN_WORLD_CALLS, Settings
 from conformance.target.surface import Subject
-from conformance.transport.credentials import redacted
 from conformance.transport.sandbox import SECRET
 from conformance.verdicts import Cause, Outcome
 
@@ -101,7 +100,7 @@ def reproduce_command(settings: Settings, requirement: str, revision: str, tool:
     words += ["--client", ",".join(settings.clients)] if requirement.startswith("client.") else []
     if settings.contract is not None and settings.contract.name != FILE:
         words += ["--contract", settings.contract.name] if requirement.startswith("contract.") else []
-    return shlex.join([*words, "--", *redacted(settings.command)])
+    return shlex.join([*words, *settings.words])
 
 
 # The server --------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from conformance.protocol.jsonrpc import Line
 from conformance.target.settings import Settings
-from conformance.transport.credentials import credentials, without
+from conformance.transport.credentials import MIN_LENGTH, credentials, without
 
 NOT_REDACTED = frozenset(
     (
@@ -41,7 +41,11 @@ class Redaction:
     @classmethod
     def of(cls, settings: Settings, *others: str) -> Redaction:
         """Return the redaction for the credentials in a server's command and environment, and other texts."""
-        return cls((*others, *credentials(settings.command, settings.env)))
+        headers = settings.http.headers if settings.http is not None else ()
+        values = [value.decode("latin-1") for _, value in headers]
+        words = {word for value in values for word in (value, *value.split()[1:])}
+        secret = sorted((word for word in words if len(word) >= MIN_LENGTH), key=len, reverse=True)
+        return cls((*others, *secret, *credentials(settings.command, settings.env)))
 
     def __call__(self, value: T) -> T:
         """Return the value without the credentials."""

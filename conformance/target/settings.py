@@ -12,6 +12,9 @@ from typing import Any
 
 from conformance.client.tool_call import Tool
 from conformance.target.contract import Contract
+from conformance.transport.credentials import redacted
+from conformance.transport.http.lines import HttpLines
+from conformance.transport.http.server import DEFAULT_PATH, HttpServer
 from conformance.transport.interface import MAX_LINE, SYSTEM_CLOCK, Clock, OnWait, Transport
 from conformance.transport.process import Process
 from conformance.transport.sandbox import Sandbox, importable, rooted, without_secrets
@@ -45,6 +48,7 @@ class Settings:
     without a ``sandbox`` it works here.  ``budgets`` limit figures, in bytes and seconds;
     ``clients`` are those whose limits are checked.  The ``contract`` is what the server promised.  Relative
     paths in the command start from ``here``.  ``on_wait`` is called during waits, which ``clock`` measures.
+    ``http`` is the server of the run if it speaks HTTP; then the command has a port to fill in, or is a URL.
     """
 
     command: tuple[str, ...]
@@ -72,6 +76,19 @@ class Settings:
     here: Path = field(default_factory=Path.cwd)
     on_wait: OnWait | None = None
     clock: Clock = SYSTEM_CLOCK
+    http: HttpServer | None = None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The arguments by which a command of this tool finds the server, without credentials."""
+        if self.http is None:
+            return ("--", *redacted(self.command))
+        names = [name.decode() for name, _ in self.http.headers]
+        headers = [word for name in names for word in ("--header", f"{name}: ...")]
+        if self.http.url:
+            return ("--url", self.http.url, *headers)
+        path = ("--http-path", self.http.path) if self.http.path != DEFAULT_PATH else ()
+        return ("--http", *path, *headers, "--", *redacted(self.command))
 
     def may_call(self, tool: Tool) -> bool:
         """Return whether the user permits calls of this tool (``--call``)."""
@@ -96,9 +113,16 @@ class Settings:
         return [dict(sample.arguments) for sample in self.samples if sample.tool == tool]
 
     def start(self) -> Transport:
-        """Start one process of the server.  Raises `CannotStart`."""
+        """Start a process of the server, or a conversation with it over HTTP.  Raises `CannotStart`."""
+        if self.http is None:
+            return self._launch(self.command)
+        self.http.ready(self._launch, self.start_timeout)
+        return HttpLines(self.http, max_line=self.max_line, on_wait=self.on_wait, clock=self.clock)
+
+    def _launch(self, command: tuple[str, ...]) -> Process:
+        """Start a command in the surroundings that the user chose."""
         environment = without_secrets(os.environ)
-        command, cwd = self.command, self.cwd
+        cwd = self.cwd
         if self.sandbox is not None:
             environment |= {} if self.inherit_home else self.sandbox.variables()
             if cwd is None:

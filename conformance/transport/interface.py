@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 MAX_LINE = 16_000_000
 """The length of the longest line that is read by default, in bytes."""
@@ -48,6 +48,14 @@ class Overlong:
     is_last: bool = False
 
 
+@dataclass(frozen=True)
+class NoAnswer:
+    """The knowledge that the request with an ``id`` gets no answer; ``reason`` says what came instead."""
+
+    id: Any
+    reason: str
+
+
 class Clock(Protocol):
     """The time by which a session and its transport measure waits."""
 
@@ -66,8 +74,12 @@ class SystemClock:
 SYSTEM_CLOCK: Final = SystemClock()
 
 
+Item = tuple[float, bytes | Overlong | End | NoAnswer]
+"""What a transport reads, with the `age` of the transport when it came."""
+
+
 class Transport(Protocol):
-    """One running server, as a session sees it: it takes lines and writes lines until it is stopped.
+    """A conversation with a server, as a session sees it: it takes and gives lines until it is stopped.
 
     ``command`` names the server, ``clock`` times the conversation, ``started`` is the moment of its start by
     that clock, and ``max_line`` is the most bytes of a line that are read.  ``on_wait`` is called while a
@@ -83,7 +95,7 @@ class Transport(Protocol):
     def write(self, data: bytes) -> None:
         """Send bytes to the server, in order, without waiting for it to read them."""
 
-    def read(self, timeout: float) -> tuple[float, bytes | Overlong | End] | None:
+    def read(self, timeout: float) -> Item | None:
         """Return the next line with its `age`, `EOF` at the end, None if nothing arrives in time."""
 
     def close_stdin(self) -> None:

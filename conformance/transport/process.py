@@ -21,6 +21,7 @@ from conformance.transport.interface import (
     CannotStart,
     Clock,
     End,
+    Item,
     OnWait,
     Overlong,
 )
@@ -91,9 +92,13 @@ class Process:
             return False
         return True
 
-    def read(self, timeout: float) -> tuple[float, bytes | Overlong | End] | None:
+    def read(self, timeout: float) -> Item | None:
         """Return the next line of stdout with its `age`, `EOF` at the end, None if nothing comes in time."""
         return self._lines.get(timeout)
+
+    def ignore_stdout(self) -> None:
+        """Discard what the child writes to stdout, for a child that does not answer there."""
+        self._lines.discard()
 
     def close_stdin(self) -> None:
         """Close stdin after everything handed to `write` is written."""

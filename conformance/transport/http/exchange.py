@@ -64,7 +64,7 @@ class Exchange:
         self._listener, self._clock, self._max_body = listener, clock, max_body
         self._stream: Stream | None = None
         self._lock = threading.Lock()
-        self._has_head, self._has_ended = threading.Event(), threading.Event()
+        self._is_sent, self._has_head, self._has_ended = (threading.Event() for _ in range(3))
 
     def header(self, name: str) -> list[str]:
         """Return the values of the headers with this name in any case, without outer white space."""
@@ -89,6 +89,10 @@ class Exchange:
     def wait_for_head(self, timeout: float) -> bool:
         """Wait for the head, or for the end; return whether there is a head."""
         return self._has_head.wait(timeout) and self.status is not None
+
+    def wait_until_sent(self, timeout: float) -> bool:
+        """Wait until the whole request is sent, or the end has come; return whether it is."""
+        return self._is_sent.wait(timeout)
 
     def wait(self, timeout: float) -> bool:
         """Wait for the end; return whether it has come."""
@@ -135,12 +139,15 @@ class Exchange:
             with self._lock:
                 self._has_ended.set()
             self._has_head.set()
+            self._is_sent.set()
 
     def _run(self, stream: Stream, reader: ResponseReader) -> bool:
         unsent = memoryview(self.request.encoded)
         while True:
             sent, data = stream.transfer(unsent)
             unsent = unsent[sent:]
+            if not unsent:
+                self._is_sent.set()
             if data is None:
                 continue
             if not data and (self.status is None or self.aborted):

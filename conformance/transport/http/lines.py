@@ -1,0 +1,353 @@
+"""Streamable HTTP as a transport: each line is a POST, each JSON body and each event becomes a line."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from queue import SimpleQueue
+from typing import Any
+
+from conformance.protocol.jsonrpc import ABSENT, IdKey, Kind, decode, id_key, is_message, is_response, kind
+from conformance.protocol.methods import CANCELLED
+from conformance.protocol.text import shorten
+from conformance.transport.http.client import Client
+from conformance.transport.http.events import Event
+from conformance.transport.http.exchange import EVENT_STREAM, Exchange, Listener
+from conformance.transport.http.headers import ACCEPT, JSON, SESSION_ID, Mirror
+from conformance.transport.http.request import Headers, Request
+from conformance.transport.http.server import HttpServer
+from conformance.transport.interface import (
+    EOF,
+    MAX_LINE,
+    STOP_SECONDS,
+    SYSTEM_CLOCK,
+    Clock,
+    End,
+    Item,
+    NoAnswer,
+    OnWait,
+)
+
+ACCEPT_EVENTS = (b"Accept", EVENT_STREAM.encode())
+ORDER_SECONDS = 10.0
+"""How long the next message waits until one that is not a request has its response."""
+MAX_RESUMES = 20
+"""How often the stream of one request is resumed."""
+DEFAULT_RETRY_SECONDS = 0.5
+"""How long to wait before a stream is resumed if the server does not say."""
+
+
+class CarriedLine(bytes):
+    """A line that came in the exchange ``carried_by``."""
+
+    carried_by: Exchange
+
+    @classmethod
+    def of(cls, data: bytes, exchange: Exchange) -> CarriedLine:
+        """Return a line with the exchange that carried it."""
+        line = cls(data)
+        line.carried_by = exchange
+        return line
+
+
+class HttpLines:
+    """One conversation with an HTTP server, as a `conformance.transport.interface.Transport`.
+
+    Requests are sent one after the other and answered side by side.  After a message that is not a request,
+    and after ``initialize``, the next one waits for the response.  In a handshake revision a GET stream is
+    open once the session is initialized, and streams are resumed.
+    """
+
+    def __init__(
+        self,
+        server: HttpServer,
+        *,
+        max_line: int = MAX_LINE,
+        on_wait: OnWait | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+    ):
+        self.server, self.clock, self.on_wait, self.max_line = server, clock, on_wait, max_line
+        self.command = server.command
+        self.started = clock.monotonic()
+        self.mirror = Mirror()
+        self.exchanges: list[Exchange] = []
+        self._client = Client(server.endpoint, clock, max_body=max_line)
+        self._items = _Items()
+        self._unsent = SimpleQueue[bytes | None]()
+        self._open: dict[IdKey, Exchange] = {}
+        self._lock = threading.Lock()
+        self._is_stopped = threading.Event()
+        self._listening: Exchange | None = None
+        self._sender = threading.Thread(target=self._send_all, daemon=True)
+        self._sender.start()
+        self._stopping: threading.Thread | None = None
+
+    # The transport
+
+    def write(self, data: bytes) -> None:
+        """Send each line in a POST of its own, in order, without waiting."""
+        for line in data.split(b"\n"):
+            if line:
+                self._unsent.put(line)
+
+    def read(self, timeout: float) -> Item | None:
+        """Return the next line with its `age`, `EOF` at the end, None if nothing arrives in time."""
+        return self._items.get(timeout)
+
+    def close_stdin(self) -> None:
+        """End the session when everything is sent."""
+        self._unsent.put(None)
+
+    @property
+    def unended(self) -> bytes:
+        """Nothing: a line is whole when it comes."""
+        return b""
+
+    @property
+    def age(self) -> float:
+        """Seconds since the conversation began."""
+        return self.clock.monotonic() - self.started
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit status of the server; None while it runs, or if others have started it."""
+        return self.server.exit_code
+
+    def wait(self, timeout: float) -> int | None:
+        """Wait for the server to exit; return its exit status, None if it still runs."""
+        return self.server.wait(timeout)
+
+    @property
+    def stderr(self) -> str:
+        """The end of what the server wrote to stderr since the conversation began."""
+        return self.stderr_since(0.0)
+
+    def stderr_since(self, at: float) -> str:
+        """Return the part of stderr that came since the conversation was ``at`` seconds old."""
+        return self.server.stderr_since(self.started + at)
+
+    def begin_stop(self, grace: float = STOP_SECONDS) -> None:
+        """Begin to `stop` the conversation, in the background."""
+        if self._stopping is None:
+            self._stopping = threading.Thread(target=self._stop, args=(grace,))
+            self._stopping.start()
+
+    def stop(self, grace: float = STOP_SECONDS) -> None:
+        """End the session at the server and close all connections; the server runs on."""
+        self.begin_stop(grace)
+        assert self._stopping is not None
+        self._stopping.join()
+
+    def _stop(self, grace: float) -> None:
+        self._is_stopped.set()
+        self._items.discard()
+        self._unsent.put(None)
+        self._sender.join(grace)
+        if self.mirror.session_id and not self.server.is_lost:
+            self._begin("DELETE", self.mirror.session_headers).wait(grace)
+        self._client.close()
+        self._sender.join()
+
+    # Sending
+
+    def _send_all(self) -> None:
+        while (line := self._unsent.get()) is not None:
+            if self._is_stopped.is_set():
+                return
+            self._send(line)
+        self._items.put(self.age, EOF)
+
+    def _send(self, line: bytes) -> None:
+        message, _, _ = decode(line)
+        if self.mirror.is_modern and (cancelled := self._cancelled(message)) is not None:
+            cancelled.abort()
+            return
+        listener = _Answers(self, message)
+        exchange = self.post(line, self.mirror.headers(message), listener)
+        if listener.key is not None:
+            with self._lock:
+                self._open[listener.key] = exchange
+        if not listener.is_request or listener.method == "initialize":
+            exchange.wait(ORDER_SECONDS)
+        else:
+            exchange.wait_until_sent(ORDER_SECONDS)
+        if listener.method == "notifications/initialized" and not self.mirror.is_modern:
+            self._listen()
+
+    def post(self, body: bytes, headers: Headers, listener: Listener | None = None) -> Exchange:
+        """Begin to POST a body with these headers and those of every POST."""
+        return self._begin("POST", (JSON, ACCEPT, *headers), body, listener)
+
+    def _begin(
+        self, method: str, headers: Headers, body: bytes = b"", listener: Listener | None = None
+    ) -> Exchange:
+        request = Request.to(self.server.endpoint, method, (*headers, *self.server.headers), body)
+        return self._client.begin(request, listener)
+
+    def _cancelled(self, message: Any) -> Exchange | None:
+        """Return the open exchange that a message cancels; over HTTP, closing its stream does that."""
+        if kind(message) is not Kind.NOTIFICATION or message["method"] != CANCELLED:
+            return None
+        params = message.get("params")
+        id = params.get("requestId", ABSENT) if isinstance(params, dict) else ABSENT
+        with self._lock:
+            return self._open.get(id_key(id))
+
+    def _listen(self) -> None:
+        if self._listening is None:
+            self._listening = self._get(_Stream(self), "")
+
+    def _get(self, listener: Listener, last_id: str) -> Exchange:
+        """Open a stream of the server's own, or resume one after an event."""
+        last = ((b"Last-Event-ID", last_id.encode()),) if last_id else ()
+        return self._begin("GET", (ACCEPT_EVENTS, *self.mirror.session_headers, *last), b"", listener)
+
+    # Receiving, in the threads of the exchanges
+
+    def took_head(self, exchange: Exchange, method: str) -> None:
+        """Note the session that the server assigns."""
+        ids = exchange.header(SESSION_ID)
+        if method == "initialize" and ids and exchange.status == 200:
+            self.mirror.session_id = ids[0]
+
+    def took(self, exchange: Exchange, data: bytes, method: str = "") -> Any:
+        """Pass a line on; return its message."""
+        line = CarriedLine.of(data, exchange)
+        message, _, _ = decode(data)
+        result = message.get("result") if isinstance(message, dict) else None
+        if method == "initialize" and isinstance(result, dict):
+            self.mirror.revision = str(result.get("protocolVersion", ""))
+        elif method == "tools/list":
+            self.mirror.learn_tools(result)
+        self._items.put(self.age, line)
+        return message
+
+    def ended(self, exchange: Exchange, listener: _Answers) -> None:
+        """Handle the end of the exchange of a message: without an answer, none will come."""
+        with self._lock:
+            if listener.key is not None and self._open.get(listener.key) is exchange:
+                del self._open[listener.key]
+        if exchange.failure and not exchange.aborted and self.server.has_gone(exchange):
+            self._items.put(self.age, EOF)
+        elif listener.is_request and not listener.is_answered and not exchange.aborted:
+            self._items.put(self.age, NoAnswer(listener.message["id"], why_unanswered(exchange)))
+
+    def resumed(self, listener: _Stream) -> bool:
+        """Resume the stream of an exchange that ended, after the time that the server asks for."""
+        if self.mirror.is_modern or not listener.last_id or listener.resumes >= MAX_RESUMES:
+            return False
+        if self._is_stopped.wait(listener.retry_seconds):
+            return False
+        listener.resumes += 1
+        self._get(listener, listener.last_id)
+        return True
+
+
+class _Stream(Listener):
+    """A receiver of the events of a stream, which is resumed when its connection ends."""
+
+    def __init__(self, lines: HttpLines):
+        self.lines = lines
+        self.last_id = ""
+        self.retry_seconds = DEFAULT_RETRY_SECONDS
+        self.resumes = 0
+
+    def on_event(self, exchange: Exchange, at: float, event: Event) -> None:  # noqa: ARG002
+        """Pass the data of an event on as a line."""
+        self.last_id = self.last_id if event.id is None else event.id
+        self.retry_seconds = self.retry_seconds if event.retry is None else event.retry / 1000
+        if event.data:
+            self.take(exchange, event.data.encode("utf-8", "surrogatepass"))
+
+    def take(self, exchange: Exchange, data: bytes) -> None:
+        """Take a line."""
+        self.lines.took(exchange, data)
+
+    def on_end(self, exchange: Exchange) -> None:
+        """Resume the stream, unless it ended for good."""
+        if exchange.media_type == EVENT_STREAM and exchange.status == 200 and not exchange.aborted:
+            self.lines.resumed(self)
+
+
+class _Answers(_Stream):
+    """A receiver of what comes for a message of ours."""
+
+    def __init__(self, lines: HttpLines, message: Any):
+        super().__init__(lines)
+        self.message = message
+        self.is_request = kind(message) is Kind.REQUEST
+        self.method = str(message.get("method", "")) if isinstance(message, dict) else ""
+        self.key = id_key(message["id"]) if self.is_request else None
+        self.is_answered = False
+
+    def on_head(self, exchange: Exchange) -> None:
+        """Note the session that the server assigns."""
+        self.lines.took_head(exchange, self.method)
+
+    def take(self, exchange: Exchange, data: bytes) -> None:
+        """Take a line, and note whether it is the answer."""
+        message = self.lines.took(exchange, data, self.method)
+        parts = message if isinstance(message, list) else [message]
+        self.is_answered |= any(
+            is_response(one) and id_key(one.get("id", ABSENT)) == self.key for one in parts
+        )
+
+    def on_end(self, exchange: Exchange) -> None:
+        """Take the body if it is no stream, or resume the stream if it lacks the answer."""
+        is_stream = exchange.media_type == EVENT_STREAM
+        if not is_stream and exchange.body.strip() and _is_for_clients(exchange):
+            self.take(exchange, exchange.body.strip())
+        if (
+            is_stream
+            and self.is_request
+            and not (self.is_answered or exchange.aborted)
+            and self.lines.resumed(self)
+        ):
+            return
+        self.lines.ended(exchange, self)
+
+
+class _Items:
+    """What was received and not yet read; it takes nothing more after `discard`, or after `EOF`."""
+
+    def __init__(self) -> None:
+        self._items: deque[Item] = deque()
+        self._is_closed = False
+        self._changed = threading.Condition()
+
+    def put(self, at: float, item: bytes | End | NoAnswer) -> None:
+        with self._changed:
+            if not self._is_closed:
+                self._items.append((at, item))
+                self._is_closed = item is EOF
+                self._changed.notify_all()
+
+    def get(self, timeout: float) -> Item | None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._items, timeout)
+            return self._items.popleft() if self._items else None
+
+    def discard(self) -> None:
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+
+
+def _is_for_clients(exchange: Exchange) -> bool:
+    """Return whether a body is a message, or should be one as the request succeeded."""
+    message, _, _ = decode(exchange.body)
+    is_batch = isinstance(message, list) and any(map(is_message, message))
+    return exchange.status == 200 or is_message(message) or is_batch
+
+
+def why_unanswered(exchange: Exchange) -> str:
+    """Return what came instead of the answer to a request."""
+    if exchange.status is None:
+        return exchange.failure
+    what = f"HTTP {exchange.status} {exchange.reason}".rstrip()
+    if exchange.failure:
+        return f"{what}, but {exchange.failure}"
+    if exchange.media_type == EVENT_STREAM:
+        return f"{what} with an event stream that ended without it"
+    text = shorten(exchange.body.decode("utf-8", "replace").strip(), 100)
+    return f"{what} {f'with the body {text!r}' if text else 'without a body'}"

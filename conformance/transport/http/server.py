@@ -1,0 +1,127 @@
+"""The HTTP server under test: at a URL, or a process that we start with a port and replace when it ends."""
+
+from __future__ import annotations
+
+import re
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import closing
+
+from conformance.transport.http.endpoint import Endpoint
+from conformance.transport.http.exchange import Exchange
+from conformance.transport.http.request import Headers
+from conformance.transport.http.stream import ConnectionFailed, Stream
+from conformance.transport.interface import CannotStart
+from conformance.transport.process import Process
+
+DEFAULT_PATH = "/mcp"
+PORT = "{port}"
+"""What stands for the port in a command."""
+LOOPBACK = "127.0.0.1"
+TRY_SECONDS = 0.02
+"""How long to wait between two attempts to connect to a process that starts."""
+EXIT_SECONDS = 1.0
+"""How long a process that closed a connection may take to exit."""
+CONNECT_SECONDS = 5.0
+
+Launch = Callable[[tuple[str, ...]], Process]
+
+
+class HttpServer:
+    """The server of a run.  ``headers`` go with every request.
+
+    With a ``command``, that has `PORT` in it, `ready` starts it; else it must run at ``url`` already.
+    """
+
+    def __init__(
+        self, url: str = "", command: tuple[str, ...] = (), path: str = DEFAULT_PATH, headers: Headers = ()
+    ):
+        self.url, self.command, self.path, self.headers = url, command, path, headers
+        self.starts = 0
+        self.is_lost = False
+        self._endpoint = Endpoint.parse(url) if url else None
+        self._process: Process | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """The address; known once the server is `ready`."""
+        assert self._endpoint is not None
+        return self._endpoint
+
+    def ready(self, launch: Launch, timeout: float) -> None:
+        """Make sure that the server takes connections.  Raises `CannotStart`."""
+        with self._lock:
+            if self.url:
+                self._connect_once()
+            elif self._process is None or self._process.exit_code is not None:
+                self._start(launch, timeout)
+
+    def _connect_once(self) -> None:
+        try:
+            Stream.connect(self.endpoint, CONNECT_SECONDS).close()
+        except ConnectionFailed as error:
+            raise CannotStart(f"cannot connect to {self.url}: {error}") from error
+        self.is_lost = False
+
+    def _start(self, launch: Launch, timeout: float) -> None:
+        """Start the process with a free port, and connect to it until it accepts."""
+        if self._process is not None:
+            self._process.stop()
+        port = _free_port()
+        self._endpoint = Endpoint.parse(f"http://{LOOPBACK}:{port}{self.path}")
+        process = self._process = launch(tuple(word.replace(PORT, str(port)) for word in self.command))
+        process.ignore_stdout()
+        self.starts += 1
+        self.is_lost = False
+        while process.age < timeout:
+            try:
+                Stream.connect(self.endpoint, CONNECT_SECONDS).close()
+            except ConnectionFailed:
+                if process.wait(TRY_SECONDS) is not None:
+                    raise CannotStart(_why_ended(process, port)) from None
+            else:
+                return
+        raise CannotStart(f"the server does not listen on port {port} after {timeout:g} s")
+
+    def has_gone(self, exchange: Exchange) -> bool:
+        """Return whether an exchange failed because the server has ended, or takes no connection any more."""
+        if self._process is not None:
+            is_gone = self._process.wait(EXIT_SECONDS) is not None
+        else:
+            is_gone = exchange.was_refused
+        self.is_lost |= is_gone
+        return is_gone
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit status of the process; None while it runs, or without one."""
+        return self._process.exit_code if self._process is not None else None
+
+    def wait(self, timeout: float) -> int | None:
+        """Wait for the process to exit; return its exit status, None if it runs, or without one."""
+        return self._process.wait(timeout) if self._process is not None else None
+
+    def stderr_since(self, moment: float) -> str:
+        """Return what the process wrote to stderr since a moment of its clock."""
+        process = self._process
+        return process.stderr_since(moment - process.started) if process is not None else ""
+
+    def close(self) -> None:
+        """End the process, if it is ours."""
+        if self._process is not None:
+            self._process.stop()
+
+
+def _free_port() -> int:
+    with closing(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as one:
+        one.bind((LOOPBACK, 0))
+        port: int = one.getsockname()[1]
+    return port
+
+
+def _why_ended(process: Process, port: int) -> str:
+    last = re.sub(r"\s+", " ", process.stderr.strip().rpartition("\n")[2])
+    said = f"; its stderr ends with: {last}" if last else ""
+    return f"the server ended (exit status {process.exit_code}) before it listened on port {port}{said}"
