@@ -58,7 +58,10 @@ class Client:
         return exchange
 
     def close(self) -> None:
-        """Abort all exchanges; when this returns, no thread and no connection is left."""
+        """Abort all exchanges; when this returns, no thread and no connection is left.
+
+        A listener must not call it, as its thread would wait for itself.
+        """
         with self._lock:
             self._is_closed = True
             running, idle, self._idle = list(self._running), self._idle, []
