@@ -48,8 +48,8 @@ def _reasons(surface: Surface, check: Check, settings: Settings) -> Iterator[str
 
 def _is_of_transport(check: Check, settings: Settings) -> bool:
     """Return whether a check is not about the other transport."""
-    other = "stdio." if settings.http is not None else "http."
-    return not any(id.startswith(other) for id in check.requirements)
+    other = "stdio" if settings.http is not None else "http"
+    return not any(catalogue.requirement(id).transport == other for id in check.requirements)
 
 
 def _has_budget(check: Check, settings: Settings) -> bool:

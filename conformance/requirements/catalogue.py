@@ -32,6 +32,8 @@ _SITE = "https://modelcontextprotocol.io/specification"
 _REPOSITORY = "https://github.com/modelcontextprotocol/modelcontextprotocol/blob"
 _OURS = "urn:pytest-mcp-conformance"
 _FIXES = {"Python": "fix-python", "TypeScript": "fix-typescript"}
+_TRANSPORTS = {"stdio": "stdio", "http": "http"}
+"""The families that are about one transport."""
 _JSON_RPC = "https://www.jsonrpc.org/specification"
 
 
@@ -101,6 +103,8 @@ class Requirement:
     """Ids of rows that say the same or lie close by."""
     untestable: str | None = None
     """Why no client can judge the rule; None for a rule that can be checked."""
+    transport: str = ""
+    """The transport that the rule is about, ``stdio`` or ``http``; empty for any."""
     sdk: Mapping[str, str] = field(default_factory=dict)
     """The measured behaviour of the official SDKs, by SDK and version (``py-2.3``)."""
 
@@ -242,6 +246,7 @@ def _requirement(id: str, row: Mapping[str, Any]) -> Requirement:
         changed=row.get("changed"),
         see=tuple(row.get("see", ())),
         untestable=row.get("untestable"),
+        transport=row.get("transport", _TRANSPORTS.get(_first_segment(id), "")),
         sdk=row.get("sdk", {}),
     )
 

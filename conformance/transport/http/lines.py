@@ -115,7 +115,7 @@ class HttpLines:
 
     def wait(self, timeout: float) -> int | None:
         """Wait for the server to exit; return its exit status, None if it still runs."""
-        return self.server.wait(timeout)
+        return self.server.wait(timeout) if self.server.is_lost else None
 
     @property
     def stderr(self) -> str:
