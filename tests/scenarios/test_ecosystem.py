@@ -53,6 +53,11 @@ GARBAGE = "jsonrpc.garbage-not-fatal"
 HINTS = "caching.hints.prompts-list"
 MALFORMED = "tools.call.malformed-request-code"
 CALL = '> {"id":1,"method":"tools/call","params":{}}'
+LEVEL = "logging.set-level.invalid-code"
+EARLY, OPEN = "lifecycle.request-before-initialize", "subscriptions.stays-open"
+LISTEN = '> {"id":4,"method":"subscriptions/listen","params":{"notifications":{}}}'
+LISTEN_TO_TOOLS = LISTEN.replace("{}", '{"toolsListChanged":true}')
+NAMED = '< {"result":{"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"a"}},"tools":[]}}'
 
 
 def known(monkeypatch, sdk, requirement, lines, fault=None):
@@ -84,6 +89,12 @@ def known(monkeypatch, sdk, requirement, lines, fault=None):
         (RUST, MALFORMED, [CALL, '< {"id":1,"error":{"code":-32601,"message":"tools/call"}}'], None),
         (CSHARP, MALFORMED, [CALL, f"< {UNEXPLAINED}"], None),
         (KOTLIN, "batch.receive", [BATCH], None),
+        (GO, "batch.empty-array", ["> []"], Closed(1)),
+        (GO, "batch.notifications-only-silent", ['> [{"method":"a"}]'], Closed(0)),
+        (GO, OPEN, [LISTEN, '< {"id":4,"result":{}}'], None),
+        (RUST, EARLY, ['> {"id":3,"method":"initialize"}'], Closed(1)),
+        (RUST, "result.server-info", ["> {}", '< {"result":{"tools":[]}}'], None),
+        (CSHARP, LEVEL, ['> {"params":{"level":3}}', '< {"result":{}}'], None),
     ],
 )
 def test_what_an_sdk_does_is_recognised(monkeypatch, sdk, requirement, lines, fault):
@@ -110,6 +121,11 @@ def test_what_an_sdk_does_is_recognised(monkeypatch, sdk, requirement, lines, fa
         (RUST, HINTS, ["> {}", '< {"result":{"prompts":[{"name":"a"}]}}'], None),
         (RUST, MALFORMED, [CALL, '< {"id":1,"error":{"code":-32601,"message":"no tool"}}'], None),
         (CSHARP, MALFORMED, [CALL, '< {"error":{"code":-32603,"message":"no tool"}}'], None),
+        (GO, "batch.empty-array", ["> []", '< {"id":null,"error":{"code":-32700}}'], None),
+        (GO, OPEN, [LISTEN_TO_TOOLS, '< {"id":4,"result":{}}'], None),
+        (RUST, EARLY, ['> {"id":3,"method":"initialize"}'], Closed(-11)),
+        (RUST, "result.server-info", ["> {}", NAMED, '< {"result":{"tools":[]}}'], None),
+        (CSHARP, LEVEL, ['> {"params":{"level":"loud"}}', '< {"result":{}}'], None),
     ],
 )
 def test_what_a_server_does_itself_is_not_an_sdks(monkeypatch, sdk, requirement, lines, fault):
