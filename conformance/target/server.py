@@ -46,7 +46,8 @@ class Server(Sessions):
 
     It calls each tool once (`call`) and fetches each prompt and resource once; all checks judge the same
     answers. ``records`` are those of the scenarios.  ``tool_calls`` and ``tool_successes`` count the calls of
-    each tool with valid arguments, and those that succeeded.
+    each tool with valid arguments, and those that succeeded.  ``judged_figures`` are those that checks of
+    budgets have measured.
     """
 
     def __init__(self, settings: Settings, surface: Surface, common: dict[str, Any] | None = None):
@@ -57,6 +58,7 @@ class Server(Sessions):
         self.pending_call: PendingCall | None = None
         self.tool_calls = Counter[str]()
         self.tool_successes = Counter[str]()
+        self.judged_figures: dict[str, float] = {}
         self._calls: dict[str, Call] = {}
         self._fetches: dict[tuple[str, str], Reply] = {}
         self._silent_calls = 0
