@@ -119,6 +119,7 @@ def _count(config: pytest.Config) -> None:
         starts.update({(revision, purpose): number for purpose, number in server.starts.items()})
         counts.update({("calls", tool): number for tool, number in server.tool_calls.items()})
         counts.update({("successes", tool): number for tool, number in server.tool_successes.items()})
+        counts.update({("deaths", tool): number for tool, number in server.tool_deaths.items()})
         counts["sent", revision] += sum(session.sent for session in server.sessions)
         for session in server.sessions:
             counts["dropped", ""] += session.lines.dropped
