@@ -4,7 +4,9 @@ import sys
 from contextlib import closing
 
 import pytest
+from conformance.fixtures.mutants import all_mutants
 from support import mutant, run_suite, script
+from support.bench import run_checks, settings_in_memory
 from support.in_memory import MemorySettings, VirtualClock, mutated
 
 from conformance.client.reply import Closed, Silence
@@ -130,6 +132,23 @@ def test_what_an_sdk_does_is_recognised(monkeypatch, sdk, requirement, lines, fa
 )
 def test_what_a_server_does_itself_is_not_an_sdks(monkeypatch, sdk, requirement, lines, fault):
     assert known(monkeypatch, sdk, requirement, lines, fault) == ""
+
+
+@pytest.mark.parametrize(
+    ("sdk", "requirement", "revision", "name"),
+    [
+        (GO, "batch.empty-array", "2025-03-26", "empty_batch_ends_the_server"),
+        (GO, "batch.notifications-only-silent", "2025-03-26", "batch_of_notifications_ends_the_server"),
+        (RUST, EARLY, "2025-11-25", "early_request_ends_the_server"),
+    ],
+)
+def test_a_check_shows_that_the_process_ended(monkeypatch, sdk, requirement, revision, name):
+    (fault,) = (one for one in all_mutants() if one.name == name)
+    settings = settings_in_memory(mutated(fault.mutate))
+    found = run_checks(settings, revision, lambda check: requirement in check.ids, is_whole=False)
+    (error,) = {verdict.row.id: verdict.error for verdict in found.verdicts}.values()
+    monkeypatch.setattr(ecosystem, "sdk_of", lambda server: sdk)
+    assert ecosystem.known_deviation(None, requirement, error) == sdk
 
 
 @pytest.mark.parametrize(
