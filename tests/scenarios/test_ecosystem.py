@@ -4,7 +4,7 @@ import sys
 from contextlib import closing
 
 import pytest
-from conformance.fixtures.mutants import all_mutants
+from conformance.fixtures.mutants import method
 from support import mutant, run_suite, script
 from support.bench import run_checks, settings_in_memory
 from support.in_memory import MemorySettings, VirtualClock, mutated
@@ -126,6 +126,7 @@ def test_what_an_sdk_does_is_recognised(monkeypatch, sdk, requirement, lines, fa
         (GO, "batch.empty-array", ["> []", '< {"id":null,"error":{"code":-32700}}'], None),
         (GO, OPEN, [LISTEN_TO_TOOLS, '< {"id":4,"result":{}}'], None),
         (RUST, EARLY, ['> {"id":3,"method":"initialize"}'], Closed(-11)),
+        (RUST, EARLY, ['> {"id":3,"method":"tools/list"}'], Closed(1)),
         (RUST, "result.server-info", ["> {}", NAMED, '< {"result":{"tools":[]}}'], None),
         (CSHARP, LEVEL, ['> {"params":{"level":"loud"}}', '< {"result":{}}'], None),
     ],
@@ -134,17 +135,36 @@ def test_what_a_server_does_itself_is_not_an_sdks(monkeypatch, sdk, requirement,
     assert known(monkeypatch, sdk, requirement, lines, fault) == ""
 
 
+def ends_after_empty_batch(server, request, reply):
+    """End at an empty array."""
+    if request == []:
+        raise SystemExit(1)
+
+
+def ends_after_notices(server, request, reply):
+    """End at an array of notifications."""
+    if isinstance(request, list) and not any("id" in one for one in request):
+        raise SystemExit(1)
+
+
+def ends_at_late_initialize(server, request, reply):
+    """Answer a request for the tools before initialize, and end then."""
+    if method(request) == "tools/list":
+        server.memory["listed"] = True
+    if method(request) == "initialize" and "listed" in server.memory:
+        raise SystemExit(1)
+
+
 @pytest.mark.parametrize(
-    ("sdk", "requirement", "revision", "name"),
+    ("sdk", "requirement", "revision", "mutate"),
     [
-        (GO, "batch.empty-array", "2025-03-26", "empty_batch_ends_the_server"),
-        (GO, "batch.notifications-only-silent", "2025-03-26", "batch_of_notifications_ends_the_server"),
-        (RUST, EARLY, "2025-11-25", "early_request_ends_the_server"),
+        (GO, "batch.empty-array", "2025-03-26", ends_after_empty_batch),
+        (GO, "batch.notifications-only-silent", "2025-03-26", ends_after_notices),
+        (RUST, EARLY, "2025-11-25", ends_at_late_initialize),
     ],
 )
-def test_a_check_shows_that_the_process_ended(monkeypatch, sdk, requirement, revision, name):
-    (fault,) = (one for one in all_mutants() if one.name == name)
-    settings = settings_in_memory(mutated(fault.mutate))
+def test_a_check_shows_that_the_process_ended(monkeypatch, sdk, requirement, revision, mutate):
+    settings = settings_in_memory(mutated(mutate))
     found = run_checks(settings, revision, lambda check: requirement in check.ids, is_whole=False)
     (error,) = {verdict.row.id: verdict.error for verdict in found.verdicts}.values()
     monkeypatch.setattr(ecosystem, "sdk_of", lambda server: sdk)
