@@ -41,6 +41,13 @@ ENDED = r"^! Closed [01]$"
 """Matches the end of a process that did not crash."""
 UNINITIALIZED = rf'"method":"initialize"[\s\S]*{ENDED}'
 """Matches that end at `initialize`: the Rust SDK serves no client whose first request was another."""
+ROUNDED_ID = r'"id":9007199254740993\b[^\n]*\n< (?=[^\n]*"id":9007199254740992\b)[^\n]*\Z'
+"""Matches an integer id that comes back as the nearest binary fraction."""
+DEEP_PARAMS = r'\A> [^\n]*"method":"(ping|server/discover)"[^\n]*"a":\[{129}[^\n]*'
+"""Matches a request that no handler of a server sees, with params that are deeper than the SDK can read.
+
+The member before the brackets keeps the time linear in the length of the line.
+"""
 
 
 @dataclass(frozen=True)
@@ -81,11 +88,15 @@ DEVIATIONS = (
     Deviation("errors.message-concise", (GO,), r"invalid params: unmarshaling"),
     Deviation("errors.method-not-found-code", (PYTHON_1,), r"-32602"),
     Deviation("jsonrpc.garbage-not-fatal", (GO,), ENDED),
+    Deviation("jsonrpc.id-types-accepted", (GO,), ROUNDED_ID),
+    Deviation("jsonrpc.id-types-accepted", (RUST,), r'\A> [^\n]*"id":18446744073709551616\b[^\n]*\Z'),
     Deviation("jsonrpc.invalid-params", TYPESCRIPT, r"-32603"),
     Deviation("jsonrpc.invalid-params", (CSHARP,), UNEXPLAINED),
     Deviation("jsonrpc.invalid-params", (RUST,), UNKNOWN_TYPE),
     Deviation("jsonrpc.method-not-found", (PYTHON_1,), r"-32602"),
     Deviation("jsonrpc.response-every-request", (PYTHON_1,), r"anyio\.BrokenResourceError"),
+    Deviation("jsonrpc.response-every-request", (GO,), rf"{DEEP_PARAMS}\n{ENDED}"),
+    Deviation("jsonrpc.response-every-request", (RUST,), rf"{DEEP_PARAMS}\Z"),
     Deviation("lifecycle.request-before-initialize", (RUST,), UNINITIALIZED),
     Deviation("logging.invalid-level-rejected", (GO, RUST), r'"result"'),
     Deviation("logging.set-level.invalid-code", TYPESCRIPT, r"-32603"),

@@ -57,6 +57,8 @@ MALFORMED = "tools.call.malformed-request-code"
 CALL = '> {"id":1,"method":"tools/call","params":{}}'
 LEVEL = "logging.set-level.invalid-code"
 EARLY, OPEN = "lifecycle.request-before-initialize", "subscriptions.stays-open"
+IDS, EVERY = "jsonrpc.id-types-accepted", "jsonrpc.response-every-request"
+DEEP = f'"params":{{"a":{"[" * 5000}{"]" * 5000}}}'
 LISTEN = '> {"id":4,"method":"subscriptions/listen","params":{"notifications":{}}}'
 LISTEN_TO_TOOLS = LISTEN.replace("{}", '{"toolsListChanged":true}')
 NAMED = '< {"result":{"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"a"}},"tools":[]}}'
@@ -97,6 +99,10 @@ def known(monkeypatch, sdk, requirement, lines, fault=None):
         (RUST, EARLY, ['> {"id":3,"method":"initialize"}'], Closed(1)),
         (RUST, "result.server-info", ["> {}", '< {"result":{"tools":[]}}'], None),
         (CSHARP, LEVEL, ['> {"params":{"level":3}}', '< {"result":{}}'], None),
+        (GO, IDS, ['> {"id":9007199254740993}', '< {"id":9007199254740992,"result":{}}'], None),
+        (RUST, IDS, ['> {"id":18446744073709551616}'], None),
+        (GO, EVERY, [f'> {{"method":"ping",{DEEP}}}'], Closed(1)),
+        (RUST, EVERY, [f'> {{"method":"server/discover",{DEEP}}}'], None),
     ],
 )
 def test_what_an_sdk_does_is_recognised(monkeypatch, sdk, requirement, lines, fault):
@@ -129,6 +135,12 @@ def test_what_an_sdk_does_is_recognised(monkeypatch, sdk, requirement, lines, fa
         (RUST, EARLY, ['> {"id":3,"method":"tools/list"}'], Closed(1)),
         (RUST, "result.server-info", ["> {}", NAMED, '< {"result":{"tools":[]}}'], None),
         (CSHARP, LEVEL, ['> {"params":{"level":"loud"}}', '< {"result":{}}'], None),
+        (GO, IDS, ['> {"id":9007199254740993}', '< {"id":5,"result":{}}'], None),
+        (RUST, IDS, ['> {"id":18446744073709551616}'], Closed(1)),
+        (RUST, IDS, ['> {"id":9007199254740993}'], None),
+        (GO, EVERY, [f'> {{"method":"tools/call",{DEEP}}}'], Closed(1)),
+        (GO, EVERY, [f'> {{"method":"ping",{DEEP}}}'], Closed(2)),
+        (RUST, EVERY, ['> {"method":"ping","params":{}}'], None),
     ],
 )
 def test_what_a_server_does_itself_is_not_an_sdks(monkeypatch, sdk, requirement, lines, fault):
