@@ -52,7 +52,7 @@ def test_a_batch_of_notifications_is_not_answered(server):
     sent, replies, fault = replies_to(server.shared("batch"), [NOTIFICATION])
     if replies or fault:
         got = str(fault) if fault else shorten(replies[0].text)
-        raise Finding("no answer to an array of one notification", got, (sent, *replies))
+        raise Finding("no answer to an array of one notification", got, (sent, *replies), fault=fault)
 
 
 @pytest.mark.requirement("batch.empty-array")
@@ -61,7 +61,7 @@ def test_an_empty_batch_is_an_invalid_request(server):
     wrong = [reply for reply in replies if not is_invalid_request(reply.message)]
     if wrong or fault:
         got = shorten(wrong[0].text) if wrong else str(fault)
-        raise Finding("one error -32600, or no answer", got, (sent, *wrong))
+        raise Finding("one error -32600, or no answer", got, (sent, *wrong), fault=fault)
 
 
 @pytest.mark.requirement("batch.not-sent")

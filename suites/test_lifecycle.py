@@ -157,7 +157,8 @@ def test_a_request_before_initialize_does_no_harm(server):
     expect_answer(first, "any answer, when tools/list comes before initialize")
     if early.initialize is not None and early.initialize.value is None:
         expected = "initialize to work afterwards, when tools/list comes before initialize"
-        raise Finding(expected, str(early.initialize), early.initialize.lines)
+        reply = early.initialize
+        raise Finding(expected, str(reply), reply.lines, fault=reply.fault)
 
 
 @pytest.mark.requirement("lifecycle.request-before-initialize")

@@ -55,6 +55,8 @@ COUNTS = pytest.StashKey[Counter[tuple[str, str]]]()
 """The numbers of lines and of calls, as `conformance.report.text.limit_lines` takes them."""
 COSTS = pytest.StashKey[dict[str, list[CallCost]]]()
 """What the calls with valid arguments cost, by revision."""
+JUDGED = pytest.StashKey[dict[str, dict[str, float]]]()
+"""The figures that checks of budgets have measured, by revision."""
 ON_WAIT = pytest.StashKey[OnWait]()
 PROBE_TRACEBACK = pytest.StashKey[str]()
 COMMON = pytest.StashKey[dict[str, Any]]()

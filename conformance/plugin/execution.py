@@ -20,6 +20,7 @@ from conformance.plugin.collection import (
     COMMON,
     COSTS,
     COUNTS,
+    JUDGED,
     MAX_REASON,
     OUTLIVED,
     SERVERS,
@@ -118,18 +119,21 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def _count(config: pytest.Config) -> None:
     """Add up what the servers of this run have started, written and answered."""
     starts, counts = config.stash.setdefault(STARTS, Counter()), config.stash.setdefault(COUNTS, Counter())
-    costs = config.stash.setdefault(COSTS, {})
+    costs, judged = config.stash.setdefault(COSTS, {}), config.stash.setdefault(JUDGED, {})
     for revision, server in config.stash.get(SERVERS, {}).items():
+        judged[revision] = server.judged_figures
         costs.setdefault(revision, []).extend(map(CallCost.of, server.answered_calls()))
         starts.update({(revision, purpose): number for purpose, number in server.starts.items()})
         counts.update({("calls", tool): number for tool, number in server.tool_calls.items()})
         counts.update({("successes", tool): number for tool, number in server.tool_successes.items()})
+        counts.update({("deaths", tool): number for tool, number in server.tool_deaths.items()})
         counts["sent", revision] += sum(session.sent for session in server.sessions)
         for session in server.sessions:
             counts["dropped", ""] += session.lines.dropped
     if hasattr(config, "workeroutput"):
         config.workeroutput["mcp_starts"] = [(*key, number) for key, number in starts.items()]
         config.workeroutput["mcp_costs"] = {name: list(map(astuple, each)) for name, each in costs.items()}
+        config.workeroutput["mcp_judged"] = judged
         config.workeroutput["mcp_counts"] = [(*key, number) for key, number in counts.items()]
 
 
@@ -141,6 +145,8 @@ def pytest_testnodedown(node: Any) -> None:
     costs = stash.setdefault(COSTS, {})
     for revision, each in output.get("mcp_costs", {}).items():
         costs.setdefault(revision, []).extend(CallCost(*one) for one in each)
+    for revision, figures in output.get("mcp_judged", {}).items():
+        stash.setdefault(JUDGED, {}).setdefault(revision, {}).update(figures)
     for key, name in ((STARTS, "mcp_starts"), (COUNTS, "mcp_counts")):
         counted = stash.setdefault(key, Counter())
         for one, other, number in output.get(name, ()):

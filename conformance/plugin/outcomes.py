@@ -16,6 +16,7 @@ from conformance.plugin.baseline import outdated, with_baseline
 from conformance.plugin.collection import (
     COSTS,
     COUNTS,
+    JUDGED,
     OUTLIVED,
     STARTS,
     SUBJECT,
@@ -357,7 +358,7 @@ def run_facts(session: pytest.Session, started: datetime, seconds: float) -> Run
         _starts(config),
         sent,
         inapplicable(config),
-        _measured(config),
+        measured_figures(config),
     )
 
 
@@ -369,10 +370,16 @@ def _starts(config: pytest.Config) -> dict[str, dict[str, int]]:
     return found
 
 
-def _measured(config: pytest.Config) -> dict[str, Mapping[str, float]]:
-    """Return the measured figures of each revision."""
-    costs = config.stash.get(COSTS, {})
-    figures = {one.revision: measured(one, costs.get(one.revision, [])) for one in config.stash[SUBJECT].live}
+def measured_figures(config: pytest.Config) -> dict[str, Mapping[str, float]]:
+    """Return the measured figures of each revision: those that checks have judged, else those of all calls.
+
+    Under xdist a check judges its worker's calls, one of each tool; the calls of all workers are more.
+    """
+    costs, judged = config.stash.get(COSTS, {}), config.stash.get(JUDGED, {})
+    figures = {
+        one.revision: {**measured(one, costs.get(one.revision, [])), **judged.get(one.revision, {})}
+        for one in config.stash[SUBJECT].live
+    }
     return {
         revision: {name: round(amount, 4) for name, amount in some.items()}
         for revision, some in figures.items()

@@ -142,8 +142,8 @@ def first_names(names: Sequence[str]) -> str:
 Counts = Mapping[tuple[str, str], int]
 """What was counted in a run, and for which tool or revision, if for one.
 
-``dropped`` lines, ``calls`` of a tool with valid arguments and their ``successes``, lines ``sent`` in a
-revision.
+``dropped`` lines, ``calls`` of a tool with valid arguments, their ``successes`` and the ``deaths`` of the
+process, lines ``sent`` in a revision.
 """
 
 
@@ -185,9 +185,14 @@ def _gentle_lines(subject: Subject, counts: Counts) -> Iterator[str]:
 
 
 def _failing_lines(subject: Subject, counts: Counts) -> Iterator[str]:
-    """Yield which tools failed in every call with valid arguments, and an option that may help."""
+    """Yield which tools failed in every call with valid arguments, and an option that may help.
+
+    A call that ended the server's process is a finding of its own, which no other arguments mend.
+    """
     calls = {tool: number for (what, tool), number in sorted(counts.items()) if what == "calls"}
-    failing = [tool for tool in calls if not counts.get(("successes", tool))]
+    failing = [
+        tool for tool in calls if not counts.get(("successes", tool)) and not counts.get(("deaths", tool))
+    ]
     if failing:
         shown = first_names([f"{named(tool, 40)} (0 of {calls[tool]})" for tool in failing])
         yield f"no call succeeded: {shown}{_remedy(subject, failing)}"

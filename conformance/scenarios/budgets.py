@@ -27,6 +27,7 @@ def _expect(server: Server, name: str, calls: Sequence[Reply]) -> None:
     limit = require(server.settings.budgets.get(name), skip="no budget is set (--budget)")
     costs = list(map(CallCost.of, calls))
     amount = require(measured(server.surface, costs).get(name), skip=f"{name} could not be measured")
+    server.judged_figures[name] = amount
     if amount > limit:
         of = f" ({len(calls)} calls)" if calls else ""
         raise Finding(

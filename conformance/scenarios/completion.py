@@ -85,13 +85,17 @@ def accepted_params(server: Server) -> dict[str, Any]:
 
 
 @scenario
-def completed_values(server: Server, template: str, variable: str) -> list[str]:
-    """Return some values that the server gives for a variable of a template."""
+def completed_values(
+    server: Server, template: str, variable: str, known: tuple[tuple[str, str], ...] = ()
+) -> list[str]:
+    """Return some values that the server gives for a variable of a template, with known values of others."""
+    context = {"context": {"arguments": dict(known)}} if known else {}
     for text in ("", "1", "a"):
         if _unserved(server):
             break
         ref, argument = {"type": "ref/resource", "uri": template}, {"name": variable, "value": text}
-        reply = server.session.request("completion/complete", {"ref": ref, "argument": argument})
+        params = {"ref": ref, "argument": argument, **context}
+        reply = server.session.request("completion/complete", params)
         if reply.fault is not None or reply.code == -32601:
             _unserved(server).append(reply)
         values = _values(reply)

@@ -11,13 +11,15 @@ from conformance.scenarios.completion import MAX_VALUES, completed_values
 from conformance.target.server import MAX_READS, Server, exercised
 
 MAX_TEMPLATES = 5
+CONTEXT_SINCE = "2025-06-18"
 
 
 @dataclass(frozen=True)
 class Expansion:
     """A URI that a template expands to, and the reply to reading it.
 
-    ``exists``: the server itself completed the template's only variable to this URI.
+    ``exists``: the server itself completed the template to this URI, each variable in the context of those
+    before it.
     """
 
     template: Value
@@ -45,9 +47,27 @@ def _uris_of(server: Server, template: str) -> list[tuple[str, bool]]:
         if all(known.values())
     ]
     expanded = {expand(template, row): len(known) == 1 for row in rows}
+    expanded.update((expand(template, row), True) for row in _related_rows(server, template, known))
     listed = [uri.json for uri in members(server.listed("resources/list"), "uri") if uri.is_a(str)]
     matching = [uri for uri in listed[:MAX_READS] if matches(template, uri)]
     return [*expanded.items(), *((uri, False) for uri in matching[:MAX_VALUES] if uri not in expanded)]
+
+
+def _related_rows(server: Server, template: str, known: dict[str, list[str]]) -> list[dict[str, str]]:
+    """Return values of several variables that the server completes for one another.
+
+    A server may ignore the context of a completion; then its values need not exist together.
+    """
+    first, *others = known
+    if not others or not known[first] or server.revision < CONTEXT_SINCE:
+        return []
+    rows = [{first: known[first][0]}]
+    for name in others:
+        values = completed_values(server, template, name, tuple(rows[0].items()))
+        if not values or values == known[name]:
+            return []
+        rows = [{**rows[0], name: value} for value in values]
+    return rows
 
 
 def is_templated(server: Server, uri: str) -> bool:

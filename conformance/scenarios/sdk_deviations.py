@@ -33,8 +33,21 @@ UNKNOWN_TYPE = r'"method":"(?P<method>[^"]*)"[^\n]*\n<[^\n]*-32601,"message":"(?
 """Matches the Rust SDK's error for them: it takes the request for one of another method."""
 WITHOUT_HINTS = r'\n< (?![^\n]*"(ttlMs|cacheScope)")[^\n]*"(prompts|resources|resourceTemplates)":\[\]'
 """Matches an empty list without caching hints, which the Rust SDK lists for a server that has none."""
+NUMBERED_LEVEL = r'"level":\d+\b[^\n]*\n<[^\n]*"result":\{\}'
+"""Matches a level that is a number: the C# SDK reads it as the number of a level."""
+UNNAMED = r'\A(?![\s\S]*"io\.modelcontextprotocol/serverInfo")[\s\S]*"result"'
+"""Matches results of a server that names itself in none of them."""
 ENDED = r"^! Closed [01]$"
 """Matches the end of a process that did not crash."""
+UNINITIALIZED = rf'"method":"initialize"[\s\S]*{ENDED}'
+"""Matches that end at `initialize`: the Rust SDK serves no client whose first request was another."""
+ROUNDED_ID = r'"id":9007199254740993\b[^\n]*\n< (?=[^\n]*"id":9007199254740992\b)[^\n]*\Z'
+"""Matches an integer id that comes back as the nearest binary fraction."""
+DEEP_PARAMS = r'\A> [^\n]*"method":"(ping|server/discover)"[^\n]*"a":\[{129}[^\n]*'
+"""Matches a request that no handler of a server sees, with params that are deeper than the SDK can read.
+
+The member before the brackets keeps the time linear in the length of the line.
+"""
 
 
 @dataclass(frozen=True)
@@ -51,6 +64,8 @@ class Deviation:
 
 
 DEVIATIONS = (
+    Deviation("batch.empty-array", (GO,), ENDED),
+    Deviation("batch.notifications-only-silent", (GO,), ENDED),
     Deviation("batch.receive", (*PYTHON, *TYPESCRIPT, GO, RUST, CSHARP, KOTLIN), UNANSWERED),
     Deviation("caching.hints.prompts-list", (RUST,), WITHOUT_HINTS),
     Deviation("caching.hints.resources-list", (RUST,), WITHOUT_HINTS),
@@ -73,14 +88,20 @@ DEVIATIONS = (
     Deviation("errors.message-concise", (GO,), r"invalid params: unmarshaling"),
     Deviation("errors.method-not-found-code", (PYTHON_1,), r"-32602"),
     Deviation("jsonrpc.garbage-not-fatal", (GO,), ENDED),
+    Deviation("jsonrpc.id-types-accepted", (GO,), ROUNDED_ID),
+    Deviation("jsonrpc.id-types-accepted", (RUST,), r'\A> [^\n]*"id":18446744073709551616\b[^\n]*\Z'),
     Deviation("jsonrpc.invalid-params", TYPESCRIPT, r"-32603"),
     Deviation("jsonrpc.invalid-params", (CSHARP,), UNEXPLAINED),
     Deviation("jsonrpc.invalid-params", (RUST,), UNKNOWN_TYPE),
     Deviation("jsonrpc.method-not-found", (PYTHON_1,), r"-32602"),
     Deviation("jsonrpc.response-every-request", (PYTHON_1,), r"anyio\.BrokenResourceError"),
+    Deviation("jsonrpc.response-every-request", (GO,), rf"{DEEP_PARAMS}\n{ENDED}"),
+    Deviation("jsonrpc.response-every-request", (RUST,), rf"{DEEP_PARAMS}\Z"),
+    Deviation("lifecycle.request-before-initialize", (RUST,), UNINITIALIZED),
     Deviation("logging.invalid-level-rejected", (GO, RUST), r'"result"'),
     Deviation("logging.set-level.invalid-code", TYPESCRIPT, r"-32603"),
     Deviation("logging.set-level.invalid-code", (CSHARP,), UNEXPLAINED),
+    Deviation("logging.set-level.invalid-code", (CSHARP,), NUMBERED_LEVEL),
     Deviation("logging.set-level.invalid-code", (GO,), r'"result":\{\}'),
     Deviation("pagination.cursor-same-operation", (GO,), r'"result"'),
     Deviation("pagination.cursor-type", TYPESCRIPT, r"-32603"),
@@ -100,8 +121,10 @@ DEVIATIONS = (
     Deviation("resources.read.not-found-code", (PYTHON_1,), r'"code":0\b'),
     Deviation("resources.read.not-found-code", (PYTHON_2, *TYPESCRIPT), r"-32602"),
     Deviation("resources.read.not-found-code", (GO,), r'-32602,"message":"Resource not found"'),
+    Deviation("result.server-info", (RUST,), UNNAMED),
     Deviation("subscriptions.filter-required", (PYTHON_2,), r"toolsListChanged"),
     Deviation("subscriptions.graceful-result", (PYTHON_2,), r"-32000"),
+    Deviation("subscriptions.stays-open", (GO,), r'"notifications":\{\}[^\n]*\n<[^\n]*"result"'),
     Deviation("tasks.tool-forbidden", (TYPESCRIPT_1,), r"Invalid task creation result"),
     Deviation("tasks.undeclared-ignored", (TYPESCRIPT_1,), r"does not support task creation"),
     Deviation("tools.call.malformed-request-code", (TYPESCRIPT_1,), r"-32603"),
@@ -119,8 +142,10 @@ DEVIATIONS = (
 )
 """Seen in every server of the SDK that was tried; the ``sdk`` notes of the requirements say more.
 
-Those of the Go SDK were seen in a server on 1.8.0 and in its source, those of the Rust SDK in one on 3.4.0
-and the source of 3.1.4.  Those of the C# SDK 2.2.0 and the Kotlin SDK 0.14.0 are known from their sources.
+Those of the Go SDK were seen in a server on 1.8.0 and in the source of 1.7.0, those of the Rust SDK in one on
+3.4.0 and the source of 3.1.4, those of the C# SDK about arrays, params, levels and cursors in one on 1.0.0
+and the source of 2.2.0.  The others of the C# SDK, and those of the Kotlin SDK 0.14.0, are known from their
+sources.  The Java SDK has no entries: its error for an unknown method has no words of its own.
 """
 
 

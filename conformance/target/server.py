@@ -45,8 +45,10 @@ class Server(Sessions):
     """The server under test in one revision.
 
     It calls each tool once (`call`) and fetches each prompt and resource once; all checks judge the same
-    answers. ``records`` are those of the scenarios.  ``tool_calls`` and ``tool_successes`` count the calls of
-    each tool with valid arguments, and those that succeeded.
+    answers. ``records`` are those of the scenarios.  ``tool_calls``, ``tool_successes`` and ``tool_deaths``
+    count the calls of each tool with valid arguments, those that succeeded, and those that ended the process.
+    ``judged_figures`` are those that checks of
+    budgets have measured.
     """
 
     def __init__(self, settings: Settings, surface: Surface, common: dict[str, Any] | None = None):
@@ -57,6 +59,8 @@ class Server(Sessions):
         self.pending_call: PendingCall | None = None
         self.tool_calls = Counter[str]()
         self.tool_successes = Counter[str]()
+        self.tool_deaths = Counter[str]()
+        self.judged_figures: dict[str, float] = {}
         self._calls: dict[str, Call] = {}
         self._fetches: dict[tuple[str, str], Reply] = {}
         self._silent_calls = 0
@@ -283,6 +287,7 @@ class Server(Sessions):
         if not asks_client(reply) and tool.task_support != "required":
             self.tool_calls[tool.name] += 1
             self.tool_successes[tool.name] += reply.value is not None and not reply.is_tool_error
+            self.tool_deaths[tool.name] += isinstance(reply.fault, Closed)
 
     def begin_calls(self) -> None:
         """Call the tools up to the first slow one, which stays pending until some check needs a call."""

@@ -4,7 +4,7 @@ import re
 
 import pytest
 from conformance.fixtures.mutants import all_mutants
-from support import REFERENCE, awkward, run_suite
+from support import REFERENCE, awkward, mutant, run_suite
 from support.bench import Bench, settings_in_memory
 from support.in_memory import mutated
 
@@ -17,8 +17,8 @@ REVISION = "2025-11-25"
 @pytest.fixture
 def bench():
     """The reference server, whose tool echo fails on the plainest arguments."""
-    (mutant,) = (one for one in all_mutants() if one.name == "a_tool_fails_on_the_plainest_arguments")
-    bench = Bench(probe_all(settings_in_memory(mutated(mutant.mutate)), (REVISION,)), REVISION)
+    (chosen,) = (one for one in all_mutants() if one.name == "a_tool_fails_on_the_plainest_arguments")
+    bench = Bench(probe_all(settings_in_memory(mutated(chosen.mutate)), (REVISION,)), REVISION)
     yield bench
     bench.server.close()
 
@@ -47,4 +47,16 @@ def test_the_option_that_may_help_has_the_plainest_arguments():
     output = " ".join(run_suite(REFERENCE, *CALLS).output.split())
     assert """; give arguments that work in this form: --example 'fail {"reason": "example"}'""" in output
     assert "fail (0 of " in output
+    assert "echo (0 of " not in output
+
+
+@pytest.mark.parametrize(
+    "name", ["a_tool_ends_the_server", "a_tool_ends_the_server_where_another_value_fails"]
+)
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_a_tool_that_ends_the_server_is_not_listed(name, workers):
+    run = run_suite(mutant(name), *CALLS, "--select", "tools.call", *workers)
+    assert "tools.call.valid-not-fatal" in [case.requirement for case in run.of("failed")]
+    output = " ".join(run.output.split())
+    assert re.search(r"no call succeeded: .*\bfail \(0 of ", output), output
     assert "echo (0 of " not in output

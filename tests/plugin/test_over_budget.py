@@ -1,8 +1,14 @@
 """Budgets in a run: a finding over the limit, and the figures in each report (``--budget``)."""
 
 import json
+from types import SimpleNamespace
 
+import pytest
 from support import REFERENCE, run_suite
+
+from conformance.plugin.collection import SUBJECT
+from conformance.plugin.execution import pytest_testnodedown
+from conformance.plugin.outcomes import measured_figures
 
 SELECT = ("--revision", "2025-11-25", "--select", "budget", "--call", "all", "-v")
 NAMES = {"start", "tools.count", "tools.bytes", "call.p95", "result.bytes"}
@@ -28,6 +34,34 @@ def test_a_figure_over_its_budget_fails_and_the_others_pass(tmp_path):
     reason = f"expected at most 2, got {figures['tools.count']:g}"
     assert [one["reason"] for one in data["results"] if one["outcome"] == "failed"] == [reason]
     assert f"tools.count {figures['tools.count']:g}" in run.output
+
+
+def calls(folder, *options):
+    """Return the figures of the calls in the report, and those that were found, with their calls."""
+    report = folder / "report.json"
+    limits = budgets("call.p95=0ms", "result.bytes=0B")
+    run_suite(REFERENCE, *SELECT, "--fuzz", "none", *options, *limits, "--report", str(report))
+    data = json.loads(report.read_text())
+    found = {one["requirement"]: one["got"] for one in data["results"] if one["outcome"] == "failed"}
+    figures = data["run"]["measured"]["2025-11-25"]
+    return figures["result.bytes"], found["budget.result.bytes"], found["budget.call.p95"].partition(" (")[2]
+
+
+def test_each_worker_judges_as_many_calls_as_one_process(tmp_path):
+    more = ("--select", "tools.call,tools.structured,content")
+    assert calls(tmp_path, *more, "-n", "2") == calls(tmp_path, *more)
+
+
+@pytest.mark.parametrize(("judged", "reported"), [({"call.p95": 0.1}, 0.1), ({}, 0.9)])
+def test_the_figure_that_a_worker_judged_is_reported(judged, reported):
+    surface = SimpleNamespace(revision="2025-11-25", start_seconds=None, declares=lambda name: False)
+    stash = pytest.Stash()
+    stash[SUBJECT] = SimpleNamespace(live=[surface])
+    config = SimpleNamespace(stash=stash)
+    for seconds, figures in ((0.1, judged), (0.9, {})):
+        output = {"mcp_costs": {"2025-11-25": [(seconds, 10)]}, "mcp_judged": {"2025-11-25": figures}}
+        pytest_testnodedown(SimpleNamespace(config=config, workeroutput=output))
+    assert measured_figures(config) == {"2025-11-25": {"call.p95": reported, "result.bytes": 10}}
 
 
 def test_without_a_budget_the_figures_are_reported_and_nothing_is_judged(tmp_path):

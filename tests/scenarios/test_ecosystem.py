@@ -4,7 +4,9 @@ import sys
 from contextlib import closing
 
 import pytest
+from conformance.fixtures.mutants import method
 from support import mutant, run_suite, script
+from support.bench import run_checks, settings_in_memory
 from support.in_memory import MemorySettings, VirtualClock, mutated
 
 from conformance.client.reply import Closed, Silence
@@ -53,6 +55,13 @@ GARBAGE = "jsonrpc.garbage-not-fatal"
 HINTS = "caching.hints.prompts-list"
 MALFORMED = "tools.call.malformed-request-code"
 CALL = '> {"id":1,"method":"tools/call","params":{}}'
+LEVEL = "logging.set-level.invalid-code"
+EARLY, OPEN = "lifecycle.request-before-initialize", "subscriptions.stays-open"
+IDS, EVERY = "jsonrpc.id-types-accepted", "jsonrpc.response-every-request"
+DEEP = f'"params":{{"a":{"[" * 5000}{"]" * 5000}}}'
+LISTEN = '> {"id":4,"method":"subscriptions/listen","params":{"notifications":{}}}'
+LISTEN_TO_TOOLS = LISTEN.replace("{}", '{"toolsListChanged":true}')
+NAMED = '< {"result":{"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"a"}},"tools":[]}}'
 
 
 def known(monkeypatch, sdk, requirement, lines, fault=None):
@@ -84,6 +93,16 @@ def known(monkeypatch, sdk, requirement, lines, fault=None):
         (RUST, MALFORMED, [CALL, '< {"id":1,"error":{"code":-32601,"message":"tools/call"}}'], None),
         (CSHARP, MALFORMED, [CALL, f"< {UNEXPLAINED}"], None),
         (KOTLIN, "batch.receive", [BATCH], None),
+        (GO, "batch.empty-array", ["> []"], Closed(1)),
+        (GO, "batch.notifications-only-silent", ['> [{"method":"a"}]'], Closed(0)),
+        (GO, OPEN, [LISTEN, '< {"id":4,"result":{}}'], None),
+        (RUST, EARLY, ['> {"id":3,"method":"initialize"}'], Closed(1)),
+        (RUST, "result.server-info", ["> {}", '< {"result":{"tools":[]}}'], None),
+        (CSHARP, LEVEL, ['> {"params":{"level":3}}', '< {"result":{}}'], None),
+        (GO, IDS, ['> {"id":9007199254740993}', '< {"id":9007199254740992,"result":{}}'], None),
+        (RUST, IDS, ['> {"id":18446744073709551616}'], None),
+        (GO, EVERY, [f'> {{"method":"ping",{DEEP}}}'], Closed(1)),
+        (RUST, EVERY, [f'> {{"method":"server/discover",{DEEP}}}'], None),
     ],
 )
 def test_what_an_sdk_does_is_recognised(monkeypatch, sdk, requirement, lines, fault):
@@ -110,10 +129,58 @@ def test_what_an_sdk_does_is_recognised(monkeypatch, sdk, requirement, lines, fa
         (RUST, HINTS, ["> {}", '< {"result":{"prompts":[{"name":"a"}]}}'], None),
         (RUST, MALFORMED, [CALL, '< {"id":1,"error":{"code":-32601,"message":"no tool"}}'], None),
         (CSHARP, MALFORMED, [CALL, '< {"error":{"code":-32603,"message":"no tool"}}'], None),
+        (GO, "batch.empty-array", ["> []", '< {"id":null,"error":{"code":-32700}}'], None),
+        (GO, OPEN, [LISTEN_TO_TOOLS, '< {"id":4,"result":{}}'], None),
+        (RUST, EARLY, ['> {"id":3,"method":"initialize"}'], Closed(-11)),
+        (RUST, EARLY, ['> {"id":3,"method":"tools/list"}'], Closed(1)),
+        (RUST, "result.server-info", ["> {}", NAMED, '< {"result":{"tools":[]}}'], None),
+        (CSHARP, LEVEL, ['> {"params":{"level":"loud"}}', '< {"result":{}}'], None),
+        (GO, IDS, ['> {"id":9007199254740993}', '< {"id":5,"result":{}}'], None),
+        (RUST, IDS, ['> {"id":18446744073709551616}'], Closed(1)),
+        (RUST, IDS, ['> {"id":9007199254740993}'], None),
+        (GO, EVERY, [f'> {{"method":"tools/call",{DEEP}}}'], Closed(1)),
+        (GO, EVERY, [f'> {{"method":"ping",{DEEP}}}'], Closed(2)),
+        (RUST, EVERY, ['> {"method":"ping","params":{}}'], None),
     ],
 )
 def test_what_a_server_does_itself_is_not_an_sdks(monkeypatch, sdk, requirement, lines, fault):
     assert known(monkeypatch, sdk, requirement, lines, fault) == ""
+
+
+def ends_after_empty_batch(server, request, reply):
+    """End at an empty array."""
+    if request == []:
+        raise SystemExit(1)
+
+
+def ends_after_notices(server, request, reply):
+    """End at an array of notifications."""
+    if isinstance(request, list) and not any("id" in one for one in request):
+        raise SystemExit(1)
+
+
+def ends_at_late_initialize(server, request, reply):
+    """Answer a request for the tools before initialize, and end then."""
+    if method(request) == "tools/list":
+        server.memory["listed"] = True
+    if method(request) == "initialize" and "listed" in server.memory:
+        raise SystemExit(1)
+
+
+@pytest.mark.parametrize(
+    ("sdk", "requirement", "revision", "mutate"),
+    [
+        (GO, "batch.empty-array", "2025-03-26", ends_after_empty_batch),
+        (GO, "batch.notifications-only-silent", "2025-03-26", ends_after_notices),
+        (RUST, EARLY, "2025-11-25", ends_at_late_initialize),
+    ],
+)
+def test_a_check_shows_that_the_process_ended(monkeypatch, sdk, requirement, revision, mutate):
+    settings = settings_in_memory(mutated(mutate))
+    found = run_checks(settings, revision, lambda check: requirement in check.ids, is_whole=False)
+    (error,) = {verdict.row.id: verdict.error for verdict in found.verdicts}.values()
+    monkeypatch.setattr(ecosystem, "sdk_of", lambda server: sdk)
+    assert ecosystem.known_deviation(None, requirement, error) == sdk
 
 
 @pytest.mark.parametrize(

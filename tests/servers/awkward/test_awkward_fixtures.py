@@ -326,6 +326,23 @@ def test_empty_lists_has_nothing(start_server):
     assert server.request("resources/read", {"uri": "a:b"})["error"]["data"] == {"uri": "a:b"}
 
 
+def test_two_variables_completes_one_of_its_templates_in_context(start_server):
+    server = start_server("two_variables")
+    server.open()
+
+    def values(uri, name, **known):
+        ref, argument = {"type": "ref/resource", "uri": uri}, {"name": name, "value": ""}
+        params = {"ref": ref, "argument": argument, "context": {"arguments": known}}
+        return server.request("completion/complete", params)["result"]["completion"]["values"]
+
+    shelf, trip = "shelf://{shelf}/{book}", "trip://{start}/{end}"
+    (book,) = values(shelf, "book", shelf="history")
+    assert "result" in server.request("resources/read", {"uri": f"shelf://history/{book}"})
+    ends = values(trip, "end", start="athens")
+    assert ends == values(trip, "end")
+    assert "error" in server.request("resources/read", {"uri": f"trip://athens/{ends[0]}"})
+
+
 def test_empty_text_is_empty(start_server):
     server = start_server("empty_text")
     server.open()
