@@ -341,7 +341,8 @@ def test_progress_of_a_task_stops_at_its_end(server):
         expect(progress.notification, progress.request is not None, "the progressToken of the call")
         tasks = [task for task in task_histories(session) if task.request is progress.request]
         end = min((task.end for task in tasks), default=0)
-        late = end and session.lines.index(progress.notification.lines[0]) > end
+        line = progress.notification.lines[0]
+        late = end and session.lines.index(line) > end and line.is_after(session.lines[end])
         expect(progress.notification, not late, "no progress after the end of the task")
 
 

@@ -153,7 +153,7 @@ class CompressedLine(Line):
     last: ClassVar[deque[tuple[Line, Any]]] = deque(maxlen=1)
 
     def __init__(self, line: Line):
-        for name in ("sent", "at", "fault", "oddities"):
+        for name in ("sent", "at", "fault", "oddities", "carried_by"):
             object.__setattr__(self, name, getattr(line, name))
         vars(self)["compressed"] = zlib.compress(line.raw, 1)
         self.last.append((self, line.message))
@@ -193,10 +193,11 @@ class DecompressedMessage(Mapping[str, Any]):
 
 def received(raw: bytes, at: float) -> Line:
     """Decode a line that the server wrote; compress it if it is long."""
+    carried_by = getattr(raw, "carried_by", "")
     if len(raw) < LONG:
-        return Line.received(raw, at)
+        return Line.received(raw, at, carried_by)
     CompressedLine.last.clear()
-    return compressed(Line.received(raw, at))
+    return compressed(Line.received(raw, at, carried_by))
 
 
 def compressed(line: Line) -> Line:

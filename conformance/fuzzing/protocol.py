@@ -44,7 +44,7 @@ MAX_LIST_BYTES = 1_000_000
 REQUESTS_AT_ONCE = 16
 STEPS_PER_EXAMPLE = 15
 STAGES = ("ids", "large ids", "notifications", "many requests", "calls", "any order")
-SECONDS_PER_EXAMPLE = 0.5
+SECONDS_PER_EXAMPLE = 0.2
 
 
 @start_with_fuzzing

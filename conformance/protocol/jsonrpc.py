@@ -55,13 +55,18 @@ class Kind(Enum):
     OTHER = "other"
 
 
+UNORDERED_SECONDS = 0.25
+"""Lines of two HTTP responses may come in the other order than they were written within this time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     """One line of the conversation.
 
     ``raw`` has no line end.  ``at`` is in seconds since the start of the process.  ``message`` is the decoded
     JSON, or `ABSENT` if the line is not JSON; ``fault`` says why.  ``oddities`` names what a JSON library
-    usually hides: repeated members, NaN, lone surrogates.
+    usually hides: repeated members, NaN, lone surrogates.  ``carried_by`` names the HTTP response that had
+    the line; it is empty for stdio.
     """
 
     sent: bool
@@ -70,6 +75,7 @@ class Line:
     message: Any = field(default=ABSENT, compare=False, repr=False)
     fault: str = ""
     oddities: tuple[str, ...] = ()
+    carried_by: str = field(default="", compare=False)
 
     @classmethod
     def sending(cls, message: Any, at: float = 0.0) -> Line:
@@ -77,10 +83,10 @@ class Line:
         return cls(sent=True, raw=encode(message), at=at, message=message)
 
     @classmethod
-    def received(cls, raw: bytes, at: float = 0.0) -> Line:
+    def received(cls, raw: bytes, at: float = 0.0, carried_by: str = "") -> Line:
         """Decode a line that the server wrote; a line that is not JSON gets a ``fault``."""
         message, fault, oddities = decode(raw)
-        return cls(sent=False, raw=raw, at=at, message=message, fault=fault, oddities=oddities)
+        return cls(False, raw, at, message, fault, oddities, carried_by)
 
     @property
     def text(self) -> str:
@@ -89,7 +95,12 @@ class Line:
 
     def shown(self, longest: int) -> str:
         """Return the line with a mark of its direction, cut to so many characters."""
-        return f"{'>' if self.sent else '<'} {shorten(self.text, longest)}"
+        carried_by = f"({self.carried_by}) " if self.carried_by else ""
+        return f"{'>' if self.sent else '<'} {carried_by}{shorten(self.text, longest)}"
+
+    def is_after(self, other: Line) -> bool:
+        """Return whether a line that came later was written later: HTTP responses have no order."""
+        return self.carried_by == other.carried_by or self.at - other.at > UNORDERED_SECONDS
 
     @property
     def is_json(self) -> bool:

@@ -204,6 +204,7 @@ def _rows(lines: Iterable[Line]) -> list[dict[str, Any]]:
             "at": line.at,
             "fault": line.fault,
             "oddities": line.oddities,
+            "carried_by": line.carried_by,
         }
         for line in lines
     ]
@@ -213,7 +214,9 @@ def _lines(data: list[dict[str, Any]]) -> tuple[Line, ...]:
     lines = []
     for one in data:
         raw = one["raw"].encode("latin-1")
-        lines.append(Line(one["sent"], raw, one["at"], decode(raw)[0], one["fault"], tuple(one["oddities"])))
+        oddities = tuple(one["oddities"])
+        line = Line(one["sent"], raw, one["at"], decode(raw)[0], one["fault"], oddities, one["carried_by"])
+        lines.append(line)
     return tuple(lines)
 
 

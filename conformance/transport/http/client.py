@@ -41,6 +41,7 @@ class Client:
         self._workers = _Workers()
         self._idle: list[Stream] = []
         self._running: set[Exchange] = set()
+        self._begun = 0
         self._is_closed = False
         self._lock = threading.Lock()
 
@@ -48,6 +49,8 @@ class Client:
         """Send a request in a thread of its own, and return its exchange at once."""
         exchange = Exchange(request, listener or Listener(), self._clock, self._max_body)
         with self._lock:
+            self._begun += 1
+            exchange.number = self._begun
             if not self._is_closed:
                 self._running.add(exchange)
                 self._workers.run(lambda: self._run(exchange))

@@ -37,16 +37,17 @@ class Listener:
 class Exchange:
     """A request that is on its way, and what has come for it so far.
 
-    ``status`` is None and the times are None until they are known.  ``headers`` and ``raw_head`` are as
-    received; ``body`` is without its chunks, and only the beginning of an event stream; ``events`` has pairs
-    of a time and an event, as many as `max_body` bytes have room for.  ``event_parser`` has the counts of an
-    event stream, ``trailing`` the bytes after the response.  ``failure`` is a sentence if the response is not
-    complete, else empty; ``was_refused`` says that nothing listened, ``was_resent`` that a reused connection
-    turned out to be closed.
+    ``number`` counts the exchanges of a client; ``status`` is None and the times are None until they are
+    known.  ``headers`` and ``raw_head`` are as received; ``body`` is without its chunks, and only the
+    beginning of an event stream; ``events`` has pairs of a time and an event, as many as fit into `max_body`
+    bytes.  ``event_parser`` has the counts of an event stream, ``trailing`` the bytes after the response.
+    ``failure`` is a sentence if the response is not complete, else empty; ``was_refused`` says that nothing
+    listened, ``was_resent`` that a reused connection turned out to be closed.
     """
 
     def __init__(self, request: Request, listener: Listener, clock: Clock, max_body: int):
         self.request = request
+        self.number = 0
         self.status: int | None = None
         self.reason = ""
         self.headers: Headers = ()

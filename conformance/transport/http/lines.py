@@ -31,6 +31,8 @@ from conformance.transport.interface import (
 ACCEPT_EVENTS = (b"Accept", EVENT_STREAM.encode())
 ORDER_SECONDS = 10.0
 """How long the next message waits until one that is not a request has its response."""
+MAX_KEPT = 100
+"""How many messages of a conversation are kept in ``posted``, with their exchanges."""
 MAX_RESUMES = 20
 """How often the stream of one request is resumed."""
 DEFAULT_RETRY_SECONDS = 0.5
@@ -38,15 +40,15 @@ DEFAULT_RETRY_SECONDS = 0.5
 
 
 class CarriedLine(bytes):
-    """A line that came in the exchange ``carried_by``."""
+    """A line, with the name of the exchange that carried it."""
 
-    carried_by: Exchange
+    carried_by: str
 
     @classmethod
-    def of(cls, data: bytes, exchange: Exchange) -> CarriedLine:
-        """Return a line with the exchange that carried it."""
+    def of(cls, data: bytes, carried_by: str) -> CarriedLine:
+        """Return a line with the name of its exchange."""
         line = cls(data)
-        line.carried_by = exchange
+        line.carried_by = carried_by
         return line
 
 
@@ -55,7 +57,8 @@ class HttpLines:
 
     Requests are sent one after the other and answered side by side.  After a message that is not a request,
     and after ``initialize``, the next one waits for the response.  In a handshake revision a GET stream is
-    open once the session is initialized, and streams are resumed.
+    open once the session is initialized, and streams are resumed.  ``posted`` has the first messages, each
+    with its exchange.
     """
 
     def __init__(
@@ -70,7 +73,7 @@ class HttpLines:
         self.command = server.command
         self.started = clock.monotonic()
         self.mirror = Mirror()
-        self.exchanges: list[Exchange] = []
+        self.posted: list[tuple[Any, Exchange]] = []
         self._client = Client(server.endpoint, clock, max_body=max_line)
         self._items = _Items()
         self._unsent = SimpleQueue[bytes | None]()
@@ -164,6 +167,8 @@ class HttpLines:
             return
         listener = _Answers(self, message)
         exchange = self.post(line, self.mirror.headers(message), listener)
+        if len(self.posted) < MAX_KEPT:
+            self.posted.append((message, exchange))
         if listener.key is not None:
             with self._lock:
                 self._open[listener.key] = exchange
@@ -182,6 +187,10 @@ class HttpLines:
         self, method: str, headers: Headers, body: bytes = b"", listener: Listener | None = None
     ) -> Exchange:
         request = Request.to(self.server.endpoint, method, (*headers, *self.server.headers), body)
+        return self.exchange(request, listener)
+
+    def exchange(self, request: Request, listener: Listener | None = None) -> Exchange:
+        """Begin to send any request to the server."""
         return self._client.begin(request, listener)
 
     def _cancelled(self, message: Any) -> Exchange | None:
@@ -212,7 +221,7 @@ class HttpLines:
 
     def took(self, exchange: Exchange, data: bytes, method: str = "") -> Any:
         """Pass a line on; return its message."""
-        line = CarriedLine.of(data, exchange)
+        line = CarriedLine.of(data, f"{exchange.request.method} {exchange.number}: HTTP {exchange.status}")
         message, _, _ = decode(data)
         result = message.get("result") if isinstance(message, dict) else None
         if method == "initialize" and isinstance(result, dict):
