@@ -18,6 +18,7 @@ EVENT_STREAM = "text/event-stream"
 KEPT_OF_EVENT_STREAM = 64 * 1024
 """The bytes of the body of an event stream that are kept beside its events."""
 CLOSED = "the connection was closed before the response"
+CUT_OFF = "the body ended early"
 ABORTED = "the exchange was aborted"
 
 
@@ -105,9 +106,8 @@ class Exchange:
             if self.has_ended:
                 return
             self.aborted = True
-            stream = self._stream
-        if stream is not None:
-            stream.close()
+            if self._stream is not None:
+                self._stream.close()
 
     # For the client, in the thread of the exchange
 
@@ -151,9 +151,8 @@ class Exchange:
                 self._is_sent.set()
             if data is None:
                 continue
-            if not data and (self.status is None or self.aborted):
-                self.raw_head = reader.unparsed_head
-                self.fail("the connection was closed within the head" if self.raw_head else CLOSED)
+            if not data and (self.status is None or self.aborted or stream.was_reset):
+                self._fail_at_end(reader)
                 return False
             try:
                 for part in reader.feed(data):
@@ -164,8 +163,15 @@ class Exchange:
                         return False
             except MalformedResponse as error:
                 self.raw_head = self.raw_head or reader.unparsed_head
-                self.fail(f"malformed response: {error}" if data else "the body ended early")
+                self.fail(f"malformed response: {error}" if data else CUT_OFF)
                 return False
+
+    def _fail_at_end(self, reader: ResponseReader) -> None:
+        if self.status is not None:
+            self.fail(CUT_OFF)
+            return
+        self.raw_head = reader.unparsed_head
+        self.fail("the connection was closed within the head" if self.raw_head else CLOSED)
 
     def _take(self, part: Head | bytes) -> bool:
         """Take a part of the response; return whether more may come."""

@@ -23,13 +23,17 @@ class ConnectionFailed(Exception):  # noqa: N818
 
 
 class Stream:
-    """A connected socket.  One thread sends and receives; any thread may `close` it."""
+    """A connected socket.  One thread sends and receives; any thread may `close` it.
+
+    ``was_reset`` says that the stream has ended by an error, so that bytes may be missing.
+    """
 
     def __init__(self, connected: socket.socket):
         self._socket = connected
         self._socket.setblocking(False)
         self._busy = threading.Lock()
         self._is_closed = False
+        self.was_reset = False
 
     @classmethod
     def connect(cls, endpoint: Endpoint, timeout: float) -> Stream:
@@ -73,6 +77,7 @@ class Stream:
             try:
                 return self._transfer(unsent, timeout, reading)
             except OSError:
+                self.was_reset = True
                 return 0, b""
 
     @property

@@ -3,6 +3,7 @@
 import shutil
 import socket
 import ssl
+import struct
 import subprocess
 import sys
 import threading
@@ -120,6 +121,22 @@ def test_an_incomplete_response_is_a_failure(client, reply, failure):
     assert exchange.failure.startswith(failure)
     assert reply.startswith(exchange.raw_head)
     assert not exchange.was_refused
+
+
+def test_a_reset_connection_ends_a_body_early(client):
+    def serve(connection):
+        server.read_request(connection)
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\nabc")
+        may_reset.wait(SECONDS)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    may_reset = threading.Event()
+    with RawServer(serve) as server:
+        exchange = client(server).begin(post(server.endpoint))
+        assert exchange.wait_for_head(SECONDS)
+        may_reset.set()
+        assert exchange.wait(SECONDS)
+    assert exchange.failure == "the body ended early"
 
 
 def test_a_refused_connection_is_distinguished(client):
