@@ -6,11 +6,11 @@ It raises `Finding` itself only where several lines prove it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, NoReturn, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NoReturn, Protocol, TypeVar
 
 from conformance.client.reply import Reply
-from conformance.protocol.jsonrpc import show
+from conformance.protocol.jsonrpc import Line, show
 from conformance.protocol.value import Value
 from conformance.verdicts import Blocked, Cause, Finding, Skipped
 
@@ -52,7 +52,15 @@ def require_answer(reply: Reply) -> Reply:
 # Expectations: each raises a `Finding`
 
 
-def expect(value: Value, holds: bool, expected: str) -> None:
+class Evidence(Protocol):
+    """A value from the wire, or a response: its text says what it is, its ``lines`` prove it."""
+
+    @property
+    def lines(self) -> Sequence[Line]:
+        """The lines on the wire."""
+
+
+def expect(value: Evidence, holds: bool, expected: str) -> None:
     """Expect that the rule holds for ``value``."""
     if not holds:
         raise Finding(expected, str(value), value.lines)

@@ -139,6 +139,10 @@ class Process:
 
     # The end
 
+    def terminate(self) -> None:
+        """Ask the child to end by a signal; `stop` waits for it."""
+        self._tree.terminate()
+
     def begin_stop(self, grace: float = STOP_SECONDS) -> None:
         """Begin to `stop` the child, in the background; `stop` waits until that is done."""
         if not self._stopped and self._ending is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -37,6 +38,11 @@ class Endpoint:
             raise ValueError(f"{url} has the port 0, which no server has.")
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         return cls(parts.scheme, parts.hostname, port or PORTS[parts.scheme], target)
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether the host is this machine by its name or address."""
+        return self.host in ("localhost", "::1") or re.fullmatch(r"127(\.\d+){3}", self.host) is not None
 
     @property
     def tls(self) -> bool:

@@ -111,6 +111,7 @@ class HttpServer:
     def close(self) -> None:
         """End the process, if it is ours."""
         if self._process is not None:
+            self._process.terminate()
             self._process.stop()
 
 

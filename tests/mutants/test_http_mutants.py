@@ -1,0 +1,58 @@
+"""Mutants of HTTP are found over HTTP, by the checks that cite what they break, and by no other."""
+
+import sys
+from dataclasses import replace
+
+import pytest
+from conformance.fixtures.http_mutants import all_http_mutants
+from support.bench import SAMPLES, run_checks, settings_on_process
+from support.mutant_runs import MutantRun, revisions_of
+
+from conformance.transport.http.server import HttpServer
+
+REFERENCE = (sys.executable, "-m", "conformance.fixtures.reference_http", "--port", "{port}")
+
+
+class HttpMutantRun(MutantRun):
+    """A mutant of HTTP in one revision; all checks of HTTP run."""
+
+    def selects(self, check):
+        """Return whether a check is about HTTP."""
+        return any(row.transport == "http" for row in check.rows)
+
+
+def runs():
+    return [
+        HttpMutantRun(one, revision, is_whole=False)
+        for one in all_http_mutants()
+        for revision in revisions_of(one)
+    ]
+
+
+@pytest.fixture
+def settings(tmp_path):
+    """Return a function from more words of the reference's command to settings over HTTP."""
+    servers = []
+
+    def made(*words):
+        command = (*REFERENCE, *words)
+        servers.append(HttpServer(command=command))
+        return replace(chosen, command=command, http=servers[-1])
+
+    with settings_on_process((), tmp_path, examples=0, timeout=5.0, start_timeout=10.0, **SAMPLES) as chosen:
+        yield made
+    for server in servers:
+        server.close()
+
+
+@pytest.mark.parametrize("run", runs(), ids=lambda run: run.id)
+def test_a_mutant_is_found(run, settings):
+    run.expect_found(settings(run.mutant.name))
+
+
+@pytest.mark.parametrize("revision", ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"])
+def test_the_reference_is_right(revision, settings):
+    found = run_checks(settings(), revision, lambda check: any(row.transport == "http" for row in check.rows))
+    assert [one.text for one in found.verdicts] == []
+    assert found.failures == []
+    assert found.passed
