@@ -19,7 +19,8 @@ from conformance.cli.arguments import UsageError, expect_no_more, require_server
 from conformance.cli.pytest_words import pytest_words, run_without_tests
 from conformance.fuzzing.soak import Soak, SoakFinding
 from conformance.plugin.collection import probed
-from conformance.plugin.options import given, reports, settings, severities, validate, wanted_revisions
+from conformance.plugin.option_values import given
+from conformance.plugin.options import reports, settings, severities, validate, wanted_revisions
 from conformance.plugin.output import renderer, write_file
 from conformance.protocol.text import shorten
 from conformance.report.build import CheckFacts, Evidence, RunFacts, build_report, build_result, interfaces

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from conformance.plugin import flags, options
+from conformance.plugin import flags, option_values, options
 from conformance.project.files import CONFIGURATION_PLACES
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "capability(name, ...): the path of the capability a check needs")
     config.addinivalue_line("markers", "stage(name): when a check of the suites runs")
     config.addinivalue_line("markers", "conformance: a check of the conformance suites")
-    if options.wants_suites(config):
+    if option_values.wants_suites(config):
         options.validate(config)
         for name in ("collection", "since", "execution", "outcomes", "output"):
             config.pluginmanager.register(
@@ -36,14 +36,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header(config: pytest.Config) -> str | None:
     """Return a hint if the command line names a server, but does not ask for the suites."""
-    is_idle = config.getoption("conformance_server") and not options.wants_suites(config)
+    is_idle = config.getoption("conformance_server") and not option_values.wants_suites(config)
     return "MCP conformance: not asked for (--conformance runs the suites)" if is_idle else None
 
 
 @pytest.fixture(scope="session")
 def conformance_server(pytestconfig: pytest.Config) -> Iterator[McpServer]:
     """Return the running server that the user names, for the project's own tests."""
-    if not options.is_server_named(pytestconfig):
+    if not option_values.is_server_named(pytestconfig):
         places = f"--conformance-server, or command in {CONFIGURATION_PLACES}"
         pytest.fail(f"no server is named: {places}", pytrace=False)
     from conformance.plugin.own_tests import serving  # noqa: PLC0415  (loads hypothesis, which only a test with the fixture needs)

@@ -8,22 +8,15 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from conformance.plugin.configuration import (
-    COMMAND,
-    BadConfiguration,
-    Configuration,
-    nearest_configuration,
-)
-from conformance.plugin.flags import FLAGS, LISTS, VALUES, dest, ini
+from conformance.plugin.configuration import COMMAND
+from conformance.plugin.option_values import configuration, configured, path_of, server_text, value
 from conformance.project.env_file import BadEnvFile, read_env_file
-from conformance.project.files import CONFIGURATION_PLACES
 from conformance.protocol import revisions
 from conformance.protocol.text import did_you_mean
 from conformance.requirements import catalogue
@@ -34,119 +27,23 @@ if TYPE_CHECKING:
     from conformance.report.model import Report
     from conformance.target.contract import Contract
     from conformance.target.settings import Sample, Settings
-    from conformance.transport.http.server import HttpServer
 
 
-CONFIGURATION = pytest.StashKey["Configuration | None"]()
 LEFT_OUT = pytest.StashKey[frozenset[str]]()
 VERSION = re.compile(r"[0-9]+\.[0-9]+(\.[0-9]+)*")
-HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-HEADER_VALUE = re.compile(r"[\t -~]*")
 SELECTION = re.compile(r"[^,\s\[]+(?:\[[^\]]*\])?")
-
-
-# Reading -----------------------------------------------------------------------------------------
-
-
-def is_server_named(config: pytest.Config) -> bool:
-    """Return whether the user names a server, or the configuration file does."""
-    return bool(_server(config) or value(config, "url") or configuration(config))
-
-
-def wants_suites(config: pytest.Config) -> bool:
-    """Return whether this run collects the suites.  Raises `pytest.UsageError` if no server is named.
-
-    The flag adds them to every run, the ini value to a run without paths on its command line.
-    """
-    if hasattr(config, "workerinput"):
-        return "mcp_surfaces" in config.workerinput
-    names_paths = config.args_source is config.ArgsSource.ARGS
-    wanted = bool(config.getoption("conformance") or (config.getini("conformance") and not names_paths))
-    if wanted and not is_server_named(config):
-        places = f"--conformance-server COMMAND, --conformance-url URL, or {CONFIGURATION_PLACES}"
-        raise pytest.UsageError(f"--conformance: no server is named: {places}")
-    return wanted
-
-
-def value(config: pytest.Config, name: str) -> Any:
-    """Return an option's value: the flag if given, else the ini value, else that of the configured server."""
-    flag = config.getoption(dest(name))
-    if flag is not None:
-        return flag
-    found = config.getini(ini(name))
-    return found or configured(config).get(name, found)
-
-
-def configuration(config: pytest.Config) -> Configuration | None:
-    """Return the configuration file nearest to the root directory; None beside a command that is an array.
-
-    Raises `pytest.UsageError`.
-    """
-    if _server(config).startswith("["):
-        return None
-    if CONFIGURATION not in config.stash:
-        try:
-            config.stash[CONFIGURATION] = nearest_configuration(config.rootpath)
-        except BadConfiguration as error:
-            raise pytest.UsageError(str(error)) from None
-    return config.stash[CONFIGURATION]
-
-
-def configured(config: pytest.Config) -> Mapping[str, Any]:
-    """Return what the configuration file says of the server, which may be named by its name there.
-
-    Empty if the user gives a command instead.  Raises `pytest.UsageError` if the user must choose one.
-    """
-    file, server = configuration(config), _server(config)
-    if file is None or (server and server not in file.servers):
-        return {}
-    try:
-        return file.chosen(server)
-    except BadConfiguration as error:
-        raise pytest.UsageError(f"{error} (--conformance-server NAME)") from None
-
-
-def _server(config: pytest.Config) -> str:
-    """Return the command of the server, or the name that it has in the configuration file."""
-    return (config.getoption("conformance_server") or "").strip() or config.getini(
-        "conformance_server"
-    ).strip()
-
-
-def given(config: pytest.Config) -> dict[str, Any]:
-    """Return the given options by name, for a report; of environment variables and headers only the names."""
-    names = [name for name, *_ in (*VALUES, *LISTS, *FLAGS) if name != "report"]
-    found = {name: value(config, name) for name in names if value(config, name)}
-    for name, sign in (("env", "="), ("header", ":")):
-        if name in found:
-            found[name] = [text.partition(sign)[0] for text in found[name]]
-    return found
-
-
-def _path(config: pytest.Config, name: str, text: str) -> Path:
-    """Return the path that an option names; that of an ini value is relative to the root directory."""
-    return Path(text) if config.getoption(dest(name)) else config.rootpath / text
 
 
 def reports(config: pytest.Config) -> list[Path]:
     """Return the files to write reports to."""
-    return [_path(config, "report", text) for text in value(config, "report")]
+    return [path_of(config, "report", text) for text in value(config, "report")]
 
 
 def validate(config: pytest.Config) -> None:
     """Read every option once.  Raises `pytest.UsageError` with one line for the first error."""
     chosen = settings(config)
-    program = chosen.command[0]
-    is_found = chosen.http is not None and chosen.http.url
-    if (
-        not is_found
-        and shutil.which(program, path=chosen.env.get("PATH")) is None
-        and not _is_program(chosen, program)
-    ):
-        what = f"no such program, or not executable: {program}{_similar_server(config)}"
-        raise pytest.UsageError(
-            f"--conformance-server: {what} (mcp-conformance doctor -- COMMAND finds out more)"
-        )
+    if chosen.http is None or not chosen.http.url:
+        _expect_program(config, chosen)
     wanted_revisions(config)
     selected(config)
     left_out(config)
@@ -161,10 +58,20 @@ def validate(config: pytest.Config) -> None:
     contract(config)
 
 
+def _expect_program(config: pytest.Config, chosen: Settings) -> None:
+    """Raise `pytest.UsageError` if the first word of the command is not a program."""
+    program = chosen.command[0]
+    if shutil.which(program, path=chosen.env.get("PATH")) is None and not _is_program(chosen, program):
+        what = f"no such program, or not executable: {program}{_similar_server(config)}"
+        raise pytest.UsageError(
+            f"--conformance-server: {what} (mcp-conformance doctor -- COMMAND finds out more)"
+        )
+
+
 def _similar_server(config: pytest.Config) -> str:
     """Return the configured server that the user may mean, as a question; empty if there is none."""
     file = configuration(config)
-    return did_you_mean(_server(config), file.servers) if file is not None else ""
+    return did_you_mean(server_text(config), file.servers) if file is not None else ""
 
 
 def severities(config: pytest.Config) -> dict[str, bool]:
@@ -212,10 +119,12 @@ def _is_program(chosen: Settings, program: str) -> bool:
 
 def settings(config: pytest.Config) -> Settings:
     """Return the settings of the server under test.  Raises `pytest.UsageError`."""
+    from conformance.plugin.http_options import http_server  # noqa: PLC0415
     from conformance.target.settings import MAX_TOOLS, Settings  # noqa: PLC0415  (loads jsonschema, which a run without a server does not need)
 
+    command = _command(config)
     return Settings(
-        command=_command(config),
+        command=command,
         env={**_variables(config), **dict(_pair(text) for text in value(config, "env"))},
         cwd=_directory(config),
         inherit_home=bool(value(config, "inherit-home")),
@@ -235,55 +144,15 @@ def settings(config: pytest.Config) -> Settings:
         examples=_examples(config),
         budgets=budgets(config),
         clients=clients(config),
-        http=_http(config),
+        http=http_server(config, command),
     )
-
-
-def _http(config: pytest.Config) -> HttpServer | None:
-    """Return the server over HTTP, at a URL or to be started; None for stdio.  Raises `pytest.UsageError`."""
-    from conformance.transport.http.server import PORT, HttpServer  # noqa: PLC0415
-
-    url, is_served, headers = value(config, "url"), bool(value(config, "http")), _headers(config)
-    if not url and not is_served:
-        if headers:
-            raise pytest.UsageError("--conformance-header: it belongs to --conformance-url or -http")
-        return None
-    if find_spec("h11") is None:
-        raise pytest.UsageError("HTTP needs one more package: pip install 'pytest-mcp-conformance[http]'")
-    if is_served and not any(PORT in word for word in _command(config)):
-        raise pytest.UsageError(f"--conformance-http: the command needs {PORT} where its port belongs")
-    path = str(value(config, "http-path") or "/mcp")
-    try:
-        return HttpServer(url or "", () if url else _command(config), path, headers)
-    except ValueError as error:
-        raise pytest.UsageError(f"--conformance-url: {error}") from None
-
-
-def _headers(config: pytest.Config) -> tuple[tuple[bytes, bytes], ...]:
-    """Return the headers that the user gives to each HTTP request.  Raises `pytest.UsageError`."""
-    found = [_header(text, "header") for text in value(config, "header")]
-    for text in value(config, "header-env"):
-        name, equals, variable = text.rpartition("=")
-        if variable not in os.environ:
-            raise pytest.UsageError(f"--conformance-header-env: no variable {variable!r} is set here")
-        content = os.environ[variable]
-        found.append(_header(f"{name}: {content}" if equals else content, "header-env"))
-    return tuple(found)
-
-
-def _header(text: str, option: str) -> tuple[bytes, bytes]:
-    name, colon, content = text.partition(":")
-    if not colon or not HEADER_NAME.fullmatch(name.strip()) or not HEADER_VALUE.fullmatch(content.strip()):
-        what = "NAME: VALUE in visible ASCII is expected"
-        raise pytest.UsageError(f"--conformance-{option}: {what}" + (f", not {text!r}" if not colon else ""))
-    return name.strip().encode(), content.strip().encode()
 
 
 def _command(config: pytest.Config) -> tuple[str, ...]:
     """Return the words of the server's command, or its URL.  Raises `pytest.UsageError`."""
     if url := value(config, "url"):
         return (str(url),)
-    text = configured(config).get(COMMAND) or _server(config)
+    text = configured(config).get(COMMAND) or server_text(config)
     if text.lstrip().startswith("["):
         words = _json(text, "--conformance-server")
         if not words or not all(isinstance(word, str) for word in words):
@@ -320,7 +189,7 @@ def _variables(config: pytest.Config) -> dict[str, str]:
     if not text:
         return {}
     try:
-        return read_env_file(_path(config, "env-file", text))
+        return read_env_file(path_of(config, "env-file", text))
     except BadEnvFile as error:
         raise pytest.UsageError(f"--conformance-env-file: {error}") from None
 
@@ -329,7 +198,7 @@ def _directory(config: pytest.Config) -> Path | None:
     text = value(config, "cwd")
     if not text:
         return None
-    path = _path(config, "cwd", text)
+    path = path_of(config, "cwd", text)
     if not path.is_dir():
         raise pytest.UsageError(f"--conformance-cwd: no such directory: {text}")
     return path.absolute()
@@ -410,7 +279,7 @@ def baseline(config: pytest.Config) -> Baseline | None:
     from conformance.report.baseline import BadBaseline, read  # noqa: PLC0415
 
     try:
-        return read(_path(config, "baseline", text), text)
+        return read(path_of(config, "baseline", text), text)
     except BadBaseline as error:
         raise pytest.UsageError(f"--conformance-baseline: {error}") from None
 
@@ -420,7 +289,7 @@ def contract(config: pytest.Config) -> Contract | None:
     from conformance.target.contract import FILE, BadContract, from_text  # noqa: PLC0415
 
     text = value(config, "contract") or ""
-    path = _path(config, "contract", text) if text else Path(FILE)
+    path = path_of(config, "contract", text) if text else Path(FILE)
     if text == "none" or not (text or (path.is_file() and not _is_one_of_several(config))):
         return None
     try:
@@ -464,7 +333,7 @@ def earlier_report(config: pytest.Config) -> Report | None:
     from conformance.report.formats.json import BadReport, read  # noqa: PLC0415
 
     try:
-        return read(_path(config, "since", text).read_text(encoding="utf-8"))
+        return read(path_of(config, "since", text).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, BadReport) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise pytest.UsageError(f"--conformance-since: {text}: {reason}") from None

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from conformance.plugin.collection import SUBJECT
-from conformance.plugin.options import given, output_format, reports
+from conformance.plugin.option_values import given
+from conformance.plugin.options import output_format, reports
 from conformance.plugin.outcomes import BASE_VERBOSITY, OUR_NODES, RESULTS, columns, notices, run_facts
 from conformance.report.build import build_report
 from conformance.report.formats import badge, github, html, markdown, sarif, terminal

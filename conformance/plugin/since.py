@@ -10,7 +10,8 @@ import pytest
 
 from conformance.plugin.applicability import BUDGETS, CONTRACT
 from conformance.plugin.collection import SUBJECT, WHOLE, is_ours, revision_of, tool_name
-from conformance.plugin.options import earlier_report, given
+from conformance.plugin.option_values import given
+from conformance.plugin.options import earlier_report
 from conformance.project.version import tool_version
 from conformance.report.build import interfaces
 from conformance.report.model import Interface, Report, plural
