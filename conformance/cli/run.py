@@ -123,11 +123,14 @@ def _untested(
     """
     from conformance.project.client_configs import BadConfig, NotTestable  # noqa: PLC0415
     from conformance.report.servers.model import ServerOutcome  # noqa: PLC0415
+    from conformance.transport.http.endpoint import is_loopback  # noqa: PLC0415
 
     if name not in chosen and config.is_disabled(name):
         return ServerOutcome(name, None, "it is disabled in the configuration")
     try:
-        config.entry(name, given)
+        entry = config.entry(name, given)
+        if name not in chosen and entry.url and not is_loopback(entry.url):
+            return ServerOutcome(name, None, f"it is remote: --server {name} tests it all the same")
     except NotTestable as reason:
         return ServerOutcome(name, None, str(reason))
     except BadConfig as error:
@@ -143,7 +146,9 @@ def _given_variables(options: argparse.Namespace) -> frozenset[str]:
 def _run_entry(entry: ServerEntry, options: argparse.Namespace, rest: Sequence[str]) -> int:
     options.env = [*(f"{name}={content}" for name, content in entry.env.items()), *options.env]
     options.cwd = options.cwd or entry.cwd
-    return run_suites(pytest_words(options, entry.command), rest, *_part_plugins(options))
+    options.url = entry.url or None
+    options.header = [*(f"{name}: {value}" for name, value in entry.headers.items()), *options.header]
+    return run_suites(pytest_words(options, entry.command or ""), rest, *_part_plugins(options))
 
 
 def _run_many(plan: RunPlan, options: argparse.Namespace, rest: Sequence[str]) -> int:

@@ -79,7 +79,7 @@ class Window:
         return [line for line in self.sent if not self._is_done(key_of(line.message["id"]))]
 
     def _is_done(self, key: IdKey) -> bool:
-        return key in self.answered or key in self._cancelled
+        return key in self.answered or key in self._cancelled or self.session.inbox.is_refused(key)
 
     @property
     def mute(self) -> bool:
@@ -146,8 +146,15 @@ class Window:
 
     def _wait_for_the_rest(self, slack: float) -> None:
         """Wait until no request is open but those clearly answered with a wrong id."""
-        if self.session.wait_for(lambda: len(self._misnamed_clearly()) >= len(self.open), slack):
+        if self.session.wait_for(lambda: self._hopeless() >= len(self.open), slack):
             self.session.wait_for(lambda: not self.open, self.session.scaled_timeout(OVERTAKEN_SECONDS))
+
+    def _hopeless(self) -> int:
+        """Return how many of the open requests get no answer, as far as is known."""
+        unanswered = [
+            line for line in self.open if self.session.inbox.is_unanswered(key_of(line.message["id"]))
+        ]
+        return len(self._misnamed_clearly()) + len(unanswered)
 
     def _misnamed_clearly(self) -> list[Response]:
         """Return the strays that cannot be an answer to a notification."""

@@ -44,7 +44,7 @@ class Inbox:
         self._unrequested: list[Line] = []
         self._unread_answers: dict[IdKey, str] = {}
         self._overlong_answer: IdKey | None = None
-        self._unanswered: dict[IdKey, str] = {}
+        self._unanswered: dict[IdKey, NoAnswer] = {}
 
     def line_from(self, data: bytes | Overlong | NoAnswer | End, at: float) -> Line | None:
         """Return the line that came, cut to its head if it is too long; None for its later parts.
@@ -52,7 +52,7 @@ class Inbox:
         None too for the knowledge that a request gets no answer, which is kept.
         """
         if isinstance(data, NoAnswer):
-            self._unanswered[id_key(data.id)] = data.reason
+            self._unanswered[id_key(data.id)] = data
             return None
         if isinstance(data, Overlong):
             return self._overlong(data, at)
@@ -125,11 +125,20 @@ class Inbox:
             self._taken.add(key)
         return self._unread_answers.pop(key, "")
 
-    def take_unanswered(self, key: IdKey) -> str:
-        """Return why a request gets no answer, and forget the request; empty if it may get one."""
+    def is_unanswered(self, key: IdKey) -> bool:
+        """Return whether it is known that a request gets no answer."""
+        return key in self._unanswered
+
+    def is_refused(self, key: IdKey) -> bool:
+        """Return whether an HTTP status of a client's error came instead of an answer."""
+        status = self._unanswered[key].status if key in self._unanswered else None
+        return status is not None and 400 <= status < 500
+
+    def take_unanswered(self, key: IdKey) -> NoAnswer | None:
+        """Return why a request gets no answer, and forget the request; None if it may get one."""
         if key in self._unanswered:
             self.abandon(key)
-        return self._unanswered.get(key, "")
+        return self._unanswered.get(key)
 
     def strays(self) -> tuple[Any, ...]:
         """Return the ids of the answers that belong to no request, or to one answered before."""

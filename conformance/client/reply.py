@@ -45,9 +45,15 @@ class Unread(Silence):
 
 @dataclass(frozen=True)
 class Unanswered(Silence):
-    """It is known that no answer comes; ``instead`` says what came."""
+    """It is known that no answer comes; ``instead`` says what came, ``status`` the HTTP status."""
 
     instead: str = ""
+    status: int | None = None
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether an HTTP status rejected the request, as it may for one that is too large."""
+        return self.status is not None and 400 <= self.status < 500
 
     def __str__(self) -> str:
         return f"no answer: {self.instead}"

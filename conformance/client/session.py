@@ -249,7 +249,7 @@ class Session(Received):
         others = [line for line in self.lines[before:] if not line.sent]
         stderr = self.process.stderr_since(request.at)
         if instead := inbox.take_unanswered(keys[0]):
-            fault: Fault = Unanswered(seconds, stderr=stderr, instead=instead)
+            fault: Fault = Unanswered(seconds, stderr=stderr, instead=instead.reason, status=instead.status)
         elif unread := self._unread(request):
             fault = Unread(seconds, stderr=stderr, unread=unread)
         else:

@@ -11,7 +11,7 @@ from typing import Any
 
 from conformance.client.exceptions import unexpected_exception, validator_error
 from conformance.client.refusals import asks_client, refuses_in_words, same_refusal
-from conformance.client.reply import Closed, Reply
+from conformance.client.reply import Closed, Reply, Unanswered
 from conformance.client.tool_call import Tool
 from conformance.generation import Invalid
 from conformance.json_schema.validation import Unjudgeable, instance_errors
@@ -84,12 +84,13 @@ class Case:
 
 
 def answers(reply: Reply) -> Failure | None:
-    """Judge the answer to any request: one must come."""
+    """Judge the answer to any request: one must come, or the status of a refusal over HTTP."""
     if isinstance(reply.fault, Closed):
         return Failure(
             ANSWERED, "an answer", f"dies {reply.fault.exit_code} {_last_words(reply.fault.stderr)}"
         )
-    return None if reply.fault is None else Failure(ANSWERED, "an answer", "never answers")
+    is_refused = isinstance(reply.fault, Unanswered) and reply.fault.is_refusal
+    return None if reply.fault is None or is_refused else Failure(ANSWERED, "an answer", "never answers")
 
 
 def _last_words(stderr: str) -> str:
@@ -124,7 +125,7 @@ def accepts_valid(tool: Tool, revision: str, reply: Reply) -> Failure | None:
     failure = answers(reply) or _no_number(reply)
     if failure is not None and isinstance(reply.fault, Closed):
         return replace(failure, requirement=NOT_FATAL)
-    if failure is not None or asks_client(reply):
+    if failure is not None or reply.fault is not None or asks_client(reply):
         return failure
     if reply.error is not None:
         id = "tools.call.schema-honest" if reply.code == -32602 else "tools.call.execution-error-as-result"

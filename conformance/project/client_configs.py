@@ -18,6 +18,8 @@ SERVER_TABLES = (("mcpServers",), ("servers",), ("mcp", "servers"), ("context_se
 EDITOR_FOLDERS = (".vscode", ".cursor", ".windsurf", ".zed", ".gemini", ".roo", ".github", ".claude")
 """An editor's folder inside the folder that it has open."""
 REMOTE_KEYS = ("url", "serverUrl", "httpUrl")
+OLD_TRANSPORT = "sse"
+"""The type of a server that speaks HTTP+SSE of 2024-11-05."""
 TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[}\]])', re.DOTALL)
 """A string, a comment, or a trailing comma; strings match first, so their content is kept."""
 VARIABLE = re.compile(r"\$\{([^}]*)\}")
@@ -38,14 +40,17 @@ class NotTestable(Exception):  # noqa: N818
 class ServerEntry:
     """A server as its client starts it: ``command``, ``env``, and the working directory, if one is given.
 
-    Paths in the command that start from the workspace are absolute.  Credentials that the command takes from
-    variables are in ``env`` too, so that reports redact them.
+    A server over HTTP has a ``url`` and ``headers`` instead.  Paths in the command that start from the
+    workspace are absolute.  Credentials that the command takes from variables are in ``env`` too, so that
+    reports redact them.
     """
 
     name: str
     command: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
     cwd: Path | None = None
+    url: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -65,12 +70,13 @@ class ClientConfig:
     def entry(self, name: str, given: frozenset[str] = frozenset()) -> ServerEntry:
         """Return the server of that name; the user has ``given`` these environment variables.
 
-        Raises `NotTestable` for a remote server, and `BadConfig`.
+        Raises `NotTestable` for a server with the transport of 2024-11-05, and `BadConfig`.
         """
         about = self.servers[name]
-        if isinstance(about, dict) and "command" not in about and any(key in about for key in REMOTE_KEYS):
-            raise NotTestable("it is remote, and only stdio servers can be tested")
+        key = next((key for key in REMOTE_KEYS if key in about), "") if isinstance(about, dict) else ""
         try:
+            if key and "command" not in about:
+                return self._http_entry(name, about, key)
             return self._entry(name, about, given)
         except _EntryError as error:
             raise BadConfig(f"{name}: {error}") from error
@@ -91,6 +97,16 @@ class ClientConfig:
             env = {**({} if here else importable(command, self.workspace, os.environ)), **env}
             command = rooted(command, self.workspace)
         return ServerEntry(name, command, {**variables.credentials, **env}, cwd)
+
+    def _http_entry(self, name: str, about: Mapping[str, Any], key: str) -> ServerEntry:
+        if OLD_TRANSPORT in (about.get("type"), about.get("transport")):
+            raise NotTestable("it speaks HTTP+SSE of 2024-11-05, and only Streamable HTTP can be tested")
+        variables, headers = _Variables(self.workspace), about.get("headers") or {}
+        if not isinstance(headers, dict):
+            raise _EntryError(f"its headers are not an object: {json.dumps(headers)[:80]}")
+        url = variables.substitute(_string(about, key))
+        named = {header: variables.substitute(_as_text(value)) for header, value in headers.items()}
+        return ServerEntry(name, (), url=url, headers=named)
 
     def is_disabled(self, name: str) -> bool:
         """Return whether the configuration disables the server."""

@@ -50,10 +50,14 @@ class Overlong:
 
 @dataclass(frozen=True)
 class NoAnswer:
-    """The knowledge that the request with an ``id`` gets no answer; ``reason`` says what came instead."""
+    """The knowledge that the request with an ``id`` gets no answer.
+
+    ``reason`` says what came instead, ``status`` the HTTP status, if there was one.
+    """
 
     id: Any
     reason: str
+    status: int | None = None
 
 
 class Clock(Protocol):

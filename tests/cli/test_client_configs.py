@@ -112,10 +112,18 @@ def test_a_credential_is_recognised_by_its_value():
     assert set(found) == {"me:hunter22", "ghp_" + "a1" * 12}
 
 
-@pytest.mark.parametrize("about", [{"url": "https://x"}, {"type": "http", "url": "x"}, {"serverUrl": "x"}])
-def test_a_remote_server_is_not_tested(about, tmp_path):
-    with pytest.raises(NotTestable, match="remote"):
-        entry(tmp_path, about)
+@pytest.mark.parametrize("key", ["url", "serverUrl", "httpUrl"])
+def test_a_server_over_http_has_a_url_and_headers(key, tmp_path, monkeypatch):
+    monkeypatch.setenv("MCP_HOST", "https://example.com")
+    about = {"type": "http", key: "${MCP_HOST}/mcp", "headers": {"Authorization": "Bearer ${env:MCP_HOST}"}}
+    found = entry(tmp_path, about)
+    assert (found.url, found.command) == ("https://example.com/mcp", ())
+    assert found.headers == {"Authorization": "Bearer https://example.com"}
+
+
+def test_a_server_with_the_transport_of_2024_is_not_tested(tmp_path):
+    with pytest.raises(NotTestable, match=r"HTTP\+SSE"):
+        entry(tmp_path, {"type": "sse", "url": "https://x"})
 
 
 @pytest.mark.parametrize(
@@ -168,7 +176,7 @@ def test_a_variable_of_the_user_replaces_that_of_the_entry(tmp_path):
         ('{"mcpServers": {"a": {}, "b": {}}}', (), "choose with --server NAME or --all; it has a, b"),
         ('{"mcpServers": {"a": {}}}', ("--server", "b"), "it has no server 'b'; it has a"),
         ('{"mcpServers": {"a": {}}}', (), "a: it has neither a command nor a url"),
-        ('{"mcpServers": {"a": {"url": "x"}}}', (), "a cannot be tested: it is remote"),
+        ('{"mcpServers": {"a": {"type": "sse", "url": "x"}}}', (), "a cannot be tested: it speaks HTTP+SSE"),
         (
             '{"mcpServers": {"a": {"command": "x"}}}',
             ("--all", "--baseline", "b"),
@@ -262,7 +270,7 @@ def test_all_servers_run_with_a_summary(tmp_path):
     rows = [row.split() for row in table.splitlines()]
     assert rows[0] == ["server", "outcome", "failed", "passed", "seconds"]
     assert [row[:4] for row in rows[1:3]] == [["right", "passed", "0", "1"], ["wrong", "one", "failed", "1"]]
-    assert "skipped  it is remote" in table
+    assert "skipped  it is remote: --server far tests it all the same" in table
     assert "not run  it needs the environment variable SURELY_NOT_SET" in table
     assert "skipped  it is disabled" in table
     assert "no such program, or not executable: no-such-program-anywhere" in shown

@@ -59,3 +59,11 @@ class Endpoint:
     def origin(self) -> str:
         """The scheme and the authority, as in an Origin header."""
         return f"{self.scheme}://{self.authority}"
+
+
+def is_loopback(url: str) -> bool:
+    """Return whether a URL is one of this machine; False for what is no URL."""
+    try:
+        return Endpoint.parse(url).is_loopback
+    except ValueError:
+        return False

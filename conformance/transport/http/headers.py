@@ -23,18 +23,21 @@ ENCODED = re.compile(r"=\?base64\?.*\?=", re.DOTALL)
 MAX_DEPTH = 20
 
 Path = tuple[str, ...]
+Parameters = dict[str, tuple[tuple[str, Path], ...]]
+"""For each tool, the names of the headers that mirror its arguments, and the paths of these."""
 
 
 class Mirror:
     """What the headers of one conversation say.
 
-    ``session_id`` is empty until the server has assigned one, ``revision`` until it is known.
+    ``session_id`` is empty until the server has assigned one, ``revision`` until it is known.  The
+    ``parameters`` are those that any conversation with the server has learnt from its lists of tools.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, parameters: Parameters) -> None:
         self.session_id = ""
         self.revision = ""
-        self._parameters: dict[str, tuple[tuple[str, Path], ...]] = {}
+        self._parameters = parameters
 
     @property
     def is_modern(self) -> bool:

@@ -72,7 +72,7 @@ class HttpLines:
         self.server, self.clock, self.on_wait, self.max_line = server, clock, on_wait, max_line
         self.command = server.command
         self.started = clock.monotonic()
-        self.mirror = Mirror()
+        self.mirror = Mirror(server.parameters)
         self.posted: list[tuple[Any, Exchange]] = []
         self._client = Client(server.endpoint, clock, max_body=max_line)
         self._items = _Items()
@@ -239,7 +239,8 @@ class HttpLines:
         if exchange.failure and not exchange.aborted and self.server.has_gone(exchange):
             self._items.put(self.age, EOF)
         elif listener.is_request and not listener.is_answered and not exchange.aborted:
-            self._items.put(self.age, NoAnswer(listener.message["id"], why_unanswered(exchange)))
+            id, reason = listener.message["id"], why_unanswered(exchange)
+            self._items.put(self.age, NoAnswer(id, reason, exchange.status))
 
     def resumed(self, listener: _Stream) -> bool:
         """Resume the stream of an exchange that ended, after the time that the server asks for."""

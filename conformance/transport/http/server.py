@@ -10,6 +10,7 @@ from contextlib import closing
 
 from conformance.transport.http.endpoint import Endpoint
 from conformance.transport.http.exchange import Exchange
+from conformance.transport.http.headers import Parameters
 from conformance.transport.http.request import Headers
 from conformance.transport.http.stream import ConnectionFailed, Stream
 from conformance.transport.interface import CannotStart
@@ -38,6 +39,7 @@ class HttpServer:
         self, url: str = "", command: tuple[str, ...] = (), path: str = DEFAULT_PATH, headers: Headers = ()
     ):
         self.url, self.command, self.path, self.headers = url, command, path, headers
+        self.parameters: Parameters = {}
         self.starts = 0
         self.is_lost = False
         self._endpoint = Endpoint.parse(url) if url else None
