@@ -5,12 +5,27 @@ from dataclasses import replace
 
 import pytest
 from conformance.fixtures.http_mutants import all_http_mutants
-from support.bench import SAMPLES, run_checks, settings_on_process
-from support.mutant_runs import MutantRun, revisions_of
+from support.bench import SAMPLES, leave_out_shrinking, run_checks, settings_on_process
+from support.mutant_runs import MutantRun, on_processes, revisions_of
 
 from conformance.transport.http.server import HttpServer
 
 REFERENCE = (sys.executable, "-m", "conformance.fixtures.reference_http", "--port", "{port}")
+
+
+ONE_PROCESS = "all conversations share a process, so none is without the effects of the others"
+BY_STREAM = "a request is cancelled by closing its stream, on which nothing can come then"
+BY_HEADERS = "the headers decide before the message does"
+NOT_OVER_HTTP = {
+    "a_call_adds_a_prompt": ONE_PROCESS,
+    "a_call_adds_a_tool": ONE_PROCESS,
+    "a_call_that_only_reads_adds_a_tool": ONE_PROCESS,
+    "a_first_request_is_served_as_in_2025": ONE_PROCESS,
+    "a_cancelled_subscription_gets_a_result": BY_STREAM,
+    "a_handshake_is_an_unknown_method": BY_HEADERS,
+    "a_missing_version_is_an_unknown_one": BY_HEADERS,
+}
+"""Mutants of messages whose fault does not show over HTTP, and why."""
 
 
 class HttpMutantRun(MutantRun):
@@ -48,6 +63,22 @@ def settings(tmp_path):
 @pytest.mark.parametrize("run", runs(), ids=lambda run: run.id)
 def test_a_mutant_is_found(run, settings):
     run.expect_found(settings(run.mutant.name))
+
+
+def of_messages():
+    """Return the run of one mutant of messages of each family, in a revision that HTTP has."""
+    return [
+        run
+        for run in on_processes()
+        if run.revision >= "2025-03-26"
+        and not (run.mutant.family == "stdio" or run.mutant.needs_process or run.mutant.name in NOT_OVER_HTTP)
+    ]
+
+
+@pytest.mark.parametrize("run", of_messages(), ids=lambda run: run.id)
+def test_a_mutant_of_messages_is_found_over_http(run, settings, monkeypatch):
+    leave_out_shrinking(monkeypatch)
+    run.expect_found(replace(settings(run.mutant.name), **run.limits))
 
 
 @pytest.mark.parametrize("revision", ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"])

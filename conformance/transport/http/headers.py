@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
@@ -117,11 +118,11 @@ def _version_in(body: Mapping[str, Any]) -> str:
 def _value_at(arguments: Any, path: Path) -> Any:
     for name in path:
         arguments = arguments.get(name) if isinstance(arguments, Mapping) else None
-    return arguments if isinstance(arguments, str | int) else None
+    return arguments if isinstance(arguments, str | int | float) else None
 
 
-def _text(value: str | int) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _text(value: str | float) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _header(name: str, value: str) -> tuple[bytes, bytes]:

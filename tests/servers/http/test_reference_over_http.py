@@ -1,0 +1,18 @@
+"""The whole suite over HTTP is silent on the reference server, and leaves out what is about stdio."""
+
+import sys
+
+import pytest
+from support import EVERYTHING, run_suite
+
+REFERENCE = (sys.executable, "-m", "conformance.fixtures.reference_http", "--port", "{port}")
+
+
+@pytest.mark.parametrize("revision", ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"])
+def test_the_reference_server_is_clean(revision):
+    fuzz = "quick" if revision > "2025-06-18" else "none"
+    run = run_suite(REFERENCE, "--http", "--revision", revision, "--fuzz", fuzz, *EVERYTHING, timeout=600)
+    assert [(case.check, case.text) for case in run.findings] == []
+    assert run.exit == 0
+    assert {case.revision for case in run.of("passed")} == {revision}
+    assert not [case.check for case in run.cases if "stdio" in case.requirement]
