@@ -231,6 +231,7 @@ def _add_replay(commands: Commands) -> None:
         help="the time limit for an answer (default: 30)",
     )
     replay.add_argument("--cwd", type=Path, metavar="DIR", help="the server's working directory")
+    _add_options(replay, ("header", "http-path"))
     replay.set_defaults(action=("replay", "main"))
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,6 +33,7 @@ from conformance.doctor.variants import next_variant
 from conformance.plugin.options import settings
 from conformance.protocol.jsonrpc import Line
 from conformance.protocol.text import named, shorten
+from conformance.target.redaction import Redaction
 from conformance.target.settings import Settings
 from conformance.target.surface import Surface
 from conformance.transport.credentials import credentials, redacted, without
@@ -67,6 +69,7 @@ class DoctorPlugin:
         """Examine the server, and return the exit status: 0 if it is healthy, else 1."""
         chosen = settings(config)
         examine = _conclude if self._is_brief else _examine
+        examine = examine if chosen.http is None else _examine_http
         try:
             with sandboxed() as sandbox:
                 return examine(replace(chosen, sandbox=sandbox))
@@ -103,6 +106,29 @@ def _examine(chosen: Settings) -> int:
         seen = seen.with_attempt(trial)
         printer.steps(_tried(trial))
     return _concluded(printer, seen)
+
+
+def _examine_http(chosen: Settings) -> int:
+    """Send a request to a server over HTTP, and print what it answers and the likely cause of a failure."""
+    from conformance.doctor import http  # noqa: PLC0415  (only a server over HTTP needs it)
+
+    assert chosen.http is not None
+    printer = Printer(Redaction.of(chosen).hidden)
+    with closing(chosen.http):
+        seen = http.observe(chosen)
+        printer.line(f"mcp-conformance doctor: {seen.url or chosen.command[0]}")
+        printer.line()
+        printer.steps(
+            (GOOD if is_good else BAD, title, details) for is_good, title, details in http.steps(seen)
+        )
+        words, advice = http.cause(seen)
+    next_step = shlex.join(["mcp-conformance", "run", *chosen.words])
+    printer.line()
+    for line in (
+        [words, "What to do next:", next_step] if seen.is_open else ["Cause:", words, "What to do:", advice]
+    ):
+        printer.line(line if line.endswith(":") else f"  {line}")
+    return 0 if seen.is_open else 1
 
 
 def _concluded(printer: Printer, seen: Observations) -> int:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from contextlib import closing, nullcontext
 from dataclasses import replace
 
 from conformance.cli.arguments import UsageError, expect_no_more
 from conformance.client.transcript import BadTranscript, ReplayStep, Transcript, replay
 from conformance.protocol.text import named, shorten
 from conformance.target.settings import Settings
+from conformance.transport.http.server import DEFAULT_PATH, server_of
 from conformance.transport.interface import CannotStart
 from conformance.transport.sandbox import sandboxed
 
@@ -27,16 +29,23 @@ def _replay(options: argparse.Namespace, command: Sequence[str] | None) -> int:
     transcript = Transcript.read(options.file)
     if transcript.is_redacted and not command:
         raise BadTranscript("credentials are left out of its command: give the server's command after --")
-    settings = Settings(tuple(command or transcript.command), cwd=options.cwd, timeout=options.timeout)
+    words = tuple(command or transcript.command)
+    http = server_of(words, options.http_path or DEFAULT_PATH, tuple(map(_header, options.header)))
+    settings = Settings(words, cwd=options.cwd, timeout=options.timeout, http=http)
     _print(f"{named(transcript.about, 300)} ({named(transcript.revision)})")
     differences = 0
-    with sandboxed() as sandbox:
+    with sandboxed() as sandbox, closing(http) if http is not None else nullcontext():
         process = replace(settings, sandbox=sandbox).start()
         for step in replay(transcript, process, options.timeout):
             differences += step.differs
             _print(*_lines(step))
     _print(f"{differences} answers differ from the transcript" if differences else "the answers are the same")
     return 1 if differences else 0
+
+
+def _header(text: str) -> tuple[bytes, bytes]:
+    name, _, content = text.partition(":")
+    return name.strip().encode(), content.strip().encode()
 
 
 def _lines(step: ReplayStep) -> Iterator[str]:

@@ -23,7 +23,7 @@ def http_server(config: pytest.Config, command: tuple[str, ...]) -> HttpServer |
     url, is_served, headers = value(config, "url"), bool(value(config, "http")), _headers(config)
     if not url and not is_served:
         if headers:
-            raise pytest.UsageError("--conformance-header: it belongs to --conformance-url or -http")
+            raise pytest.UsageError("--conformance-header: it needs --conformance-url or --conformance-http")
         return None
     if find_spec("h11") is None:
         raise pytest.UsageError("HTTP needs one more package: pip install 'pytest-mcp-conformance[http]'")

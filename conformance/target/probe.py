@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from conformance.client.listing import Listing, fetch_list
 from conformance.client.message_log import without_message
-from conformance.client.reply import Closed, Flood, Reply, Silence
+from conformance.client.reply import Closed, Fault, Flood, Reply, Silence, Unanswered
 from conformance.client.session import Session
 from conformance.client.tool_call import Tool
 from conformance.protocol import revisions
@@ -18,7 +18,7 @@ from conformance.protocol.text import shorten
 from conformance.protocol.value import Value
 from conformance.target.settings import Settings
 from conformance.target.surface import SILENT, START, ProbeFailure, Subject, Surface, is_live
-from conformance.transport.interface import Transport
+from conformance.transport.interface import NotServing, Transport
 from conformance.verdicts import wrong_answer
 
 NOT_MODERN = "no modern revision"
@@ -122,7 +122,7 @@ def _opening_failure(settings: Settings, session: Session, opening: Reply) -> Pr
         reason = f"the server never answered {method} on one line: it wrote a message of several lines"
     elif opening.fault is not None:
         noise = "; what it wrote to stdout is not JSON-RPC" if session.non_json_lines() else ""
-        where = "" if settings.cwd else "; it ran in a throwaway directory, --cwd . runs it here"
+        where = _advice(settings, opening.fault)
         reason = f"the server never answered {method}: {opening.fault}{noise}{where}"
     elif opening.value is None:
         reason = f"the server refused {method}: {opening}"
@@ -130,13 +130,27 @@ def _opening_failure(settings: Settings, session: Session, opening: Reply) -> Pr
         reason = _unknown_revision(opening.value)
     if not reason:
         return None
-    rule = requirement or ("discover.implemented" if session.is_modern else "lifecycle.initialize.responds")
-    text = f"{reason} (mcp-conformance doctor -- COMMAND finds out more)"
+    rule = requirement or _opening_rule(session.revision)
+    doctor = "doctor -- COMMAND" if settings.http is None else "doctor"
+    text = f"{reason} (mcp-conformance {doctor} finds out more)"
     is_end = isinstance(opening.fault, Closed)
-    is_mute = isinstance(opening.fault, Silence) and not session.received_lines and not session.unended
+    is_silence = isinstance(opening.fault, Silence) and not session.received_lines and not session.unended
+    is_mute = is_silence or isinstance(opening.fault, Unanswered)
     return ProbeFailure(
         START, rule, text, opening.lines, session.process.stderr, is_end=is_end, is_mute=is_mute
     )
+
+
+def _advice(settings: Settings, fault: Fault) -> str:
+    """Return what the user may try when no session opens."""
+    if settings.http is None:
+        return "" if settings.cwd else "; it ran in a throwaway directory, --cwd . runs it here"
+    status = fault.status if isinstance(fault, Unanswered) else None
+    if status in (401, 403):
+        return "; --header 'Authorization: ...' sends credentials"
+    if status in (404, 405):
+        return f"; the endpoint may have another path than {settings.http.endpoint.target}"
+    return ""
 
 
 def _unknown_revision(result: Value) -> str:
@@ -226,7 +240,10 @@ def probe_all(settings: Settings, wanted: Sequence[str]) -> Subject:
     latest = tuple(wanted) == ("latest",)
     order = (revisions.LATEST_HANDSHAKE, revisions.LATEST_MODERN) if latest else tuple(wanted)
     subject, found = Subject(settings, ()), list[Surface]()
-    processes = [settings.start()]
+    try:
+        processes = [settings.start()]
+    except NotServing as error:
+        return Subject(settings, (_not_serving(order[0], error),), probed=order)
     try:
         for following, revision in enumerate(order, 1):
             if following < len(order):
@@ -246,6 +263,17 @@ def probe_all(settings: Settings, wanted: Sequence[str]) -> Subject:
     if latest:
         found = [one for one in found if is_live(one)] or found[:1]
     return replace(subject, surfaces=tuple(found), probed=probed)
+
+
+def _not_serving(revision: str, error: NotServing) -> Surface:
+    """Return the surface of a server over HTTP that takes no connection."""
+    reason = f"{error} (mcp-conformance doctor finds out more)"
+    failure = ProbeFailure(START, _opening_rule(revision), reason, stderr=error.stderr, is_end=True)
+    return Surface(revision, failures=(failure,))
+
+
+def _opening_rule(revision: str) -> str:
+    return "discover.implemented" if revisions.is_modern(revision) else "lifecycle.initialize.responds"
 
 
 def _probed(subject: Subject, session: Session, *, exactly: bool, timeout: float | None) -> Surface:

@@ -36,7 +36,7 @@ class Redaction:
     """A function from a value to the same value without these credentials, in all of its texts."""
 
     def __init__(self, hidden: Sequence[str]):
-        self._hidden = hidden
+        self.hidden = hidden
 
     @classmethod
     def of(cls, settings: Settings, *others: str) -> Redaction:
@@ -49,14 +49,14 @@ class Redaction:
 
     def __call__(self, value: T) -> T:
         """Return the value without the credentials."""
-        result: T = self._redacted(value) if self._hidden else value
+        result: T = self._redacted(value) if self.hidden else value
         return result
 
     def _redacted(self, value: Any) -> Any:
         if isinstance(value, str) and not isinstance(value, Enum):
-            return without(value, self._hidden)
+            return without(value, self.hidden)
         if isinstance(value, Line):
-            return replace(value, raw=without(value.text, self._hidden).encode())
+            return replace(value, raw=without(value.text, self.hidden).encode())
         if isinstance(value, Mapping):
             return {self._redacted(name): self._redacted(content) for name, content in value.items()}
         if isinstance(value, list | tuple):

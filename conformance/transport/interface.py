@@ -26,6 +26,14 @@ class CannotStart(Exception):  # noqa: N818
     """The command cannot be started: it does not exist, or the system refused to run it."""
 
 
+class NotServing(CannotStart):
+    """The server takes no connection; ``stderr`` is what it wrote."""
+
+    def __init__(self, reason: str, stderr: str = ""):
+        super().__init__(reason)
+        self.stderr = stderr
+
+
 class End(Enum):
     """The type of `EOF`: the server's output is closed and everything it wrote has been read."""
 

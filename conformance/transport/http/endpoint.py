@@ -40,6 +40,11 @@ class Endpoint:
         return cls(parts.scheme, parts.hostname, port or PORTS[parts.scheme], target)
 
     @property
+    def url(self) -> str:
+        """The URL."""
+        return f"{self.origin}{self.target}"
+
+    @property
     def is_loopback(self) -> bool:
         """Whether the host is this machine by its name or address."""
         return self.host in ("localhost", "::1") or re.fullmatch(r"127(\.\d+){3}", self.host) is not None

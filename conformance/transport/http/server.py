@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import socket
 import threading
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from conformance.transport.http.exchange import Exchange
 from conformance.transport.http.headers import Parameters
 from conformance.transport.http.request import Headers
 from conformance.transport.http.stream import ConnectionFailed, Stream
-from conformance.transport.interface import CannotStart
+from conformance.transport.interface import NotServing
 from conformance.transport.process import Process
 
 DEFAULT_PATH = "/mcp"
@@ -53,7 +52,7 @@ class HttpServer:
         return self._endpoint
 
     def ready(self, launch: Launch, timeout: float) -> None:
-        """Make sure that the server takes connections.  Raises `CannotStart`."""
+        """Make sure that the server takes connections.  Raises `CannotStart`, `NotServing` if it does not."""
         with self._lock:
             if self.url:
                 self._connect_once()
@@ -64,7 +63,7 @@ class HttpServer:
         try:
             Stream.connect(self.endpoint, CONNECT_SECONDS).close()
         except ConnectionFailed as error:
-            raise CannotStart(f"cannot connect to {self.url}: {error}") from error
+            raise NotServing(f"cannot connect to {self.url}: {error}") from error
         self.is_lost = False
 
     def _start(self, launch: Launch, timeout: float) -> None:
@@ -82,10 +81,10 @@ class HttpServer:
                 Stream.connect(self.endpoint, CONNECT_SECONDS).close()
             except ConnectionFailed:
                 if process.wait(TRY_SECONDS) is not None:
-                    raise CannotStart(_why_ended(process, port)) from None
+                    raise NotServing(_why_ended(process, port), process.stderr) from None
             else:
                 return
-        raise CannotStart(f"the server does not listen on port {port} after {timeout:g} s")
+        raise NotServing(f"the server does not listen on port {port} after {timeout:g} s", process.stderr)
 
     def has_gone(self, exchange: Exchange) -> bool:
         """Return whether an exchange failed because the server has ended, or takes no connection any more."""
@@ -117,6 +116,13 @@ class HttpServer:
             self._process.stop()
 
 
+def server_of(command: tuple[str, ...], path: str = DEFAULT_PATH, headers: Headers = ()) -> HttpServer | None:
+    """Return the server over HTTP that a URL names, or a command with `PORT`; None for one over stdio."""
+    if command and command[0].lower().startswith(("http://", "https://")):
+        return HttpServer(command[0], headers=headers)
+    return HttpServer("", command, path, headers) if any(PORT in word for word in command) else None
+
+
 def _free_port() -> int:
     with closing(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as one:
         one.bind((LOOPBACK, 0))
@@ -125,6 +131,4 @@ def _free_port() -> int:
 
 
 def _why_ended(process: Process, port: int) -> str:
-    last = re.sub(r"\s+", " ", process.stderr.strip().rpartition("\n")[2])
-    said = f"; its stderr ends with: {last}" if last else ""
-    return f"the server ended (exit status {process.exit_code}) before it listened on port {port}{said}"
+    return f"the server ended (exit status {process.exit_code}) before it listened on port {port}"
