@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from conformance.fixtures.http_mutants import all_http_mutants
 from conformance.fixtures.mutants import all_mutants
 from wires import wires_of
 
@@ -401,7 +402,7 @@ the reason why no client can observe it. `mcp-conformance explain ID` prints a r
 def requirements_page() -> str:
     """Return the text of `docs/requirements.md`."""
     broken = defaultdict(list)
-    for mutant in all_mutants():
+    for mutant in (*all_mutants(), *all_http_mutants()):
         for id in mutant.breaks:
             broken[id].append(mutant.name)
     rows = list(catalogue.all_requirements().values())

@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from conformance.fixtures import http_mutants as http_mutants_package
 from conformance.fixtures import mutants as mutants_package
 from jsonschema.validators import validator_for
 
@@ -34,7 +35,7 @@ SITE = "https://modelcontextprotocol.io/specification"
 BLOB = "https://github.com/modelcontextprotocol/modelcontextprotocol/blob"
 PLACEHOLDER = re.compile(r"[-() ]*(none|none known|todo)?[-() .]*", re.IGNORECASE)
 URL = re.compile(
-    rf"{SITE}/\d{{4}}-\d\d-\d\d/[a-z]+(/[a-z]+)*(#[\w%.-]+)?"
+    rf"{SITE}/\d{{4}}-\d\d-\d\d/[a-z]+([/-][a-z]+)*(#[\w%.-]+)?"
     rf"|{BLOB}/main/schema/\d{{4}}-\d\d-\d\d/schema\.ts"
     rf"|{BLOB}/2024-10-07/docs/spec/tools\.md#[a-z0-9-]+"
     r"|https://www\.jsonrpc\.org/specification"
@@ -63,7 +64,8 @@ def test_suites_and_mutants_have_the_stem_of_their_family():
         return {path.stem.removeprefix("test_") for path in folder.glob(pattern)}
 
     suites = stems(suites_directory(), "test_*.py")
-    mutants = stems(Path(mutants_package.__file__).parent, "[!_]*.py")
+    packages = (mutants_package, http_mutants_package)
+    mutants = {one for package in packages for one in stems(Path(package.__file__).parent, "[!_]*.py")}
     assert suites == mutants
     known = (*map(stem, families()), "fuzz", "messages")
     assert [name for name in suites if not any(f"{name}_".startswith(f"{one}_") for one in known)] == []
@@ -114,6 +116,7 @@ def test_the_schema_has_exactly_the_members_that_are_read():
         "section",
         "since",
         "sharpened",
+        "transport",
     }
     assert schema["$defs"]["revision"]["enum"] == REVISIONS == list(revisions.KNOWN)
 

@@ -6,6 +6,7 @@ import os
 import sys
 
 import pytest
+from conformance.fixtures.http_mutants import all_http_mutants
 from conformance.fixtures.mutants import all_mutants
 from support import EVERYTHING, REFERENCE, awkward, run_suite
 from support.bench import reference_contract, run_checks, settings_in_memory
@@ -18,6 +19,7 @@ from conformance.requirements.checks import checked, checks
 from conformance.target.budgets import FIGURES
 from conformance.target.settings import FUZZ_EXAMPLES
 
+OVER_HTTP = (sys.executable, "-m", "conformance.fixtures.reference_http", "--port", "{port}")
 NEWEST = {revisions.LATEST_HANDSHAKE, revisions.LATEST_MODERN}
 FUZZ = os.environ.get("FUZZ", "none")
 """How thoroughly the reference server is fuzzed on processes."""
@@ -49,12 +51,13 @@ def test_no_check_judges_a_row_that_is_called_untestable():
 
 
 def test_every_checked_row_is_broken_by_a_mutant():
-    broken = {id for mutant in all_mutants() for id in mutant.breaks}
+    broken = {id for mutant in (*all_mutants(), *all_http_mutants()) for id in mutant.breaks}
     assert sorted(set(checked()) - broken) == []
 
 
 def test_every_mutant_breaks_rows_that_are_checked():
-    wrong = {m.name: id for m in all_mutants() for id in (*m.breaks, *m.also) if id not in checked()}
+    mutants = (*all_mutants(), *all_http_mutants())
+    wrong = {m.name: id for m in mutants for id in (*m.breaks, *m.also) if id not in checked()}
     assert wrong == {}
 
 
@@ -79,7 +82,8 @@ def test_every_check_has_run_on_a_right_server():
     nothing = run_suite(awkward("bare_minimum"), "--revision", "all", "--fuzz", "none")
     other = run_suite(stateless, "--revision", "latest", "--fuzz", "none")
     assert [(case.check, case.text) for case in other.findings] == []
-    runs = (run_on_processes(), nothing, other)
+    over_http = run_suite(OVER_HTTP, "--http", "--revision", "latest", "--fuzz", "none", *EVERYTHING)
+    runs = (run_on_processes(), nothing, other, over_http)
     ran = {case.check.partition("[")[0] for run in runs for case in run.of("passed")}
     ran |= {name for revision in revisions.KNOWN for name in run_in_memory(revision).passed}
     assert sorted({check.name for check in checks()} - ran) == []

@@ -12,8 +12,8 @@ sys.path.insert(0, str(DOCS))
 
 from wires import wires_of  # noqa: E402
 
-UNSEEN = ("budget.", "client.", "contract.")
-"""The families of what no line shows."""
+UNSEEN = ("budget.", "client.", "contract.", "http.")
+"""The families of what no line shows, or none of the servers in memory."""
 FIRST = {id.partition(".")[0]: id for id in reversed(checked()) if not id.startswith(UNSEEN)}
 """The first checked rule of each family."""
 
