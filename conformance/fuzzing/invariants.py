@@ -46,14 +46,23 @@ def broken_rules(window: Window) -> Iterator[Violation]:
 
 
 def missing(window: Window) -> tuple[str, tuple[Line, ...], str]:
-    """Return which requests were not answered, the line of the first, and the server's stderr."""
+    """Return which requests were not answered, the line of the first, and the server's stderr.
+
+    A request that had the same id in another type at the same time, 1 and "1", is among the lines too.
+    """
     request, end = window.open[0], window.end
     others = f" (nor were {len(window.open) - 1} others)" if len(window.open) > 1 else ""
     what = f"{name_of(request)} was never answered{others}"
     if end is not None:
         return f"{what}: {end}", (request,), end.stderr
     ping = "a later ping was not answered either" if window.mute else "a later ping was answered"
-    return f"{what}: {ping}", (request,), ""
+    twins = [line for line in window.sent if line is not request and _text_of(line) == _text_of(request)]
+    same = f"; another request had the id {show(twins[0].message['id'])} at the same time" if twins else ""
+    return f"{what}: {ping}{same}", (*twins[:1], request), ""
+
+
+def _text_of(request: Line) -> str:
+    return str(request.message["id"])
 
 
 def name_of(request: Line) -> str:

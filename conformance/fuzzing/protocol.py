@@ -99,7 +99,7 @@ def random_line_violations(window: Window) -> Iterator[Violation]:
     """Yield violations after a broken line: an unanswered next request, and noise on stdout."""
     broken = window.lines[0]
     if window.open:
-        how, (request,), stderr = missing(window)
+        how, (*_, request), stderr = missing(window)
         got = f"none after {show(shorten(broken.text, 100))}: {how}{last_line(stderr)}"
         lines = (broken, request)
         finding = Finding("an answer to the next request", got, lines, GARBAGE, fault=window.end)

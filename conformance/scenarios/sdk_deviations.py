@@ -50,6 +50,12 @@ The member before the brackets keeps the time linear in the length of the line.
 """
 
 
+SAME_ID = r'\A> [^\n]*"id":"?(?P<id>\d+)\b[^\n]*\n> [^\n]*"id":"?(?P=id)\b'
+"""Matches requests with the ids 1 and "1" at once: over HTTP, the Python SDK confuses their streams."""
+UNION = r'"message":"Validation error: \d+ validation errors for union\[JSONRPC'
+"""Matches the Python SDK's error over HTTP for a body that is not a message."""
+
+
 @dataclass(frozen=True)
 class Deviation:
     """A rule that every server built on one of ``sdks`` breaks, with `evidence` that ``pattern`` matches."""
@@ -84,6 +90,8 @@ DEVIATIONS = (
     Deviation("errors.invalid-params-code", TYPESCRIPT, r"-32603"),
     Deviation("errors.invalid-params-code", (CSHARP,), UNEXPLAINED),
     Deviation("errors.invalid-params-code", (RUST,), UNKNOWN_TYPE),
+    Deviation("errors.invalid-request-code", PYTHON, UNION),
+    Deviation("errors.message-concise", PYTHON, UNION),
     Deviation("errors.message-concise", TYPESCRIPT, r"path"),
     Deviation("errors.message-concise", (GO,), r"invalid params: unmarshaling"),
     Deviation("errors.method-not-found-code", (PYTHON_1,), r"-32602"),
@@ -91,9 +99,11 @@ DEVIATIONS = (
     Deviation("jsonrpc.id-types-accepted", (GO,), ROUNDED_ID),
     Deviation("jsonrpc.id-types-accepted", (RUST,), r'\A> [^\n]*"id":18446744073709551616\b[^\n]*\Z'),
     Deviation("jsonrpc.invalid-params", TYPESCRIPT, r"-32603"),
+    Deviation("jsonrpc.invalid-request", PYTHON, UNION),
     Deviation("jsonrpc.invalid-params", (CSHARP,), UNEXPLAINED),
     Deviation("jsonrpc.invalid-params", (RUST,), UNKNOWN_TYPE),
     Deviation("jsonrpc.method-not-found", (PYTHON_1,), r"-32602"),
+    Deviation("jsonrpc.response-every-request", PYTHON, SAME_ID),
     Deviation("jsonrpc.response-every-request", (PYTHON_1,), r"anyio\.BrokenResourceError"),
     Deviation("jsonrpc.response-every-request", (GO,), rf"{DEEP_PARAMS}\n{ENDED}"),
     Deviation("jsonrpc.response-every-request", (RUST,), rf"{DEEP_PARAMS}\Z"),

@@ -11,6 +11,7 @@ import pytest
 from support import HANDSHAKE, REFERENCE, mutant, run_suite, started
 
 from conformance.client.in_flight import Window
+from conformance.client.inbox import Inbox
 from conformance.fuzzing.invariants import broken_rules
 from conformance.fuzzing.payloads import (
     BROKEN_LINE_KINDS,
@@ -68,7 +69,13 @@ def rules_broken(sent, received, revision="2025-11-25"):
     opening = [Line.sending(notification("notifications/initialized"))]
     process = SimpleNamespace(stderr="", wait=lambda _: 1)
     session = SimpleNamespace(
-        lines=opening, revision=revision, closed=False, is_flooded=False, process=process, timeout=1
+        lines=opening,
+        revision=revision,
+        closed=False,
+        is_flooded=False,
+        process=process,
+        timeout=1,
+        inbox=Inbox(1000),
     )
     window = Window(session)
     session.lines += [Line.sending(message) for message in sent]

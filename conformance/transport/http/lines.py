@@ -286,6 +286,7 @@ class _Answers(_Stream):
         super().__init__(lines)
         self.message = message
         self.is_request = kind(message) is Kind.REQUEST
+        self.is_notification = isinstance(message, dict) and "method" in message and "id" not in message
         self.method = str(message.get("method", "")) if isinstance(message, dict) else ""
         self.key = id_key(message["id"]) if self.is_request else None
         self.is_answered = False
@@ -305,6 +306,9 @@ class _Answers(_Stream):
     def on_end(self, exchange: Exchange) -> None:
         """Take the body if it is no stream, or resume the stream if it lacks the answer."""
         is_stream = exchange.media_type == EVENT_STREAM
+        if self.is_notification and exchange.status is not None and exchange.status >= 400:
+            self.lines.ended(exchange, self)  # its body is no answer: a refused notification may have one
+            return
         if not is_stream and exchange.body.strip() and _is_for_clients(exchange):
             self.take(exchange, exchange.body.strip())
         if (
