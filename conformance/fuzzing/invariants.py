@@ -48,7 +48,8 @@ def broken_rules(window: Window) -> Iterator[Violation]:
 def missing(window: Window) -> tuple[str, tuple[Line, ...], str]:
     """Return which requests were not answered, the line of the first, and the server's stderr.
 
-    A request that had the same id in another type at the same time, 1 and "1", is among the lines too.
+    Over HTTP, a request that had the same id in another type at the same time, 1 and "1", is among the lines
+    too: a server may confuse the streams of the two.
     """
     request, end = window.open[0], window.end
     others = f" (nor were {len(window.open) - 1} others)" if len(window.open) > 1 else ""
@@ -56,9 +57,14 @@ def missing(window: Window) -> tuple[str, tuple[Line, ...], str]:
     if end is not None:
         return f"{what}: {end}", (request,), end.stderr
     ping = "a later ping was not answered either" if window.mute else "a later ping was answered"
-    twins = [line for line in window.sent if line is not request and _text_of(line) == _text_of(request)]
+    twins = [line for line in _sent_over_http(window) if _text_of(line) == _text_of(request)]
+    twins = [line for line in twins if line is not request]
     same = f"; another request had the id {show(twins[0].message['id'])} at the same time" if twins else ""
     return f"{what}: {ping}{same}", (*twins[:1], request), ""
+
+
+def _sent_over_http(window: Window) -> list[Line]:
+    return window.sent if any(line.carried_by for line in window.lines) else []
 
 
 def _text_of(request: Line) -> str:
