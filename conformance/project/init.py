@@ -21,6 +21,7 @@ from conformance.project.files import (
     repository_root,
 )
 from conformance.project.model import CommandGuess, Project, SetupStep
+from conformance.transport.http.server import PORT
 
 NAME = "mcp-conformance"
 WORKFLOWS = Path(".github/workflows")
@@ -65,7 +66,7 @@ jobs:
         with:
           persist-credentials: false
 {steps}
-      - run: pipx install "pytest-mcp-conformance{version}"
+      - run: pipx install "pytest-mcp-conformance{release}"
       # The server and its options are in {file}.
       # Only tools with readOnlyHint: true are called. To allow others: call = ["NAME"]
       # To accept findings: mcp-conformance baseline update known.toml, and baseline = "known.toml"
@@ -127,7 +128,7 @@ def initialise(folder: Path, command: Sequence[str] | None, version: str) -> Ite
     yield from _detected(found, start)
     changes = [
         _configure(folder, config, start.command, version),
-        _write_workflow(folder, project, config.file, version),
+        _write_workflow(folder, project, config.file, _release(start.command, version)),
     ]
     for change in changes:
         yield from change.lines
@@ -210,6 +211,8 @@ def _table(folder: Path) -> dict[str, Any] | None:
 def _configure(folder: Path, config: Configured, command: Sequence[str], version: str) -> FileChange:
     """Write the command of the server to the configuration if that is safe."""
     lines = [f"command = {json.dumps(list(command), ensure_ascii=False)}"]
+    if _serves_http(command):
+        lines.append("http = true")
     if command[0] in PROJECT_PROGRAMS:
         lines.append('cwd = "."')
     if version:
@@ -271,11 +274,21 @@ def _workflow_path(folder: Path) -> Path:
     return repository_root(folder) / WORKFLOWS / f"{NAME}{re.sub(r'[^A-Za-z0-9_.-]', '-', suffix)}.yml"
 
 
-def _write_workflow(folder: Path, project: Project, file: str, version: str) -> FileChange:
+def _serves_http(command: Sequence[str]) -> bool:
+    return any(PORT in word for word in command)
+
+
+def _release(command: Sequence[str], version: str) -> str:
+    """Return the extra that the server needs, and the version to install."""
+    extra = "[http]" if _serves_http(command) else ""
+    return extra + (f"~={version}" if re.fullmatch(r"\d+\.\d+\.\d+", version) else "")
+
+
+def _write_workflow(folder: Path, project: Project, file: str, release: str) -> FileChange:
     """Write the workflow unless there is one."""
     path = _workflow_path(folder)
     shown = path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)
-    text = _workflow(folder, project, file, version)
+    text = _workflow(folder, project, file, release)
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8", newline="\n") as opened:
@@ -288,14 +301,14 @@ def _write_workflow(folder: Path, project: Project, file: str, version: str) -> 
     return FileChange([left, *_indented(text.splitlines())])
 
 
-def _workflow(folder: Path, project: Project, file: str, version: str) -> str:
+def _workflow(folder: Path, project: Project, file: str, release: str) -> str:
     inside = folder.relative_to(repository_root(folder)).as_posix()
     prefix = "" if inside == "." else f"{inside}/"
     defaults = f"    defaults:\n      run:\n        working-directory: {_scalar(inside)}\n" if prefix else ""
     return WORKFLOW.format(
         defaults=defaults,
         steps="\n".join(_step(step, prefix) for step in project.steps) or NO_STEPS,
-        version=f"~={version}" if re.fullmatch(r"\d+\.\d+\.\d+", version) else "",
+        release=release,
         file=file,
         artifact=_workflow_path(folder).stem,
         reports=_scalar(f"{prefix}reports/"),

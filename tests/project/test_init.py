@@ -361,6 +361,12 @@ def test_a_command_that_needs_the_project_gets_the_option_cwd(tmp_path):
     assert configured(tmp_path) == {"command": ["uv", "run", "acme"], "cwd": ".", "rules": "0.1"}
 
 
+def test_a_command_with_a_port_serves_http(tmp_path):
+    init(tmp_path, "--", "acme", "--port", "{port}")
+    assert configured(tmp_path) == {"command": ["acme", "--port", "{port}"], "http": True, "rules": "0.1"}
+    assert 'pipx install "pytest-mcp-conformance[http]~=' in (tmp_path / WORKFLOW).read_text("utf-8")
+
+
 def test_a_command_is_enough_in_an_unknown_project(tmp_path):
     assert init(tmp_path, "--", "java", "-jar", "server.jar") == 0
     assert configured(tmp_path) == {"command": ["java", "-jar", "server.jar"], "rules": "0.1"}
