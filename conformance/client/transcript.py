@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
@@ -43,6 +43,8 @@ class Transcript:
     def write(self, path: Path) -> None:
         """Write a JSON-lines file: a header, then a row for each line, its bytes as Latin-1.
 
+        Over HTTP, the row of an answer names its response.
+
         Credentials of the command and of ``env`` are left out.  Sent lines that are cut are left out too, as
         they cannot be replayed.
         """
@@ -51,7 +53,14 @@ class Transcript:
         header |= {"about": without(self.about, self._hidden)}
         header |= {"redacted": True} if command != self.command else {}
         rows = [
-            {"sent": line.sent, "at": round(line.at, 6), "raw": self._shown(line.raw).decode("latin-1")}
+            {
+
+                    "sent": line.sent,
+                    "at": round(line.at, 6),
+                    "raw": self._shown(line.raw).decode("latin-1")
+                ,
+                **({"carried_by": line.carried_by} if line.carried_by else {}),
+            }
             for line in self.lines
             if not line.sent or line.fault != CUT
         ]
@@ -105,8 +114,8 @@ def _row(number: int, text: str) -> dict[str, Any]:
 
 
 def _line(row: dict[str, Any]) -> Line:
-    line = Line.received(row["raw"].encode("latin-1"), float(row["at"]))
-    return Line(bool(row["sent"]), line.raw, line.at, line.message, line.fault, line.oddities)
+    line = Line.received(row["raw"].encode("latin-1"), float(row["at"]), str(row.get("carried_by", "")))
+    return replace(line, sent=bool(row["sent"]))
 
 
 # Replaying ---------------------------------------------------------------------------------------

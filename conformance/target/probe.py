@@ -133,9 +133,8 @@ def _opening_failure(settings: Settings, session: Session, opening: Reply) -> Pr
     rule = requirement or _opening_rule(session.revision)
     doctor = "doctor -- COMMAND" if settings.http is None else "doctor"
     text = f"{reason} (mcp-conformance {doctor} finds out more)"
-    is_end = isinstance(opening.fault, Closed)
-    is_silence = isinstance(opening.fault, Silence) and not session.received_lines and not session.unended
-    is_mute = is_silence or isinstance(opening.fault, Unanswered)
+    is_end = isinstance(opening.fault, Closed | Unanswered)
+    is_mute = isinstance(opening.fault, Silence) and not session.received_lines and not session.unended
     return ProbeFailure(
         START, rule, text, opening.lines, session.process.stderr, is_end=is_end, is_mute=is_mute
     )

@@ -101,3 +101,12 @@ def test_credentials_are_not_shown(answered, capsys):
     out = capsys.readouterr().out
     assert "hush-hush-7" not in out
     assert "no: ***" in out
+
+
+def test_a_run_on_a_server_that_refuses_ends_with_the_cause(answered, capfd):
+    url = answered(lambda request: OLD if request.startswith(b"GET") else response(405))
+    assert main(["run", "--fuzz", "none", "--url", url]) == 6
+    out = " ".join(capfd.readouterr().out.split())
+    assert "verdict: the server did not start" in out
+    assert "no answer: HTTP 405 Status without a body; the endpoint may have another path than /mcp" in out
+    assert "The server speaks HTTP+SSE of 2024-11-05" in out
