@@ -38,7 +38,7 @@ from conformance.report.servers import html as servers_page  # noqa: E402
 from conformance.report.servers.model import ServerOutcome, ServersReport  # noqa: E402
 
 FULL_REPORTS = HERE / "made"
-OPTIONS = ("--revision", "latest", "--seed", "0")
+OPTIONS = ("--revision", "latest", "--seed", "0", "--sdk-findings", "fail")
 COMPLETE = (0, 1)
 """The exit statuses of a run that was not cut short."""
 RUN_SECONDS = 4000

@@ -54,11 +54,9 @@ class Transcript:
         header |= {"redacted": True} if command != self.command else {}
         rows = [
             {
-
-                    "sent": line.sent,
-                    "at": round(line.at, 6),
-                    "raw": self._shown(line.raw).decode("latin-1")
-                ,
+                "sent": line.sent,
+                "at": round(line.at, 6),
+                "raw": self._shown(line.raw).decode("latin-1"),
                 **({"carried_by": line.carried_by} if line.carried_by else {}),
             }
             for line in self.lines

@@ -31,6 +31,8 @@ from conformance.transport.interface import (
 ACCEPT_EVENTS = (b"Accept", EVENT_STREAM.encode())
 ORDER_SECONDS = 10.0
 """How long the next message waits until one that is not a request has its response."""
+BRIEF_SECONDS = 0.1
+"""The same when the server has left such a message without a response before."""
 MAX_KEPT = 100
 """How many messages of a conversation are kept in ``posted``, with their exchanges."""
 MAX_RESUMES = 20
@@ -173,11 +175,16 @@ class HttpLines:
             with self._lock:
                 self._open[listener.key] = exchange
         if not listener.is_request or listener.method == "initialize":
-            exchange.wait(ORDER_SECONDS)
+            self._wait_in_order(exchange)
         else:
             exchange.wait_until_sent(ORDER_SECONDS)
         if listener.method == "notifications/initialized" and not self.mirror.is_modern:
             self._listen()
+
+    def _wait_in_order(self, exchange: Exchange) -> None:
+        """Wait for a response before the next message is sent; only briefly if one never came before."""
+        if not exchange.wait(BRIEF_SECONDS if self.server.is_slow_in_order else ORDER_SECONDS):
+            self.server.is_slow_in_order = True
 
     def post(self, body: bytes, headers: Headers, listener: Listener | None = None) -> Exchange:
         """Begin to POST a body with these headers and those of every POST."""
@@ -338,7 +345,7 @@ class _Items:
 
     def get(self, timeout: float) -> Item | None:
         with self._changed:
-            self._changed.wait_for(lambda: self._items, timeout)
+            self._changed.wait_for(lambda: self._items or self._is_closed, timeout)
             return self._items.popleft() if self._items else None
 
     def discard(self) -> None:

@@ -41,6 +41,7 @@ class HttpServer:
         self.parameters: Parameters = {}
         self.starts = 0
         self.is_lost = False
+        self.is_slow_in_order = False
         self._endpoint = Endpoint.parse(url) if url else None
         self._process: Process | None = None
         self._lock = threading.Lock()

@@ -19,7 +19,7 @@ def test_the_findings_on_a_published_server_are_the_known_ones(name, tmp_path):
     places = {"ENV": str(installed(PLACE, name, server)), "WORK": str(tmp_path)}
     for step in server.get("setup", ()):
         subprocess.run(filled(step, places), shell=True, check=True, timeout=60)
-    options = ["--revision", "latest", "--cwd", str(tmp_path)]
+    options = ["--revision", "latest", "--sdk-findings", "fail", "--cwd", str(tmp_path)]
     for variable, content in server.get("env", {}).items():
         options += ["--env", f"{variable}={filled(content, places)}"]
     run = run_suite([filled(word, places) for word in server["start"]], *options)
