@@ -12,6 +12,7 @@ from conformance.protocol.jsonrpc import ABSENT, encode
 from conformance.protocol.methods import NO_SUCH_METHOD
 from conformance.scenarios.http_requests import (
     RESPONSE_SECONDS,
+    HeaderValue,
     HttpReply,
     changed,
     exchanges,
@@ -132,10 +133,12 @@ def undecodable_posts(server: Server) -> dict[str, HttpReply]:
         "with a BOM": b"\xef\xbb\xbf" + text,
         "not UTF-8": text.replace(rb"\u00e9", b"\xe9\xff"),
     }
-    return {name: post_body(session, body, _headers_of(session, message)) for name, body in bodies.items()}
+    return {
+        name: post_body(session, body, mirrored_headers(session, message)) for name, body in bodies.items()
+    }
 
 
-def _headers_of(session: Session, message: object) -> dict[str, bytes]:
+def mirrored_headers(session: Session, message: object) -> dict[str, HeaderValue]:
     """Return the headers that a right client sends with a message."""
     return {name.decode(): value for name, value in lines_of(session).mirror.headers(message)}
 
@@ -145,7 +148,7 @@ def post_in_utf8(session: Session, id: str) -> HttpReply:
     message = session.request_of(session.liveness_method, id=id)
     escaped = encode(id)[1:-1]
     body = encode(message).replace(escaped, id.encode())
-    return post_body(session, body, _headers_of(session, message), message=message)
+    return post_body(session, body, mirrored_headers(session, message), message=message)
 
 
 @scenario
