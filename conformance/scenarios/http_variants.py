@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
 from conformance.client.session import Session
 from conformance.expect import skip
+from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import ABSENT, encode
 from conformance.protocol.methods import NO_SUCH_METHOD
 from conformance.scenarios.http_requests import (
@@ -15,6 +16,7 @@ from conformance.scenarios.http_requests import (
     HeaderValue,
     HttpReply,
     changed,
+    delete,
     exchanges,
     get,
     http_session,
@@ -28,7 +30,7 @@ from conformance.scenarios.http_requests import (
 from conformance.target.scenario import scenario
 from conformance.target.server import Server
 from conformance.transport.http.client import Client
-from conformance.transport.http.headers import ACCEPT, JSON
+from conformance.transport.http.headers import ACCEPT, JSON, SESSION_ID, VERSION
 from conformance.transport.http.request import Headers, Request
 
 OTHER_LOOPBACK = "127.0.0.2"
@@ -86,11 +88,39 @@ def other_methods(server: Server) -> list[HttpReply]:
     return [*found, *(send_raw(session, request_to(session, name, bare)) for name in ("OPTIONS", "HEAD"))]
 
 
-def supported_versions(server: Server) -> list[str]:
-    """Return the revisions that a modern server says it serves; empty if it says none."""
-    opening = server.session.opening
-    value = opening.value.get("supportedVersions") if opening is not None and opening.value else None
-    return [one.json for one in value.each() if one.is_a(str)] if value is not None else []
+def preflight(server: Server, origin: str) -> HttpReply:
+    """Send the request by which a browser asks whether a page of an origin may POST JSON."""
+    asked = {"Origin": origin, "Access-Control-Request-Method": "POST"}
+    headers = changed((), asked | {"Access-Control-Request-Headers": "content-type, mcp-session-id"})
+    session = http_session(server)
+    return send_raw(session, request_to(session, "OPTIONS", headers))
+
+
+def handshake_with_origin(server: Server) -> HttpReply:
+    """Open a session with the Origin of the server itself, and end it."""
+    session = http_session(server)
+    origin = lines_of(session).server.endpoint.origin
+    return _handshake(session, {"Origin": origin})
+
+
+def _handshake(session: Session, headers: Mapping[str, HeaderValue]) -> HttpReply:
+    """POST ``initialize`` for the newest handshake revision, as its clients do; end the session again."""
+    params = {
+        "protocolVersion": revisions.LATEST_HANDSHAKE,
+        "capabilities": session.capabilities,
+        "clientInfo": session.client_info,
+    }
+    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+    reply = post_message(session, message, headers)
+    if ids := reply.header(SESSION_ID):
+        delete(session, {SESSION_ID: ids[0], VERSION: revisions.LATEST_HANDSHAKE})
+    return reply
+
+
+@scenario
+def serves_handshakes(server: Server) -> bool:
+    """Return whether a modern server takes the handshake of earlier revisions too."""
+    return bool(server.other_surfaces) or _handshake(http_session(server), {}).was_served
 
 
 def post_chunked(session: Session) -> HttpReply:
