@@ -1,0 +1,126 @@
+"""The event streams that answer a POST: their events, their messages, and how they ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from conformance.protocol.jsonrpc import ABSENT, decode, id_key, is_response
+from conformance.protocol.methods import CANCELLED
+from conformance.scenarios.http_requests import HttpReply, http_session, post
+from conformance.target.scenario import scenario
+from conformance.target.server import Server
+from conformance.transport.http.events import Event
+from conformance.transport.http.exchange import EVENT_STREAM
+from conformance.transport.http.lines import HttpLines
+
+MAX_CALLS = 5
+GRACE_SECONDS = 1.0
+"""How long a stream may stay open after the response."""
+LISTEN = "subscriptions/listen"
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """A POST that is answered with an event stream."""
+
+    reply: HttpReply
+
+    @property
+    def sent(self) -> Mapping[str, Any]:
+        """The request; an empty object for a body that is not one message."""
+        return self.reply.sent if isinstance(self.reply.sent, Mapping) else {}
+
+    @property
+    def method(self) -> str:
+        """The method of the request."""
+        return str(self.sent.get("method", ""))
+
+    @property
+    def is_listening(self) -> bool:
+        """Whether the stream is that of a subscription, which stays open."""
+        return self.method == LISTEN
+
+    @property
+    def token(self) -> Any:
+        """The progress token that the request gave; `ABSENT` if there is none."""
+        params = self.sent.get("params")
+        meta = params.get("_meta") if isinstance(params, Mapping) else None
+        return meta.get("progressToken", ABSENT) if isinstance(meta, Mapping) else ABSENT
+
+    @cached_property
+    def events(self) -> list[tuple[float, Event]]:
+        """The events so far, each with its time."""
+        return list(self.reply.exchange.events)
+
+    @cached_property
+    def messages(self) -> list[tuple[float, Any]]:
+        """The messages in the events, each with its time; those of an array one by one."""
+        found = []
+        for at, event in self.events:
+            message, _, _ = decode((event.data or "").encode("utf-8", "surrogatepass"))
+            parts = message if isinstance(message, list) else [message]
+            found += [(at, part) for part in parts if part is not ABSENT]
+        return found
+
+    @property
+    def answered_at(self) -> float | None:
+        """The time of the response to the request; None if it has not come on this stream."""
+        key = id_key(self.sent.get("id", ABSENT))
+        times = [at for at, one in self.messages if is_response(one) and id_key(one.get("id", ABSENT)) == key]
+        return times[0] if times else None
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether its events have ids, so that it may be resumed."""
+        return any(event.id for _, event in self.events)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the server has ended the body of the response."""
+        exchange = self.reply.exchange
+        return exchange.has_ended and not exchange.aborted and not exchange.failure
+
+    def ends_after_answer(self, grace: float) -> bool:
+        """Wait up to ``grace`` seconds; return whether the stream ended so soon after the response."""
+        exchange, at = self.reply.exchange, self.answered_at
+        assert at is not None
+        if not exchange.wait(grace):
+            return False
+        return not exchange.aborted and (exchange.ended_at or at) - at <= grace
+
+
+def post_streams(server: Server) -> list[Stream]:
+    """Return the event streams so far that answer a POST; first make calls that ask for progress."""
+    transports = [session.process for session in server.sessions]
+    posted = [one for lines in transports if isinstance(lines, HttpLines) for one in list(lines.posted)]
+    replies = [HttpReply(exchange, message) for message, exchange in posted]
+    replies = [*calls_with_progress(server), *replies]
+    return [Stream(one) for one in replies if one.status == 200 and one.media_type == EVENT_STREAM]
+
+
+@scenario
+def calls_with_progress(server: Server) -> list[HttpReply]:
+    """Call some tools once more that may be called, each in a POST of its own with a progress token.
+
+    The slower ones, that are still quick, are more likely to report progress.
+    """
+    session = http_session(server)
+    quick = [call for call in server.calls() if not (server.is_slow(call) or call.asked)]
+    quick.sort(key=lambda call: call.reply.seconds, reverse=True)
+    found = []
+    for number, call in enumerate(quick[:MAX_CALLS]):
+        meta = {"progressToken": f"http-progress-{number}"}
+        params = {"name": call.tool.name, "arguments": call.arguments, "_meta": meta}
+        found.append(post(session, "tools/call", params))
+    return found
+
+
+def cancelled_ids(server: Server) -> set[Any]:
+    """Return the keys of the ids that some session has cancelled."""
+    transports = [session.process for session in server.sessions]
+    sent = [one for lines in transports if isinstance(lines, HttpLines) for one, _ in list(lines.posted)]
+    params = [one.get("params") for one in sent if isinstance(one, dict) and one.get("method") == CANCELLED]
+    return {id_key(one.get("requestId", ABSENT)) for one in params if isinstance(one, dict)}
