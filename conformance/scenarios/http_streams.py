@@ -9,11 +9,11 @@ from typing import Any
 
 from conformance.protocol.jsonrpc import ABSENT, decode, id_key, is_response
 from conformance.protocol.methods import CANCELLED
-from conformance.scenarios.http_requests import HttpReply, http_session, post
+from conformance.scenarios.http_requests import HttpReply, http_session
 from conformance.target.scenario import scenario
 from conformance.target.server import Server
 from conformance.transport.http.events import Event
-from conformance.transport.http.exchange import EVENT_STREAM
+from conformance.transport.http.exchange import EVENT_STREAM, Exchange
 from conformance.transport.http.lines import HttpLines
 
 MAX_CALLS = 5
@@ -94,33 +94,33 @@ class Stream:
 
 def post_streams(server: Server) -> list[Stream]:
     """Return the event streams so far that answer a POST; first make calls that ask for progress."""
-    transports = [session.process for session in server.sessions]
-    posted = [one for lines in transports if isinstance(lines, HttpLines) for one in list(lines.posted)]
-    replies = [HttpReply(exchange, message) for message, exchange in posted]
-    replies = [*calls_with_progress(server), *replies]
+    call_with_progress(server)
+    replies = [HttpReply(exchange, message) for message, exchange in _posted(server)]
     return [Stream(one) for one in replies if one.status == 200 and one.media_type == EVENT_STREAM]
 
 
 @scenario
-def calls_with_progress(server: Server) -> list[HttpReply]:
-    """Call some tools once more that may be called, each in a POST of its own with a progress token.
+def call_with_progress(server: Server) -> None:
+    """Call some tools once more that may be called, with a progress token.
 
     The slower ones, that are still quick, are more likely to report progress.
     """
-    session = http_session(server)
     quick = [call for call in server.calls() if not (server.is_slow(call) or call.asked)]
     quick.sort(key=lambda call: call.reply.seconds, reverse=True)
-    found = []
     for number, call in enumerate(quick[:MAX_CALLS]):
         meta = {"progressToken": f"http-progress-{number}"}
         params = {"name": call.tool.name, "arguments": call.arguments, "_meta": meta}
-        found.append(post(session, "tools/call", params))
-    return found
+        http_session(server).request("tools/call", params)
 
 
 def cancelled_ids(server: Server) -> set[Any]:
     """Return the keys of the ids that some session has cancelled."""
-    transports = [session.process for session in server.sessions]
-    sent = [one for lines in transports if isinstance(lines, HttpLines) for one, _ in list(lines.posted)]
-    params = [one.get("params") for one in sent if isinstance(one, dict) and one.get("method") == CANCELLED]
+    sent = [message for message, _ in _posted(server) if isinstance(message, dict)]
+    params = [one.get("params") for one in sent if one.get("method") == CANCELLED]
     return {id_key(one.get("requestId", ABSENT)) for one in params if isinstance(one, dict)}
+
+
+def _posted(server: Server) -> list[tuple[Any, Exchange]]:
+    """Return the first messages of each session so far, with their exchanges, ended or not."""
+    transports = [session.process for session in server.sessions]
+    return [one for lines in transports if isinstance(lines, HttpLines) for one in list(lines.posted)]
