@@ -86,11 +86,11 @@ def test_no_stream_has_a_request(server):
 
 @pytest.mark.requirement("http.sse.priming-event")
 def test_a_stream_begins_with_an_id_and_no_data(server):
-    for stream in streams(server):
-        if stream.events:
-            _, first = stream.events[0]
-            is_priming = bool(first.id) and not first.data
-            expect(stream.reply, is_priming, "an event with an id and empty data first")
+    agreed = [one for one in streams(server) if one.events and one.method != "initialize"]
+    for stream in require_some(agreed, skip="only the handshake is answered with event streams"):
+        _, first = stream.events[0]
+        is_priming = bool(first.id) and not first.data
+        expect(stream.reply, is_priming, "an event with an id and empty data first")
 
 
 @pytest.mark.requirement("http.sse.retry-before-close")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from conformance.client.session import Session
 from conformance.protocol.jsonrpc import ABSENT, decode, id_key, is_response
 from conformance.protocol.methods import CANCELLED
 from conformance.scenarios.http_requests import HttpReply, http_session
@@ -101,16 +102,24 @@ def post_streams(server: Server) -> list[Stream]:
 
 @scenario
 def call_with_progress(server: Server) -> None:
-    """Call some tools once more that may be called, with a progress token.
+    """Call some tools once more that may be called, with a progress token."""
+    call_for_progress(server, http_session(server), MAX_CALLS)
+
+
+def call_for_progress(server: Server, session: Session, most: int) -> list[str]:
+    """Call so many tools that may be called with a progress token; return the tokens.
 
     The slower ones, that are still quick, are more likely to report progress.
     """
     quick = [call for call in server.calls() if not (server.is_slow(call) or call.asked)]
     quick.sort(key=lambda call: call.reply.seconds, reverse=True)
-    for number, call in enumerate(quick[:MAX_CALLS]):
-        meta = {"progressToken": f"http-progress-{number}"}
+    tokens = []
+    for call in quick[:most]:
+        tokens.append(f"http-progress-{len(session.lines)}")
+        meta = {"progressToken": tokens[-1]}
         params = {"name": call.tool.name, "arguments": call.arguments, "_meta": meta}
-        http_session(server).request("tools/call", params)
+        session.request("tools/call", params)
+    return tokens
 
 
 def cancelled_ids(server: Server) -> set[Any]:
