@@ -7,7 +7,7 @@ import pytest
 from conformance.expect import expect, require_some, skip
 from conformance.protocol.jsonrpc import Kind, decode, id_key, is_message, kind
 from conformance.scenarios.http_requests import http_session, post
-from conformance.scenarios.http_streams import GRACE_SECONDS, cancelled_ids, post_streams
+from conformance.scenarios.http_streams import GRACE_SECONDS, cancelled_ids, is_near, post_streams
 from conformance.scenarios.http_variants import serves_handshakes
 
 PROGRESS = "notifications/progress"
@@ -59,8 +59,7 @@ def test_a_stream_is_not_closed_before_the_response(server):
 def test_a_stream_ends_with_the_response(server):
     grace = server.session.scaled_timeout(GRACE_SECONDS)
     for stream in answered_streams(server):
-        after = [one for at, one in stream.messages if at >= stream.answered_at][1:]
-        expect(stream.reply, not after, "no message after the response")
+        expect(stream.reply, not stream.after_answer, "no message after the response")
         expect(stream.reply, stream.ends_after_answer(grace), "the end of the stream after the response")
 
 
@@ -69,7 +68,7 @@ def test_a_stream_ends_with_the_response(server):
 def test_messages_before_the_response_belong_to_the_request(server):
     is_modern = server.surface.is_modern
     for stream in streams(server):
-        if stream.is_listening or stream.method.startswith("tasks/"):
+        if stream.is_listening or stream.method.startswith("tasks/") or not stream.method:
             continue
         for _, message in stream.messages:
             is_other = is_progress_of_another(message, stream)
@@ -103,6 +102,8 @@ def test_a_client_that_has_to_come_back_learns_when(server):
 
 @pytest.mark.requirement("http.sse.accel-buffering")
 def test_proxies_do_not_buffer_a_stream(server):
+    if not is_near(server):
+        skip("a proxy may have taken the header away, as nginx does")
     for stream in streams(server):
         values = [value.lower() for value in stream.reply.header("X-Accel-Buffering")]
         expect(stream.reply, values == ["no"], "the header X-Accel-Buffering: no")
@@ -149,7 +150,8 @@ def is_progress_of_another(message, stream):
     if kind(message) is not Kind.NOTIFICATION or message["method"] != PROGRESS:
         return False
     params = message.get("params")
-    return not isinstance(params, dict) or params.get("progressToken") != stream.token
+    has_token = isinstance(params, dict) and "progressToken" in params
+    return has_token and str(params["progressToken"]) != str(stream.token)
 
 
 def is_for_subscribers(message):

@@ -10,7 +10,7 @@ from typing import Any
 from conformance.client.session import Session
 from conformance.protocol.jsonrpc import ABSENT, decode, id_key, is_response
 from conformance.protocol.methods import CANCELLED
-from conformance.scenarios.http_requests import HttpReply, http_session
+from conformance.scenarios.http_requests import HttpReply, http_session, lines_of
 from conformance.target.scenario import scenario
 from conformance.target.server import Server
 from conformance.transport.http.events import Event
@@ -66,12 +66,26 @@ class Stream:
             found += [(at, part) for part in parts if part is not ABSENT]
         return found
 
+    @cached_property
+    def _place_of_answer(self) -> int | None:
+        """The place of the response to the request among the messages; None if it has not come here."""
+        key = id_key(self.sent.get("id", ABSENT))
+        for place, (_, one) in enumerate(self.messages):
+            if is_response(one) and id_key(one.get("id", ABSENT)) == key:
+                return place
+        return None
+
     @property
     def answered_at(self) -> float | None:
         """The time of the response to the request; None if it has not come on this stream."""
-        key = id_key(self.sent.get("id", ABSENT))
-        times = [at for at, one in self.messages if is_response(one) and id_key(one.get("id", ABSENT)) == key]
-        return times[0] if times else None
+        place = self._place_of_answer
+        return None if place is None else self.messages[place][0]
+
+    @property
+    def after_answer(self) -> list[Any]:
+        """The messages after the response to the request."""
+        place = self._place_of_answer
+        return [] if place is None else [message for _, message in self.messages[place + 1 :]]
 
     @property
     def has_ids(self) -> bool:
@@ -91,6 +105,11 @@ class Stream:
         if not exchange.wait(grace):
             return False
         return not exchange.aborted and (exchange.ended_at or at) - at <= grace
+
+
+def is_near(server: Server) -> bool:
+    """Return whether the server is on this machine, so that no proxy has changed its headers."""
+    return lines_of(server.session).server.endpoint.is_loopback
 
 
 def post_streams(server: Server) -> list[Stream]:
