@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from conformance.fixtures.http_mutants import all_http_mutants
+from conformance.fixtures.http_unusual import UNUSUAL
 from conformance.fixtures.mutants import all_mutants
 from support import EVERYTHING, REFERENCE, awkward, run_suite
 from support.bench import reference_contract, run_checks, settings_in_memory
@@ -82,8 +83,11 @@ def test_every_check_has_run_on_a_right_server():
     nothing = run_suite(awkward("bare_minimum"), "--revision", "all", "--fuzz", "none")
     other = run_suite(stateless, "--revision", "latest", "--fuzz", "none")
     assert [(case.check, case.text) for case in other.findings] == []
-    over_http = run_suite(OVER_HTTP, "--http", "--revision", "latest", "--fuzz", "none", *EVERYTHING)
-    runs = (run_on_processes(), nothing, other, over_http)
+    over_http = [
+        run_suite((*OVER_HTTP, *name), "--http", "--revision", "all", "--fuzz", "none", *EVERYTHING)
+        for name in ((), *((name,) for name in UNUSUAL))
+    ]
+    runs = (run_on_processes(), nothing, other, *over_http)
     ran = {case.check.partition("[")[0] for run in runs for case in run.of("passed")}
     ran |= {name for revision in revisions.KNOWN for name in run_in_memory(revision).passed}
     assert sorted({check.name for check in checks()} - ran) == []
