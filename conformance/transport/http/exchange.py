@@ -84,6 +84,11 @@ class Exchange:
         return bytes(self._body)
 
     @property
+    def size(self) -> int:
+        """The bytes of the body and of the events so far."""
+        return len(self._body) + self._event_bytes
+
+    @property
     def has_ended(self) -> bool:
         """Whether the response is complete, or never will be."""
         return self._has_ended.is_set()

@@ -35,6 +35,9 @@ BRIEF_SECONDS = 0.1
 """The same when the server has left such a message without a response before."""
 MAX_KEPT = 100
 """How many messages of a conversation are kept in ``posted``, with their exchanges."""
+MAX_KEPT_BYTES = 100_000
+"""An exchange with a longer response is not kept."""
+MAX_RETRY_SECONDS = 3600.0
 MAX_RESUMES = 20
 """How often the stream of one request is resumed."""
 DEFAULT_RETRY_SECONDS = 0.5
@@ -175,15 +178,16 @@ class HttpLines:
             with self._lock:
                 self._open[listener.key] = exchange
         if not listener.is_request or listener.method == "initialize":
-            self._wait_in_order(exchange)
+            self._wait_in_order(listener)
         else:
             exchange.wait_until_sent(ORDER_SECONDS)
         if listener.method == "notifications/initialized" and not self.mirror.is_modern:
             self._listen()
 
-    def _wait_in_order(self, exchange: Exchange) -> None:
+    def _wait_in_order(self, listener: _Answers) -> None:
         """Wait for a response before the next message is sent; only briefly if one never came before."""
-        if not exchange.wait(BRIEF_SECONDS if self.server.is_slow_in_order else ORDER_SECONDS):
+        seconds = BRIEF_SECONDS if self.server.is_slow_in_order else ORDER_SECONDS
+        if not listener.is_settled.wait(seconds):
             self.server.is_slow_in_order = True
 
     def post(self, body: bytes, headers: Headers, listener: Listener | None = None) -> Exchange:
@@ -243,6 +247,8 @@ class HttpLines:
         with self._lock:
             if listener.key is not None and self._open.get(listener.key) is exchange:
                 del self._open[listener.key]
+        if exchange.size > MAX_KEPT_BYTES:
+            self.posted = [one for one in self.posted if one[1] is not exchange]
         if exchange.failure and not exchange.aborted and self.server.has_gone(exchange):
             self._items.put(self.age, EOF)
         elif listener.is_request and not listener.is_answered and not exchange.aborted:
@@ -250,10 +256,14 @@ class HttpLines:
             self._items.put(self.age, NoAnswer(id, reason, exchange.status))
 
     def resumed(self, listener: _Stream) -> bool:
-        """Resume the stream of an exchange that ended, after the time that the server asks for."""
-        if self.mirror.is_modern or not listener.last_id or listener.resumes >= MAX_RESUMES:
+        """Resume a stream whose connection ended, after the time that the server asks for.
+
+        One without event ids is only opened again if it is a stream of the server's own.
+        """
+        most = MAX_RESUMES if listener.last_id else listener.max_reopened
+        if self.mirror.is_modern or listener.resumes >= most:
             return False
-        if self._is_stopped.wait(listener.retry_seconds):
+        if self._is_stopped.wait(min(listener.retry_seconds, MAX_RETRY_SECONDS)):
             return False
         listener.resumes += 1
         self._get(listener, listener.last_id)
@@ -262,6 +272,9 @@ class HttpLines:
 
 class _Stream(Listener):
     """A receiver of the events of a stream, which is resumed when its connection ends."""
+
+    max_reopened = 3
+    """How often a stream without event ids is opened again."""
 
     def __init__(self, lines: HttpLines):
         self.lines = lines
@@ -287,7 +300,9 @@ class _Stream(Listener):
 
 
 class _Answers(_Stream):
-    """A receiver of what comes for a message of ours."""
+    """A receiver of what comes for a message of ours; it is settled when nothing more needs to come."""
+
+    max_reopened = 0
 
     def __init__(self, lines: HttpLines, message: Any):
         super().__init__(lines)
@@ -297,6 +312,7 @@ class _Answers(_Stream):
         self.method = str(message.get("method", "")) if isinstance(message, dict) else ""
         self.key = id_key(message["id"]) if self.is_request else None
         self.is_answered = False
+        self.is_settled = threading.Event()
 
     def on_head(self, exchange: Exchange) -> None:
         """Note the session that the server assigns."""
@@ -306,26 +322,25 @@ class _Answers(_Stream):
         """Take a line, and note whether it is the answer."""
         message = self.lines.took(exchange, data, self.method)
         parts = message if isinstance(message, list) else [message]
-        self.is_answered |= any(
-            is_response(one) and id_key(one.get("id", ABSENT)) == self.key for one in parts
-        )
+        if any(is_response(one) and id_key(one.get("id", ABSENT)) == self.key for one in parts):
+            self.is_answered = True
+            self.is_settled.set()
 
     def on_end(self, exchange: Exchange) -> None:
-        """Take the body if it is no stream, or resume the stream if it lacks the answer."""
-        is_stream = exchange.media_type == EVENT_STREAM
-        if self.is_notification and exchange.status is not None and exchange.status >= 400:
-            self.lines.ended(exchange, self)  # its body is no answer: a refused notification may have one
-            return
-        if not is_stream and exchange.body.strip() and _is_for_clients(exchange):
-            self.take(exchange, exchange.body.strip())
-        if (
-            is_stream
-            and self.is_request
-            and not (self.is_answered or exchange.aborted)
-            and self.lines.resumed(self)
-        ):
-            return
-        self.lines.ended(exchange, self)
+        """Take the body if it is no stream; settle the message unless its stream is resumed."""
+        if not self._is_resumed(exchange):
+            self.lines.ended(exchange, self)
+            self.is_settled.set()
+
+    def _is_resumed(self, exchange: Exchange) -> bool:
+        if exchange.media_type == EVENT_STREAM:
+            lacks_answer = self.is_request and not (self.is_answered or exchange.aborted)
+            return lacks_answer and self.lines.resumed(self)
+        status, body = exchange.status or 0, exchange.body.strip()
+        is_refused = self.is_notification and status >= 400  # the body of that is no answer
+        if body and not is_refused and _is_for_clients(exchange):
+            self.take(exchange, body)
+        return False
 
 
 class _Items:

@@ -57,16 +57,19 @@ def conversation():
                 connection.sendall(found)
 
         def ready(request):
+            if b'"initialize"' in request and server.handshake is not None:
+                return server.handshake(request)
             if b'"initialize"' in request:
                 body = json.dumps(answer(request, result=OPENED)).encode()
                 return response(200, body, "Mcp-Session-Id: abc")
             if b'"notifications/' in request:
                 return response(202)
             if request.startswith(b"GET") and b"Last-Event-ID" not in request:
-                return response(405)
+                return server.gets()
             return response(200) if request.startswith(b"DELETE") else b""
 
         server = RawServer(serve)
+        server.handshake, server.gets = None, lambda: response(405)
         http = HttpServer(f"http://127.0.0.1:{server.port}/mcp", **given)
         session = Session(HttpLines(http), timeout=SECONDS)
         opened.append((server, session))
@@ -182,3 +185,54 @@ def test_no_thread_is_left(conversation):
     session.close()
     server.close()
     assert threading.active_count() < before
+
+
+def test_a_stream_of_its_own_that_the_server_closes_is_opened_again_a_few_times(conversation):
+    opened = []
+
+    def reply(request):
+        return json_reply(request)
+
+    session, server = conversation(reply)
+    first = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+    server.gets = lambda: (opened.append(1), stream("retry: 1\n\n", event(first)))[1]
+    session.process.mirror.session_id = "abc"
+    session.process._listening = None
+    session.process._listen()
+    assert session.wait_for(
+        lambda: len(session.notifications("notifications/tools/list_changed")) == 4, SECONDS
+    )
+    assert len(opened) == 4
+
+
+def test_a_retry_of_years_does_not_keep_the_end_from_coming(conversation):
+    session, _ = conversation(lambda _: stream("id: 1\nretry: 999999999999999999\ndata:\n\n"))
+    session.send("tools/call")
+    session.wait_for(lambda: False, 0.2)
+    session.close()
+
+
+def test_a_long_response_is_not_kept(conversation):
+    long = {"text": "x" * 200_000}
+    session, _ = conversation(
+        lambda request: response(200, json.dumps(answer(request, result=long)).encode())
+    )
+    assert session.request("tools/list").value is not None
+    session.request("ping")
+    assert [message.get("method") for message, _ in session.process.posted[:2]] == [
+        "initialize",
+        "notifications/initialized",
+    ]
+    assert all(exchange.size < 200_000 for _, exchange in session.process.posted)
+
+
+def test_an_answer_on_a_stream_that_stays_open_settles_the_handshake(conversation):
+    """The next message is sent at once, not when the stream of `initialize` ends."""
+    session, server = conversation(json_reply)
+    begun = session.clock.monotonic()
+    server.handshake = lambda request: stream(event(answer(request, result=OPENED)), ending=b"")
+    again = Session(HttpLines(HttpServer(f"http://127.0.0.1:{server.port}/mcp")), timeout=SECONDS)
+    assert again.initialize().value is not None
+    assert again.request("ping").value is not None
+    assert session.clock.monotonic() - begun < 5.0
+    again.close()
