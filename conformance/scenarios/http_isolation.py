@@ -11,7 +11,7 @@ from conformance.expect import require, skip
 from conformance.protocol.jsonrpc import Kind, kind
 from conformance.protocol.methods import LOG_LEVELS
 from conformance.scenarios.http_requests import HttpReply, http_session
-from conformance.scenarios.http_sessions import Peer, peers
+from conformance.scenarios.http_sessions import Peer, peers, wait_for_end
 from conformance.scenarios.list_changes import MAX_RESOURCES, mutating_call
 from conformance.scenarios.log_messages import MESSAGE, logging_requests
 from conformance.scenarios.request_metadata import simple_method
@@ -24,7 +24,7 @@ ROUND_SECONDS = 3.0
 """How long two responses may take beyond the time that they take alone."""
 UPDATE_SECONDS = 0.5
 """How long updates of resources may take."""
-TOKEN = "isolation"
+PREFIX = "isolation"
 """The beginning of the progress tokens of the first client."""
 
 
@@ -70,6 +70,7 @@ def meetings(server: Server) -> Meetings:
             if None in (both[0].answer, both[1].answer):
                 again = one.post(method, params, seconds=seconds + ROUND_SECONDS)
                 rounds[-1] = replace(rounds[-1], again=again)
+            if any(reply.exchange.aborted for reply in both):
                 break
         other.post("ping")
         return Meetings(tuple(rounds), HttpReply(stream))
@@ -91,7 +92,7 @@ def _long_request(server: Server) -> tuple[str, Any, float]:
 
 def _with_token(params: Any, number: int) -> Any:
     """Return the params of a call with a progress token."""
-    return params if params is NO_PARAMS else {**params, "_meta": {"progressToken": f"{TOKEN}-{number}"}}
+    return params if params is NO_PARAMS else {**params, "_meta": {"progressToken": f"{PREFIX}-{number}"}}
 
 
 def _at_once(one: Peer, message: dict[str, Any], other: Peer, seconds: float) -> tuple[HttpReply, HttpReply]:
@@ -103,15 +104,8 @@ def _at_once(one: Peer, message: dict[str, Any], other: Peer, seconds: float) ->
     limit = one.session.scaled_timeout(ROUND_SECONDS) + seconds
     replies = HttpReply(first, message), HttpReply(second, ping)
     for exchange in (first, second):
-        _wait_for_message(exchange, limit)
+        wait_for_end(exchange, limit)
     return replies
-
-
-def _wait_for_message(exchange: Exchange, limit: float) -> None:
-    """Wait for the end of a response, and close it if the time is over."""
-    if not exchange.wait(limit):
-        exchange.abort()
-        exchange.wait(limit)
 
 
 def foreign_progress(replies: Iterable[HttpReply]) -> list[HttpReply]:
@@ -123,7 +117,7 @@ def is_of_first_client(message: Any) -> bool:
     """Return whether a message is progress of the first client."""
     if kind(message) is not Kind.NOTIFICATION or not isinstance(message.get("params"), dict):
         return False
-    return str(message["params"].get("progressToken", "")).startswith(TOKEN)
+    return str(message["params"].get("progressToken", "")).startswith(PREFIX)
 
 
 @dataclass(frozen=True)
@@ -152,7 +146,7 @@ def low_messages(reply: HttpReply) -> list[Any]:
 
 @scenario
 def levels(server: Server) -> Levels:
-    """Set the highest level in one session and the lowest in another, and make the server log in the first."""
+    """Set the highest level in one session, the lowest in another, and make the server log in the first."""
     if not server.declares("logging"):
         skip("the server does not declare logging")
     request = require(next(iter(logging_requests(server)), None), skip="no permitted request makes it log")

@@ -9,7 +9,7 @@ from typing import Any
 
 from conformance.client.session import NO_PARAMS, Session
 from conformance.expect import skip
-from conformance.protocol.jsonrpc import ABSENT, encode
+from conformance.protocol.jsonrpc import ABSENT, Kind, decode, encode, kind
 from conformance.scenarios.http_requests import (
     RESPONSE_SECONDS,
     HeaderValue,
@@ -18,19 +18,20 @@ from conformance.scenarios.http_requests import (
     delete,
     http_session,
     lines_of,
-    post,
     post_message,
     request_to,
 )
 from conformance.target.scenario import scenario
 from conformance.target.server import Server
-from conformance.transport.http.exchange import Exchange
+from conformance.transport.http.events import Event
+from conformance.transport.http.exchange import Exchange, Listener
 from conformance.transport.http.headers import ACCEPT, JSON, SESSION_ID, VERSION
 
 OPENED = 16
 """How many sessions are opened to compare their ids."""
 UNKNOWN_ID = "6d9f3f58a1c14f7f9b3a1f0d5c2e7b84"
 """A session id that no server has assigned, of a usual form."""
+NOT_OFFERED = {"code": -32601, "message": "This client does not offer that."}
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
@@ -52,12 +53,15 @@ class Peer:
         """The headers that name the session, for those of the session that lends the connections."""
         return {SESSION_ID: self.id or None, VERSION: self.session.revision}
 
-    def post(self, method: str, params: Any = NO_PARAMS, **given: Any) -> HttpReply:
+    def post(self, method: str, params: Any = NO_PARAMS, seconds: float = RESPONSE_SECONDS) -> HttpReply:
         """POST a request, and wait for its response."""
-        return post(self.session, method, params, self.headers, **given)
+        message = self.session.request_of(method, params)
+        exchange = self.begin(message)
+        wait_for_end(exchange, self.session.scaled_timeout(seconds))
+        return HttpReply(exchange, message)
 
     def begin(self, message: Mapping[str, Any]) -> Exchange:
-        """POST a message without waiting for its response."""
+        """POST a message without waiting for its response; answer what the server asks meanwhile."""
         usual = (JSON, ACCEPT, *lines_of(self.session).mirror.headers(message))
         return self._begin("POST", usual, encode(message))
 
@@ -70,7 +74,7 @@ class Peer:
 
     def _begin(self, method: str, usual: tuple[tuple[bytes, bytes], ...], body: bytes = b"") -> Exchange:
         request = request_to(self.session, method, changed(usual, self.headers), body)
-        exchange = lines_of(self.session).exchange(request)
+        exchange = lines_of(self.session).exchange(request, Answering(self))
         self.begun.append(exchange)
         return exchange
 
@@ -79,6 +83,27 @@ class Peer:
         for exchange in self.begun:
             exchange.abort()
         return delete(self.session, self.headers) if self.id else None
+
+
+class Answering(Listener):
+    """A receiver of a stream that answers the pings in it, and rejects other requests of the server."""
+
+    def __init__(self, peer: Peer):
+        self.peer = peer
+
+    def on_event(self, exchange: Exchange, at: float, event: Event) -> None:  # noqa: ARG002
+        """Answer a request of the server."""
+        message, _, _ = decode((event.data or "").encode("utf-8", "surrogatepass"))
+        if kind(message) is Kind.REQUEST:
+            answer = {"result": {}} if message["method"] == "ping" else {"error": NOT_OFFERED}
+            self.peer.begin({"jsonrpc": "2.0", "id": message["id"], **answer})
+
+
+def wait_for_end(exchange: Exchange, limit: float) -> None:
+    """Wait for the end of a response, and close it if the time is over."""
+    if not exchange.wait(limit):
+        exchange.abort()
+        exchange.wait(limit)
 
 
 def initialize(session: Session, headers: Mapping[str, HeaderValue] | None = None) -> HttpReply:
