@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -11,12 +11,23 @@ from conformance.client.reply import Reply
 from conformance.client.session import Session
 from conformance.expect import skip
 from conformance.protocol import revisions
-from conformance.protocol.jsonrpc import ABSENT
-from conformance.scenarios.http_requests import HttpReply, delete, http_session, post, post_message
+from conformance.protocol.jsonrpc import ABSENT, encode
+from conformance.scenarios.http_requests import (
+    HttpReply,
+    delete,
+    exchanges,
+    http_session,
+    lines_of,
+    post,
+    post_message,
+    request_to,
+    send_raw,
+)
+from conformance.scenarios.list_changes import mutating_call, snapshot
 from conformance.scenarios.request_metadata import simple_method, versions
 from conformance.target.scenario import scenario
 from conformance.target.server import Server
-from conformance.transport.http.headers import SESSION_ID
+from conformance.transport.http.headers import ACCEPT, JSON, SESSION_ID
 from conformance.verdicts import Skipped
 
 HEADER_MISMATCH = -32020
@@ -113,16 +124,10 @@ def plain_reply(server: Server) -> HttpReply:
     return post(http_session(server), simple_method(server))
 
 
-@scenario
 def agreed_revision(server: Server, wanted: str) -> str:
     """Return the revision that the server agrees on when ``initialize`` proposes one; empty if it refuses."""
-    session = http_session(server)
-    params = {"protocolVersion": wanted, "capabilities": {}, "clientInfo": session.client_info}
-    message = {"jsonrpc": "2.0", "id": f"a handshake for {wanted}", "method": "initialize", "params": params}
-    reply = post_message(session, message)
-    for id in reply.header(SESSION_ID):
-        delete(session, {SESSION_ID: id})
-    agreed = reply.result.get("protocolVersion") if isinstance(reply.result, dict) else None
+    result = raw_initialize(server, wanted).result
+    agreed = result.get("protocolVersion") if isinstance(result, dict) else None
     return agreed if isinstance(agreed, str) else ""
 
 
@@ -158,3 +163,67 @@ def error_data(reply: HttpReply) -> Any:
     """Return the data of the error in a response; `ABSENT` if there is none."""
     error = reply.answer.get("error") if reply.answer is not None else None
     return error.get("data", ABSENT) if isinstance(error, dict) else ABSENT
+
+
+def respelled(
+    session: Session, method: str, change: Callable[[bytes, bytes], tuple[bytes, bytes]]
+) -> HttpReply:
+    """POST a request whose headers, but for those of HTTP itself, are changed one by one."""
+    message = session.request_of(method)
+    usual = (JSON, ACCEPT, *lines_of(session).mirror.headers(message))
+    headers = tuple(change(name, value) for name, value in usual)
+    return send_raw(session, request_to(session, "POST", headers, encode(message)), message=message)
+
+
+def post_incomplete(session: Session, method: str, lacking: str | None) -> HttpReply:
+    """POST a request without a member of its ``_meta``, or without ``_meta``; its headers are complete."""
+    message = session.request_of(method)
+    headers = {name.decode(): value for name, value in lines_of(session).mirror.headers(message)}
+    meta = {name: value for name, value in session.envelope.items() if name != lacking}
+    params = {} if lacking is None else {"_meta": meta}
+    return post_message(session, {**message, "params": params}, headers)
+
+
+@scenario
+def raw_initialize(server: Server, wanted: str) -> HttpReply:
+    """POST ``initialize`` as a client of a handshake revision does, and end the session that it opens."""
+    session = http_session(server)
+    params = {"protocolVersion": wanted, "capabilities": {}, "clientInfo": session.client_info}
+    message = {"jsonrpc": "2.0", "id": f"a handshake for {wanted}", "method": "initialize", "params": params}
+    reply = post_message(session, message)
+    for id in reply.header(SESSION_ID):
+        delete(session, {SESSION_ID: id})
+    return reply
+
+
+def refusals_for_lack_of_capabilities(server: Server) -> list[HttpReply]:
+    """Call the permitted tools as a client without capabilities; return what was refused for that."""
+    server.calls()
+    return [reply for reply in exchanges(server) if reply.code == LACKS_CAPABILITY]
+
+
+def replies_with_results(server: Server) -> list[HttpReply]:
+    """Call the permitted tools, and the one that fails; return the responses with a result so far."""
+    server.calls()
+    sample = server.settings.failing_call
+    if sample is not None:
+        server.session.request("tools/call", {"name": sample.tool, "arguments": dict(sample.arguments)})
+    return [reply for reply in exchanges(server) if reply.result is not ABSENT]
+
+
+@scenario
+def changes_by_a_refused_call(server: Server) -> tuple[HttpReply, list[str]]:
+    """Send the user's mutating call with a wrong name in its header; return what has changed nevertheless.
+
+    Skips the check if the server does not refuse the call.
+    """
+    sample, session = mutating_call(server), http_session(server)
+    before = snapshot(server, session)
+    params = {"name": sample.tool, "arguments": dict(sample.arguments)}
+    reply = post(session, "tools/call", params, headers={"Mcp-Name": f"{sample.tool}x"})
+    if not is_mismatch(reply):
+        skip(f"the call is not refused, though its header has another name: {reply}")
+    after = snapshot(server, session)
+    changed = [one for one in before.names if one in after.names and before.names[one] != after.names[one]]
+    changed += [one for one, had in before.contents.items() if after.contents.get(one, had) != had]
+    return reply, changed
