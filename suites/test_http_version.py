@@ -70,11 +70,22 @@ def test_a_request_without_a_version_is_refused(server):
 
 
 @pytest.mark.requirement("http.version.matches-meta")
-def test_a_version_that_is_not_that_of_the_body_is_refused(server):
-    method, other = plain_method(server), revisions.LATEST_HANDSHAKE
-    reply = post(http_session(server), method, headers={VERSION: other})
+@pytest.mark.parametrize("wrong", ["header", "body"])
+def test_a_version_that_is_not_that_of_the_body_is_refused(server, wrong):
+    session, method = http_session(server), plain_method(server)
+    if wrong == "header":
+        reply = post(session, method, headers={VERSION: UNSUPPORTED})
+    else:
+        reply = post(session, method, of_version(UNSUPPORTED), {VERSION: server.revision})
+    expect(reply, is_mismatch(reply, UNSUPPORTED_VERSION), "the status 400 and error -32020, or -32022")
+
+
+@pytest.mark.requirement("http.version.era-by-metadata")
+def test_the_metadata_and_not_the_header_selects_the_era(server):
+    other = revisions.LATEST_HANDSHAKE
+    reply = post(http_session(server), plain_method(server), headers={VERSION: other})
     others = () if other in listed_versions(server) else (UNSUPPORTED_VERSION,)
-    expect(reply, is_mismatch(reply, *others), "the status 400 and error -32020")
+    expect(reply, is_mismatch(reply, *others), "the status 400 and error -32020, as the body is modern")
 
 
 @pytest.mark.requirement("http.version.unsupported-modern")
