@@ -56,7 +56,7 @@ def meetings(server: Server) -> Meetings:
     the second one sends a ping.
     """
     session = http_session(server)
-    method, params, seconds = _long_request(server)
+    method, params, seconds = long_request(server)
     rounds = list[Meeting]()
     with peers(session, 2) as [one, other]:
         alone = one.post(method, _with_token(params, 0)), other.post("ping")
@@ -76,7 +76,7 @@ def meetings(server: Server) -> Meetings:
         return Meetings(tuple(rounds), HttpReply(stream))
 
 
-def _long_request(server: Server) -> tuple[str, Any, float]:
+def long_request(server: Server) -> tuple[str, Any, float]:
     """Return a request that takes its time, with the seconds that it takes."""
     calls = [
         call

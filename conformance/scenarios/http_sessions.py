@@ -65,9 +65,10 @@ class Peer:
         usual = (JSON, ACCEPT, *lines_of(self.session).mirror.headers(message))
         return self._begin("POST", usual, encode(message))
 
-    def listen(self) -> Exchange:
-        """Open a stream with GET, and wait until its head has come."""
-        usual = ((b"Accept", b"text/event-stream"),)
+    def listen(self, last: str = "") -> Exchange:
+        """Open a stream with GET, or resume one after an event, and wait until its head has come."""
+        resumed = ((b"Last-Event-ID", last.encode()),) if last else ()
+        usual = ((b"Accept", b"text/event-stream"), *resumed)
         exchange = self._begin("GET", usual)
         exchange.wait_for_head(self.session.scaled_timeout(RESPONSE_SECONDS))
         return exchange
