@@ -40,6 +40,18 @@ def test_a_resumed_stream_brings_what_was_missed(server):
     expect(found.resumed, has_answer(found.resumed, CUT), "the response, which was missed")
 
 
+@pytest.mark.requirement("http.resume.disconnect-is-not-cancel")
+def test_a_cut_connection_does_not_cancel_the_request(server):
+    found = resumption(server)
+    if not found.cut.exchange.aborted or has_answer(found.cut, CUT):
+        skip("the call was answered before its connection was cut")
+    if messages_of(found.resumed, OTHER) and not messages_of(found.resumed, CUT):
+        skip("another stream is resumed: see http.resume.only-own-stream")
+    if found.resumed.status != 200 or not has_answer(found.replayed, OTHER):
+        skip("the server does not send missed responses again, so the end of the call is not seen")
+    expect(found.resumed, has_answer(found.resumed, CUT), "the response to the call, as to the one beside it")
+
+
 @pytest.mark.requirement("http.resume.only-own-stream")
 def test_a_resumed_stream_has_nothing_of_another_stream(server):
     found = resumption(server)

@@ -12,6 +12,7 @@ from conformance.client.session import Session
 from conformance.expect import skip
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import ABSENT, encode
+from conformance.protocol.methods import envelope
 from conformance.scenarios.http_requests import (
     HttpReply,
     delete,
@@ -227,3 +228,11 @@ def changes_by_a_refused_call(server: Server) -> tuple[HttpReply, list[str]]:
     changed = [one for one in before.names if one in after.names and before.names[one] != after.names[one]]
     changed += [one for one, had in before.contents.items() if after.contents.get(one, had) != had]
     return reply, changed
+
+
+@scenario
+def modern_reply(server: Server) -> HttpReply:
+    """POST a right modern request without a session, in a run of a handshake revision."""
+    meta = envelope(revisions.LATEST_MODERN, {})
+    message = {"jsonrpc": "2.0", "id": "modern", "method": "server/discover", "params": {"_meta": meta}}
+    return post_message(http_session(server), message, {SESSION_ID: None})

@@ -18,22 +18,24 @@ from conformance.transport.http.exchange import EVENT_STREAM, Exchange
 CUT, OTHER = "cut", "other"
 """The ids of the request whose stream is cut, and of one at the same time; their progress tokens, too."""
 UNKNOWN_EVENT = "no-such-event"
-STEP_SECONDS = 0.02
+STEP_SECONDS = 0.002
 RESUME_SECONDS = 3.0
 STRANGE_SECONDS = 0.3
-"""How long another session waits for events that it must not get."""
+"""How long to wait for events that must not come, or are there already."""
 
 
 @dataclass(frozen=True)
 class Resumption:
     """Two calls at once in one session, of which the stream of the first was cut and resumed.
 
+    ``replayed`` is the stream of the second, resumed after its end from its first event with an id.
     ``elsewhere`` is the response to the same GET in another session, ``unknown`` to one with an unknown id.
     """
 
     cut: HttpReply
     other: HttpReply
     resumed: HttpReply
+    replayed: HttpReply
     elsewhere: HttpReply
     unknown: HttpReply
 
@@ -57,9 +59,10 @@ def resumption(server: Server) -> Resumption:
         resumed = one.listen(last)
         _wait_until(resumed, lambda: has_answer(HttpReply(resumed), CUT), limit)
         resumed.abort()
+        replayed = _brief(one, next(event_ids(other), UNKNOWN_EVENT))
         elsewhere = _brief(stranger, last)
         unknown = _brief(one, UNKNOWN_EVENT)
-        replies = [HttpReply(each) for each in (resumed, elsewhere, unknown)]
+        replies = [HttpReply(each) for each in (resumed, replayed, elsewhere, unknown)]
         return Resumption(HttpReply(cut, messages[0]), HttpReply(other, messages[1]), *replies)
 
 
