@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from conformance.client.session import NO_PARAMS, Session
+from conformance.client.tool_call import Call
 from conformance.expect import require, skip
 from conformance.protocol.jsonrpc import Kind, kind
 from conformance.protocol.methods import LOG_LEVELS
@@ -22,6 +23,8 @@ from conformance.transport.http.exchange import EVENT_STREAM, Exchange
 ROUNDS = 5
 ROUND_SECONDS = 3.0
 """How long two responses may take beyond the time that they take alone."""
+HELD_SECONDS = 0.3
+"""How long a call that asks the client for something is kept open at most until a ping has its answer."""
 UPDATE_SECONDS = 0.5
 """How long updates of resources may take."""
 PREFIX = "isolation"
@@ -85,9 +88,15 @@ def long_request(server: Server) -> tuple[str, Any, float]:
     ]
     if not calls:
         return simple_method(server), NO_PARAMS, 0.0
-    call = max(calls, key=lambda one: (bool(one.progress), one.reply.seconds))
+    call = max(calls, key=lambda one: (bool(one.progress), _span(one), one.reply.seconds))
     params = {"name": call.tool.name, "arguments": call.arguments}
     return "tools/call", params, call.reply.seconds
+
+
+def _span(call: Call) -> float:
+    """Return the seconds between the first progress of a call and the last, which noise does not change."""
+    times = [one.lines[0].at for one in call.progress]
+    return round(max(times) - min(times), 3) if times else 0.0
 
 
 def _with_token(params: Any, number: int) -> Any:
@@ -98,9 +107,12 @@ def _with_token(params: Any, number: int) -> Any:
 def _at_once(one: Peer, message: dict[str, Any], other: Peer, seconds: float) -> tuple[HttpReply, HttpReply]:
     """Send a request of one client, and a ping of the other with its id; return both responses."""
     ping = {"jsonrpc": "2.0", "id": message["id"], "method": "ping"}
+    one.may_answer.clear()
     first = one.begin(message)
     first.wait_until_sent(ROUND_SECONDS)
     second = other.begin(ping)
+    second.wait(HELD_SECONDS)
+    one.may_answer.set()
     limit = one.session.scaled_timeout(ROUND_SECONDS) + seconds
     replies = HttpReply(first, message), HttpReply(second, ping)
     for exchange in (first, second):

@@ -48,6 +48,7 @@ def resumption(server: Server) -> Resumption:
     limit = session.scaled_timeout(RESUME_SECONDS) + seconds
     with peers(session, 2) as [one, stranger]:
         messages = [session.request_of(method, with_token(params, id), id=id) for id in (CUT, OTHER)]
+        one.may_answer.clear()
         cut = one.begin(messages[0])
         _wait_until(cut, lambda: any(event_ids(cut)), limit)
         last = next(event_ids(cut), "")
@@ -55,6 +56,7 @@ def resumption(server: Server) -> Resumption:
             skip(f"the response to {method} is no event stream whose events have ids")
         other = one.begin(messages[1])
         cut.abort()
+        one.may_answer.set()
         wait_for_end(other, limit)
         resumed = one.listen(last)
         _wait_until(resumed, lambda: has_answer(HttpReply(resumed), CUT), limit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -31,17 +32,26 @@ OPENED = 16
 """How many sessions are opened to compare their ids."""
 UNKNOWN_ID = "6d9f3f58a1c14f7f9b3a1f0d5c2e7b84"
 """A session id that no server has assigned, of a usual form."""
+MAX_HELD_SECONDS = 2.0
+"""How long an answer to the server is held back at most."""
 NOT_OFFERED = {"code": -32601, "message": "This client does not offer that."}
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
 @dataclass(eq=False)
 class Peer:
-    """A client whose session was opened with exact requests; ``session`` lends it connections and ids."""
+    """A client whose session was opened with exact requests; ``session`` lends it connections and ids.
+
+    It answers requests of the server while ``may_answer`` is set, so that a call can be kept open.
+    """
 
     session: Session
     opening: HttpReply
     begun: list[Exchange] = field(default_factory=list)
+    may_answer: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self.may_answer.set()
 
     @property
     def id(self) -> str:
@@ -81,7 +91,8 @@ class Peer:
 
     def end(self) -> HttpReply | None:
         """Close all connections, and end the session if it has an id."""
-        for exchange in self.begun:
+        self.may_answer.set()
+        for exchange in list(self.begun):
             exchange.abort()
         return delete(self.session, self.headers) if self.id else None
 
@@ -96,6 +107,7 @@ class Answering(Listener):
         """Answer a request of the server."""
         message, _, _ = decode((event.data or "").encode("utf-8", "surrogatepass"))
         if kind(message) is Kind.REQUEST:
+            self.peer.may_answer.wait(MAX_HELD_SECONDS)
             answer = {"result": {}} if message["method"] == "ping" else {"error": NOT_OFFERED}
             self.peer.begin({"jsonrpc": "2.0", "id": message["id"], **answer})
 
