@@ -1,0 +1,72 @@
+"""Modern requests over HTTP whose clients close the connection, and subscriptions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from conformance.client.subscriptions import FLAGS, LISTEN
+from conformance.expect import require_some, skip
+from conformance.protocol.jsonrpc import encode
+from conformance.scenarios.http_requests import HttpReply, http_session, lines_of, post, request_to
+from conformance.scenarios.http_sessions import wait_for_end
+from conformance.scenarios.subscriptions import declared_members
+from conformance.target.scenario import scenario
+from conformance.target.server import Server
+from conformance.transport.http.exchange import Exchange
+from conformance.transport.http.headers import ACCEPT, JSON
+
+ID = "the same"
+MIN_SECONDS = 0.03
+"""How long a call must take at least so that it is under way when another one with its id is closed."""
+ANSWER_SECONDS = 3.0
+LISTEN_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Closing:
+    """Two equal calls at once with one id; the connection of the first was closed, and the other read."""
+
+    closed: HttpReply
+    other: HttpReply
+
+
+@scenario
+def closing(server: Server) -> Closing:
+    """Close the connection of one of two equal calls; skip the check if no permitted call takes its time."""
+    calls = [
+        call
+        for call in server.calls()
+        if call.reply.seconds >= MIN_SECONDS and not (call.failed or call.asked or server.is_slow(call))
+    ]
+    call = max(
+        require_some(calls, skip="no permitted call takes its time"), key=lambda one: one.reply.seconds
+    )
+    session = http_session(server)
+    params = {"name": call.tool.name, "arguments": call.arguments, "_meta": {"progressToken": ID}}
+    message = session.request_of("tools/call", params, id=ID)
+    if not post(session, "tools/call", params).was_served:
+        skip(f"{call.tool.name} does not succeed again")
+
+    def begin() -> Exchange:
+        headers = (JSON, ACCEPT, *lines_of(session).mirror.headers(message))
+        return lines_of(session).exchange(request_to(session, "POST", headers, encode(message)))
+
+    closed, other = begin(), begin()
+    for one in (closed, other):
+        one.wait_until_sent(ANSWER_SECONDS)
+    closed.wait_for_head(call.reply.seconds / 2)
+    was_closed = not closed.has_ended
+    closed.abort()
+    wait_for_end(other, session.scaled_timeout(ANSWER_SECONDS) + call.reply.seconds)
+    if not was_closed:
+        skip(f"{call.tool.name} was answered before its connection could be closed")
+    return Closing(HttpReply(closed, message), HttpReply(other, message))
+
+
+@scenario
+def subscription(server: Server) -> HttpReply:
+    """POST a listen request for a change that the server declares, and close its stream soon."""
+    members = [one for one in declared_members(server) if FLAGS[one][-1] == "listChanged"]
+    if not members:
+        skip("the server declares no list that changes")
+    return post(http_session(server), LISTEN, {"notifications": {members[0]: True}}, seconds=LISTEN_SECONDS)
