@@ -74,8 +74,8 @@ class Finding(Verdict, AssertionError):  # noqa: N818  (a verdict, not an error)
     ``expected`` and ``got`` are one sentence or value each; ``lines`` are the lines on the wire that prove
     it, ``fault`` is what came instead of an answer, if anything.  An ``advisory`` finding has the outcome
     ``info``, whatever the rule's level; so has a ``tool_bug``, a mistake in a tool that breaks no rule of the
-    protocol, unless the user wants it to fail.  A ``fatal`` finding, that the process ended, fails whatever
-    the rule's basis.
+    protocol, unless the user wants it to fail.  A ``fatal`` finding, that the process ended or that one client
+    got the answer of another, fails whatever the rule's basis.
     """
 
     def __init__(  # noqa: PLR0913  (facts of a finding, most of them optional)

@@ -26,7 +26,9 @@ def test_two_clients_may_use_the_same_id_at_once(server):
         for own, foreign, reply in zip(shapes, reversed(shapes), one.both, strict=True):
             if shape(reply) == foreign != own:
                 lines = [line for each in one.both for line in each.lines]
-                raise Finding("its own result for each client", f"that of the other client: {reply}", lines)
+                raise Finding(
+                    "its own result for each client", f"that of the other client: {reply}", lines, fatal=True
+                )
         expect_both_answered(one)
 
 
@@ -58,7 +60,7 @@ def expect_both_answered(meeting):
     lost = [reply for reply in meeting.both if reply.answer is None and is_open(reply)]
     if lost and meeting.again is not None and meeting.again.answer is not None:
         lines = [line for each in meeting.both for line in each.lines]
-        raise Finding("an answer for each client", "no answer in time for one of them", lines)
+        raise Finding("an answer for each client", "no answer in time for one of them", lines, fatal=True)
 
 
 def is_open(reply):
