@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from conformance.client.reply import Fault
-from conformance.protocol.jsonrpc import NOT_UTF_8, Line, foreign_encoding, is_response, show
+from conformance.protocol.jsonrpc import EVENT, NOT_UTF_8, Line, foreign_encoding, is_response, show
 from conformance.requirements.catalogue import Requirement, requirement
 
 
@@ -74,7 +74,7 @@ class Finding(Verdict, AssertionError):  # noqa: N818  (a verdict, not an error)
     ``expected`` and ``got`` are one sentence or value each; ``lines`` are the lines on the wire that prove
     it, ``fault`` is what came instead of an answer, if anything.  An ``advisory`` finding has the outcome
     ``info``, whatever the rule's level; so has a ``tool_bug``, a mistake in a tool that breaks no rule of the
-    protocol, unless the user wants it to fail.  A ``fatal`` finding, that the process ended or that one client
+    protocol, unless the user wants it to fail.  A ``fatal`` finding, that the process ended or that a client
     got the answer of another, fails whatever the rule's basis.
     """
 
@@ -137,12 +137,33 @@ class Skipped(Exception):  # noqa: N818  (a verdict, not an error)
         self.cause = cause
 
 
+NOT_JSON_RULE = {
+    "stdio": "stdio.stdout-purity",
+    "http": "http.post.request-content-type",
+    "event": "http.sse.data-is-message",
+}
+"""The rule that an answer breaks which is not JSON."""
+UTF_8_RULE = {
+    "stdio": "stdio.utf8-output",
+    "http": "http.post.utf8-output",
+    "event": "http.post.utf8-output",
+}
+"""The rule that an answer breaks which is not UTF-8."""
+
+
+def transport_of(line: Line) -> str:
+    """Return how a line came: over ``stdio``, as a body of ``http``, or as an ``event``."""
+    if not line.carried_by:
+        return "stdio"
+    return "event" if line.carried_by.endswith(EVENT) else "http"
+
+
 def wrong_answer(request: Line, answer: Line) -> Finding:
     """Return the finding that a request got an answer with another id, or one that is not JSON in UTF-8."""
     if answer.fault:
         encoding = foreign_encoding(answer.raw)
         is_utf_8 = not (encoding or answer.fault.startswith(NOT_UTF_8))
-        rule = "stdio.stdout-purity" if is_utf_8 else "stdio.utf8-output"
+        rule = (NOT_JSON_RULE if is_utf_8 else UTF_8_RULE)[transport_of(answer)]
         got = f"a line in {encoding}" if encoding else f"a line that is {answer.fault}"
         return Finding("JSON" if is_utf_8 else "UTF-8", got, (request, answer), rule)
     ids = [show(one.get("id"), 100) for one in answer.parts() if is_response(one)]

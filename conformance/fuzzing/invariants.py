@@ -12,7 +12,7 @@ from conformance.protocol.methods import LISTS
 from conformance.protocol.progress import progress_in
 from conformance.protocol.text import shorten
 from conformance.protocol.value import Value
-from conformance.verdicts import ECHO, Blocked, Finding
+from conformance.verdicts import ECHO, NOT_JSON_RULE, Blocked, Finding, transport_of
 
 ANSWERED = "jsonrpc.response-every-request"
 NOTIFIED = "jsonrpc.no-response-to-notification"
@@ -156,7 +156,7 @@ def noise(window: Window) -> Iterator[Finding]:
     for line in printed:
         if line not in pieces and not glued(line):
             got = f"a line that is {line.fault}: {shorten(line.text, 100)!r}"
-            yield Finding("JSON-RPC messages only", got, (line,), "stdio.stdout-purity")
+            yield Finding("JSON-RPC messages only", got, (line,), NOT_JSON_RULE[transport_of(line)])
 
 
 def _wrong_part(window: Window, line: Line, part: Any) -> Iterator[Finding]:

@@ -19,7 +19,7 @@ from conformance.protocol.content import embeds, has_data, has_text, has_uri_and
 from conformance.protocol.jsonrpc import NOT_JSON, Line, show
 from conformance.protocol.revisions import CONTENT_TYPES, has_content, is_modern
 from conformance.target.unanswered import NOT_FATAL
-from conformance.verdicts import Finding
+from conformance.verdicts import NOT_JSON_RULE, Finding, transport_of
 
 ANSWERED = "jsonrpc.response-every-request"
 VALIDATED = "tools.call.inputs-validated"
@@ -138,7 +138,9 @@ def _no_number(reply: Reply) -> Failure | None:
     """Return the failure of an answer with NaN or an infinity; the log of a long session may have lost it."""
     constants = NOT_JSON.intersection(reply.line.oddities) if reply.line is not None else set()
     what = "JSON-RPC messages only"
-    return Failure("stdio.stdout-purity", what, f"{min(constants)} in an answer") if constants else None
+    if not constants or reply.line is None:
+        return None
+    return Failure(NOT_JSON_RULE[transport_of(reply.line)], what, f"{min(constants)} in an answer")
 
 
 def _type_failure(revision: str, result: Any) -> Failure | None:

@@ -55,6 +55,8 @@ class Kind(Enum):
     OTHER = "other"
 
 
+EVENT = " event"
+"""The end of the name of the HTTP response that carried a line, if it is an event stream."""
 UNORDERED_SECONDS = 0.25
 """Lines of two HTTP responses may come in the other order than they were written within this time."""
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from conformance.client.subscriptions import FLAGS, LISTEN
 from conformance.expect import require_some, skip
 from conformance.protocol.jsonrpc import encode
 from conformance.scenarios.http_requests import HttpReply, http_session, lines_of, post, request_to
 from conformance.scenarios.http_sessions import wait_for_end
-from conformance.scenarios.subscriptions import declared_members
 from conformance.target.scenario import scenario
 from conformance.target.server import Server
 from conformance.transport.http.exchange import Exchange
@@ -61,12 +59,3 @@ def closing(server: Server) -> Closing:
     if not was_closed:
         skip(f"{call.tool.name} was answered before its connection could be closed")
     return Closing(HttpReply(closed, message), HttpReply(other, message))
-
-
-@scenario
-def subscription(server: Server) -> HttpReply:
-    """POST a listen request for a change that the server declares, and close its stream soon."""
-    members = [one for one in declared_members(server) if FLAGS[one][-1] == "listChanged"]
-    if not members:
-        skip("the server declares no list that changes")
-    return post(http_session(server), LISTEN, {"notifications": {members[0]: True}}, seconds=LISTEN_SECONDS)

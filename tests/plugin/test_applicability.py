@@ -11,7 +11,7 @@ from conformance.protocol.revisions import KNOWN, LATEST_HANDSHAKE, LATEST_MODER
 from conformance.requirements.checks import Check, checks
 from conformance.target.surface import Subject, Surface
 
-FUZZING, NOT_FUZZING = SimpleNamespace(examples=1), SimpleNamespace(examples=0)
+FUZZING, NOT_FUZZING = (SimpleNamespace(examples=examples, http=None) for examples in (1, 0))
 PING = "ping.empty-result"
 CAPABILITIES = {"tools", "prompts", "resources", "logging", "completions", "tasks"}
 

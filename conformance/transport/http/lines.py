@@ -7,7 +7,17 @@ from collections import deque
 from queue import SimpleQueue
 from typing import Any
 
-from conformance.protocol.jsonrpc import ABSENT, IdKey, Kind, decode, id_key, is_message, is_response, kind
+from conformance.protocol.jsonrpc import (
+    ABSENT,
+    EVENT,
+    IdKey,
+    Kind,
+    decode,
+    id_key,
+    is_message,
+    is_response,
+    kind,
+)
 from conformance.protocol.methods import CANCELLED
 from conformance.protocol.text import shorten
 from conformance.transport.http.client import Client
@@ -232,7 +242,9 @@ class HttpLines:
 
     def took(self, exchange: Exchange, data: bytes, method: str = "") -> Any:
         """Pass a line on; return its message."""
-        line = CarriedLine.of(data, f"{exchange.request.method} {exchange.number}: HTTP {exchange.status}")
+        kind_of_body = EVENT if exchange.media_type == EVENT_STREAM else ""
+        title = f"{exchange.request.method} {exchange.number}: HTTP {exchange.status}{kind_of_body}"
+        line = CarriedLine.of(data, title)
         message, _, _ = decode(data)
         result = message.get("result") if isinstance(message, dict) else None
         if method == "initialize" and isinstance(result, dict):
