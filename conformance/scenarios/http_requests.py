@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from conformance.client.reply import Reply
 from conformance.client.session import NO_PARAMS, Session
 from conformance.expect import skip
 from conformance.protocol.jsonrpc import ABSENT, Line, decode, encode, id_key, is_response
 from conformance.protocol.text import shorten
 from conformance.protocol.value import Value
+from conformance.target.scenario import scenario
 from conformance.target.server import Server
 from conformance.transport.http.exchange import EVENT_STREAM, Exchange
 from conformance.transport.http.headers import ACCEPT, JSON
@@ -140,12 +142,16 @@ def exchanges(server: Server) -> list[HttpReply]:
 
 
 def http_session(server: Server) -> Session:
-    """Return the shared session beside which unusual requests are sent; skip the check if it is not alive."""
-    session = server.shared(RAW)
-    pong = session.drain()
+    """Return the session beside which unusual requests are sent; skip if the server answers nothing."""
+    pong = _first_pong(server)
     if pong.fault is not None:
         skip(f"{pong.method} is not answered: {pong.fault}")
-    return session
+    return server.shared(RAW)
+
+
+@scenario
+def _first_pong(server: Server) -> Reply:
+    return server.shared(RAW).drain()
 
 
 def lines_of(session: Session) -> HttpLines:
