@@ -209,10 +209,11 @@ class SuiteDirectory(pytest.Directory):
     """The built-in suites."""
 
     def _selected(self) -> Iterator[Path]:
-        """Return the files of the suites in which a check is selected."""
-        patterns = selected(self.config)
-        suites = {one.suite for ids, _ in patterns for id in ids for one in checked().get(id, ())}
-        return (path for path in self.path.glob("test_*.py") if path.name in suites or not patterns)
+        """Return the files of the suites in which a selected check applies; others are not imported."""
+        patterns, suites = selected(self.config), _applying_suites(self.config)
+        if patterns:
+            suites &= {one.suite for ids, _ in patterns for id in ids for one in checked().get(id, ())}
+        return (path for path in self.path.glob("test_*.py") if path.name in suites)
 
     def collect(self) -> Iterator[pytest.Collector | pytest.Item]:
         """Yield the failures of the probe, then every suite if a session could be used."""
