@@ -84,7 +84,7 @@ def test_every_check_has_run_on_a_right_server():
     other = run_suite(stateless, "--revision", "latest", "--fuzz", "none")
     assert [(case.check, case.text) for case in other.findings] == []
     over_http = [
-        run_suite((*OVER_HTTP, *name), "--http", "--revision", "all", "--fuzz", "none", *EVERYTHING)
+        run_suite((*OVER_HTTP, *name), "--http", "--select", "http", "--revision", "all", *EVERYTHING)
         for name in ((), *((name,) for name in UNUSUAL))
     ]
     runs = (run_on_processes(), nothing, other, *over_http)
