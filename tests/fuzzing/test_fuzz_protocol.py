@@ -358,3 +358,21 @@ def test_server_that_exits_at_each_broken_line_is_started_a_few_times(tmp_path):
     assert {case.outcome for case in run.findings} == {"info"}
     assert any('after "hello"' in case.text for case in run.findings)
     assert len(log.read_text().splitlines()) <= 10
+
+
+@pytest.mark.parametrize(
+    ("carried_by", "rules"), [("", ["jsonrpc.no-response-to-notification"]), ("POST 2: HTTP 400", [])]
+)
+def test_an_error_without_an_id_answers_a_notification_over_stdio_only(carried_by, rules):
+    """Over HTTP it is the response to the POST that it came with."""
+    process = SimpleNamespace(stderr="", wait=lambda _: 1)
+    session = SimpleNamespace(
+        lines=[], revision="2025-11-25", closed=False, is_flooded=False, process=process, inbox=Inbox(1000)
+    )
+    window = Window(session)
+    session.lines += [Line.sending(notification("notifications/initialized")), Line.sending(request(1))]
+    session.lines += [
+        Line.received(json.dumps(one).encode(), 0.0, carried_by)
+        for one in (answered(1), answered(None, **ERROR))
+    ]
+    assert [one.error.requirement for one in broken_rules(window)] == rules
