@@ -192,6 +192,7 @@ SAMPLING = {
     "method": "sampling/createMessage",
     "params": {"messages": [{"role": "user", "content": {"type": "text", "text": "2?"}}], "maxTokens": 9},
 }
+SAMPLED = {"role": "assistant", "content": {"type": "text", "text": "2!"}, "model": "abacus-1"}
 RETRY = {
     "inputResponses": {"new_name": {"action": "accept", "content": {"value": "soroban"}}},
     "requestState": "b64.sealed",
@@ -319,6 +320,7 @@ def test_a_valid_modern_message_has_no_errors(name):
         ("retry", "params.inputResponses", []),
         ("retry", "params.inputResponses.new_name", {"action": "perhaps"}),
         ("get", "params.inputResponses.new_name", 12345),
+        ("get", "params.inputResponses.new_name", {**SAMPLED, "_meta": 1}),
         ("read", "params.uri", 1.5),
         ("read", "params.requestState", None),
         ("listen", "params.notifications", GONE),
