@@ -90,12 +90,14 @@ class MessageLog(list[Line]):
         """Return about the bytes of memory that dropping a new line frees."""
         if _is_question(line):
             return max(0, len(line.raw) - HEAD)
+        if isinstance(line, CompressedLine):
+            return LINE_COST + line.size
         return LINE_COST + len(line.raw) if self._has_shared(line) else weight(line.raw)
 
     def _has_shared(self, line: Line) -> bool:
         """Return whether a result equals an earlier one, which takes its place then."""
         message = line.message
-        if len(line.raw) >= LONG or kind(message) is not Kind.RESULT:
+        if kind(message) is not Kind.RESULT:
             return False
         if len(self._results) >= MAX_RESULTS:
             self._results.clear()
@@ -157,6 +159,11 @@ class CompressedLine(Line):
             object.__setattr__(self, name, getattr(line, name))
         vars(self)["compressed"] = zlib.compress(line.raw, 1)
         self.last.append((self, line.message))
+
+    @property
+    def size(self) -> int:
+        """The bytes that the line takes while it is compressed."""
+        return len(vars(self)["compressed"])
 
     @property
     def raw(self) -> bytes:

@@ -128,6 +128,14 @@ def test_results_that_differ_are_not_kept_for_ever():
     assert len(taken) == 2 * MAX_RESULTS
 
 
+def test_a_compressed_line_displaces_no_other():
+    lines = MessageLog()
+    raw = json.dumps({"id": 1, "result": {"text": LONG * "x"}}).encode()
+    for number in range(2 * MAX_LOG_BYTES // len(raw)):
+        lines.keep(received(raw, float(number)))
+    assert lines.dropped == 0
+
+
 def test_an_empty_line_is_not_a_dropped_line():
     assert not is_dropped(Line.received(b""))
 
