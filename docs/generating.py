@@ -16,6 +16,7 @@ from pathlib import Path
 
 from conformance.fixtures.http_mutants import all_http_mutants
 from conformance.fixtures.mutants import all_mutants
+from http_wires import http_wires_of
 from wires import wires_of
 
 from conformance.cli.arguments import parser as command_parser
@@ -331,7 +332,7 @@ def detail_lines(row: Requirement) -> Iterator[str]:
 
 def wire_lines(row: Requirement) -> Iterator[str]:
     """Yield what passes and what fails on the wire."""
-    wires = wires_of(row.id)
+    wires = http_wires_of(row.id) if row.transport == "http" else wires_of(row.id)
     if wires is None:
         return
     if wires.passes:

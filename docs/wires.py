@@ -86,7 +86,7 @@ def _mutants() -> dict[str, list[Mutant]]:
 def _wires(id: str, mutant: Mutant) -> Wires | None:
     run = MutantRun(mutant, revision_of(mutant), is_whole=False)
     heard, right = [], []
-    error = _error(id, _found(id, run, heard, mutant.mutate))
+    error = error_of(id, _found(id, run, heard, mutant.mutate))
     if error is None or not any(line.raw for line in error.lines):
         return None
     _found(id, run, right, None)
@@ -98,8 +98,8 @@ def _wires(id: str, mutant: Mutant) -> Wires | None:
     return Wires(
         run.revision,
         mutant.name,
-        shorten(_masked(facts.expected), MAX_STRING),
-        shorten(_masked(facts.got), MAX_STRING),
+        shorten(masked(facts.expected), MAX_STRING),
+        shorten(masked(facts.got), MAX_STRING),
         () if passes == fails else passes,
         fails,
     )
@@ -117,7 +117,7 @@ def _found(id: str, run: MutantRun, conversations: Conversations, mutate) -> Fou
         )
 
 
-def _error(id: str, found: Found) -> Finding | Blocked | None:
+def error_of(id: str, found: Found) -> Finding | Blocked | None:
     """Return what says that the rule is broken, rather one that has lines."""
     errors = [one.error for one in found.verdicts if one.error.requirement in ("", id)]
     return min(errors, key=lambda one: not one.lines, default=None)
@@ -207,23 +207,23 @@ def _shown(exchanges: Sequence[Exchange], others: Sequence[Exchange]) -> tuple[s
 
 
 def _message(line: Line | None):
-    return ABSENT if line is None else _masked(line.message)
+    return ABSENT if line is None else masked(line.message)
 
 
 def _text(line: Line, other) -> str:
     message = _message(line)
     if message is ABSENT:
-        return shorten(_masked(line.shown(MAX_LINE)), MAX_LINE)
+        return shorten(masked(line.shown(MAX_LINE)), MAX_LINE)
     shown = _abridged(message, ABSENT if message == other else other)
     return shorten(f"{'>' if line.sent else '<'} {json.dumps(shown, ensure_ascii=False)}", MAX_LINE)
 
 
-def _masked(value):
+def masked(value):
     """Return a value in which all texts are the same in every run."""
     if isinstance(value, dict):
-        return {name: _masked(one) for name, one in value.items()}
+        return {name: masked(one) for name, one in value.items()}
     if isinstance(value, list):
-        return [_masked(one) for one in value]
+        return [masked(one) for one in value]
     if isinstance(value, str):
         for pattern, instead in MASKS:
             value = pattern.sub(instead, value)

@@ -10,6 +10,7 @@ from conformance.requirements.checks import checked
 DOCS = Path(__file__).parents[2] / "docs"
 sys.path.insert(0, str(DOCS))
 
+from http_wires import http_wires_of  # noqa: E402
 from wires import wires_of  # noqa: E402
 
 UNSEEN = ("budget.", "client.", "contract.", "http.")
@@ -29,6 +30,15 @@ def test_a_wire_is_what_the_servers_answer():
 def test_the_wire_that_fails_is_not_the_one_that_passes(id):
     wires = wires_of(id)
     assert wires.fails
+    assert wires.passes != wires.fails
+
+
+@pytest.mark.parametrize("id", ["http.post.content-type-checked", "http.security.origin-checked"])
+def test_a_wire_of_http_is_a_request_with_its_response(id):
+    wires = http_wires_of(id)
+    request = [line for line in wires.fails if line.startswith("> ")]
+    assert request[0].endswith(" HTTP/1.1")
+    assert list(wires.passes[: len(request)]) == request
     assert wires.passes != wires.fails
 
 

@@ -1,0 +1,24 @@
+"""The reference server over HTTP, and mutants of it, in a thread of this process."""
+
+import threading
+from contextlib import contextmanager
+from unittest.mock import patch
+
+from conformance.fixtures import reference_modern
+from conformance.fixtures.reference_http import PATH, STEP_SECONDS
+from conformance.fixtures.reference_http_wire import Server
+
+from conformance.transport.http.server import HttpServer
+
+
+@contextmanager
+def served(http):
+    """Serve an `HttpReference`, and give the `HttpServer` that reaches it."""
+    with patch.object(reference_modern, "STEP", STEP_SECONDS):
+        server = Server(http, 0)
+        threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
+        try:
+            yield HttpServer(f"http://127.0.0.1:{server.server_address[1]}{PATH}")
+        finally:
+            server.shutdown()
+            server.end()
