@@ -11,12 +11,12 @@ from typing import Any, NoReturn, Protocol, TypeVar
 
 from conformance.client.reply import Reply
 from conformance.protocol.jsonrpc import Line, show
+from conformance.protocol.revisions import HEADER_MISMATCH
 from conformance.protocol.value import Value
 from conformance.verdicts import Blocked, Cause, Finding, Skipped
 
 MAX_OFFENDERS = 3
 """How many wrong values one finding shows."""
-HEADER_MISMATCH = -32020
 T = TypeVar("T")
 
 

@@ -7,7 +7,8 @@ import pytest
 from conformance.expect import expect, skip
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import ABSENT
-from conformance.scenarios.http_modern import HEADER_MISMATCH, LACKS_CAPABILITY, error_data, modern_reply
+from conformance.protocol.revisions import HEADER_MISMATCH, LACKS_CAPABILITY
+from conformance.scenarios.http_modern import error_data, modern_reply
 
 MODERN_CODES = (HEADER_MISMATCH, LACKS_CAPABILITY, revisions.UNSUPPORTED_VERSION)
 

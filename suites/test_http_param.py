@@ -7,7 +7,8 @@ from base64 import b64encode
 import pytest
 
 from conformance.expect import expect, require_some
-from conformance.scenarios.http_modern import HEADER_MISMATCH, is_mismatch
+from conformance.protocol.revisions import HEADER_MISMATCH
+from conformance.scenarios.http_modern import is_mismatch
 from conformance.scenarios.http_parameters import integer_calls, mirrored_calls, other_value, text_of
 
 REFUSED = "the status 400 and error -32020"

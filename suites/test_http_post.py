@@ -6,7 +6,14 @@ import pytest
 
 from conformance.expect import expect, require_some, skip
 from conformance.protocol.jsonrpc import ABSENT, Kind, decode, id_key, kind
-from conformance.scenarios.http_requests import exchanges, http_session, post, post_message
+from conformance.protocol.revisions import HEADER_MISMATCH
+from conformance.scenarios.http_requests import (
+    exchanges,
+    expect_errors_without_id,
+    http_session,
+    post,
+    post_message,
+)
 from conformance.scenarios.http_streams import cancelled_ids
 from conformance.scenarios.http_variants import (
     mirrored_headers,
@@ -21,7 +28,6 @@ from conformance.scenarios.http_variants import (
 
 JSON, EVENTS = "application/json", "text/event-stream"
 PARSE_ERRORS = (ABSENT, -32700, -32600)
-HEADER_MISMATCH = -32020
 ACCEPTED_BY_ALL = (
     f"{EVENTS}, {JSON}",
     f"{JSON};q=0.9 ,{EVENTS};q=0.8",
@@ -93,10 +99,7 @@ def test_a_notification_gets_202_or_an_error_status(server):
 
 @pytest.mark.requirement("http.post.refused-error-no-id")
 def test_the_error_for_a_notification_has_no_id(server):
-    replies = unusual_notifications(server)
-    errors = [(reply, one) for reply in replies for one in reply.messages if kind(one) is Kind.ERROR]
-    for reply, error in require_some(errors, skip="no notification is answered with an error"):
-        expect(reply, error.get("id") is None, "an error without an id")
+    expect_errors_without_id(unusual_notifications(server), "no notification is answered with an error")
 
 
 @pytest.mark.requirement("http.post.batch-refused")

@@ -7,8 +7,15 @@ import re
 import pytest
 
 from conformance.expect import expect, require_some, skip
-from conformance.protocol.jsonrpc import Kind, kind
-from conformance.scenarios.http_requests import delete, get, http_session, lines_of, post, post_message
+from conformance.scenarios.http_requests import (
+    delete,
+    expect_errors_without_id,
+    get,
+    http_session,
+    lines_of,
+    post,
+    post_message,
+)
 from conformance.scenarios.http_variants import (
     at_other_address,
     handshake_with_origin,
@@ -58,10 +65,7 @@ def test_a_foreign_origin_gets_403(server):
 
 @pytest.mark.requirement("http.security.origin-403-body")
 def test_the_error_for_a_foreign_origin_has_no_id(server):
-    replies = refusals_of_origins(server)
-    errors = [(reply, one) for reply in replies for one in reply.messages if kind(one) is Kind.ERROR]
-    for reply, error in require_some(errors, skip="no refusal has a JSON-RPC error"):
-        expect(reply, error.get("id") is None, "an error without an id")
+    expect_errors_without_id(refusals_of_origins(server), "no refusal has a JSON-RPC error")
 
 
 @pytest.mark.requirement("http.security.origin-malformed")

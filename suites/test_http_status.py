@@ -9,8 +9,8 @@ from conformance.expect import expect, require_some, skip
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import ABSENT
 from conformance.protocol.methods import NO_SUCH_METHOD
+from conformance.protocol.revisions import LACKS_CAPABILITY
 from conformance.scenarios.http_modern import (
-    LACKS_CAPABILITY,
     plain_method,
     post_incomplete,
     raw_initialize,

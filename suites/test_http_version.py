@@ -7,7 +7,6 @@ import pytest
 from conformance.expect import expect, skip
 from conformance.protocol import revisions
 from conformance.scenarios.http_modern import (
-    HEADER_MISMATCH,
     error_data,
     is_mismatch,
     listed_versions,
@@ -20,7 +19,7 @@ from conformance.scenarios.http_sessions import initialize, other_revision
 VERSION, METHOD = "MCP-Protocol-Version", "Mcp-Method"
 INVALID = ("banana", "2000-01-01", "2099-01-01")
 UNSUPPORTED = "1900-01-01"
-UNSUPPORTED_VERSION = revisions.UNSUPPORTED_VERSION
+HEADER_MISMATCH, UNSUPPORTED_VERSION = revisions.HEADER_MISMATCH, revisions.UNSUPPORTED_VERSION
 
 
 # The handshake revisions

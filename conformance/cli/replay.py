@@ -11,6 +11,7 @@ from conformance.cli.arguments import UsageError, expect_no_more
 from conformance.client.transcript import BadTranscript, ReplayStep, Transcript, replay
 from conformance.protocol.text import named, shorten
 from conformance.target.settings import Settings
+from conformance.transport.http.headers import header_of
 from conformance.transport.http.server import DEFAULT_PATH, server_of
 from conformance.transport.interface import CannotStart
 from conformance.transport.sandbox import sandboxed
@@ -44,8 +45,10 @@ def _replay(options: argparse.Namespace, command: Sequence[str] | None) -> int:
 
 
 def _header(text: str) -> tuple[bytes, bytes]:
-    name, _, content = text.partition(":")
-    return name.strip().encode(), content.strip().encode()
+    try:
+        return header_of(text)
+    except ValueError as error:
+        raise UsageError(f"replay: --header: {error}") from None
 
 
 def _lines(step: ReplayStep) -> Iterator[str]:

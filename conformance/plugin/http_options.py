@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 from importlib.util import find_spec
 
 import pytest
 
 from conformance.plugin.option_values import value
+from conformance.transport.http.headers import header_of
 from conformance.transport.http.server import DEFAULT_PATH, PORT, HttpServer
-
-HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-HEADER_VALUE = re.compile(r"[\t -~]*")
 
 
 def http_server(config: pytest.Config, command: tuple[str, ...]) -> HttpServer | None:
@@ -49,8 +46,7 @@ def _headers(config: pytest.Config) -> tuple[tuple[bytes, bytes], ...]:
 
 
 def _header(text: str, option: str) -> tuple[bytes, bytes]:
-    name, colon, content = text.partition(":")
-    if not colon or not HEADER_NAME.fullmatch(name.strip()) or not HEADER_VALUE.fullmatch(content.strip()):
-        what = "NAME: VALUE in visible ASCII is expected"
-        raise pytest.UsageError(f"--conformance-{option}: {what}" + (f", not {text!r}" if not colon else ""))
-    return name.strip().encode(), content.strip().encode()
+    try:
+        return header_of(text)
+    except ValueError as error:
+        raise pytest.UsageError(f"--conformance-{option}: {error}") from None

@@ -26,6 +26,8 @@ CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
 LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
+HEADER_MISMATCH, LACKS_CAPABILITY = -32020, -32021
+"""The error codes for headers that do not match the body, and for a capability that the client lacks."""
 UNSUPPORTED_VERSION = -32022
 """The error code of a modern server for a revision that it does not speak."""
 

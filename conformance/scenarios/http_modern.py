@@ -13,6 +13,7 @@ from conformance.expect import skip
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import ABSENT, encode
 from conformance.protocol.methods import envelope
+from conformance.protocol.revisions import HEADER_MISMATCH, LACKS_CAPABILITY
 from conformance.scenarios.http_requests import (
     HttpReply,
     delete,
@@ -31,8 +32,6 @@ from conformance.target.server import Server
 from conformance.transport.http.headers import ACCEPT, JSON, SESSION_ID
 from conformance.verdicts import Skipped
 
-HEADER_MISMATCH = -32020
-LACKS_CAPABILITY = -32021
 MAX_CALLED = 5
 """How many tools are called at most to find one whose call can be repeated."""
 OLDEST = "2025-03-26"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from conformance.client.reply import Reply
 from conformance.client.session import NO_PARAMS, Session
-from conformance.expect import skip
-from conformance.protocol.jsonrpc import ABSENT, Line, decode, encode, id_key, is_response
+from conformance.expect import expect, require_some, skip
+from conformance.protocol.jsonrpc import ABSENT, Kind, Line, decode, encode, id_key, is_response, kind
 from conformance.protocol.text import shorten
 from conformance.protocol.value import Value
 from conformance.target.scenario import scenario
@@ -132,6 +132,13 @@ class HttpReply:
 
 def _text(body: bytes) -> str:
     return shorten(body.decode("utf-8", "backslashreplace"), SHOWN_BODY)
+
+
+def expect_errors_without_id(replies: Iterable[HttpReply], reason: str) -> None:
+    """Expect that the errors in the responses have no id; skip the check for a reason if there is none."""
+    errors = [(reply, one) for reply in replies for one in reply.messages if kind(one) is Kind.ERROR]
+    for reply, error in require_some(errors, skip=reason):
+        expect(reply, error.get("id") is None, "an error without an id")
 
 
 def exchanges(server: Server) -> list[HttpReply]:

@@ -47,8 +47,7 @@ class Server(Sessions):
     It calls each tool once (`call`) and fetches each prompt and resource once; all checks judge the same
     answers. ``records`` are those of the scenarios.  ``tool_calls``, ``tool_successes`` and ``tool_deaths``
     count the calls of each tool with valid arguments, those that succeeded, and those that ended the process.
-    ``judged_figures`` are those that checks of
-    budgets have measured.
+    ``judged_figures`` are those that checks of budgets have measured.
     """
 
     def __init__(self, settings: Settings, surface: Surface, common: dict[str, Any] | None = None):

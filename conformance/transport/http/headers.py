@@ -19,6 +19,8 @@ ANNOTATION = "x-mcp-header"
 """The member of a property's schema that names the header of its value."""
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 """The parameter that the header Mcp-Name mirrors, by method."""
+GIVEN_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+GIVEN_VALUE = re.compile(r"[\t -~]*")
 PLAIN = re.compile(r"[!-~]([ \t!-~]*[!-~])?")
 ENCODED = re.compile(r"=\?base64\?.*\?=", re.DOTALL)
 MAX_DEPTH = 20
@@ -127,3 +129,12 @@ def _text(value: str | float) -> str:
 
 def _header(name: str, value: str) -> tuple[bytes, bytes]:
     return name.encode(), value.encode("latin-1", "replace")
+
+
+def header_of(text: str) -> tuple[bytes, bytes]:
+    """Return the name and the value in ``NAME: VALUE``; raise `ValueError` for any other text."""
+    name, colon, content = (part.strip() for part in text.partition(":"))
+    if not colon or not GIVEN_NAME.fullmatch(name) or not GIVEN_VALUE.fullmatch(content):
+        what = "NAME: VALUE in visible ASCII is expected"
+        raise ValueError(what + (f", not {text!r}" if not colon else ""))
+    return name.encode(), content.encode()
