@@ -147,7 +147,7 @@ def expect_same_after_reads(found: ListsAroundReads, method: str) -> None:
     is_lasting = _identifiers(after) == _identifiers(found.again[method])
     is_same_elsewhere = _identifiers(before) == _identifiers(found.elsewhere[method])
     if _identifiers(before) != _identifiers(after) and is_lasting and is_same_elsewhere:
-        titles = ", ".join(dict.fromkeys(map(_title, found.reads)))
+        titles = ", ".join(dict.fromkeys(map(title, found.reads)))
         got = f"{difference(before, after)} only before or after {titles}"
         raise Finding(f"the same {method} after requests that only read", got, after.replies[0].lines)
 
@@ -172,12 +172,14 @@ def lists_around_reads(server: Server) -> ListsAroundReads:
 
     The shared session is used; that of another process if the lists of the shared one have changed before.
     """
-    wanted = list(_reading_replies(server))
+    wanted = reading_replies(server)
     session, untouched = server.session, second_process(server)
     before, elsewhere = lists_in(server, session), lists_in(server, untouched)
     if _have_changed(server, before):
         session, before, elsewhere = untouched, elsewhere, _first_lists(server)
-    reads = tuple(_repeat(session, wanted))
+        reads = tuple(_repeat(session, wanted))
+    else:
+        reads = repeated_reads(server)
     if not reads or reads[-1].fault is not None:
         return ListsAroundReads({}, (), {}, {}, {})
     after = lists_in(server, session)
@@ -195,31 +197,41 @@ def _have_changed(server: Server, lists: Mapping[str, Listing]) -> bool:
     return any(_identifiers(lists[method]) != _identifiers(first[method]) for method in first)
 
 
-def _reading_replies(server: Server) -> Iterator[Reply]:
-    """Yield replies to requests that change nothing, by what the server declares, up to some seconds."""
+def reading_replies(server: Server) -> list[Reply]:
+    """Return replies to requests that change nothing, by what the server declares, up to some seconds.
+
+    The last comes first, so that a repetition has another order.
+    """
     calls = [call.reply for call in server.calls() if call.tool.read_only and len(call.rounds) < 2]
     replies = [reply for reply in (*server.prompts(), *server.resources(), *calls) if reply.fault is None]
     taken = accumulate(reply.seconds for reply in replies)
-    yield from (
-        reply for reply, seconds in zip(replies, taken, strict=True) if seconds <= MAX_READING_SECONDS
-    )
+    quick = [reply for reply, seconds in zip(replies, taken, strict=True) if seconds <= MAX_READING_SECONDS]
+    return sorted(quick, key=lambda reply: -reply.request.at)
 
 
-def _repeat(session: Session, replies: list[Reply]) -> Iterator[Reply]:
+@scenario
+def repeated_reads(server: Server) -> tuple[Reply, ...]:
+    """Repeat, in the shared session, the requests that change nothing; return the new replies."""
+    return tuple(_repeat(server.session, reading_replies(server)))
+
+
+def _repeat(session: Session, replies: Iterable[Reply]) -> Iterator[Reply]:
     """Repeat requests, up to the first that is not answered, and yield the new replies."""
     for reply in replies:
-        again = session.request(*_method_and_params(reply))
+        again = session.request(*method_and_params(reply))
         yield again
         if again.fault is not None:
             return
 
 
-def _method_and_params(reply: Reply) -> tuple[str, dict[str, Any]]:
+def method_and_params(reply: Reply) -> tuple[str, dict[str, Any]]:
+    """Return the method of a request and its params without ``_meta``."""
     params = reply.request.message["params"]
     return reply.method, {name: value for name, value in params.items() if name != "_meta"}
 
 
-def _title(reply: Reply) -> str:
+def title(reply: Reply) -> str:
+    """Return the method of a request with the name or URI it is about."""
     params = reply.request.message["params"]
     return f"{reply.method} of {params.get('name', params.get('uri'))}"
 
