@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from conformance.project.version import rule_page
 from conformance.requirements.catalogue import Requirement, families
 from conformance.requirements.checks import LAST
 from conformance.verdicts import ORDER, UNTESTED, Cause, Outcome
@@ -92,6 +93,11 @@ class Result:
     def family(self) -> str:
         """The family of its requirement."""
         return self.requirement.partition(".")[0]
+
+    @property
+    def page(self) -> str:
+        """The address of its requirement: our page, if it has an address, else the specification."""
+        return rule_page(self.requirement) or self.spec
 
     @property
     def check(self) -> str:

@@ -54,7 +54,7 @@ def _message(group: Sequence[Result]) -> str:
         more = f" and {len(case) - MAX_CASES} more" if len(case) > MAX_CASES else ""
         lines.append(f"{names}{more}: {shorten(case[0].reason, MAX_REASON)}")
     lines += [f"and {len(cases) - MAX_CASES} more"] if len(cases) > MAX_CASES else []
-    return "\n".join([*lines, group[0].spec])
+    return "\n".join([*lines, group[0].page])
 
 
 def _command(kind: str, source: str, title: str, message: str) -> str:

@@ -239,7 +239,7 @@ def _row(outcome: Outcome, same: Sequence[Result]) -> str:
     why = "".join(f'<span class="reason">{text(one)}</span>' for one in list(reasons)[:3])
     return (
         f"<tr {_marks(same)}><td>{_tag(outcome, f'{outcome}{times}')}</td>"
-        f'<td class="rule">{_link(first.spec, _code(first.requirement))}<br>'
+        f'<td class="rule">{_link(first.page, _code(first.requirement))}<br>'
         f'<span class="soft">{text(first.level)} · {text(first.basis)}</span></td>'
         f'<td class="says">{prose(first.says)}{why}</td></tr>'
     )
@@ -259,7 +259,7 @@ def _matrix(report: Report) -> Iterator[str]:
         cells = "".join(
             f"<td>{_tag(found[one], found[one]) if one in found else ''}</td>" for one in revisions
         )
-        yield f'<tr {_marks(worst)}><th scope="row">{_link(worst[0].spec, _code(rule))}</th>{cells}</tr>'
+        yield f'<tr {_marks(worst)}><th scope="row">{_link(worst[0].page, _code(rule))}</th>{cells}</tr>'
     yield "</table></div></details>"
 
 

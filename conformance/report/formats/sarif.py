@@ -70,10 +70,10 @@ def _rule(one: Result) -> dict[str, Any]:
     return {
         "id": one.requirement,
         "shortDescription": {"text": one.says},
-        "helpUri": one.spec,
+        "helpUri": one.page,
         "help": {
-            "text": f"{one.says}{fix} See {one.spec} and: {more}",
-            "markdown": f"{one.says}{fix}\n\nSee [the rule]({one.spec}) and `{more}`.",
+            "text": f"{one.says}{fix} See {one.page} and: {more}",
+            "markdown": f"{one.says}{fix}\n\nSee [the rule]({one.page}) and `{more}`.",
         },
         "defaultConfiguration": {"level": LEVELS[one.outcome]},
         "properties": {"tags": ["mcp", one.family, one.level, one.basis]},

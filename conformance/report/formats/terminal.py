@@ -190,8 +190,8 @@ def _finding(group: Sequence[Result], width: int, *, verbose: bool) -> Iterator[
         yield from map(plain, wrapped(f"fix: {first.fix}", width, "  ", "    "))
     if first.reproduce:
         yield plain(f"  again: {first.reproduce}")
-    if first.spec.startswith("https:"):
-        yield plain(f"  rule: {first.spec}")
+    if first.page.startswith("https:"):
+        yield plain(f"  rule: {first.page}")
 
 
 def _places(case: Sequence[Result]) -> str:
