@@ -25,6 +25,7 @@ from conformance.fuzzing.oracles import VALIDATED, Case, Oracle, fault_of, grade
 from conformance.fuzzing.reproduction import FailedCase, Reproduction, shown_text
 from conformance.fuzzing.trials import Trials
 from conformance.generation import NoExample
+from conformance.generation.hostile import READABLE
 from conformance.json_schema.validation import instance_errors
 from conformance.protocol.jsonrpc import encode
 from conformance.target.server import Server
@@ -86,11 +87,16 @@ class Fuzzer:
         self.shrink_edges(self._new_kinds(cases), smaller)
 
     def try_hostile(self, named: Iterable[tuple[str, bytes | None]], oracle: Oracle) -> None:
-        """Try hostile values (name, JSON text or None), except those that failed with another target."""
+        """Try hostile values (name, JSON text or None), except those that failed with another target.
+
+        Those that a parser may refuse are sent alone.
+        """
         failed = self.server.failed_cases
-        for what, text in named:
-            if what not in failed and not self._trials.is_spent:
-                self._trials.failed(Case(text or b"", oracle, what, hostile=True))
+        cases = [Case(text or b"", oracle, what, hostile=True) for what, text in named if what not in failed]
+        self._trials.each((one for one in cases if one.name in READABLE), hostile=True)
+        for one in cases:
+            if not self._trials.is_spent:
+                self._trials.failed(one)
         failed |= {one.case.name for same in self._failures.values() for one in same if one.case.name}
 
     def search(self, source: CaseSource, smaller: Smaller | None = None) -> None:

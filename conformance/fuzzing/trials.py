@@ -22,6 +22,8 @@ CASES_IN_FLIGHT = 16
 FIRST_CASES = 4
 """The number of cases that are sent alone, to see how fast a target answers, unless that is known."""
 MIN_HOSTILE_SECONDS = 0.1
+SLOW_ANSWER_SECONDS = 0.02
+"""A target that answers more slowly gets several hostile values at once."""
 MAX_DEATHS = 12
 MAX_DEATHS_SHRINKING = 40
 MAX_SILENCES, MAX_HOSTILE_SILENCES = 2, 6
@@ -143,15 +145,17 @@ class Trials:
         A hostile value gets a short time; if it is not answered then, it is sent again in the end, and gets
         a longer one.
         """
-        brief = max(MIN_HOSTILE_SECONDS, 10 * self.target.seconds)
         sent = self.target.send(session, case.text)
-        reply = session.await_reply(
-            sent, min(self.answer_seconds, brief) if case.hostile else self.answer_seconds, alone=True
-        )
+        reply = session.await_reply(sent, self._patience(case), alone=True)
         if reply.fault is None or session.closed:
             return reply
         self._end_if_hung(session)
         return session.await_reply(sent, 0.0, alone=True) if session.is_answered(sent) else reply
+
+    def _patience(self, case: Case) -> float:
+        """Return for how long to wait for an answer, in seconds."""
+        brief = max(MIN_HOSTILE_SECONDS, 10 * self.target.seconds)
+        return min(self.answer_seconds, brief) if case.hostile else self.answer_seconds
 
     def _end_if_hung(self, session: Session) -> None:
         """End a process that does not answer a ping."""
@@ -162,14 +166,15 @@ class Trials:
 
     # In flight
 
-    def each(self, cases: Iterable[Case]) -> None:
+    def each(self, cases: Iterable[Case], *, hostile: bool = False) -> None:
         """Try cases, several in flight.
 
-        The first ones are sent alone if it is unknown how fast the target answers, all if it is slow.
+        The first ones are sent alone if it is unknown how fast the target answers, all if it is slow; so are
+        hostile values if it is fast, as each may end the process.
         """
         todo = filter(self.is_new, cases)
         while not self.is_spent:
-            if (in_flight := self._in_flight) > 1:
+            if (in_flight := self._in_flight(hostile=hostile)) > 1:
                 suspects = self._suspects(todo, in_flight)
                 if not suspects:
                     return
@@ -179,12 +184,13 @@ class Trials:
             else:
                 return
 
-    @property
-    def _in_flight(self) -> int:
-        """The number of cases to have in flight: one after the other, they take half the time allowed."""
+    def _in_flight(self, *, hostile: bool) -> int:
+        """Return how many cases to have in flight: one after the other, they take half the time allowed."""
         if not self._may_fly or len(self._answer_times) < FIRST_CASES:
             return 1
         seconds = median(self._answer_times)
+        if hostile and seconds < SLOW_ANSWER_SECONDS:
+            return 1
         return min(CASES_IN_FLIGHT, int(self.answer_seconds / 2 / seconds)) if seconds else CASES_IN_FLIGHT
 
     def _suspects(self, todo: Iterator[Case], in_flight: int) -> list[FailedCase]:
@@ -196,13 +202,13 @@ class Trials:
                 top_up(session, waiting, in_flight, self._requests(todo))
             if not waiting:
                 return suspects
-            suspects += self._landed(session, *waiting.popleft(), self.answer_seconds)
+            suspects += self._landed(session, *waiting.popleft())
             if suspects and suspects[-1].reply.fault is not None:
                 break
         if not session.closed:
             self._end_if_hung(session)
         for case, line in waiting:
-            suspects += self._landed(session, case, line, 0.0)
+            suspects += self._landed(session, case, line, wait=False)
         return suspects
 
     def _requests(self, todo: Iterator[Case]) -> Iterator[tuple[Case, Request]]:
@@ -211,10 +217,10 @@ class Trials:
             self._outcomes[_digest(case)] = None
             yield case, self.target.request(case.text)
 
-    def _landed(self, session: Session, case: Case, line: Line, seconds: float) -> list[FailedCase]:
+    def _landed(self, session: Session, case: Case, line: Line, *, wait: bool = True) -> list[FailedCase]:
         """Wait for an answer; return the case if it failed, unless a plainer one fails likewise."""
         begun = self.server.clock.monotonic()
-        reply = session.await_reply(line, seconds)
+        reply = session.await_reply(line, self._patience(case) if wait else 0.0)
         self._seconds_left -= self.server.clock.monotonic() - begun
         failure = self._failure(case, reply)
         if failure is None or (reply.fault is None and not self._is_plainer(case, failure)):

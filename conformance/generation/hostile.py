@@ -73,7 +73,20 @@ ARGUMENTS = {
     "arguments true": b"true",
 }
 """Values in place of the object of arguments."""
-
+READABLE = (
+    ORDINARY
+    | ARGUMENTS.keys()
+    | {
+        "a text with NUL",
+        "bidirectional overrides",
+        "a noncharacter",
+        "2**53 + 1",
+        "an empty name",
+        "the name __proto__",
+        "the name constructor",
+    }
+)
+"""The values that no parser refuses, so that a server can answer with the id of the request."""
 
 WRONG_TYPES = {"null": b"null", "a number": b"0", "true": b"true", "an array": b"[]", "an object": b"{}"}
 
