@@ -11,6 +11,8 @@ import threading
 from collections.abc import Callable
 from types import FrameType
 
+from conformance.transport.lock_moments import is_postponed
+
 MESSAGE = "\nmcp-conformance: interrupted"
 INTERRUPTED = 130
 """The exit status of a command that Ctrl-C ended; a run that could still sum up has pytest's, 2."""
@@ -27,6 +29,8 @@ def end_at_once() -> None:
 
 
 def _first(number: int, frame: FrameType | None) -> None:
+    if is_postponed(number, frame):
+        return
     end_at_once()
     signal.default_int_handler(number, frame)
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import FrameType
 
 from conformance.transport import watchdog
+from conformance.transport.lock_moments import is_postponed
 
 TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 LISTEN = "0A"
@@ -373,5 +374,5 @@ def terminable() -> Iterator[None]:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    del number, frame
-    raise KeyboardInterrupt("SIGTERM")
+    if not is_postponed(number, frame):
+        raise KeyboardInterrupt("SIGTERM")

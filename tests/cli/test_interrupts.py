@@ -62,3 +62,33 @@ def test_an_interrupt_is_short_and_no_success(method, number, again, tmp_path):
     assert "Traceback" not in text
     assert len(text.splitlines()) <= 25
     assert (INTERRUPTED in text) == again
+
+
+AT_LOCKS = """
+import os, signal, threading
+from conformance.cli import interrupts
+def is_left_locked():
+    lock, turns = threading.Condition(), []
+    def interrupt():
+        while len(turns) < 100:
+            pass
+        os.kill(os.getpid(), signal.SIGINT)
+    interrupts.watch()
+    thread = threading.Thread(target=interrupt)
+    try:
+        thread.start()
+        while True:
+            turns.append(None)
+            with lock:
+                pass
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        thread.join()
+    return lock._is_owned()
+print(sum(is_left_locked() for _ in range(50)))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="os.kill ends the process there")
+def test_an_interrupt_leaves_no_lock_behind(tmp_path):
+    assert ended([sys.executable, "-c", AT_LOCKS], tmp_path) == (0, "0\n")
