@@ -1,12 +1,14 @@
 """Mutants of HTTP are found over HTTP, by the checks that cite what they break, and by no other."""
 
 import sys
+from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
-from conformance.fixtures.http_mutants import all_http_mutants
+from conformance.fixtures.http_mutants import all_http_mutants, started
 from conformance.fixtures.http_unusual import UNUSUAL
 from support.bench import SAMPLES, leave_out_shrinking, run_checks, settings_on_process
+from support.http_in_thread import served
 from support.mutant_runs import MutantRun, on_processes, revisions_of
 
 from conformance.transport.http.server import HttpServer
@@ -27,6 +29,10 @@ NOT_OVER_HTTP = {
     "a_missing_version_is_an_unknown_one": BY_HEADERS,
 }
 """Mutants of messages whose fault does not show over HTTP, and why."""
+
+
+ON_PROCESSES = ("security",)
+"""The families of mutants whose process, or its sockets, are what the check looks at."""
 
 
 class HttpMutantRun(MutantRun):
@@ -61,9 +67,24 @@ def settings(tmp_path):
         server.close()
 
 
+@pytest.fixture
+def in_thread(tmp_path):
+    """Return a function from a mutant to settings over HTTP, with its server in a thread of this process."""
+    with (
+        settings_on_process((), tmp_path, examples=0, timeout=5.0, start_timeout=10.0, **SAMPLES) as chosen,
+        ExitStack() as servers,
+    ):
+
+        def made(name):
+            server = servers.enter_context(served(started(name)))
+            return replace(chosen, command=(server.url,), http=server)
+
+        yield made
+
+
 @pytest.mark.parametrize("run", runs(), ids=lambda run: run.id)
-def test_a_mutant_is_found(run, settings):
-    run.expect_found(settings(run.mutant.name))
+def test_a_mutant_is_found(run, settings, in_thread):
+    run.expect_found((settings if run.mutant.family in ON_PROCESSES else in_thread)(run.mutant.name))
 
 
 def of_messages():
