@@ -21,7 +21,7 @@ LAYERS = (
     {"expect"},
     {"target"},
     {"scenarios", "fuzzing", "report", "doctor", "testing"},
-    {"plugin"},
+    {"plugin", "survey"},
     {"cli"},
     {"__main__"},
 )

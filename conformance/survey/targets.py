@@ -1,0 +1,117 @@
+"""The servers of a survey: what to install, how to start it, what it needs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+REGISTRIES = ("npm", "pypi")
+
+
+class BadTarget(ValueError):  # noqa: N818  (its message is what the user reads)
+    """A file of targets, or an entry of it, cannot be used; the message says why."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A server to examine.
+
+    ``registry`` is ``npm`` or ``pypi``, empty for a server that is installed already; ``packages`` are
+    installed with ``package`` at ``version``.  ``command`` starts the server: ``{ENV}`` in it stands for the
+    folder of the installation, ``{WORK}`` for an empty folder; if it is empty, the package's own program is
+    started.  ``env`` has variables for the server, ``secrets`` the names of variables whose values nobody
+    gave.  ``setup`` are shell commands that prepare ``{WORK}``.  ``url`` is that of a remote server.
+    """
+
+    name: str
+    registry: str = ""
+    package: str = ""
+    version: str = ""
+    packages: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
+    setup: tuple[str, ...] = ()
+    url: str = ""
+
+    @property
+    def digest(self) -> str:
+        """A short name for all that the target says."""
+        text = json.dumps(asdict(self), sort_keys=True)
+        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+    @classmethod
+    def from_members(cls, members: Mapping[str, Any]) -> Target:
+        """Return the target with these members.  Raises `BadTarget`."""
+        known = {one.name: one.type for one in fields(cls)}
+        name = str(members.get("name", "a target without a name"))
+        if unknown := members.keys() - known.keys():
+            raise BadTarget(f"{name}: unknown members: {', '.join(sorted(unknown))}")
+        for member, value in members.items():
+            if not _fits(str(known[member]), value):
+                raise BadTarget(f"{name}: {member} has the wrong type: {value!r}")
+        given: dict[str, Any] = {"name": ""}
+        given |= {member: tuple(one) if isinstance(one, list) else one for member, one in members.items()}
+        target = cls(**given)
+        target.check()
+        return target
+
+    def check(self) -> None:
+        """Raise `BadTarget` unless the target can be installed and started, as far as its members show."""
+        if not self.name:
+            raise BadTarget("a target has no name")
+        if self.registry and self.registry not in REGISTRIES:
+            raise BadTarget(f"{self.name}: registry is one of {', '.join(REGISTRIES)}, not {self.registry!r}")
+        if self.registry and not (self.package and self.version):
+            raise BadTarget(f"{self.name}: a registry needs a package and its exact version")
+        if not (self.registry or self.command or self.url):
+            raise BadTarget(f"{self.name}: it needs a registry, a command or a url")
+
+
+def _fits(kind: str, value: Any) -> bool:
+    """Return whether a value of TOML or JSON fits the type of a member."""
+    if kind.startswith("tuple"):
+        return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    if kind.startswith("Mapping"):
+        return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+    return isinstance(value, str)
+
+
+def read_targets(path: Path) -> list[Target]:
+    """Return the targets of a file: TOML with a table for each name, or JSON Lines.  Raises `BadTarget`."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        members = _toml(text) if path.suffix == ".toml" else _json_lines(text)
+    except (OSError, ValueError) as error:
+        raise BadTarget(f"{path}: {error}") from error
+    targets = [Target.from_members(one) for one in members]
+    names = [one.name for one in targets]
+    if repeated := {name for name in names if names.count(name) > 1}:
+        raise BadTarget(f"{path}: there are several targets called {', '.join(sorted(repeated))}")
+    return targets
+
+
+def _toml(text: str) -> list[dict[str, Any]]:
+    tables = tomllib.loads(text)
+    if not all(isinstance(table, dict) for table in tables.values()):
+        raise ValueError("each target is a table, such as [weather]")
+    return [{"name": name, **table} for name, table in tables.items()]
+
+
+def _json_lines(text: str) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in text.splitlines() if line.strip()]
+    if not all(isinstance(line, dict) for line in lines):
+        raise ValueError("each line is a JSON object")
+    return lines
+
+
+def write_targets(targets: list[Target]) -> str:
+    """Return targets as JSON Lines, without empty members."""
+    rows = ({name: value for name, value in asdict(one).items() if value} for one in targets)
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
