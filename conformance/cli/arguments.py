@@ -69,7 +69,7 @@ def parser() -> Parser:
     )
     version = f"mcp-conformance {tool_version()}"
     parser.add_argument("--version", action="version", version=version)
-    names = "init|run|doctor|baseline|lock|compare|soak|list|explain|replay|new-check"
+    names = "init|run|doctor|baseline|lock|compare|soak|survey|list|explain|replay|new-check"
     commands = parser.add_subparsers(metavar=names, required=True)
     _add_init(commands)
     _add_run(commands)
@@ -78,6 +78,7 @@ def parser() -> Parser:
     _add_lock(commands)
     _add_compare(commands)
     _add_soak(commands)
+    _add_survey(commands)
     _add_list(commands)
     _add_replay(commands)
     _add_explain(commands)
@@ -124,6 +125,47 @@ def _positive(text: str) -> int:
 def _add_server(parser: Parser) -> None:
     help_ = f"the server of that name in {CONFIGURATION_PLACES}"
     parser.add_argument("--server", action="append", default=[], metavar="NAME", help=help_)
+
+
+def _add_survey(commands: Commands) -> None:
+    survey = commands.add_parser("survey", help="run the suites over many servers, on a Dask cluster")
+    parts = survey.add_subparsers(metavar="run|targets|site|diff", required=True, dest="what")
+    _add_survey_run(parts)
+    targets = parts.add_parser("targets", help="print targets, as JSON Lines")
+    source = targets.add_mutually_exclusive_group(required=True)
+    help_ = "the answer of the official registry to GET /v0/servers"
+    source.add_argument("--from-registry", type=Path, metavar="FILE", help=help_)
+    source.add_argument("--from-config", type=Path, metavar="FILE", help="a client's mcp.json")
+    site = parts.add_parser("site", help="write static pages")
+    site.add_argument("results", metavar="RESULTS", help="the address of the results")
+    site.add_argument("folder", type=Path, metavar="FOLDER", help="the folder for the pages")
+    diff = parts.add_parser("diff", help="print what changed between two surveys of the same targets")
+    diff.add_argument("old", metavar="OLD", help="the address of the results before")
+    diff.add_argument("new", metavar="NEW", help="the address of the results after")
+    survey.set_defaults(action=("survey", "main"))
+
+
+def _add_survey_run(parts: Commands) -> None:
+    run = parts.add_parser(
+        "run",
+        help="examine targets",
+        usage="%(prog)s TARGETS [NAME ...] [options] [-- OPTIONS OF RUN]",
+        allow_abbrev=False,
+    )
+    run.add_argument("targets", type=Path, metavar="TARGETS", help="a file of targets, .toml or .jsonl")
+    run.add_argument("only", nargs="*", metavar="NAME", help="only these targets")
+    help_ = "where the results are: a folder, or an address that fsspec knows (default: survey/results)"
+    run.add_argument("--results", metavar="ADDRESS", default="survey/results", help=help_)
+    help_ = "the folder for installations, which all workers see (default: survey/installations)"
+    run.add_argument("--installations", metavar="DIR", default="survey/installations", help=help_)
+    help_ = "a Dask scheduler, such as tcp://HOST:8786 (default: a local cluster)"
+    run.add_argument("--scheduler", metavar="ADDRESS", default="", help=help_)
+    help_ = "how many workers a local cluster has (default: the number of cores, at most 4)"
+    run.add_argument("--workers", type=_positive, metavar="N", help=help_)
+    help_ = "the time limit for each run of the suite (default: 600)"
+    run.add_argument("--seconds", type=_positive, metavar="N", default=600, help=help_)
+    help_ = "allow packages to run scripts and builds while they are installed"
+    run.add_argument("--allow-scripts", action="store_true", help=help_)
 
 
 def _add_doctor(commands: Commands) -> None:

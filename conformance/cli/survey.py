@@ -1,0 +1,99 @@
+"""``mcp-conformance survey``: the suite over many servers, and the pages and differences made of it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from conformance.cli.arguments import UsageError
+from conformance.survey.targets import BadTarget, read_targets, write_targets
+
+NEEDED = ("distributed", "fsspec")
+INSTALL = "pip install 'pytest-mcp-conformance[survey]'"
+
+
+def main(options: argparse.Namespace, rest: Sequence[str], command: Sequence[str] | None) -> int:
+    """Run one of the commands of a survey; return the exit status."""
+    if rest:
+        raise UsageError(f"unknown options: {' '.join(rest)}")
+    if options.what != "run" and command:
+        raise UsageError(f"survey {options.what} takes no options after --")
+    if missing := [name for name in NEEDED if find_spec(name) is None]:
+        raise UsageError(f"a survey needs {' and '.join(missing)}: {INSTALL}")
+    try:
+        return {"run": _run, "targets": _targets, "site": _site, "diff": _diff}[options.what](
+            options, command
+        )
+    except BadTarget as error:
+        raise UsageError(str(error)) from error
+
+
+def _run(options: argparse.Namespace, command: Sequence[str] | None) -> int:
+    """Examine the targets; return 1 if a result could not be written or is missing, whatever the grades."""
+    from conformance.cli.run_many import default_jobs  # noqa: PLC0415
+    from conformance.survey.engine import Plan, cluster, survey  # noqa: PLC0415  (Dask takes a second)
+    from conformance.survey.examine import Examination  # noqa: PLC0415
+
+    targets = read_targets(options.targets)
+    if unknown := set(options.only) - {one.name for one in targets}:
+        raise UsageError(f"no such target: {', '.join(sorted(unknown))}")
+    chosen = [one for one in targets if not options.only or one.name in options.only]
+    plan = Plan(
+        Path(options.installations).resolve(),
+        options.results,
+        Examination(tuple(command or ()), options.seconds),
+        options.allow_scripts,
+    )
+    with cluster(options.scheduler, options.workers or default_jobs()) as client:
+        if client.dashboard_link:
+            print(f"dashboard: {client.dashboard_link}", flush=True)  # noqa: T201
+        progress = survey(client, chosen, plan, _print_line)
+    counts = ", ".join(f"{number} {grade}" for grade, number in progress.grades.most_common())
+    before = f", {progress.done_before} were done before" if progress.done_before else ""
+    print(f"\n{progress.total} targets: {counts or 'nothing to do'}{before}; {options.results}")  # noqa: T201
+    for problem in progress.problems:
+        print(f"not written: {problem}", file=sys.stderr)  # noqa: T201
+    return 1 if progress.problems else 0
+
+
+def _print_line(done: int, total: int, text: str) -> None:
+    print(f"[{done} of {total}] {text}", flush=True)  # noqa: T201
+
+
+def _targets(options: argparse.Namespace, command: Sequence[str] | None) -> int:
+    """Print targets as JSON Lines, and on stderr what cannot be one."""
+    from conformance.survey.sources import from_config, from_registry  # noqa: PLC0415
+
+    del command
+    found = (
+        from_registry(options.from_registry) if options.from_registry else from_config(options.from_config)
+    )
+    print(write_targets(list(found.targets)), end="")  # noqa: T201
+    for line in found.left_out:
+        print(f"left out: {line}", file=sys.stderr)  # noqa: T201
+    return 0
+
+
+def _site(options: argparse.Namespace, command: Sequence[str] | None) -> int:
+    """Write the pages of a survey."""
+    from conformance.survey.site import write_site  # noqa: PLC0415
+    from conformance.survey.store import Store  # noqa: PLC0415
+
+    del command
+    write_site(Store(options.results).results(), options.folder)
+    print(options.folder / "index.html")  # noqa: T201
+    return 0
+
+
+def _diff(options: argparse.Namespace, command: Sequence[str] | None) -> int:
+    """Print what changed between two surveys; return 1 if something became worse."""
+    from conformance.survey.diff import differences, render  # noqa: PLC0415
+    from conformance.survey.store import Store  # noqa: PLC0415
+
+    del command
+    found = differences(Store(options.old).results(), Store(options.new).results())
+    print(render(found))  # noqa: T201
+    return found.status

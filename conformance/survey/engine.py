@@ -1,0 +1,137 @@
+"""The survey on a Dask cluster: prepare and examine each target, and write each result where it belongs.
+
+Dask shares out the work, repeats what a lost worker had, and has the dashboard; nothing of that is done here.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from distributed import Client, Future, KilledWorker, LocalCluster, as_completed
+
+from conformance.project.version import tool_version
+from conformance.survey.examine import Examination, examine
+from conformance.survey.prepare import Installation, installation_key, prepare
+from conformance.survey.results import Grade, Obstacle, SurveyResult
+from conformance.survey.store import Store
+from conformance.survey.targets import Target
+
+LOST = "no worker survived it: each was lost while it examined this target"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A survey: where installations and results are kept, and how targets are installed and examined.
+
+    ``installations`` is a folder that all workers see; ``results`` is an address of `Store`.
+    """
+
+    installations: Path
+    results: str
+    examination: Examination = field(default_factory=Examination)
+    scripts: bool = False
+    install_seconds: float = 900.0
+
+    def path(self, target: Target) -> str:
+        """Return where the result of a target is kept."""
+        return Store(self.results).path(target, tool_version(), self.examination.options)
+
+
+@dataclass
+class Progress:
+    """How far a survey is: the number of targets with each grade, and what could not be written."""
+
+    total: int
+    done_before: int = 0
+    grades: Counter[Grade] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def cluster(scheduler: str, workers: int) -> Iterator[Client]:
+    """Yield a client of the cluster at an address, or of a local one with so many workers if there is none.
+
+    A worker has one thread, so that the processor time of a target is its own.
+    """
+    if scheduler:
+        with Client(scheduler) as client:
+            yield client
+        return
+    options = {"n_workers": workers, "threads_per_worker": 1, "silence_logs": logging.ERROR}
+    with LocalCluster(dashboard_address="127.0.0.1:0", **options) as local, Client(local) as client:
+        yield client
+
+
+def survey(
+    client: Client, targets: Sequence[Target], plan: Plan, report: Callable[[int, int, str], None]
+) -> Progress:
+    """Examine the targets that have no result yet.
+
+    ``report`` is called for each that is done, with the number of those, of all, and a line.
+    """
+    store, progress = Store(plan.results), Progress(len(targets))
+    waiting = [target for target in targets if not store.has(plan.path(target))]
+    progress.done_before = len(targets) - len(waiting)
+    futures = _submitted(client, waiting, plan)
+    for future in as_completed(futures):
+        target = futures[future]
+        try:
+            grade, about = future.result()
+        except Exception as error:  # noqa: BLE001  (whatever a worker raises is about one target)
+            grade, about = _lost(target, plan, error, progress)
+        progress.grades[grade] += 1
+        report(progress.grades.total(), len(waiting), f"{target.name}: {grade}{about}")
+        future.release()
+    return progress
+
+
+def _submitted(client: Client, targets: Sequence[Target], plan: Plan) -> Mapping[Future[Any], Target]:
+    """Submit two tasks for each target; what several targets install is installed once."""
+    futures = {}
+    for target in targets:
+        key = installation_key(target, scripts=plan.scripts) if target.registry else target.digest
+        installation = client.submit(prepared, target, plan, key=f"prepare-{key}")
+        futures[client.submit(examined, target, installation, plan, key=f"examine-{target.digest}")] = target
+    return futures
+
+
+def prepared(target: Target, plan: Plan) -> Installation:
+    """Install a target on a worker."""
+    return prepare(target, plan.installations, scripts=plan.scripts, seconds=plan.install_seconds)
+
+
+def examined(target: Target, installation: Installation, plan: Plan) -> tuple[Grade, str]:
+    """Examine a target on a worker and write the result; return its grade, and what there is to say."""
+    result = examine(target, installation, plan.examination)
+    Store(plan.results).write(plan.path(target), result)
+    return result.grade, _about(result)
+
+
+def _about(result: SurveyResult) -> str:
+    if result.grade is Grade.NOT_JUDGED:
+        return f" ({result.obstacle})"
+    rules = {one.requirement for one in result.findings}
+    return f" ({len(rules)} rules red) in {result.seconds:.1f} s"
+
+
+def _lost(target: Target, plan: Plan, error: Exception, progress: Progress) -> tuple[Grade, str]:
+    """Write that a target could not be judged; note it as a problem if that cannot be written either."""
+    if isinstance(error, OSError):  # the next survey tries again
+        progress.problems.append(f"{target.name}: {error}")
+        return Grade.NOT_JUDGED, f" ({error})"
+    result = SurveyResult(
+        target,
+        tool_version(),
+        plan.examination.options,
+        Grade.NOT_JUDGED,
+        obstacle=Obstacle.TOOL,
+        diagnosis=LOST if isinstance(error, KilledWorker) else f"{type(error).__name__}: {error}",
+    )
+    Store(plan.results).write(plan.path(target), result)
+    return Grade.NOT_JUDGED, f" ({result.obstacle})"
