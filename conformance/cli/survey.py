@@ -46,6 +46,7 @@ def _run(options: argparse.Namespace, command: Sequence[str] | None) -> int:
         options.results,
         Examination(tuple(command or ()), options.seconds),
         options.allow_scripts,
+        retries=options.retry,
     )
     with cluster(options.scheduler, options.workers or default_jobs()) as client:
         if client.dashboard_link:

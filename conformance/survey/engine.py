@@ -29,7 +29,8 @@ LOST = "no worker survived it: each was lost while it examined this target"
 class Plan:
     """A survey: where installations and results are kept, and how targets are installed and examined.
 
-    ``installations`` is a folder that all workers see; ``results`` is an address of `Store`.
+    ``installations`` is a folder that all workers see; ``results`` is an address of `Store`.  ``scripts``
+    allows those of packages; ``retries`` says that what could not be judged is examined again.
     """
 
     installations: Path
@@ -37,6 +38,7 @@ class Plan:
     examination: Examination = field(default_factory=Examination)
     scripts: bool = False
     install_seconds: float = 900.0
+    retries: bool = False
 
     def path(self, target: Target) -> str:
         """Return where the result of a target is kept."""
@@ -76,7 +78,7 @@ def survey(
     ``report`` is called for each that is done, with the number of those, of all, and a line.
     """
     store, progress = Store(plan.results), Progress(len(targets))
-    waiting = [target for target in targets if not store.has(plan.path(target))]
+    waiting = [target for target in targets if not _is_done(store, plan.path(target), plan)]
     progress.done_before = len(targets) - len(waiting)
     futures = _submitted(client, waiting, plan)
     for future in as_completed(futures):
@@ -89,6 +91,13 @@ def survey(
         report(progress.grades.total(), len(waiting), f"{target.name}: {grade}{about}")
         future.release()
     return progress
+
+
+def _is_done(store: Store, path: str, plan: Plan) -> bool:
+    """Return whether a target has a result; one that was not judged is removed if the plan retries it."""
+    if store.has(path) and plan.retries and store.read(path).grade is Grade.NOT_JUDGED:
+        store.remove(path)
+    return store.has(path)
 
 
 def _submitted(client: Client, targets: Sequence[Target], plan: Plan) -> Mapping[Future[Any], Target]:

@@ -47,7 +47,15 @@ class Store:
                 self._files.rm(part)
             raise
 
+    def read(self, path: str) -> SurveyResult:
+        """Return a result.  Raises `ValueError` for a file that is not one."""
+        return SurveyResult.from_json(self._files.cat_file(path).decode())
+
+    def remove(self, path: str) -> None:
+        """Remove a result, so that the target is examined again."""
+        self._files.rm(path)
+
     def results(self) -> Iterator[SurveyResult]:
         """Yield every result, sorted by its path."""
         for path in sorted(self._files.glob(f"{self._root}/*/*.json")):
-            yield SurveyResult.from_json(self._files.cat_file(path).decode())
+            yield self.read(path)

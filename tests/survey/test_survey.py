@@ -1,0 +1,88 @@
+"""Surveys on a local cluster: nothing is lost, nothing is done twice, and each ends."""
+
+import json
+import os
+import signal
+import sys
+import threading
+
+import pytest
+from support.running import forked
+
+from conformance.survey.engine import Plan, cluster, survey
+from conformance.survey.examine import Examination
+from conformance.survey.results import Grade, Obstacle
+from conformance.survey.store import Store
+from conformance.survey.targets import Target
+
+OPTIONS = ("--select", "ping", "--select", "tools.def.title-string", "--fuzz", "none", "--timeout", "5")
+
+
+def ours(name, module, *words, **more):
+    """Return a target that is one of our servers."""
+    return Target(name, command=(sys.executable, "-m", f"conformance.fixtures.{module}", *words), **more)
+
+
+RIGHT = ours("right", "reference")
+BROKEN = ours("broken", "mutants", "a_tool_has_a_null_title")
+DEAD = ours("dead", "hostile.exits_at_start", secrets=("TOKEN",))
+
+
+@pytest.fixture(scope="module")
+def client():
+    with cluster("", 2) as client:
+        yield client
+
+
+def plan(folder, **more):
+    return Plan(folder / "installations", str(folder / "results"), Examination(OPTIONS, 120.0), **more)
+
+
+def surveyed(client, targets, how):
+    """Return the lines that a survey reports, and the results by name."""
+    lines = []
+    survey(client, targets, how, lambda done, total, text: lines.append(text))
+    return lines, {one.target.name: one for one in Store(how.results).results()}
+
+
+def test_each_target_has_one_result_and_is_not_examined_again(client, tmp_path):
+    remote = Target("remote", url="https://weather.example/mcp")
+    lines, results = surveyed(client, [RIGHT, BROKEN, DEAD, remote], plan(tmp_path))
+    assert {name: one.grade for name, one in results.items()} == {
+        "right": Grade.CONFORMS,
+        "broken": Grade.DOES_NOT_CONFORM,
+        "dead": Grade.NOT_JUDGED,
+        "remote": Grade.NOT_JUDGED,
+    }
+    assert {one.requirement for one in results["broken"].findings} == {"tools.def.title-string"}
+    assert (results["dead"].obstacle, results["remote"].obstacle) == (Obstacle.SECRET, Obstacle.REMOTE)
+    assert results["right"].matrix["ping.responds"]["2025-11-25"] == "passed"
+    assert len(lines) == 4
+    assert surveyed(client, [RIGHT, BROKEN, DEAD, remote], plan(tmp_path)) == ([], results)
+    lines, _ = surveyed(client, [RIGHT, BROKEN, DEAD, remote], plan(tmp_path, retries=True))
+    assert sorted(line.partition(":")[0] for line in lines) == ["dead", "remote"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+def test_a_killed_worker_loses_nothing(client, tmp_path):
+    pids = list(client.run(os.getpid).values())
+    killer = threading.Timer(0.5, os.kill, (pids[0], signal.SIGKILL))
+    killer.start()
+    lines, results = surveyed(client, [RIGHT, BROKEN], plan(tmp_path))
+    killer.join()
+    assert len(lines) == len(results) == 2
+    assert {one.grade for one in results.values()} == {Grade.CONFORMS, Grade.DOES_NOT_CONFORM}
+
+
+def test_a_result_that_cannot_be_written_is_a_problem(client, tmp_path):
+    how = plan(tmp_path)
+    (tmp_path / "results").write_text("a file in place of the folder", encoding="utf-8")
+    done = survey(client, [DEAD], how, lambda *_: None)
+    assert [problem.partition(":")[0] for problem in done.problems] == ["dead"]
+
+
+def test_the_command_says_what_is_wrong_in_a_line(tmp_path):
+    targets = tmp_path / "targets.jsonl"
+    targets.write_text(json.dumps({"name": "weather"}), encoding="utf-8")
+    reason = "mcp-conformance: weather: it needs a registry, a command or a url\n"
+    assert forked(["survey", "run", str(targets)], tmp_path, 60) == (4, reason)

@@ -1,0 +1,139 @@
+"""The targets of a survey, from files, from the registry's answer and from a client's configuration."""
+
+import json
+
+import pytest
+
+from conformance.survey.sources import from_config, from_registry
+from conformance.survey.targets import BadTarget, Target, read_targets, write_targets
+
+WEATHER = {"name": "weather", "registry": "npm", "package": "@example/weather", "version": "1.2.3"}
+OFFICIAL = "io.modelcontextprotocol.registry/official"
+
+
+def entry(name, *packages, remotes=(), **about):
+    """Return a server as the registry's answer has it."""
+    server = {"name": name, "description": "", "version": "2.0.0", "packages": list(packages)}
+    return {"server": {**server, "remotes": list(remotes)}, "_meta": {OFFICIAL: about}}
+
+
+def package(kind, **more):
+    return {"registryType": kind, "identifier": "weather", "transport": {"type": "stdio"}, **more}
+
+
+def asked(name, **more):
+    return {"name": name, **more}
+
+
+ANSWER = {
+    "servers": [
+        entry("old", package("npm", version="1.0.0"), isLatest=False, status="active"),
+        entry("old", package("npm", version="1.1.0"), isLatest=True, status="active"),
+        entry("gone", package("npm", version="1.0.0"), status="deleted"),
+        entry("boxed", package("oci", version="1.0.0"), status="active"),
+        entry("remote", remotes=[{"type": "streamable-http", "url": "https://weather.example/mcp"}]),
+        entry("empty"),
+        entry(
+            "keyed",
+            package("nuget", version="1.0.0"),
+            package(
+                "pypi",
+                version="3.0.0",
+                environmentVariables=[
+                    asked("TOKEN", isRequired=True, isSecret=True),
+                    asked("REGION", isRequired=True, choices=["eu", "us"]),
+                    asked("LEVEL", default="info"),
+                    asked("COLOUR"),
+                ],
+                packageArguments=[
+                    {"type": "named", "name": "--root", "isRequired": True, "format": "filepath"},
+                    {"type": "named", "name": "--quiet"},
+                    {"type": "positional", "value": "serve"},
+                ],
+            ),
+            status="active",
+        ),
+    ],
+    "metadata": {"count": 7},
+}
+
+
+def test_the_registry_has_the_latest_version_of_each_server(tmp_path):
+    path = tmp_path / "answer.json"
+    path.write_text(json.dumps(ANSWER), encoding="utf-8")
+    found = from_registry(path)
+    assert found.targets == (
+        Target("old", "npm", "weather", "1.1.0"),
+        Target("remote", url="https://weather.example/mcp"),
+        Target(
+            "keyed",
+            "pypi",
+            "weather",
+            "3.0.0",
+            arguments=("--root", "{WORK}", "serve"),
+            env={"REGION": "eu", "LEVEL": "info"},
+            secrets=("TOKEN",),
+        ),
+    )
+    assert found.left_out == (
+        "boxed: none of its packages (oci) can be installed here",
+        "empty: it has no package",
+    )
+
+
+def test_a_configuration_has_commands_and_urls(tmp_path):
+    path = tmp_path / "mcp.json"
+    servers = {
+        "local": {"command": "weather-server", "args": ["--fast"], "env": {"LEVEL": "info"}},
+        "remote": {"url": "https://weather.example/mcp"},
+        "off": {"command": "weather-server", "disabled": True},
+    }
+    path.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+    found = from_config(path)
+    assert found.targets == (
+        Target("local", command=("weather-server", "--fast"), env={"LEVEL": "info"}),
+        Target("remote", url="https://weather.example/mcp"),
+    )
+    assert found.left_out == ("off: it is disabled",)
+
+
+def test_targets_are_the_same_from_both_kinds_of_files(tmp_path):
+    lines, table = tmp_path / "targets.jsonl", tmp_path / "targets.toml"
+    lines.write_text(json.dumps({**WEATHER, "env": {"A": "b"}}), encoding="utf-8")
+    text = 'registry = "npm"\npackage = "@example/weather"\nversion = "1.2.3"\nenv = { A = "b" }\n'
+    table.write_text(f"[weather]\n{text}", encoding="utf-8")
+    assert read_targets(lines) == read_targets(table)
+    lines.write_text(write_targets(read_targets(table)), encoding="utf-8")
+    assert read_targets(lines) == read_targets(table)
+
+
+@pytest.mark.parametrize(
+    ("members", "reason"),
+    [
+        ({**WEATHER, "speed": "1"}, "weather: unknown members: speed"),
+        ({**WEATHER, "command": "node"}, "weather: command has the wrong type: 'node'"),
+        ({**WEATHER, "registry": "oci"}, "registry is one of npm, pypi, not 'oci'"),
+        ({"name": "weather", "registry": "npm"}, "a registry needs a package and its exact version"),
+        ({"name": "weather"}, "it needs a registry, a command or a url"),
+        ({"registry": "npm"}, "a target has no name"),
+    ],
+)
+def test_a_target_that_cannot_be_used_is_named(members, reason):
+    with pytest.raises(BadTarget) as error:
+        Target.from_members(members)
+    assert reason in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{", "targets.jsonl: "),
+        ("[]", "each line is a JSON object"),
+        (f"{json.dumps(WEATHER)}\n" * 2, "several"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named(text, reason, tmp_path):
+    path = tmp_path / "targets.jsonl"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(BadTarget, match=reason):
+        read_targets(path)
