@@ -17,6 +17,7 @@ from conformance.report.formats import json as json_format
 from conformance.report.formats.json import BadReport
 from conformance.report.model import Report, Result, without_repeats
 from conformance.report.servers.model import BROKEN
+from conformance.survey.cleaning import cleaned
 from conformance.survey.prepare import Installation
 from conformance.survey.programs import Ended, run, surroundings
 from conformance.survey.results import Grade, Obstacle, SurveyResult
@@ -55,8 +56,10 @@ def examine(target: Target, installation: Installation, how: Examination) -> Sur
     if installation.failure:
         return replace(result, obstacle=Obstacle.INSTALLATION, diagnosis=installation.failure)
     with tempfile.TemporaryDirectory(prefix="mcp-survey-", ignore_cleanup_errors=True) as folder:
-        result = _examined(result, _Place(Path(folder).resolve(), target, installation), how)
-    return replace(result, seconds=round(time.monotonic() - begun, 3))
+        own = Path(folder).resolve()
+        result = _examined(result, _Place(own, target, installation), how)
+    places = {"{SURVEY}": str(own), **({"{ENV}": installation.folder} if installation.folder else {})}
+    return cleaned(replace(result, seconds=round(time.monotonic() - begun, 3)), places)
 
 
 class _Place:

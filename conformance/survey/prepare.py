@@ -10,8 +10,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from conformance.survey.cleaning import without_hosts
 from conformance.survey.installed import Unusable, program, sdk
-from conformance.survey.programs import run, surroundings
+from conformance.survey.programs import Ended, run, surroundings
 from conformance.survey.targets import Target
 from conformance.transport.interface import CannotStart
 
@@ -69,12 +70,14 @@ def _install(target: Target, folder: Path, *, scripts: bool, seconds: float) -> 
             if ended.status is None:
                 return f"the installation took longer than {seconds:g} s"
             if ended.status:
-                return (
-                    f"{Path(command[0]).name} ended with status {ended.status}: {ended.output[-MAX_REASON:]}"
-                )
+                return f"{Path(command[0]).name} ended with status {ended.status}: {_end(ended)}"
     except CannotStart as error:
         return str(error)
     return ""
+
+
+def _end(ended: Ended) -> str:
+    return without_hosts(ended.output[-MAX_REASON:])
 
 
 def _commands(target: Target, folder: Path, *, scripts: bool) -> list[list[str]]:

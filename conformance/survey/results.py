@@ -63,12 +63,14 @@ class SurveyResult:
     findings: tuple[Result, ...] = ()
     unsteady: tuple[Result, ...] = ()
 
+    def to_members(self) -> dict[str, Any]:
+        """Return the members of the result's JSON."""
+        rows = {name: [one.to_row() for one in getattr(self, name)] for name in ("findings", "unsteady")}
+        return {**vars(self), "target": asdict(self.target), **rows}
+
     def to_json(self) -> str:
         """Return the result as JSON."""
-        members = {name: value for name, value in vars(self).items() if name != "target"}
-        members |= {"findings": [one.to_row() for one in self.findings]}
-        members |= {"unsteady": [one.to_row() for one in self.unsteady]}
-        return json.dumps({"format": FORMAT, "target": asdict(self.target), **members}, indent=1) + "\n"
+        return json.dumps({"format": FORMAT, **self.to_members()}, indent=1) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> SurveyResult:
@@ -76,6 +78,11 @@ class SurveyResult:
         members: Any = json.loads(text)
         if not isinstance(members, dict) or members.pop("format", None) != FORMAT:
             raise ValueError(f"it is not a result of format {FORMAT}")
+        return cls.from_members(members)
+
+    @classmethod
+    def from_members(cls, members: Mapping[str, Any]) -> SurveyResult:
+        """Return the result with these members.  Raises `ValueError`."""
         try:
             given = {name: _tuple(value) for name, value in members.items()}
             given["target"] = Target(**{name: _tuple(value) for name, value in given["target"].items()})
