@@ -16,17 +16,20 @@ import subprocess
 import sys
 import tempfile
 import time
-import tomllib
 from pathlib import Path
 from statistics import median
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 
-from support.server_installation import filled, installed  # noqa: E402
+from support.server_installation import filled  # noqa: E402
+
+from conformance.survey.prepare import prepare  # noqa: E402
+from conformance.survey.targets import read_targets  # noqa: E402
 
 FIGURES = Path(__file__).with_suffix(".json")
-REAL = tomllib.loads((HERE.parent / "tests/servers/real/servers.toml").read_text(encoding="utf-8"))
+REAL = {one.name: one for one in read_targets(HERE.parent / "reports/targets.toml")}
+INSTALL_SECONDS = 900.0
 REAL_NAMES = ("everything", "time", "sqlite", "excel-py", "context7", "motherduck", "kubernetes-go")
 OWN = {
     "reference": {
@@ -121,12 +124,8 @@ def grown(name: str, found: dict[str, float], stored: dict[str, float]) -> list[
 def measured(name: str, servers: Path | None, fuzz: str) -> dict[str, float]:
     """Return the figures of one run on a server, in a folder of its own."""
     with tempfile.TemporaryDirectory() as folder:
-        server = OWN.get(name) or REAL[name]
-        places = {"WORK": folder}
-        if name not in OWN:
-            if servers is None:
-                sys.exit(f"{name} is a real server: --servers FOLDER")
-            places["ENV"] = str(installed(servers.resolve(), name, server))
+        server, places = OWN.get(name) or real(name, servers), {"WORK": folder}
+        places["ENV"] = server.get("folder", "")
         for step in server.get("setup", ()):
             subprocess.run(filled(step, places), shell=True, check=True, timeout=60)
         command = [filled(word, places) for word in server["start"]]
@@ -135,6 +134,17 @@ def measured(name: str, servers: Path | None, fuzz: str) -> dict[str, float]:
         options += [word for key, value in variables.items() for word in ("--env", f"{key}={value}")]
         start = median(start_seconds(command, folder, variables) for _ in range(STARTS_MEASURED))
         return run(command, options, folder, start)
+
+
+def real(name: str, servers: Path | None) -> dict:
+    """Install a real server, unless it is installed, and return how to start it."""
+    if servers is None:
+        sys.exit(f"{name} is a real server: --servers FOLDER")
+    target = REAL[name]
+    there = prepare(target, servers.resolve(), scripts=True, seconds=INSTALL_SECONDS)
+    if there.failure:
+        sys.exit(f"{name}: {there.failure}")
+    return {"start": there.command, "folder": there.folder, "env": target.env, "setup": target.setup}
 
 
 def start_seconds(command: list[str], folder: str, variables: dict[str, str]) -> float:

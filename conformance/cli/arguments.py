@@ -26,7 +26,7 @@ VALUES = (
     *("revision", "timeout", "start-timeout", "cwd", "failing-call", "mutating-call"),
     *("fuzz", "fuzz-errors", "calls-per-tool", "seed", "transcripts", "max-line", "max-time"),
     *("time", "max-tools", "env-file", "contract", "baseline", "since"),
-    *("sdk-findings", "output-format", "rules-as-of"),
+    *("sdk-findings", "output-format", "rules-as-of", "database"),
 )
 REPEATED = (*HTTP_LISTS, "env", "call", "select", "skip", "example", "report", "budget", "client")
 FLAGS = ("http", "inherit-home", "strict", "pedantic")
@@ -35,7 +35,7 @@ RUN_OPTIONS = (*VALUES, *REPEATED, *FLAGS)
 UPDATE_OPTIONS = tuple(name for name in RUN_OPTIONS if name not in ("baseline", "since"))
 SOAK_OPTIONS = (
     *("revision", "timeout", "start-timeout", "cwd", "seed", "transcripts", "max-line", "max-tools"),
-    *(*HTTP_VALUES, *HTTP_LISTS, "env", "call", "example", "report", "fuzz-errors"),
+    *("database", *HTTP_VALUES, *HTTP_LISTS, "env", "call", "example", "report", "fuzz-errors"),
     *FLAGS,
 )
 LOCK_OPTIONS = (

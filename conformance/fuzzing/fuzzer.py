@@ -194,7 +194,7 @@ class Fuzzer:
     @property
     def _database(self) -> ExampleDatabase:
         """The database of failing values, as JSON text."""
-        return settings().database or InMemoryExampleDatabase()
+        return self.server.settings.database or settings().database or InMemoryExampleDatabase()
 
     # Reporting
 

@@ -104,6 +104,12 @@ VALUES = (
         "the directory for the conversations of failures that the fuzzer finds",
         ".mcp-conformance",
     ),
+    (
+        "database",
+        "ADDRESS",
+        "the values that failed before, which are tried first: a folder, or the URL of a Redis",
+        "Hypothesis's own, in .hypothesis",
+    ),
     ("failing-call", "'NAME JSON'", "a tool call that returns a tool error", "none"),
     ("mutating-call", "'NAME JSON'", "a tool call that changes a list or a resource", "none"),
 )

@@ -23,6 +23,8 @@ from conformance.requirements import catalogue
 from conformance.requirements.checks import checked
 
 if TYPE_CHECKING:
+    from hypothesis.database import ExampleDatabase
+
     from conformance.report.baseline import Baseline
     from conformance.report.model import Report
     from conformance.target.contract import Contract
@@ -145,7 +147,21 @@ def settings(config: pytest.Config) -> Settings:
         budgets=budgets(config),
         clients=clients(config),
         http=http_server(config, command),
+        database=_database(config),
     )
+
+
+def _database(config: pytest.Config) -> ExampleDatabase | None:
+    """Return the database of values that failed before, if one is named.  Raises `pytest.UsageError`."""
+    from conformance.fuzzing.databases import REDIS, BadDatabase, database_at  # noqa: PLC0415  (loads Hypothesis)
+
+    address = str(value(config, "database") or "")
+    if not address.startswith(REDIS):
+        address = address and str(path_of(config, "database", address))
+    try:
+        return database_at(address) if address else None
+    except BadDatabase as error:
+        raise pytest.UsageError(f"--conformance-database: {error}") from error
 
 
 def _command(config: pytest.Config) -> tuple[str, ...]:

@@ -66,7 +66,8 @@ def _folders() -> dict[str, str]:
     """Return the folders of this machine, by placeholder."""
     ours = Path(__file__).resolve().parents[2]
     folders = {"{REPO}": ours, "{PYTHON}": sys.prefix, "{TMP}": tempfile.gettempdir(), "~": Path.home()}
-    return {name: str(folder) for name, folder in folders.items() if len(Path(folder).parts) > 1}
+    texts = {name: str(folder) for name, folder in folders.items()}
+    return {name: text for name, text in texts.items() if len(Path(text).parts) > 1}
 
 
 def _names() -> set[str]:

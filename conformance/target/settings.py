@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from conformance.client.tool_call import Tool
 from conformance.target.contract import Contract
@@ -18,6 +18,9 @@ from conformance.transport.http.server import DEFAULT_PATH, HttpServer
 from conformance.transport.interface import MAX_LINE, SYSTEM_CLOCK, Clock, OnWait, Transport
 from conformance.transport.process import Process
 from conformance.transport.sandbox import Sandbox, importable, rooted, without_secrets
+
+if TYPE_CHECKING:
+    from hypothesis.database import ExampleDatabase
 
 FUZZ_EXAMPLES = {"none": 0, "quick": 50, "thorough": 500}
 """How many values Hypothesis makes for each target, by the value of ``--fuzz``; with 0, nothing is fuzzed."""
@@ -48,6 +51,7 @@ class Settings:
     without a ``sandbox`` it works here.  ``budgets`` limit figures, in bytes and seconds;
     ``clients`` are those whose limits are checked.  The ``contract`` is what the server promised.  Relative
     paths in the command start from ``here``.  ``on_wait`` is called during waits, which ``clock`` measures.
+    ``database`` remembers the values that failed, if it is not Hypothesis's own.
     ``http`` is the server of the run if it speaks HTTP; then the command has a port to fill in, or is a URL.
     """
 
@@ -77,6 +81,7 @@ class Settings:
     on_wait: OnWait | None = None
     clock: Clock = SYSTEM_CLOCK
     http: HttpServer | None = None
+    database: ExampleDatabase | None = None
 
     @property
     def words(self) -> tuple[str, ...]:

@@ -1,0 +1,58 @@
+"""The database of values that failed before, at an address that several machines may share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from hypothesis.database import DirectoryBasedExampleDatabase, ExampleDatabase
+
+REDIS = ("redis://", "rediss://", "unix://")
+
+
+class BadDatabase(ValueError):  # noqa: N818  (its message is what the user reads)
+    """The database cannot be used; the message says why, in a line."""
+
+
+class Forgiving(ExampleDatabase):
+    """A database whose failures lose only what it remembers: a run goes on if its host is gone."""
+
+    def __init__(self, database: ExampleDatabase):
+        super().__init__()
+        self._database = database
+
+    def fetch(self, key: bytes) -> Iterable[bytes]:
+        """Return the values that are remembered, none if the database fails."""
+        with suppress(Exception):
+            return tuple(self._database.fetch(key))
+        return ()
+
+    def save(self, key: bytes, value: bytes) -> None:
+        """Remember a value."""
+        with suppress(Exception):
+            self._database.save(key, value)
+
+    def delete(self, key: bytes, value: bytes) -> None:
+        """Forget a value."""
+        with suppress(Exception):
+            self._database.delete(key, value)
+
+
+def database_at(address: str) -> ExampleDatabase:
+    """Return the database in a folder, or at a Redis URL.  Raises `BadDatabase`."""
+    if not address.startswith(REDIS):
+        return DirectoryBasedExampleDatabase(Path(address))
+    try:
+        import redis  # noqa: PLC0415  (an optional package)
+        from hypothesis.extra.redis import RedisExampleDatabase  # noqa: PLC0415
+    except ImportError as error:
+        raise BadDatabase(f"{address} needs the package redis: pip install redis") from error
+    try:
+        client = redis.Redis.from_url(address, socket_connect_timeout=5, socket_timeout=5)
+        client.ping()
+    except (redis.RedisError, ValueError) as error:
+        raise BadDatabase(
+            f"{address.partition('://')[0]} at this address does not answer: {error}"
+        ) from error
+    return Forgiving(RedisExampleDatabase(client))

@@ -1,0 +1,59 @@
+"""The database of values that failed before, at an address that runs share."""
+
+import pytest
+from conformance.fixtures.mutants import params
+from hypothesis.database import ExampleDatabase
+from support.bench import run_checks, settings_in_memory
+from support.in_memory import mutated
+
+from conformance.fuzzing.databases import BadDatabase, Forgiving, database_at
+
+RULE = "tools.structured.conforms"
+KEY = b"mcp-conformance reference 1.0.0 2025-11-25 add valid arguments"
+
+
+def rarely_wrong(server, request, reply):
+    """Give a sum that is not a number for one pair of numbers, which no source makes."""
+    arguments = params(request).get("arguments")
+    if arguments == {"a": 7919, "b": 104729}:
+        return {**reply, "result": {**reply["result"], "structuredContent": {"sum": "many"}}}
+    return None
+
+
+def failed_with(database):
+    """Return whether valid arguments show the fault."""
+    settings = settings_in_memory(mutated(rarely_wrong), database=database)
+    found = run_checks(settings, "2025-11-25", lambda check: "valid_arguments" in check.name, is_whole=False)
+    return RULE in {verdict.row.id for verdict in found.verdicts}
+
+
+def test_a_value_in_a_folder_is_tried_first(tmp_path):
+    database = database_at(str(tmp_path))
+    assert not failed_with(database)
+    database.save(KEY, b'{"a":7919,"b":104729}')
+    assert failed_with(database)
+
+
+class Gone(ExampleDatabase):
+    """A database whose host is gone."""
+
+    def save(self, key, value):
+        raise ConnectionError
+
+    def fetch(self, key):
+        raise ConnectionError
+
+    def delete(self, key, value):
+        raise ConnectionError
+
+
+def test_a_database_that_is_gone_remembers_nothing():
+    database = Forgiving(Gone())
+    database.save(b"key", b"value")
+    database.delete(b"key", b"value")
+    assert list(database.fetch(b"key")) == []
+
+
+def test_a_database_that_does_not_answer_is_named():
+    with pytest.raises(BadDatabase, match=r"pip install redis|does not answer"):
+        database_at("redis://127.0.0.1:1/0")
