@@ -22,7 +22,7 @@ def rarely_wrong(server, request, reply):
 
 def failed_with(database):
     """Return whether valid arguments show the fault."""
-    settings = settings_in_memory(mutated(rarely_wrong), database=database)
+    settings = settings_in_memory(mutated(rarely_wrong), database=database, examples=5)
     found = run_checks(settings, "2025-11-25", lambda check: "valid_arguments" in check.name, is_whole=False)
     return RULE in {verdict.row.id for verdict in found.verdicts}
 
