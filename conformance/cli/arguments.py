@@ -129,13 +129,17 @@ def _add_server(parser: Parser) -> None:
 
 def _add_survey(commands: Commands) -> None:
     survey = commands.add_parser("survey", help="run the suites over many servers, on a Dask cluster")
-    parts = survey.add_subparsers(metavar="run|targets|site|diff", required=True, dest="what")
+    parts = survey.add_subparsers(metavar="run|targets|table|site|diff", required=True, dest="what")
     _add_survey_run(parts)
     targets = parts.add_parser("targets", help="print targets, as JSON Lines")
     source = targets.add_mutually_exclusive_group(required=True)
     help_ = "the answer of the official registry to GET /v0/servers"
     source.add_argument("--from-registry", type=Path, metavar="FILE", help=help_)
     source.add_argument("--from-config", type=Path, metavar="FILE", help="a client's mcp.json")
+    table = parts.add_parser("table", help="print a survey as a page of Markdown")
+    table.add_argument("results", metavar="RESULTS", help="the address of the results")
+    help_ = "a TOML file that explains each red rule; exit with 1 if one is not explained"
+    table.add_argument("--notes", type=Path, metavar="FILE", help=help_)
     site = parts.add_parser("site", help="write static pages")
     site.add_argument("results", metavar="RESULTS", help="the address of the results")
     site.add_argument("folder", type=Path, metavar="FOLDER", help="the folder for the pages")

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from conformance.cli.arguments import UsageError
+from conformance.survey.notes import BadNotes, read_notes
 from conformance.survey.targets import BadTarget, read_targets, write_targets
 
 NEEDED = ("distributed", "fsspec")
@@ -24,10 +25,8 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: Sequence[str
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         raise UsageError(f"a survey needs {' and '.join(missing)}: {INSTALL}")
     try:
-        return {"run": _run, "targets": _targets, "site": _site, "diff": _diff}[options.what](
-            options, command
-        )
-    except BadTarget as error:
+        return ACTIONS[options.what](options, command)
+    except (BadTarget, BadNotes) as error:
         raise UsageError(str(error)) from error
 
 
@@ -78,6 +77,21 @@ def _targets(options: argparse.Namespace, command: Sequence[str] | None) -> int:
     return 0
 
 
+def _table(options: argparse.Namespace, command: Sequence[str] | None) -> int:
+    """Print a survey as a page of Markdown; return 1 if a rule that fails has no note."""
+    from conformance.survey.markdown import render, unexplained  # noqa: PLC0415
+    from conformance.survey.store import Store  # noqa: PLC0415
+
+    del command
+    results = list(Store(options.results).results())
+    notes = read_notes(options.notes) if options.notes else {}
+    print(render(results, notes), end="")  # noqa: T201
+    problems = list(unexplained(results, notes)) if options.notes else []
+    for problem in problems:
+        print(problem, file=sys.stderr)  # noqa: T201
+    return 1 if problems else 0
+
+
 def _site(options: argparse.Namespace, command: Sequence[str] | None) -> int:
     """Write the pages of a survey."""
     from conformance.survey.site import write_site  # noqa: PLC0415
@@ -98,3 +112,6 @@ def _diff(options: argparse.Namespace, command: Sequence[str] | None) -> int:
     found = differences(Store(options.old).results(), Store(options.new).results())
     print(render(found))  # noqa: T201
     return found.status
+
+
+ACTIONS = {"run": _run, "targets": _targets, "table": _table, "site": _site, "diff": _diff}

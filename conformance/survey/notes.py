@@ -1,0 +1,32 @@
+"""What the red rules of a survey mean, as somebody who read them has written it down."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+Notes = Mapping[tuple[str, str], str]
+"""What a red rule means, by the target's name and the rule."""
+
+
+class BadNotes(ValueError):  # noqa: N818  (its message is what the user reads)
+    """A file of notes cannot be used; the message says why."""
+
+
+def read_notes(path: Path) -> Notes:
+    """Return the notes of a TOML file: tables ``[[read]]`` with requirement, servers and note.
+
+    Raises `BadNotes` for a file that has none, or two for one server and rule.
+    """
+    found: dict[tuple[str, str], str] = {}
+    try:
+        for one in tomllib.loads(path.read_text(encoding="utf-8"))["read"]:
+            for server in one["servers"]:
+                key = (server, one["requirement"])
+                if key in found:
+                    raise BadNotes(f"{path}: {server}: {one['requirement']} has two notes")
+                found[key] = one["note"]
+    except (OSError, KeyError, TypeError) as error:
+        raise BadNotes(f"{path}: tables [[read]] with requirement, servers and note are expected") from error
+    return found
