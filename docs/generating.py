@@ -12,6 +12,7 @@ import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 from conformance.fixtures.http_mutants import all_http_mutants
@@ -33,8 +34,8 @@ DOCS = Path(__file__).parent
 MADE = DOCS / "reference" / "made"
 REQUIREMENTS = DOCS / "requirements.md"
 GITHUB = "https://github.com/"
-RUNS = json.loads((DOCS.parent / "reports" / "results.json").read_text(encoding="utf-8"))
-"""The published run of each server."""
+RESULTS = DOCS.parent / "reports" / "results"
+"""The results of the published survey, a file for each server and version of this tool."""
 INCLUDED = {
     "ARCHITECTURE.md": DOCS / "architecture.md",
     "CONTRIBUTING.md": DOCS / "how-to" / "contribute.md",
@@ -356,8 +357,8 @@ def fix_lines(rows: list[Requirement]) -> Iterator[str]:
     """Yield the rules that are broken most often, by SDK, each with its remedy."""
     servers = broken_in()
     yield from ("# Common findings and how to fix them", "")
-    yield f"The rules that are broken most often in the {len(RUNS)} servers of `reports/`, and others that"
-    yield "authors meet early, with what to do about them. A finding of a run has the remedy for the SDK"
+    yield f"The rules that are broken most often in the {len(results())} servers of `reports/`, and others"
+    yield "that authors meet early, with what to do about them. A finding of a run has the remedy for the SDK"
     yield "that the server is recognised to be built on; `mcp-conformance explain ID` prints all."
     for sdk in ("Python", "TypeScript"):
         known = sorted((row for row in rows if sdk in row.fix_in), key=lambda row: -servers[row.id])
@@ -377,7 +378,14 @@ def fix_table(title: str, fixes: Iterable[tuple[Requirement, int, str]]) -> Iter
 
 def broken_in() -> Counter[str]:
     """Count the servers of `reports/` that break each rule."""
-    return Counter(id for run in RUNS.values() for id in {one["requirement"] for one in run["broken"]})
+    return Counter(id for one in results() for id in {found["requirement"] for found in one["findings"]})
+
+
+@cache
+def results() -> list[dict]:
+    """Return the published results of the newest version of this tool."""
+    newest = max(RESULTS.iterdir(), key=lambda folder: [int(part) for part in folder.name.split(".")])
+    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(newest.glob("*.json"))]
 
 
 def plain(text: str) -> str:

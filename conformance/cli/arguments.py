@@ -158,10 +158,10 @@ def _add_survey_run(parts: Commands) -> None:
     )
     run.add_argument("targets", type=Path, metavar="TARGETS", help="a file of targets, .toml or .jsonl")
     run.add_argument("only", nargs="*", metavar="NAME", help="only these targets")
-    help_ = "where the results are: a folder, or an address that fsspec knows (default: survey/results)"
-    run.add_argument("--results", metavar="ADDRESS", default="survey/results", help=help_)
-    help_ = "the folder for installations, which all workers see (default: survey/installations)"
-    run.add_argument("--installations", metavar="DIR", default="survey/installations", help=help_)
+    help_ = "where the results are: a folder, or an address that fsspec knows (default: survey-results)"
+    run.add_argument("--results", metavar="ADDRESS", default="survey-results", help=help_)
+    help_ = "the folder for installations, which all workers see (default: survey-installations)"
+    run.add_argument("--installations", metavar="DIR", default="survey-installations", help=help_)
     help_ = "a Dask scheduler, such as tcp://HOST:8786 (default: a local cluster)"
     run.add_argument("--scheduler", metavar="ADDRESS", default="", help=help_)
     help_ = "how many workers a local cluster has (default: the number of cores, at most 4)"

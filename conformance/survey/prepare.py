@@ -63,7 +63,7 @@ def prepare(target: Target, store: Path, *, scripts: bool, seconds: float) -> In
 
 def _install(target: Target, folder: Path, *, scripts: bool, seconds: float) -> str:
     """Install a target; return why that failed, empty if it did not."""
-    env = surroundings(installs=True) | NO_BROWSERS | {"HOME": str(folder / "home")}
+    env = surroundings(installs=True) | NO_BROWSERS
     try:
         for command in _commands(target, folder, scripts=scripts):
             ended = run(command, folder, env, seconds)
