@@ -10,6 +10,7 @@ from typing import Any
 
 from conformance.report.model import Result
 from conformance.survey.targets import Target
+from conformance.verdicts import ORDER, Outcome
 
 FORMAT = 1
 
@@ -62,6 +63,21 @@ class SurveyResult:
     matrix: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     findings: tuple[Result, ...] = ()
     unsteady: tuple[Result, ...] = ()
+
+    @property
+    def sdks(self) -> tuple[tuple[str, str], ...]:
+        """The SDK's name and version, before it those of a framework that is built on it."""
+        pairs = (one.rpartition(" ") for one in self.sdk.split(" on ") if one)
+        return tuple((name or version, version if name else "") for name, _, version in pairs)
+
+    @property
+    def broken(self) -> Mapping[str, Outcome]:
+        """The worst outcome of each rule that was red in both of two runs."""
+        found: dict[str, Outcome] = {}
+        for one in self.findings:
+            worst = found.get(one.requirement, one.outcome)
+            found[one.requirement] = max(worst, one.outcome, key=ORDER.index)
+        return found
 
     def to_members(self) -> dict[str, Any]:
         """Return the members of the result's JSON."""

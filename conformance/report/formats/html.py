@@ -57,7 +57,8 @@ def _chips(words: Iterable[str]) -> str:
     return " ".join([*shown, *([more] if len(known) > MAX_NAMES else [])])
 
 
-def _terms(rows: Iterable[tuple[str, str]]) -> str:
+def terms(rows: Iterable[tuple[str, str]]) -> str:
+    """Return a list of names and what is said about each; those about which nothing is said are left out."""
     items = "".join(f"<dt>{name}</dt><dd{_class(name)}>{shown}</dd>" for name, shown in rows if shown)
     return f"<dl>{items}</dl>" if items else ""
 
@@ -130,7 +131,7 @@ def _findings(report: Report) -> Iterator[str]:
     hidden = " hidden" if groups else ""
     yield f'<p class="soft none"{hidden}>{"No finding matches the filter." if groups else empty}</p>'
     for group in groups:
-        yield from _finding(group)
+        yield from finding(group)
 
 
 def anchor(first: Result) -> str:
@@ -147,7 +148,8 @@ def _marks(group: Sequence[Result]) -> str:
     )
 
 
-def _finding(group: Sequence[Result]) -> Iterator[str]:
+def finding(group: Sequence[Result], max_cases: int = MAX_CASES) -> Iterator[str]:
+    """Yield the findings with one outcome and requirement, with the evidence of some cases."""
     first, cases = group[0], by_reason(group)
     yield f'<article id="{anchor(first)}" class="{first.outcome}" {_marks(group)}>'
     yield f"<header>{_tag(first.outcome, first.outcome)}<h3>{text(first.requirement)}</h3>"
@@ -155,10 +157,10 @@ def _finding(group: Sequence[Result]) -> Iterator[str]:
     yield f"<p>{prose(first.says)} {_link(first.spec, 'Specification')}</p>"
     if first.fix:
         yield f"<p><strong>Fix:</strong> {prose(first.fix)}</p>"
-    for case in cases[:MAX_CASES]:
+    for case in cases[:max_cases]:
         yield from _case(case)
-    if len(cases) > MAX_CASES:
-        yield f'<p class="soft">and {len(cases) - MAX_CASES} more</p>'
+    if len(cases) > max_cases:
+        yield f'<p class="soft">and {len(cases) - max_cases} more</p>'
     yield "</article>"
 
 
@@ -172,7 +174,7 @@ def _case(case: Sequence[Result]) -> Iterator[str]:
     first = case[0]
     yield '<div class="case">'
     yield f'<div class="where">{_chips(f"{one.revision} {one.tool}".strip() for one in case)}</div>'
-    yield _terms(
+    yield terms(
         [
             ("expected", _foldable(first.expected)),
             ("got", _foldable(first.got or first.reason)),
@@ -273,7 +275,7 @@ def _run(report: Report) -> Iterator[str]:
         for sdk, rules in report.deviations.items()
     ]
     notices = [text(one) for one in report.notices]
-    yield _terms(
+    yield terms(
         [
             ("command", _code(shlex.join(report.command))),
             ("options", _chips(_option(name, given) for name, given in report.options.items())),

@@ -1,0 +1,1 @@
+"""The pages of a survey, each a function from figures to HTML."""
