@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from conformance.protocol.text import named
@@ -146,8 +147,18 @@ def differences(old: Iterable[SurveyResult], new: Iterable[SurveyResult]) -> Dif
 
 def _by_digest(results: Iterable[SurveyResult]) -> dict[str, SurveyResult]:
     """Return the last result of each target, by the digest of the target."""
-    in_time = sorted(results, key=lambda one: one.started)
+    in_time = sorted(_compact(results), key=lambda one: one.started)
     return {one.target.digest: one for one in in_time}
+
+
+def _compact(results: Iterable[SurveyResult]) -> Iterator[SurveyResult]:
+    """Yield results that share equal parts of their matrices, as thousands of them have to fit in memory."""
+    rows: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
+    for one in results:
+        matrix = {
+            sys.intern(rule): rows.setdefault(tuple(row.items()), row) for rule, row in one.matrix.items()
+        }
+        yield replace(one, matrix=matrix)
 
 
 # Rules -------------------------------------------------------------------------------------------

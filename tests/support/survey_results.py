@@ -31,20 +31,29 @@ def made_results(number, seed=0, surveys=1):
     chance = random.Random(seed)
     prone = {row: chance.betavariate(0.15, 90) for row in rules}
     by_sdk = {sdk: set(chance.sample(rules, 6)) for sdk in SDKS}
+    targets = [_target(random.Random(f"{seed}/{place}"), place) for place in range(number)]
     for survey in range(surveys):
         begins = START + timedelta(days=14 * survey)
         for place in range(number):
-            own = random.Random(f"{seed}/{place}/{survey if place % 10 == 0 else ''}")
+            changes = survey if place % 10 == 0 else ""
+            own = random.Random(f"{seed}/{place}/{changes}")
             started = begins + timedelta(seconds=SECONDS_BETWEEN * place)
-            yield _result(own, (place, f"0.{survey + 1}.0", started), prone, by_sdk)
+            yield _result(own, (targets[place], f"0.{survey + 1}.0", started), prone, by_sdk)
+
+
+def _target(chance, place):
+    package = f"{chance.choice(OWNERS)}-{chance.choice(WORDS)}-mcp"
+    return Target(
+        f"io.github.{chance.choice(OWNERS)}/{package}-{place}",
+        chance.choice(["npm", "pypi"]),
+        package,
+        f"{chance.randrange(4)}.{place % 30}.0",
+    )
 
 
 def _result(chance, facts, prone, by_sdk):
-    place, tool_version, started = facts
+    target, tool_version, started = facts
     sdk, version = _sdk(chance)
-    names = {"registry": chance.choice(["npm", "pypi"]), "version": f"{chance.randrange(4)}.{place % 30}.0"}
-    package = f"{chance.choice(OWNERS)}-{chance.choice(WORDS)}-mcp"
-    target = Target(f"io.github.{chance.choice(OWNERS)}/{package}-{place}", package=package, **names)
     facts = {
         "sdk": f"{sdk} {version}".strip() + (" on Python SDK 1.25.0" if sdk == "FastMCP" else ""),
         "started": started.isoformat(timespec="seconds"),
@@ -70,7 +79,7 @@ def _result(chance, facts, prone, by_sdk):
         tool_version,
         (),
         grade,
-        server=package,
+        server=target.package,
         server_version=target.version,
         revisions=(REVISION,),
         requests=chance.randrange(600, 4000),
