@@ -217,7 +217,7 @@ def render(found: Differences) -> str:
         parts.append(_names("no longer surveyed", found.only_old))
     if found.only_new:
         parts.append(_names("not surveyed before", found.only_new))
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(parts)
 
 
 def _summary(found: Differences) -> str:
@@ -240,9 +240,9 @@ def _side(results: Sequence[SurveyResult]) -> str:
     grades = Counter(one.grade for one in results)
     versions = ", ".join(sorted({one.tool_version for one in results}))
     options = ", ".join(sorted({" ".join(one.options) for one in results if one.options}))
-    counted = ", ".join(f"{grades[grade]} {grade}" for grade in Grade if grades[grade])
+    counted = ", ".join(f"{grade}: {grades[grade]}" for grade in Grade if grades[grade])
     about = f"version {named(versions)}" + (f" with {named(options, MAX_REASON)}" if options else "")
-    return f"{about}: {plural(len(results), 'target')}: {counted}" if results else "no results"
+    return f"{about}, {plural(len(results), 'target')}; {counted}" if results else "no results"
 
 
 def _target(one: TargetDifference) -> Iterator[str]:

@@ -146,8 +146,8 @@ def test_the_sides_are_named():
     new = made_result("a", tool_version="0.2.0", options=("--call", "none"))
     text = render(differences([made_result("a"), made_result("b", [FAILED])], [new]))
     assert text.startswith(
-        "from version 0.1.0: 2 targets: 1 conforms, 1 does not conform\n"
-        "to   version 0.2.0 with --call none: 1 target: 1 conforms\n"
+        "from version 0.1.0, 2 targets; conforms: 1, does not conform: 1\n"
+        "to   version 0.2.0 with --call none, 1 target; conforms: 1\n"
     )
 
 
