@@ -10,6 +10,7 @@ from pathlib import Path
 
 from conformance.cli.arguments import UsageError
 from conformance.survey.notes import BadNotes, read_notes
+from conformance.survey.results import NoResults
 from conformance.survey.targets import BadTarget, read_targets, write_targets
 
 NEEDED = ("distributed", "fsspec")
@@ -26,7 +27,7 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: Sequence[str
         raise UsageError(f"a survey needs {' and '.join(missing)}: {INSTALL}")
     try:
         return ACTIONS[options.what](options, command)
-    except (BadTarget, BadNotes) as error:
+    except (BadTarget, BadNotes, NoResults) as error:
         raise UsageError(str(error)) from error
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from conformance.protocol.text import named
 from conformance.report.model import plural
 from conformance.requirements.catalogue import all_requirements
-from conformance.survey.results import Grade, SurveyResult
+from conformance.survey.results import Grade, NoResults, SurveyResult
 from conformance.verdicts import ORDER, Outcome
 
 UNCHANGED, WORSE = 0, 1
@@ -124,9 +124,12 @@ def differences(old: Iterable[SurveyResult], new: Iterable[SurveyResult]) -> Dif
 
     Two results belong together if their targets are equal, else if their targets have the same name.  If a
     side has several results of a target, the last one counts.  A target that only ``old`` has is worse: its
-    server is no longer judged.
+    server is no longer judged.  Raises `NoResults` if a side is empty, as a gate must compare something.
     """
     before, after = _by_digest(old), _by_digest(new)
+    for side, results in (("first", before), ("second", after)):
+        if not results:
+            raise NoResults(f"the {side} survey has no result")
     pairs = [TargetDifference.of(before[digest], after[digest]) for digest in before if digest in after]
     equal = {one.name for one in pairs}
     old_names, new_names = (

@@ -15,6 +15,10 @@ from conformance.verdicts import ORDER, Outcome
 FORMAT = 1
 
 
+class NoResults(ValueError):  # noqa: N818  (its message is what the user reads)
+    """There is no result to show or to compare."""
+
+
 class Grade(StrEnum):
     """What a survey says about a target; a target that could not be judged has no other grade."""
 

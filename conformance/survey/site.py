@@ -8,7 +8,7 @@ from pathlib import Path
 from conformance.survey.figures import Entry, Survey, broken_rules, surveys_of
 from conformance.survey.pages import rule, sdk, server, start
 from conformance.survey.pages.parts import START, rule_page, sdk_page
-from conformance.survey.results import SurveyResult
+from conformance.survey.results import NoResults, SurveyResult
 
 FOLDERS = ("servers", "rules", "sdks")
 OURS = "*-????????.html"
@@ -19,11 +19,11 @@ def write_site(results: Iterable[SurveyResult], folder: Path) -> None:
     """Write the pages of these results, of which there is at least one, into a folder.
 
     The start page is ``index.html``; it is about the newest survey, and compares it with the others.  Raises
-    `ValueError` if there is no result, and `OSError`.
+    `NoResults`, and `OSError`.
     """
     surveys = surveys_of(results)
     if not surveys:
-        raise ValueError("there is no result")
+        raise NoResults("there is no result")
     for name in FOLDERS:
         (folder / name).mkdir(parents=True, exist_ok=True)
     written = set()

@@ -7,7 +7,7 @@ from support.sample_report import EVIL
 from support.survey_results import REVISION, made_finding, made_result
 
 from conformance.survey.diff import NOT_TESTED, ONCE, UNCHANGED, WORSE, differences, render
-from conformance.survey.results import Grade, Obstacle
+from conformance.survey.results import Grade, NoResults, Obstacle
 from conformance.survey.targets import Target
 from conformance.verdicts import Outcome
 
@@ -101,7 +101,14 @@ def test_a_target_that_is_missing_is_worse():
     assert (found.only_old, found.only_new, found.status) == (("a",), ("c",), WORSE)
     assert "no longer surveyed:\n  a" in render(found)
     assert "not surveyed before:\n  c" in render(found)
-    assert differences([], [made_result("c")]).status == UNCHANGED
+    only_new = differences([made_result("b")], [made_result("b"), made_result("c")])
+    assert (only_new.only_new, only_new.status) == (("c",), UNCHANGED)
+
+
+@pytest.mark.parametrize(("old", "new", "side"), [([], ["a"], "first"), (["a"], [], "second")])
+def test_a_survey_without_results_is_not_compared(old, new, side):
+    with pytest.raises(NoResults, match=f"the {side} survey has no result"):
+        differences(map(made_result, old), map(made_result, new))
 
 
 def test_targets_are_joined_by_what_they_say_and_then_by_name():

@@ -12,7 +12,7 @@ from support.survey_results import REVISION, made_finding, made_result, made_res
 
 from conformance.report.formats.page import ASSETS
 from conformance.survey.figures import NO_SDK, Entry, before, broken_rules, file_name, surveys_of
-from conformance.survey.results import Grade, Obstacle, SurveyResult
+from conformance.survey.results import Grade, NoResults, Obstacle, SurveyResult
 from conformance.survey.site import write_site
 from conformance.survey.targets import Target
 from conformance.verdicts import Outcome
@@ -133,7 +133,7 @@ def test_pages_of_an_earlier_site_are_removed(tmp_path):
 
 
 def test_a_site_needs_a_result(tmp_path):
-    with pytest.raises(ValueError, match="there is no result"):
+    with pytest.raises(NoResults, match="there is no result"):
         write_site([], tmp_path)
 
 

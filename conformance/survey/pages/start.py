@@ -52,7 +52,8 @@ def render(surveys: Sequence[Survey], stated: Mapping[str, Result]) -> str:
 def _head(survey: Survey, title: str) -> Iterator[str]:
     yield f"<h1>{title}</h1>"
     right, judged = survey.grades[Grade.CONFORMS], survey.judged
-    words = f"{right:,} of {counted(judged, 'judged server')} conform" if judged else "no server was judged"
+    verb = "conforms" if right == 1 else "conform"
+    words = f"{right:,} of {counted(judged, 'judged server')} {verb}" if judged else "no server was judged"
     yield f'<p class="verdict">{words}</p>'
     yield f'<p class="facts">{described(survey)}</p>'
     yield bar(survey.grades)
