@@ -45,6 +45,7 @@ class Cause(StrEnum):
     TIME_IS_UP = "time-is-up"
     TOO_COSTLY = "too-costly"
     NOT_REACHED = "not-reached"
+    NO_SESSION = "no-session"
 
 
 class Verdict:

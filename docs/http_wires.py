@@ -13,6 +13,9 @@ from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 from conformance.fixtures.http_mutants import HttpMutant, HttpReference, all_http_mutants
+from conformance.fixtures.http_unusual import Scoped
+from conformance.fixtures.reference_http_auth import Protected
+from conformance.fixtures.reference_http_sse24 import OldReference
 from wires import LEFT_OUT, MAX_LINE, MAX_LINES, MAX_STRING, Wires, error_of, masked
 
 from conformance.protocol.jsonrpc import Line
@@ -27,9 +30,11 @@ from support.bench import SAMPLES, Found, run_checks, settings_on_process
 from support.http_in_thread import served
 from support.mutant_runs import revision_of
 
+RIGHT = (OldReference, Scoped, Protected, HttpReference)
+"""The right servers, each before those it is made of."""
 MASKS = (
     (re.compile(r"127\.0\.0\.1:\d+"), "127.0.0.1:3000"),
-    (re.compile(r"(Mcp-Session-Id: )[\w-]{20,}", re.IGNORECASE), rf"\g<1>{LEFT_OUT}"),
+    (re.compile(r"(Mcp-Session-Id: |\?session=)[\w-]{20,}", re.IGNORECASE), rf"\g<1>{LEFT_OUT}"),
     (re.compile(r" \| Content-Length: \d+"), ""),
     (re.compile(r"(?<=http-progress-)\d+"), "1"),
 )
@@ -51,7 +56,7 @@ def _wires(id: str, mutant: HttpMutant) -> Wires | None:
         return None
     fails = error.lines[:MAX_LINES]
     with _recorded() as exchanges:
-        _found(id, revision, HttpReference())
+        _found(id, revision, right_for(mutant))
     passes = _shown(line for asked in fails if asked.sent for line in _twin(asked, exchanges))
     facts = Evidence.of(error)
     return Wires(
@@ -62,6 +67,12 @@ def _wires(id: str, mutant: HttpMutant) -> Wires | None:
         () if passes == _shown(fails) else passes,
         _shown(fails),
     )
+
+
+def right_for(mutant: HttpMutant) -> HttpReference:
+    """Return the right server that a mutant breaks."""
+    server: HttpReference = next(one for one in RIGHT if issubclass(mutant.server, one))()
+    return server
 
 
 def _found(id: str, revision: str, http: HttpReference) -> Found:

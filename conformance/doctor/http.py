@@ -142,7 +142,7 @@ CAUSES: tuple[tuple[Test, str, str], ...] = (
     (
         lambda seen: seen.is_old,
         "The server speaks HTTP+SSE of 2024-11-05: GET brings the address for messages.",
-        "serve Streamable HTTP, which replaced it in 2025-03-26; this tool tests that only",
+        "serve Streamable HTTP, which replaced it in 2025-03-26; of the old one only http.sse24 is tested",
     ),
     (
         lambda seen: seen.status in (401, 407),

@@ -26,7 +26,8 @@ def _reasons(surface: Surface, check: Check, settings: Settings) -> Iterator[str
     revision = surface.revision
     if surface.refused:
         yield f"the server does not speak {revision}"
-    if surface.dead:
+    is_judged = any(map(surface.can_judge, check.requirements))
+    if surface.dead and not is_judged:
         yield f"no session could be used in {revision}"
     if not any(catalogue.requirement(id).holds_in(revision) for id in check.requirements):
         yield f"not a rule of {revision}"
@@ -34,6 +35,8 @@ def _reasons(surface: Surface, check: Check, settings: Settings) -> Iterator[str
         yield f"{'.'.join(check.capability)} not declared in {revision}"
     if not _is_of_transport(check, settings):
         yield "a rule of stdio" if settings.http is not None else "a rule of HTTP"
+    if not is_judged:
+        yield "a rule of HTTP+SSE of 2024-11-05"
     if check.per_tool and not surface.tools:
         yield f"no tools listed in {revision}"
     if check.suite == CONTRACT and settings.contract is None:

@@ -216,7 +216,7 @@ class SuiteDirectory(pytest.Directory):
         return (path for path in self.path.glob("test_*.py") if path.name in suites)
 
     def collect(self) -> Iterator[pytest.Collector | pytest.Item]:
-        """Yield the failures of the probe, then every suite if a session could be used."""
+        """Yield the failures of the probe, then every suite if something can be judged."""
         subject = self.config.stash[SUBJECT]
         if traceback := self.config.stash.get(PROBE_TRACEBACK, ""):
             wanted = wanted_revisions(self.config)
@@ -235,7 +235,7 @@ class SuiteDirectory(pytest.Directory):
                     failure=failure,
                     revision=surface.revision,
                 )
-        if subject.live:
+        if subject.judged:
             for path in sorted(self._selected()):
                 yield SuiteModule.from_parent(self, path=path, nodeid=f"conformance/suites/{path.name}")
 

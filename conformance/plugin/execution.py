@@ -38,6 +38,7 @@ from conformance.scenarios.beginning import begin, begin_fuzzing
 from conformance.target.budgets import CallCost
 from conformance.target.fuzz_time import FuzzTime
 from conformance.target.server import FUZZ_TIME, Server
+from conformance.target.surface import is_live
 from conformance.transport.process_tree import end_run
 from conformance.verdicts import Blocked, Cause, Finding, Skipped
 
@@ -51,7 +52,7 @@ def server_for(config: pytest.Config, revision: str) -> Server:
         subject = config.stash[SUBJECT]
         common = config.stash.setdefault(COMMON, {})
         server = servers[revision] = Server.of(subject, revision, common)
-        if config.stash.get(WHOLE, False):
+        if config.stash.get(WHOLE, False) and is_live(server.surface):
             begin(server)
     return servers[revision]
 

@@ -118,7 +118,8 @@ def build_result(facts: CheckFacts, settings: Settings) -> Result:
         result = replace(result, reproduce=named(command, MAX_GOT))
     if result.outcome in UNTESTED:
         return replace(result, text=internal_error_text(result, shorten(facts.traceback, MAX_TRACEBACK)))
-    return _with_evidence(result, facts.evidence, facts.row.remedy(facts.sdk))
+    fix = "" if facts.cause is Cause.NO_SESSION else facts.row.remedy(facts.sdk)
+    return _with_evidence(result, facts.evidence, fix)
 
 
 def _with_evidence(result: Result, evidence: Evidence, fix: str) -> Result:

@@ -27,6 +27,8 @@ REMARKS = {
 """What the verdict calls the findings that do not fail."""
 SDK_FINDING = "every server on this SDK breaks the rule"
 """The reason of a finding that is expected because of the SDK."""
+NOT_STARTED = "did not start: no session opened, so nothing is known about it"
+"""What the verdict says of a server whose process ended, or was silent."""
 TESTED, REFUSED, DEAD = "tested", "refused", "dead"
 """The states of a revision: tested, not spoken by the server, or no session could be used."""
 
@@ -236,7 +238,7 @@ class Report:
     def status(self) -> str:
         """The first that is true of not-started, failed, internal-error, unfinished, untested and passed."""
         outcomes = {one.outcome for one in self.judged}
-        if self.never_opened and Outcome.BLOCKED in outcomes:
+        if self.never_opened and Outcome.BLOCKED in outcomes and Outcome.FAILED not in outcomes:
             return "not-started"
         if outcomes & {Outcome.FAILED, Outcome.BLOCKED}:
             return "failed"
@@ -252,14 +254,19 @@ class Report:
     def headline(self) -> str:
         """The run in a few words."""
         words = {
-            "not-started": "the server did not start: no session opened, so nothing is known about it",
-            "failed": self._failure,
+            "not-started": f"the server {self._not_examined or NOT_STARTED}",
+            "failed": "; the rest ".join(filter(None, (self._failure, self._not_examined))),
             "internal-error": "not tested in full: an internal error in this tool, please report it",
             "unfinished": "",
             "untested": "nothing was tested",
             "passed": f"passed{self._remarks}",
         }[self.status]
         return "; ".join(filter(None, (words, self._shortfall)))
+
+    @property
+    def _not_examined(self) -> str:
+        """That no session opens with a server that lives, and why; empty unless that is known."""
+        return next((one.reason for one in self.judged if one.cause == Cause.NO_SESSION), "")
 
     @property
     def _failure(self) -> str:

@@ -57,6 +57,11 @@ class HttpReply:
         return self.exchange.header(name)
 
     @property
+    def is_accepted(self) -> bool:
+        """Whether the status is one of success."""
+        return self.status is not None and 200 <= self.status < 300
+
+    @property
     def is_refusal(self) -> bool:
         """Whether the status is one of an error of the client."""
         return self.status is not None and 400 <= self.status < 500

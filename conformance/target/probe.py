@@ -17,7 +17,9 @@ from conformance.protocol.methods import LISTED, LISTS
 from conformance.protocol.text import shorten
 from conformance.protocol.value import Value
 from conformance.target.settings import Settings
-from conformance.target.surface import SILENT, START, ProbeFailure, Subject, Surface, is_live
+from conformance.target.surface import LOCKED, OLD, SILENT, START, ProbeFailure, Subject, Surface, is_live
+from conformance.transport.http.http_sse import names_endpoint
+from conformance.transport.http.server import HttpServer
 from conformance.transport.interface import NotServing, Transport
 from conformance.verdicts import wrong_answer
 
@@ -26,6 +28,8 @@ NO_LISTING = Listing("tools/list", "tools", ())
 MIN_DISCOVER_SECONDS = 3.0
 """The least time for ``server/discover`` on a server that has answered ``initialize``."""
 MAX_LIST_TRIES = 3
+OLD_REVISION = "2024-11-05"
+"""The revision that has HTTP+SSE."""
 
 
 def probe(settings: Settings, revision: str, *, exactly: bool) -> Surface:
@@ -114,6 +118,8 @@ def _opening_failure(settings: Settings, session: Session, opening: Reply) -> Pr
     requirement, reason = "", ""
     if opening.fault is not None and session.wrong_answers:
         return ProbeFailure.of(START, wrong_answer(*session.wrong_answers[0]))
+    if settings.http is not None and isinstance(opening.fault, Unanswered) and opening.fault.status == 401:
+        return _locked(settings.http, opening, _opening_rule(session.revision))
     if session.unended is not None:
         requirement = "stdio.newline-delimited"
         reason = f"the server answered {method} without a line end: {shorten(session.unended.text)}"
@@ -140,12 +146,21 @@ def _opening_failure(settings: Settings, session: Session, opening: Reply) -> Pr
     )
 
 
+def _locked(http: HttpServer, opening: Reply, rule: str) -> ProbeFailure:
+    """Return the failure of a server that serves nobody without a credential, or not with the one given."""
+    is_given = any(name.lower() == b"authorization" for name, _ in http.headers)
+    what = "with the credential that is given" if is_given else "without a credential"
+    advice = "" if is_given else "; --header-env Authorization=VARIABLE gives one, such as 'Bearer ...'"
+    reason = f"could not be examined {what}: {opening.method} is answered with HTTP 401{advice}"
+    return ProbeFailure(LOCKED, rule, reason, opening.lines)
+
+
 def _advice(settings: Settings, fault: Fault) -> str:
     """Return what the user may try when no session opens."""
     if settings.http is None:
         return "" if settings.cwd else "; it ran in a throwaway directory, --cwd . runs it here"
     status = fault.status if isinstance(fault, Unanswered) else None
-    if status in (401, 403):
+    if status == 403:
         return "; --header 'Authorization: ...' sends credentials"
     if status in (404, 405):
         return f"; the endpoint may have another path than {settings.http.endpoint.target}"
@@ -256,6 +271,8 @@ def probe_all(settings: Settings, wanted: Sequence[str]) -> Subject:
     finally:
         for process in processes:
             process.stop()
+    if settings.http is not None and all(map(_is_refused, found)) and names_endpoint(settings.http):
+        found = [_old(found[0])]
     start = _start_seconds(found[0])
     found = [replace(_reconciled(one, found), start_seconds=start) for one in found]
     probed = tuple(one.revision for one in found)
@@ -269,6 +286,21 @@ def _not_serving(revision: str, error: NotServing) -> Surface:
     reason = f"{error} (mcp-conformance doctor finds out more)"
     failure = ProbeFailure(START, _opening_rule(revision), reason, stderr=error.stderr, is_end=True)
     return Surface(revision, failures=(failure,))
+
+
+def _is_refused(surface: Surface) -> bool:
+    """Return whether HTTP gave no answer in a revision, for a reason that is not known."""
+    return any(failure.name == START and failure.is_end for failure in surface.failures)
+
+
+def _old(surface: Surface) -> Surface:
+    """Return the surface of a server that speaks the transport of 2024-11-05."""
+    reason = (
+        "could not be examined: GET brings the event endpoint of HTTP+SSE (2024-11-05), of which only the "
+        "rules http.sse24 are checked; the rest of the suite speaks only Streamable HTTP"
+    )
+    failure = ProbeFailure(OLD, _opening_rule(OLD_REVISION), reason, surface.opening)
+    return Surface(OLD_REVISION, surface.opening, failures=(failure,))
 
 
 def _opening_rule(revision: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 from conformance.protocol.jsonrpc import Line
 from conformance.target.settings import Settings
@@ -44,6 +45,7 @@ class Redaction:
         headers = settings.http.headers if settings.http is not None else ()
         values = [value.decode("latin-1") for _, value in headers]
         words = {word for value in values for word in (value, *value.split()[1:])}
+        words |= {quote(word, safe="") for word in words}
         secret = sorted((word for word in words if len(word) >= MIN_LENGTH), key=len, reverse=True)
         return cls((*others, *secret, *credentials(settings.command, settings.env)))
 

@@ -17,9 +17,13 @@ from conformance.protocol.jsonrpc import Line, decode, is_response
 from conformance.protocol.text import did_you_mean, named, shorten
 from conformance.protocol.value import Value, members
 from conformance.target.settings import Sample, Settings
-from conformance.verdicts import Blocked, Finding
+from conformance.verdicts import Blocked, Cause, Finding
 
 START, SILENT = "start", "silent"
+LOCKED, OLD = "credential", "HTTP+SSE"
+"""Why no session opens with a server that lives: it wants a credential, or speaks an older transport."""
+SESSIONLESS = {LOCKED: "http.auth.", OLD: "http.sse24."}
+"""What the ids of the rules begin with that are judged all the same."""
 CALL_WORDS = ("all", "readonly")
 """The words of ``--call`` that are not names of tools."""
 INITIALIZED = Line.sending({"jsonrpc": "2.0", "method": "notifications/initialized"})
@@ -29,10 +33,11 @@ INITIALIZED = Line.sending({"jsonrpc": "2.0", "method": "notifications/initializ
 class ProbeFailure:
     """A reason why rules cannot be exercised; ``requirement`` is the rule that it breaks itself.
 
-    ``name`` is `START` if no session opened, `SILENT` if the server then stopped answering, else the feature
-    concerned.  ``is_flood`` says that the server flooded stdout, ``is_unread`` that a line was too long to
-    read, ``is_end`` that the process ended or HTTP gave no answer, ``is_mute`` that it wrote nothing.  The
-    failure is a finding if it has an ``expected``, else it blocks the rule.
+    ``name`` is `START` if no session opened, `LOCKED` or `OLD` if it is known why, `SILENT` if the server
+    then stopped answering, else the feature concerned.  ``is_flood`` says that the server flooded stdout,
+    ``is_unread`` that a line was too long to read, ``is_end`` that the process ended or HTTP gave no answer,
+    ``is_mute`` that it wrote nothing.  The failure is a finding if it has an ``expected``, else it blocks the
+    rule.
     """
 
     name: str
@@ -56,7 +61,8 @@ class ProbeFailure:
         """The verdict that the failure leads to."""
         if self.expected:
             return Finding(self.expected, self.reason, self.lines)
-        return Blocked(self.reason, self.lines, self.stderr)
+        cause = Cause.NO_SESSION if self.name in SESSIONLESS else None
+        return Blocked(self.reason, self.lines, self.stderr, cause=cause)
 
 
 @dataclass(frozen=True)
@@ -130,12 +136,25 @@ class Surface:
     @property
     def dead(self) -> bool:
         """Whether no session opened at all, or none that the server goes on to serve."""
-        return any(failure.name in (START, SILENT) for failure in self.failures)
+        return any(failure.name in (START, SILENT, LOCKED, OLD) for failure in self.failures)
+
+    @property
+    def closed(self) -> ProbeFailure | None:
+        """The reason why no session opens with a server that lives; None unless it is known."""
+        return next((one for one in self.failures if one.name in SESSIONLESS), None)
 
     @property
     def never_opened(self) -> bool:
-        """Whether the process ended, or was silent, instead of opening a session."""
-        return any(one.name == START and (one.is_end or one.is_mute) for one in self.failures)
+        """Whether the process ended, was silent, or is known to open no session."""
+        starts = [one for one in self.failures if one.name == START]
+        return self.closed is not None or any(one.is_end or one.is_mute for one in starts)
+
+    def can_judge(self, requirement: str) -> bool:
+        """Return whether a rule can be judged here: in a session, or without one."""
+        judged = SESSIONLESS[self.closed.name] if self.closed is not None else ""
+        if self.dead:
+            return bool(judged) and requirement.startswith(judged)
+        return not requirement.startswith(SESSIONLESS[OLD])
 
     @property
     def server_info(self) -> Value | None:
@@ -267,6 +286,11 @@ class Subject:
     def live(self) -> tuple[Surface, ...]:
         """The surfaces of the revisions in which a session opened."""
         return tuple(filter(is_live, self.surfaces))
+
+    @property
+    def judged(self) -> tuple[Surface, ...]:
+        """The surfaces of the revisions in which a session opened, or rules are judged without one."""
+        return tuple(one for one in self.surfaces if is_live(one) or one.closed is not None)
 
     def surface(self, revision: str) -> Surface:
         """Return the surface in one revision."""

@@ -286,7 +286,7 @@ def run_checks(settings, revision, selects=is_any, *, is_whole=True, tools=None)
     """
     subject = probe_all(settings, (revision,))
     verdicts, passed = [], set()
-    for surface in subject.live:
+    for surface in subject.judged:
         bench = Bench(subject, surface.revision, is_whole=is_whole)
         try:
             verdicts += bench.run_all(filter(selects, checks_of(surface.revision)), tools)

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from unittest.mock import patch
 
 from conformance.fixtures import reference_modern
+from conformance.fixtures.http_unusual import headers_for
 from conformance.fixtures.reference_http import PATH, STEP_SECONDS
 from conformance.fixtures.reference_http_wire import Server
 
@@ -18,7 +19,8 @@ def served(http):
         server = Server(http, 0)
         threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
         try:
-            yield HttpServer(f"http://127.0.0.1:{server.server_address[1]}{PATH}")
+            url = f"http://127.0.0.1:{server.server_address[1]}{PATH}"
+            yield HttpServer(url, headers=headers_for(http))
         finally:
             server.shutdown()
             server.end()

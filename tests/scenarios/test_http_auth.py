@@ -1,0 +1,150 @@
+"""Servers over HTTP that open no session: what is judged all the same, and where a credential goes."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from conformance.fixtures.http_mutants.http_auth import (
+    a_missing_token_gets_403,
+    a_token_in_the_query_is_accepted,
+    the_metadata_has_no_server,
+)
+from conformance.fixtures.http_unusual import OldReference, Scoped
+from conformance.fixtures.reference_http_auth import Protected
+from support.bench import all_checks, run_checks, settings_on_process
+from support.http_in_thread import served
+
+from conformance.cli.main import main
+
+AUTH, SSE = "test_http_auth", "test_http_sse24"
+ODD_TOKEN = "odd+token/with=signs&"
+
+
+@pytest.mark.parametrize(
+    ("http", "revision", "suite"),
+    [
+        (Scoped, "2025-03-26", AUTH),
+        (Scoped, "2025-06-18", AUTH),
+        (Scoped, "2025-11-25", AUTH),
+        (Scoped, "2026-07-28", AUTH),
+        (OldReference, "2025-11-25", SSE),
+    ],
+)
+def test_every_check_passes_on_a_right_server(http, revision, suite, tmp_path):
+    with served(http()) as server, settings_on_process((), tmp_path) as settings:
+        chosen = replace(settings, http=server)
+        found = run_checks(chosen, revision, lambda check: check.suite == suite, is_whole=False)
+    judged = "2024-11-05" if suite == SSE else revision
+    names = {one.name for one in all_checks() if one.suite == suite and one.rows[0].holds_in(judged)}
+    assert [one.text for one in found.verdicts] == []
+    assert found.passed == names
+
+
+def run(http, capfd, *options, headers=()):
+    """Run the suites on a server in a thread; return the exit status and the report."""
+    with served(http) as server:
+        words = [word for name, value in headers for word in ("--header", f"{name}: {value}")]
+        status = main(["run", "--output-format", "json", *options, *words, "--url", server.url])
+    return status, json.loads(capfd.readouterr().out)
+
+
+def outcomes(report):
+    return {(one["requirement"], one["outcome"]) for one in report["results"]}
+
+
+def test_a_server_that_wants_a_credential_is_judged_as_far_as_it_is_seen(capfd):
+    status, report = run(Protected(), capfd)
+    assert status == 6
+    assert report["verdict"]["status"] == "not-started"
+    assert report["verdict"]["text"].startswith(
+        "the server could not be examined without a credential: initialize is answered with HTTP 401; "
+        "--header-env Authorization=VARIABLE gives one"
+    )
+    found = outcomes(report)
+    assert {one for one in found if one[1] == "blocked"} == {("lifecycle.initialize.responds", "blocked")}
+    assert {("http.auth.discovery", "passed"), ("http.auth.invalid-token", "passed")} <= found
+    assert {("http.auth.every-request", "skipped"), ("http.auth.query", "skipped")} <= found
+    assert all(rule.startswith("http.auth.") for rule, outcome in found if outcome != "blocked")
+
+
+def test_its_findings_count_and_the_rest_needs_a_credential(capfd):
+    status, report = run(the_metadata_has_no_server(), capfd)
+    assert status == 1
+    assert ("http.auth.metadata-servers", "failed") in outcomes(report)
+    assert "1 rule broken; the rest could not be examined without a credential" in report["verdict"]["text"]
+
+
+def test_a_credential_that_is_not_valid_is_named(capfd):
+    status, report = run(Protected(), capfd, headers=[("authorization", "Bearer another")])
+    assert status == 6
+    assert "could not be examined with the credential that is given" in report["verdict"]["text"]
+
+
+def test_a_server_that_answers_403_without_a_credential_is_not_guessed_at(capfd):
+    status, report = run(a_missing_token_gets_403(), capfd)
+    assert status == 6
+    assert report["verdict"]["text"].startswith("the server did not start")
+
+
+def test_a_server_of_the_old_transport_is_judged_by_its_rules(capfd):
+    status, report = run(OldReference(), capfd)
+    assert status == 6
+    assert "the rest of the suite speaks only Streamable HTTP" in report["verdict"]["text"]
+    assert ("http.sse24.isolated", "passed") in outcomes(report)
+    assert [one["revision"] for one in report["revisions"]] == ["2024-11-05"]
+
+
+class Recording(Protected):
+    """A protected server that records the paths, and the credentials, of all requests."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def answer(self, call):
+        self.seen.append((call.method, call.target, call.value("authorization"), call.value("x-tenant")))
+        return super().answer(call)
+
+
+def test_the_metadata_is_requested_without_any_header_of_the_user(capfd):
+    http = Recording()
+    headers = [("Authorization", f"Bearer {http.token}"), ("X-Tenant", "one")]
+    status, _ = run(http, capfd, "--select", "http.auth", headers=headers)
+    assert status == 0
+    metadata = [one for one in http.seen if one[1].startswith("/.well-known")]
+    assert metadata
+    assert {one[2:] for one in metadata} == {(None, None)}
+    assert {one[3] for one in http.seen if one not in metadata} == {"one"}
+
+
+class Elsewhere(Protected):
+    """A protected server whose metadata is at another server."""
+
+    other = ""
+
+    def metadata_url(self, call):
+        return f"{self.other}/.well-known/oauth-protected-resource"
+
+
+def test_metadata_at_another_origin_is_not_requested(capfd):
+    other = Recording()
+    with served(other) as elsewhere:
+        http = Elsewhere()
+        http.other = elsewhere.url.removesuffix("/mcp")
+        status, report = run(http, capfd)
+    assert (status, other.seen) == (6, [])
+    skipped = [
+        one["reason"] for one in report["results"] if one["requirement"] == "http.auth.metadata-served"
+    ]
+    assert skipped == [f"the metadata is at another origin, which is not asked: {http.other}"]
+
+
+def test_no_report_has_a_token_in_any_form(capfd):
+    http = a_token_in_the_query_is_accepted()
+    http.token = ODD_TOKEN
+    _, report = run(http, capfd, "--select", "http.auth", headers=[("Authorization", f"Bearer {ODD_TOKEN}")])
+    assert ("http.auth.query", "info") in outcomes(report)
+    text = json.dumps(report)
+    assert "access_token=***" in text
+    assert ODD_TOKEN not in text
+    assert "odd%2B" not in text
