@@ -7,7 +7,13 @@ import pytest
 from conformance.expect import expect, require_some, skip
 from conformance.protocol.jsonrpc import Kind, decode, id_key, is_message, kind
 from conformance.scenarios.http_requests import http_session, post
-from conformance.scenarios.http_streams import GRACE_SECONDS, cancelled_ids, is_near, post_streams
+from conformance.scenarios.http_streams import (
+    GRACE_SECONDS,
+    all_streams,
+    cancelled_ids,
+    is_near,
+    post_streams,
+)
 from conformance.scenarios.http_variants import serves_handshakes
 
 PROGRESS = "notifications/progress"
@@ -16,7 +22,7 @@ SUBSCRIBED = ("notifications/resources/updated",)
 
 @pytest.mark.requirement("http.sse.data-is-message")
 def test_each_event_with_data_is_a_message(server):
-    for stream in streams(server):
+    for stream in every_stream(server):
         for _, event in stream.events:
             if event.data and event.name == "message":
                 message, _, _ = decode(event.data.encode("utf-8", "surrogatepass"))
@@ -28,7 +34,7 @@ def test_each_event_with_data_is_a_message(server):
 
 @pytest.mark.requirement("http.sse.wellformed")
 def test_the_last_event_is_ended(server):
-    for stream in streams(server):
+    for stream in every_stream(server):
         parser = stream.reply.exchange.event_parser
         is_right = parser.is_utf8 and not (stream.is_over and parser.is_unfinished)
         expect(stream.reply, is_right, "UTF-8, and a blank line after the last event")
@@ -36,7 +42,7 @@ def test_the_last_event_is_ended(server):
 
 @pytest.mark.requirement("http.sse.event-name")
 def test_events_have_no_name_of_their_own(server):
-    for stream in streams(server):
+    for stream in every_stream(server):
         named = [event.name for _, event in stream.events if event.data and event.name != "message"]
         expect(stream.reply, not named, "no event field, or event: message")
 
@@ -131,6 +137,11 @@ def test_last_event_id_is_ignored(server):
 def streams(server):
     """Return the event streams that answered a POST; skip if there are none."""
     return require_some(post_streams(server), skip="no request is answered with an event stream")
+
+
+def every_stream(server):
+    """Return the event streams that answered a POST or a GET; skip if there are none."""
+    return require_some(all_streams(server), skip="no request is answered with an event stream")
 
 
 def ended_streams(server):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.client.reply import Unanswered
 from conformance.expect import (
     expect_each,
     expect_none,
@@ -269,8 +270,9 @@ def answer_of(reply):
 
 
 def expect_answer(reply, expected):
-    """Expect an answer of any kind to a request that was sent."""
-    if reply is not None and reply.fault is not None:
+    """Expect an answer of any kind to a request that was sent; an error status of HTTP is one."""
+    is_rejected = reply is not None and isinstance(reply.fault, Unanswered) and reply.fault.is_refusal
+    if reply is not None and reply.fault is not None and not is_rejected:
         raise Finding(expected, str(reply), reply.lines)
 
 

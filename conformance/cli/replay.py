@@ -27,11 +27,12 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
 
 
 def _replay(options: argparse.Namespace, command: Sequence[str] | None) -> int:
+    headers = tuple(map(_header, options.header))
     transcript = Transcript.read(options.file)
     if transcript.is_redacted and not command:
         raise BadTranscript("credentials are left out of its command: give the server's command after --")
     words = tuple(command or transcript.command)
-    http = server_of(words, options.http_path or DEFAULT_PATH, tuple(map(_header, options.header)))
+    http = server_of(words, options.http_path or DEFAULT_PATH, headers)
     settings = Settings(words, cwd=options.cwd, timeout=options.timeout, http=http)
     _print(f"{named(transcript.about, 300)} ({named(transcript.revision)})")
     differences = 0

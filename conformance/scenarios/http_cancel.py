@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from conformance.expect import require_some, skip
 from conformance.protocol.jsonrpc import encode
 from conformance.scenarios.http_requests import HttpReply, http_session, lines_of, post, request_to
-from conformance.scenarios.http_sessions import wait_for_end
 from conformance.target.scenario import scenario
 from conformance.target.server import Server
 from conformance.transport.http.exchange import Exchange
@@ -55,7 +54,7 @@ def closing(server: Server) -> Closing:
     closed.wait_for_head(call.reply.seconds / 2)
     was_closed = not closed.has_ended
     closed.abort()
-    wait_for_end(other, session.scaled_timeout(ANSWER_SECONDS) + call.reply.seconds)
+    other.wait_or_abort(session.scaled_timeout(ANSWER_SECONDS) + call.reply.seconds)
     if not was_closed:
         skip(f"{call.tool.name} was answered before its connection could be closed")
     return Closing(HttpReply(closed, message), HttpReply(other, message))

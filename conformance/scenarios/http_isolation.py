@@ -12,7 +12,7 @@ from conformance.expect import require, skip
 from conformance.protocol.jsonrpc import Kind, kind
 from conformance.protocol.methods import LOG_LEVELS
 from conformance.scenarios.http_requests import HttpReply, http_session
-from conformance.scenarios.http_sessions import Peer, peers, wait_for_end
+from conformance.scenarios.http_sessions import Peer, peers
 from conformance.scenarios.list_changes import MAX_RESOURCES, mutating_call
 from conformance.scenarios.log_messages import MESSAGE, logging_requests
 from conformance.scenarios.request_metadata import simple_method
@@ -116,7 +116,7 @@ def _at_once(one: Peer, message: dict[str, Any], other: Peer, seconds: float) ->
     limit = one.session.scaled_timeout(ROUND_SECONDS) + seconds
     replies = HttpReply(first, message), HttpReply(second, ping)
     for exchange in (first, second):
-        wait_for_end(exchange, limit)
+        exchange.wait_or_abort(limit)
     return replies
 
 

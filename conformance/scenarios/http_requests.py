@@ -240,8 +240,7 @@ def send_raw(
         is_stream = exchange.media_type == EVENT_STREAM
         exchange.wait(seconds if is_stream else max(seconds, limit))
     if not exchange.has_ended:
-        exchange.abort()
-        exchange.wait(limit)
+        exchange.give_up(limit)
     return HttpReply(exchange, message)
 
 

@@ -10,7 +10,7 @@ from conformance.expect import skip
 from conformance.protocol.jsonrpc import ABSENT, decode, id_key, is_response
 from conformance.scenarios.http_isolation import long_request
 from conformance.scenarios.http_requests import HttpReply, http_session, lines_of
-from conformance.scenarios.http_sessions import Peer, peers, wait_for_end
+from conformance.scenarios.http_sessions import Peer, peers
 from conformance.target.scenario import scenario
 from conformance.target.server import Server
 from conformance.transport.http.exchange import EVENT_STREAM, Exchange
@@ -57,7 +57,7 @@ def resumption(server: Server) -> Resumption:
         other = one.begin(messages[1])
         cut.abort()
         one.may_answer.set()
-        wait_for_end(other, limit)
+        other.wait_or_abort(limit)
         resumed = one.listen(last)
         _wait_until(resumed, lambda: has_answer(HttpReply(resumed), CUT), limit)
         resumed.abort()
@@ -76,7 +76,7 @@ def with_token(params: Any, token: str) -> Any:
 def _brief(peer: Peer, last: str) -> Exchange:
     """Resume a stream after an event, and close it soon."""
     exchange = peer.listen(last)
-    wait_for_end(exchange, STRANGE_SECONDS)
+    exchange.wait_or_abort(STRANGE_SECONDS)
     return exchange
 
 

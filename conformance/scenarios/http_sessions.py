@@ -71,7 +71,7 @@ class Peer:
         """POST a request, and wait for its response."""
         message = self.session.request_of(method, params)
         exchange = self.begin(message)
-        wait_for_end(exchange, self.session.scaled_timeout(seconds))
+        exchange.wait_or_abort(self.session.scaled_timeout(seconds))
         return HttpReply(exchange, message)
 
     def begin(self, message: Mapping[str, Any]) -> Exchange:
@@ -114,13 +114,6 @@ class Answering(Listener):
             self.peer.may_answer.wait(MAX_HELD_SECONDS)
             answer = {"result": {}} if message["method"] == "ping" else {"error": NOT_OFFERED}
             self.peer.begin({"jsonrpc": "2.0", "id": message["id"], **answer})
-
-
-def wait_for_end(exchange: Exchange, limit: float) -> None:
-    """Wait for the end of a response, and close it if the time is over."""
-    if not exchange.wait(limit):
-        exchange.abort()
-        exchange.wait(limit)
 
 
 def initialize(session: Session, headers: Mapping[str, HeaderValue] | None = None) -> HttpReply:
@@ -195,9 +188,10 @@ def strange_ids(server: Server) -> list[HttpReply]:
     for session in server.sessions:
         lines = lines_of(session)
         replies = [HttpReply(exchange, message) for message, exchange in lines.posted]
+        replies += map(HttpReply, lines.streamed)
         for reply in replies:
             ids = set(reply.header(SESSION_ID)) - {lines.mirror.session_id}
-            if ids and not is_opening(reply):
+            if ids and method_of(reply) != "initialize":
                 found.append(reply)
     return found
 

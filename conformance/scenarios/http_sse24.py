@@ -75,9 +75,7 @@ class OldClient:
         address = replace(self.server.endpoint, target=self.endpoint.target)
         request = Request.to(address, "POST", (JSON, *self.server.headers), encode(message))
         exchange = lines_of(self.session).exchange(request)
-        if not exchange.wait(self.seconds):
-            exchange.abort()
-            exchange.wait(self.seconds)
+        exchange.wait_or_abort(self.seconds)
         self.posts.append(HttpReply(exchange, message))
         return self.posts[-1]
 

@@ -25,7 +25,7 @@ LISTEN = "subscriptions/listen"
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """A POST that is answered with an event stream."""
+    """A request that is answered with an event stream."""
 
     reply: HttpReply
 
@@ -117,6 +117,16 @@ def post_streams(server: Server) -> list[Stream]:
     call_with_progress(server)
     replies = [HttpReply(exchange, message) for message, exchange in _posted(server)]
     return [Stream(one) for one in replies if one.status == 200 and one.media_type == EVENT_STREAM]
+
+
+def all_streams(server: Server) -> list[Stream]:
+    """Return the event streams so far that answer a POST, and those that a session has opened with GET."""
+    transports = [session.process for session in server.sessions]
+    opened = [
+        HttpReply(one) for lines in transports if isinstance(lines, HttpLines) for one in lines.streamed
+    ]
+    found = [Stream(one) for one in opened if one.status == 200 and one.media_type == EVENT_STREAM]
+    return [*post_streams(server), *found]
 
 
 @scenario

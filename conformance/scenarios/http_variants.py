@@ -205,9 +205,7 @@ def together(*requests: tuple[Session, str, object]) -> list[HttpReply]:
         request = request_to(session, "POST", headers, encode(message))
         begun.append((session, lines_of(session).exchange(request), message))
     for session, exchange, _ in begun:
-        if not exchange.wait(session.scaled_timeout(RESPONSE_SECONDS)):
-            exchange.abort()
-            exchange.wait(1.0)
+        exchange.wait_or_abort(session.scaled_timeout(RESPONSE_SECONDS))
     return [HttpReply(exchange, message) for _, exchange, message in begun]
 
 

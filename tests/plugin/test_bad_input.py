@@ -10,6 +10,7 @@ import pytest
 from support import REFERENCE, environment, forked, run_suite
 from support.processes import is_alive
 
+from conformance.cli.main import main
 from conformance.plugin.execution import pytest_keyboard_interrupt
 
 QUICK = ("--start-timeout", "2", "--timeout", "2")
@@ -277,3 +278,12 @@ def test_interrupt_in_a_frame_without_line_numbers_is_shown():
         interrupted()
     pytest_keyboard_interrupt(caught)
     assert "interrupted()" in str(caught.getrepr(funcargs=True))
+
+
+@pytest.mark.parametrize("text", ["Authorization", "Two words: x", "X-Key: caf\u00e9"])
+def test_a_wrong_header_of_replay_is_one_line(text, capsys):
+    assert main(["replay", "--header", text, "transcript.json"]) == 4
+    *before, line = capsys.readouterr().err.splitlines()
+    shown = f", not {text!r}" if ":" not in text else ""
+    expected = f"replay: --header: NAME: VALUE in visible ASCII is expected{shown}"
+    assert (before, line) == ([], f"mcp-conformance: {expected}")

@@ -19,7 +19,7 @@ KEPT_OF_EVENT_STREAM = 64 * 1024
 """The bytes of the body of an event stream that are kept beside its events."""
 CLOSED = "the connection was closed before the response"
 CUT_OFF = "the body ended early"
-ABORTED = "the exchange was aborted"
+ABORTED = "we closed the connection"
 
 
 class Listener:
@@ -58,6 +58,7 @@ class Exchange:
         self.trailing = b""
         self.failure = ""
         self.was_refused = self.was_resent = self.aborted = False
+        self._reason = ABORTED
         self.sent_at: float | None = None
         self.head_at: float | None = None
         self.ended_at: float | None = None
@@ -105,12 +106,22 @@ class Exchange:
         """Wait for the end; return whether it has come."""
         return self._has_ended.wait(timeout)
 
-    def abort(self) -> None:
-        """Close the connection of an exchange that has not ended."""
+    def wait_or_abort(self, timeout: float) -> None:
+        """Wait for the end, and close the connection if it does not come in time."""
+        if not self.wait(timeout):
+            self.give_up(timeout)
+
+    def give_up(self, timeout: float) -> None:
+        """Close the connection because the response has taken too long, and wait for the end."""
+        self.abort(f"no complete response within our timeout of {timeout:.3g} s")
+        self.wait(timeout)
+
+    def abort(self, reason: str = ABORTED) -> None:
+        """Close the connection of an exchange that has not ended, for a reason that is its ``failure``."""
         with self._lock:
             if self.has_ended:
                 return
-            self.aborted = True
+            self.aborted, self._reason = True, reason
             if self._stream is not None:
                 self._stream.close()
 
@@ -134,7 +145,7 @@ class Exchange:
 
     def fail(self, failure: str, *, was_refused: bool = False) -> None:
         """Record why there is no complete response."""
-        self.failure, self.was_refused = ABORTED if self.aborted else failure, was_refused
+        self.failure, self.was_refused = self._reason if self.aborted else failure, was_refused
 
     def end(self) -> None:
         """End the exchange, and notify those who wait."""

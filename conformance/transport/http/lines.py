@@ -73,7 +73,7 @@ class HttpLines:
     Requests are sent one after the other and answered side by side.  After a message that is not a request,
     and after ``initialize``, the next one waits for the response.  In a handshake revision a GET stream is
     open once the session is initialized, and streams are resumed.  ``posted`` has the first messages, each
-    with its exchange.
+    with its exchange, ``streamed`` the first exchanges of GET.
     """
 
     def __init__(
@@ -89,6 +89,7 @@ class HttpLines:
         self.started = clock.monotonic()
         self.mirror = Mirror(server.parameters)
         self.posted: list[tuple[Any, Exchange]] = []
+        self.streamed: list[Exchange] = []
         self._client = Client(server.endpoint, clock, max_body=max_line)
         self._items = _Items()
         self._unsent = SimpleQueue[bytes | None]()
@@ -230,7 +231,10 @@ class HttpLines:
     def _get(self, listener: Listener, last_id: str) -> Exchange:
         """Open a stream of the server's own, or resume one after an event."""
         last = ((b"Last-Event-ID", last_id.encode()),) if last_id else ()
-        return self._begin("GET", (ACCEPT_EVENTS, *self.mirror.session_headers, *last), b"", listener)
+        exchange = self._begin("GET", (ACCEPT_EVENTS, *self.mirror.session_headers, *last), b"", listener)
+        if len(self.streamed) < MAX_KEPT:
+            self.streamed.append(exchange)
+        return exchange
 
     # Receiving, in the threads of the exchanges
 

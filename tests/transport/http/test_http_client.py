@@ -426,8 +426,16 @@ def test_an_exchange_is_aborted_while_it_reads(client):
         exchange.abort()
         assert exchange.wait(SECONDS)
     assert exchange.aborted
-    assert exchange.failure == "the exchange was aborted"
+    assert exchange.failure == "we closed the connection"
     assert server.closed == [b""]
+
+
+def test_a_response_that_takes_too_long_names_our_timeout(client):
+    with hanging() as server:
+        exchange = client(server).begin(post(server.endpoint))
+        assert exchange.wait_for_head(SECONDS)
+        exchange.wait_or_abort(0.0)
+    assert exchange.failure == "no complete response within our timeout of 0 s"
 
 
 def test_a_listener_may_abort(client):
