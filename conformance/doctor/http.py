@@ -130,6 +130,11 @@ def _details(exchange: Exchange) -> list[str]:
 Test = Callable[[HttpObservations], bool]
 CAUSES: tuple[tuple[Test, str, str], ...] = (
     (
+        lambda seen: ": the certificate of " in seen.refused,
+        "The certificate of the server is not valid here.",
+        "trust its authority with SSL_CERT_FILE=FILE, or serve a certificate for this host",
+    ),
+    (
         lambda seen: bool(seen.refused),
         "The server takes no connection.",
         "start it, compare the address and the port, and read its stderr above",

@@ -7,6 +7,7 @@ import pytest
 from support.raw_server import RawServer, replying
 
 from conformance.cli.main import main
+from conformance.doctor.http import HttpObservations, cause
 
 OLD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\nevent: endpoint\ndata: /messages?id=1\n\n"
 REFERENCE = (sys.executable, "-m", "conformance.fixtures.reference_http", "--port", "{port}")
@@ -91,6 +92,13 @@ def test_nobody_listens(capsys):
     gone.close()
     assert main(["doctor", "--url", f"http://127.0.0.1:{gone.port}/mcp"]) == 1
     assert "Cause:\n  The server takes no connection." in capsys.readouterr().out
+
+
+def test_a_certificate_that_is_not_trusted_has_its_own_cause():
+    refused = "cannot connect to https://x/mcp: the certificate of x is not valid: self-signed certificate"
+    words, advice = cause(HttpObservations("https://x/mcp", refused))
+    assert words == "The certificate of the server is not valid here."
+    assert "SSL_CERT_FILE" in advice
 
 
 def test_credentials_are_not_shown(answered, capsys):

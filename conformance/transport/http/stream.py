@@ -11,6 +11,9 @@ import threading
 from conformance.transport.http.endpoint import Endpoint
 
 CHUNK = 64 * 1024
+UNTRUSTED = (18, 19, 20, 21)
+"""OpenSSL's codes for certificates whose issuer is not among the trusted ones."""
+TRUST = "the environment variable SSL_CERT_FILE names a file with certificates to trust"
 Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 
@@ -135,7 +138,9 @@ def _failure(error: OSError | UnicodeError, endpoint: Endpoint, timeout: float) 
     if isinstance(error, TimeoutError):
         return ConnectionFailed(f"no connection to {endpoint.authority} within {timeout:g} s")
     if isinstance(error, ssl.SSLCertVerificationError):
-        return ConnectionFailed(f"the certificate of {endpoint.host} is not valid: {error.verify_message}")
+        advice = f"; {TRUST}" if error.verify_code in UNTRUSTED else ""
+        reason = f"the certificate of {endpoint.host} is not valid: {error.verify_message}{advice}"
+        return ConnectionFailed(reason)
     if isinstance(error, ssl.SSLError):
         return ConnectionFailed(f"no TLS with {endpoint.authority}: {error.reason or error}")
     return ConnectionFailed(f"no connection to {endpoint.authority}: {error.strerror or error}")
