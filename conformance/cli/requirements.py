@@ -12,6 +12,7 @@ from conformance.report.text import explanation
 from conformance.requirements import catalogue
 from conformance.requirements.catalogue import Requirement
 from conformance.requirements.checks import checked
+from conformance.requirements.official import NOT_HERE, SCENARIOS
 from conformance.verdicts import Outcome
 
 Outcomes = Mapping[str, Mapping[str, Outcome]]
@@ -21,6 +22,9 @@ Outcomes = Mapping[str, Mapping[str, Outcome]]
 def list_requirements(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
     """Print each requirement: its id, its levels, whether it is checked, the rule, its outcomes if wanted."""
     expect_no_more(rest, command)
+    if options.official:
+        print("\n".join(_as_scenarios(list(_chosen(options)), is_whole=not options.pattern)))  # noqa: T201
+        return 0
     outcomes = report_in(options.report).matrix if options.report else None
     for line in FORMATS[options.format](list(_chosen(options)), options.revision, outcomes):
         print(line)  # noqa: T201
@@ -88,6 +92,23 @@ def _as_markdown(rows: Sequence[Requirement], only: str | None, outcomes: Outcom
         link = f"[`{row.id}`]({row.url(only or row.revisions[-1])})"
         cells = [link, "/".join(_levels(row, only)), _state(row), row.says.replace("|", "\\|")]
         yield f"| {' | '.join([*cells, *(found.get(one, '') for one in revisions)])} |"
+
+
+def _as_scenarios(rows: Sequence[Requirement], *, is_whole: bool) -> Iterator[str]:
+    """Yield a line for each scenario of the official suite with some of these rules, and the counts.
+
+    Those without a rule are among all rules only.
+    """
+    chosen = [row.id for row in rows]
+    shared = {name: [id for id in rules if id in chosen] for name, rules in SCENARIOS.items()}
+    for name, rules in shared.items():
+        if rules:
+            yield f"{name:<48} {', '.join(rules)}"
+    for name, why in NOT_HERE.items() if is_whole else ():
+        yield f"{name:<48} (none: {why})"
+    common = {id for rules in shared.values() for id in rules}
+    own = sum(id in checked() and id not in common for id in chosen)
+    yield f"{len(common)} of these rules are in official scenarios, {own} others are checked only here"
 
 
 FORMATS = {"text": _as_text, "json": _as_json, "md": _as_markdown}

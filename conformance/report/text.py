@@ -14,6 +14,7 @@ from conformance.protocol.text import named, shorten
 from conformance.report.model import DEAD, REFUSED, Interface, Report, Result, plural
 from conformance.requirements.catalogue import Requirement, families
 from conformance.requirements.checks import checked
+from conformance.requirements.official import scenarios_of
 from conformance.target.budgets import as_option, written
 from conformance.target.contract import FILE
 from conformance.target.settings import FUZZ_EXAMPLES, OPEN_WORLD_CALLS, Settings
@@ -238,6 +239,7 @@ def explanation(row: Requirement) -> Iterator[str]:
         ("Changed", row.changed),
         ("Careful", row.pitfalls),
         ("A server that breaks it", row.mutant),
+        ("In the official suite", ", ".join(scenarios_of(row.id))),
     )
     for title, text in texts:
         if text:

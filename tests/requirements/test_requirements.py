@@ -3,8 +3,10 @@
 import sys
 from pathlib import Path
 
+from conformance.cli.main import main
 from conformance.requirements import catalogue
 from conformance.requirements.checks import checked
+from conformance.requirements.official import NOT_HERE, SCENARIOS
 
 DOCS = Path(__file__).parents[2] / "docs"
 sys.path.insert(0, str(DOCS))
@@ -20,3 +22,19 @@ def test_the_page_of_requirements_is_up_to_date():
 def test_each_rule_has_either_a_check_or_a_reason_for_none():
     rows = catalogue.all_requirements().values()
     assert [row.id for row in rows if (row.id in checked()) == bool(row.untestable)] == []
+
+
+def test_the_scenarios_of_the_official_suite_have_checked_rules_or_a_reason(capsys):
+    named = {rule for rules in SCENARIOS.values() for rule in rules}
+    assert named - set(checked()) == set()
+    assert all(SCENARIOS.values())
+    assert not set(SCENARIOS) & set(NOT_HERE)
+    assert main(["list", "--official"]) == 0
+    *lines, last = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == [*SCENARIOS, *NOT_HERE]
+    assert last.startswith(f"{len(named)} of these rules ")
+
+
+def test_a_rule_names_its_scenarios(capsys):
+    main(["explain", "ping.responds"])
+    assert "In the official suite\n  ping\n" in capsys.readouterr().out
