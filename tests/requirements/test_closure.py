@@ -7,7 +7,7 @@ import sys
 
 import pytest
 from conformance.fixtures.http_mutants import all_http_mutants
-from conformance.fixtures.http_unusual import UNUSUAL
+from conformance.fixtures.http_unusual import UNUSUAL, headers_for
 from conformance.fixtures.mutants import all_mutants
 from support import EVERYTHING, REFERENCE, awkward, run_suite
 from support.bench import reference_contract, run_checks, settings_in_memory
@@ -77,6 +77,12 @@ def test_the_reference_server_is_clean_in_every_revision(revision):
     assert run.passed
 
 
+def header_words(http):
+    """Return the options for the headers that a server needs."""
+    pairs = [f"{name.decode()}: {value.decode()}" for name, value in headers_for(http)]
+    return [word for pair in pairs for word in ("--header", pair)]
+
+
 def test_every_check_has_run_on_a_right_server():
     """On the reference server, on one that offers next to nothing, or on one that has what else there is."""
     stateless = (sys.executable, "-m", "conformance.fixtures.stateless")
@@ -84,8 +90,10 @@ def test_every_check_has_run_on_a_right_server():
     other = run_suite(stateless, "--revision", "latest", "--fuzz", "none")
     assert [(case.check, case.text) for case in other.findings] == []
     over_http = [
-        run_suite((*OVER_HTTP, *name), "--http", "--select", "http", "--revision", "all", *EVERYTHING)
-        for name in ((), *((name,) for name in UNUSUAL))
+        run_suite(
+            (*OVER_HTTP, *name), "--http", *headers, "--select", "http", "--revision", "all", *EVERYTHING
+        )
+        for name, headers in (((), ()), *(((name,), header_words(UNUSUAL[name])) for name in UNUSUAL))
     ]
     runs = (run_on_processes(), nothing, other, *over_http)
     ran = {case.check.partition("[")[0] for run in runs for case in run.of("passed")}
