@@ -64,9 +64,8 @@ def settings(tmp_path):
 
     def made(*words):
         command = (*REFERENCE, *words)
-        servers.append(
-            HttpServer(command=command, headers=headers_for(UNUSUAL.get(*words) if words else None))
-        )
+        headers = headers_for(UNUSUAL.get("".join(words)))
+        servers.append(HttpServer(command=command, headers=headers))
         return replace(chosen, command=command, http=servers[-1])
 
     with settings_on_process((), tmp_path, examples=0, timeout=5.0, start_timeout=10.0, **SAMPLES) as chosen:
