@@ -34,7 +34,7 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: Sequence[str
 def _run(options: argparse.Namespace, command: Sequence[str] | None) -> int:
     """Examine the targets; return 1 if a result could not be written or is missing, whatever the grades."""
     from conformance.cli.run_many import default_jobs  # noqa: PLC0415
-    from conformance.survey.engine import Plan, cluster, survey  # noqa: PLC0415  (Dask takes a second)
+    from conformance.survey.engine import NoCluster, Plan, cluster, survey  # noqa: PLC0415  (Dask takes a second)
     from conformance.survey.examine import Examination  # noqa: PLC0415
 
     targets = read_targets(options.targets)
@@ -48,15 +48,21 @@ def _run(options: argparse.Namespace, command: Sequence[str] | None) -> int:
         options.allow_scripts,
         retries=options.retry,
     )
-    with cluster(options.scheduler, options.workers or default_jobs()) as client:
-        if client.dashboard_link:
-            print(f"dashboard: {client.dashboard_link}", flush=True)  # noqa: T201
-        progress = survey(client, chosen, plan, _print_line)
-    counts = ", ".join(f"{number} {grade}" for grade, number in progress.grades.most_common())
-    before = f", {progress.done_before} were done before" if progress.done_before else ""
-    print(f"\n{progress.total} targets: {counts or 'nothing to do'}{before}; {options.results}")  # noqa: T201
+    try:
+        with cluster(options.scheduler, options.workers or default_jobs()) as client:
+            if client.dashboard_link:
+                print(f"dashboard: {client.dashboard_link}", flush=True)  # noqa: T201
+            if not client.scheduler_info()["workers"]:
+                print("no worker is connected yet: the survey begins with the first", flush=True)  # noqa: T201
+            progress = survey(client, chosen, plan, _print_line)
+    except NoCluster as error:
+        raise UsageError(str(error)) from error
+    counts = [f"{number} {grade}" for grade, number in progress.grades.most_common()]
+    counts += [f"{progress.done_before} were done before"] if progress.done_before else []
+    counts += [f"{len(progress.problems)} have no result"] if progress.problems else []
+    print(f"\n{progress.total} targets: {', '.join(counts)}; {options.results}")  # noqa: T201
     for problem in progress.problems:
-        print(f"not written: {problem}", file=sys.stderr)  # noqa: T201
+        print(f"no result: {problem}", file=sys.stderr)  # noqa: T201
     return 1 if progress.problems else 0
 
 

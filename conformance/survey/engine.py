@@ -22,6 +22,7 @@ from conformance.survey.results import Grade, Obstacle, SurveyResult
 from conformance.survey.store import Store
 from conformance.survey.targets import Target
 
+AGAIN = "the scheduler lost it: run the same command again"
 LOST = "no worker survived it: each was lost while it examined this target"
 
 
@@ -55,19 +56,32 @@ class Progress:
     problems: list[str] = field(default_factory=list)
 
 
+class NoCluster(Exception):  # noqa: N818  (its message is what the user reads)
+    """The Dask scheduler cannot be reached; the message says why."""
+
+
 @contextmanager
 def cluster(scheduler: str, workers: int) -> Iterator[Client]:
     """Yield a client of the cluster at an address, or of a local one with so many workers if there is none.
 
-    A worker has one thread, so that the processor time of a target is its own.
+    A worker has one thread, so that the processor time of a target is its own.  Raises `NoCluster`.
     """
+    for name in ("distributed", "distributed.client"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     if scheduler:
-        with Client(scheduler) as client:
+        with _client(scheduler) as client:
             yield client
         return
-    options = {"n_workers": workers, "threads_per_worker": 1, "silence_logs": logging.ERROR}
+    options = {"n_workers": workers, "threads_per_worker": 1, "silence_logs": logging.CRITICAL}
     with LocalCluster(dashboard_address="127.0.0.1:0", **options) as local, Client(local) as client:
         yield client
+
+
+def _client(scheduler: str) -> Client:
+    try:
+        return Client(scheduler)
+    except (OSError, ValueError) as error:
+        raise NoCluster(f"no Dask scheduler answers at {scheduler}: {error}") from error
 
 
 def survey(
@@ -83,10 +97,10 @@ def survey(
     futures = _submitted(client, waiting, plan)
     for future in as_completed(futures):
         target = futures[future]
-        try:
-            grade, about = future.result()
-        except Exception as error:  # noqa: BLE001  (whatever a worker raises is about one target)
-            grade, about = _lost(target, plan, error, progress)
+        grade, about = _outcome(future, target, plan)
+        if grade is None:
+            progress.problems.append(f"{target.name}: {about}")
+            continue
         progress.grades[grade] += 1
         report(progress.grades.total(), len(waiting), f"{target.name}: {grade}{about}")
         future.release()
@@ -129,11 +143,21 @@ def _about(result: SurveyResult) -> str:
     return f" ({len(rules)} rules red) in {result.seconds:.1f} s"
 
 
-def _lost(target: Target, plan: Plan, error: Exception, progress: Progress) -> tuple[Grade, str]:
-    """Write that a target could not be judged; note it as a problem if that cannot be written either."""
-    if isinstance(error, OSError):  # the next survey tries again
-        progress.problems.append(f"{target.name}: {error}")
-        return Grade.NOT_JUDGED, f" ({error})"
+def _outcome(future: Future[Any], target: Target, plan: Plan) -> tuple[Grade | None, str]:
+    """Return the grade of a target, and what there is to say; no grade if it has no result."""
+    if future.status == "finished":
+        found: tuple[Grade, str] = future.result()
+        return found
+    error = future.exception() if future.status == "error" else None
+    if error is None:
+        return None, AGAIN
+    if isinstance(error, OSError):
+        return None, str(error)
+    return _not_examined(target, plan, error)
+
+
+def _not_examined(target: Target, plan: Plan, error: BaseException) -> tuple[Grade, str]:
+    """Write that a target could not be judged, as its examination failed."""
     result = SurveyResult(
         target,
         tool_version(),
