@@ -31,10 +31,6 @@ NOT_OVER_HTTP = {
 """Mutants of messages whose fault does not show over HTTP, and why."""
 
 
-ON_PROCESSES = ("security",)
-"""The families of mutants whose process, or its sockets, are what the check looks at."""
-
-
 ALONE = ("http_auth", "http_sse24")
 """The families of mutants that run under the checks of their own suite alone."""
 
@@ -90,8 +86,8 @@ def in_thread(tmp_path):
 
 
 @pytest.mark.parametrize("run", runs(), ids=lambda run: run.id)
-def test_a_mutant_is_found(run, settings, in_thread):
-    run.expect_found((settings if run.mutant.family in ON_PROCESSES else in_thread)(run.mutant.name))
+def test_a_mutant_is_found(run, in_thread):
+    run.expect_found(in_thread(run.mutant.name))
 
 
 def of_messages():
