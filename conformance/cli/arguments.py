@@ -19,7 +19,7 @@ from conformance.protocol import revisions
 from conformance.protocol.text import did_you_mean
 from conformance.target.contract import FILE
 
-HTTP_VALUES, HTTP_LISTS = ("url", "http-path"), ("header", "header-env")
+HTTP_VALUES, HTTP_LISTS = ("url", "http-path", "rate"), ("header", "header-env")
 HTTP_OPTIONS = (*HTTP_VALUES, *HTTP_LISTS, "http")
 VALUES = (
     *HTTP_VALUES,

@@ -35,6 +35,12 @@ VALUES = (
     ("url", "URL", "the Streamable HTTP server to test, which runs already; in place of a command", "none"),
     ("http-path", "PATH", "with --conformance-http, the path of the MCP endpoint", "/mcp"),
     (
+        "rate",
+        "NUMBER",
+        "the most requests a second over HTTP",
+        "no limit, but 20 if the URL is not on this machine",
+    ),
+    (
         "revision",
         "REVISION",
         "the revisions to test: latest, all, or a list such as 2025-06-18,2025-11-25",
@@ -144,7 +150,7 @@ LISTS = (
     (
         "call",
         "WHICH",
-        "the tools that may be called: readonly (the default), all, none, or names with * and ?",
+        "which tools may be called: readonly (default; none over a network), all, none, or names with * and ?",
     ),
     (
         "report",

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import os
 from importlib.util import find_spec
 
 import pytest
 
 from conformance.plugin.option_values import value
+from conformance.transport.http.endpoint import is_loopback
 from conformance.transport.http.headers import header_of
 from conformance.transport.http.server import DEFAULT_PATH, PORT, HttpServer
+from conformance.transport.http.turns import REMOTE_RATE
 
 
 def http_server(config: pytest.Config, command: tuple[str, ...]) -> HttpServer | None:
@@ -28,9 +31,29 @@ def http_server(config: pytest.Config, command: tuple[str, ...]) -> HttpServer |
         raise pytest.UsageError(f"--conformance-http: the command needs {PORT} where its port belongs")
     path = str(value(config, "http-path") or DEFAULT_PATH)
     try:
-        return HttpServer(url or "", () if url else command, path, headers)
+        return HttpServer(url or "", () if url else command, path, headers, _rate(config, url))
     except ValueError as error:
         raise pytest.UsageError(f"--conformance-url: {error}") from None
+
+
+def is_remote(config: pytest.Config) -> bool:
+    """Return whether the server is at a URL that is not on this machine."""
+    url = value(config, "url")
+    return bool(url) and not is_loopback(str(url))
+
+
+def _rate(config: pytest.Config, url: str) -> float:
+    """Return the most requests a second.  Raises `pytest.UsageError`."""
+    text = value(config, "rate")
+    if not text:
+        return REMOTE_RATE if url and not is_loopback(url) else math.inf
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = 0.0
+    if not rate > 0:
+        raise pytest.UsageError(f"--conformance-rate: a number over 0 is expected, not {text!r}")
+    return rate
 
 
 def _headers(config: pytest.Config) -> tuple[tuple[bytes, bytes], ...]:

@@ -121,7 +121,7 @@ def _is_program(chosen: Settings, program: str) -> bool:
 
 def settings(config: pytest.Config) -> Settings:
     """Return the settings of the server under test.  Raises `pytest.UsageError`."""
-    from conformance.plugin.http_options import http_server  # noqa: PLC0415
+    from conformance.plugin.http_options import http_server, is_remote  # noqa: PLC0415
     from conformance.target.settings import MAX_TOOLS, Settings  # noqa: PLC0415  (loads jsonschema, which a run without a server does not need)
 
     command = _command(config)
@@ -132,7 +132,7 @@ def settings(config: pytest.Config) -> Settings:
         inherit_home=bool(value(config, "inherit-home")),
         timeout=_amount(config, "timeout", 30.0),
         start_timeout=_amount(config, "start-timeout", 30.0),
-        call=_callable(_words(value(config, "call"))),
+        call=_callable(_words(value(config, "call")) or (["none"] if is_remote(config) else [])),
         failing_call=_sample(config, "failing-call"),
         mutating_call=_sample(config, "mutating-call"),
         samples=tuple(_sample_in(text, "example") for text in value(config, "example")),

@@ -26,6 +26,7 @@ from conformance.transport.http.exchange import EVENT_STREAM, Exchange, Listener
 from conformance.transport.http.headers import ACCEPT, JSON, SESSION_ID, Mirror
 from conformance.transport.http.request import Headers, Request
 from conformance.transport.http.server import HttpServer
+from conformance.transport.http.turns import wait_until
 from conformance.transport.interface import (
     EOF,
     MAX_LINE,
@@ -92,7 +93,7 @@ class HttpLines:
         self.streamed: list[Exchange] = []
         self._client = Client(server.endpoint, clock, max_body=max_line)
         self._items = _Items()
-        self._unsent = SimpleQueue[bytes | None]()
+        self._unsent = SimpleQueue[tuple[float, bytes] | None]()
         self._open: dict[IdKey, Exchange] = {}
         self._lock = threading.Lock()
         self._is_stopped = threading.Event()
@@ -104,10 +105,11 @@ class HttpLines:
     # The transport
 
     def write(self, data: bytes) -> None:
-        """Send each line in a POST of its own, in order, without waiting."""
+        """Send each line in a POST of its own, in order, without waiting for more than its turn."""
         for line in data.split(b"\n"):
             if line:
-                self._unsent.put(line)
+                self._unsent.put((self.server.turns.take(), line))
+        self.server.turns.rest()
 
     def read(self, timeout: float) -> Item | None:
         """Return the next line with its `age`, `EOF` at the end, None if nothing arrives in time."""
@@ -170,7 +172,9 @@ class HttpLines:
     # Sending
 
     def _send_all(self) -> None:
-        while (line := self._unsent.get()) is not None:
+        while (item := self._unsent.get()) is not None:
+            turn, line = item
+            wait_until(turn)
             if self._is_stopped.is_set():
                 return
             self._send(line)
@@ -209,10 +213,11 @@ class HttpLines:
         self, method: str, headers: Headers, body: bytes = b"", listener: Listener | None = None
     ) -> Exchange:
         request = Request.to(self.server.endpoint, method, (*headers, *self.server.headers), body)
-        return self.exchange(request, listener)
+        return self._client.begin(request, listener)
 
     def exchange(self, request: Request, listener: Listener | None = None) -> Exchange:
-        """Begin to send any request to the server."""
+        """Begin to send any request to the server, when its turn comes."""
+        wait_until(self.server.turns.take())
         return self._client.begin(request, listener)
 
     def _cancelled(self, message: Any) -> Exchange | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import socket
 import threading
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from conformance.transport.http.exchange import Exchange
 from conformance.transport.http.headers import Parameters
 from conformance.transport.http.request import Headers
 from conformance.transport.http.stream import ConnectionFailed, Stream
+from conformance.transport.http.turns import Turns
 from conformance.transport.interface import NotServing
 from conformance.transport.process import Process
 
@@ -29,16 +31,22 @@ Launch = Callable[[tuple[str, ...]], Process]
 
 
 class HttpServer:
-    """The server of a run.  ``headers`` go with every request.
+    """The server of a run.  ``headers`` go with every request, of which it gets ``rate`` a second at most.
 
     With a ``command``, that has `PORT` in it, `ready` starts it; else it must run at ``url`` already.
     """
 
     def __init__(
-        self, url: str = "", command: tuple[str, ...] = (), path: str = DEFAULT_PATH, headers: Headers = ()
+        self,
+        url: str = "",
+        command: tuple[str, ...] = (),
+        path: str = DEFAULT_PATH,
+        headers: Headers = (),
+        rate: float = math.inf,
     ):
         self.url, self.command, self.path, self.headers = url, command, path, headers
         self.parameters: Parameters = {}
+        self.turns = Turns(rate)
         self.starts = 0
         self.is_lost = False
         self.is_slow_in_order = False

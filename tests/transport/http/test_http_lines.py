@@ -3,6 +3,7 @@
 import json
 import re
 import threading
+import time
 
 import pytest
 from support.raw_server import RawServer
@@ -95,6 +96,14 @@ def test_a_session_is_named_in_every_request_and_ended(conversation):
     assert all(b"\r\nMcp-Session-Id: abc\r\nMCP-Protocol-Version: 2025-11-25\r\n" in one for one in others)
     assert all(b"\r\nAuthorization: Bearer x\r\n" in one for one in (first, *others))
     assert [one.split()[0] for one in others if not one.startswith(b"POST")] == [b"GET", b"DELETE"]
+
+
+def test_requests_come_no_faster_than_the_rate(conversation):
+    session, _ = conversation(json_reply, rate=100.0)
+    begun = time.monotonic()
+    replies = [session.request("ping") for _ in range(10)]
+    assert time.monotonic() - begun >= 0.09
+    assert all(reply.value is not None for reply in replies)
 
 
 def test_events_and_bodies_become_lines_with_the_response_that_carried_them(conversation):
