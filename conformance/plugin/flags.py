@@ -150,7 +150,7 @@ LISTS = (
     (
         "call",
         "WHICH",
-        "which tools may be called: readonly (default; none over a network), all, none, or names with * and ?",
+        "which tools may be called: readonly (default; none on a network), all, none, or names with * and ?",
     ),
     (
         "report",
