@@ -37,7 +37,7 @@ from conformance.target.redaction import Redaction
 from conformance.target.settings import Settings
 from conformance.target.surface import Surface
 from conformance.transport.credentials import credentials, redacted, without
-from conformance.transport.sandbox import sandboxed
+from conformance.transport.throwaway import throwaway_folder
 
 MAX_WIDTH = 100
 MAX_LINES_SHOWN, MAX_LINE_LENGTH = 8, 200
@@ -58,7 +58,7 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
 class DoctorPlugin:
     """A pytest plugin that finds out why a server does not start.
 
-    If ``is_brief``, it starts the server once, in the sandbox, and prints only the cause and the advice.
+    If ``is_brief``, it starts the server once, as a run does, and prints only the cause and the advice.
     """
 
     def __init__(self, *, is_brief: bool = False):
@@ -71,8 +71,8 @@ class DoctorPlugin:
         examine = _conclude if self._is_brief else _examine
         examine = examine if chosen.http is None else _examine_http
         try:
-            with sandboxed() as sandbox:
-                return examine(replace(chosen, sandbox=sandbox))
+            with throwaway_folder() as throwaway:
+                return examine(replace(chosen, throwaway=throwaway))
         except KeyboardInterrupt:
             return pytest.ExitCode.INTERRUPTED
 

@@ -22,7 +22,7 @@ from conformance.scenarios.contract import KINDS, Observed, differences, observe
 from conformance.target.contract import BadContract, Contract, from_text, to_text
 from conformance.target.server import Server
 from conformance.target.surface import Subject
-from conformance.transport.sandbox import sandboxed
+from conformance.transport.throwaway import throwaway_folder
 
 NO_MAX_TOOLS = sys.maxsize
 
@@ -59,8 +59,8 @@ class LockPlugin:
     def pytest_cmdline_main(self, config: pytest.Config) -> int:
         """Look at the server, write the file, and return the exit status."""
         validate(config)
-        with sandboxed() as sandbox:
-            chosen = replace(settings(config), sandbox=sandbox, max_tools=NO_MAX_TOOLS)
+        with throwaway_folder() as throwaway:
+            chosen = replace(settings(config), throwaway=throwaway, max_tools=NO_MAX_TOOLS)
             return self._lock(probed(config, chosen))
 
     def _lock(self, subject: Subject) -> int:

@@ -14,7 +14,7 @@ from conformance.target.settings import Settings
 from conformance.transport.http.headers import header_of
 from conformance.transport.http.server import DEFAULT_PATH, server_of
 from conformance.transport.interface import CannotStart
-from conformance.transport.sandbox import sandboxed
+from conformance.transport.throwaway import throwaway_folder
 
 
 def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
@@ -36,8 +36,8 @@ def _replay(options: argparse.Namespace, command: Sequence[str] | None) -> int:
     settings = Settings(words, cwd=options.cwd, timeout=options.timeout, http=http)
     _print(f"{named(transcript.about, 300)} ({named(transcript.revision)})")
     differences = 0
-    with sandboxed() as sandbox, closing(http) if http is not None else nullcontext():
-        process = replace(settings, sandbox=sandbox).start()
+    with throwaway_folder() as throwaway, closing(http) if http is not None else nullcontext():
+        process = replace(settings, throwaway=throwaway).start()
         for step in replay(transcript, process, options.timeout):
             differences += step.differs
             _print(*_lines(step))

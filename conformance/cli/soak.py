@@ -29,7 +29,7 @@ from conformance.report.text import not_called_line, server_lines
 from conformance.requirements import catalogue
 from conformance.target.server import Server
 from conformance.target.surface import Subject
-from conformance.transport.sandbox import Sandbox, sandboxed
+from conformance.transport.throwaway import Throwaway, throwaway_folder
 from conformance.verdicts import Blocked, Outcome, outcome_of
 
 DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?")
@@ -73,13 +73,13 @@ class SoakPlugin:
     def pytest_cmdline_main(self, config: pytest.Config) -> int:
         """Soak the server, and return the exit status."""
         validate(config)
-        with sandboxed() as sandbox:
-            return self._soak(config, sandbox)
+        with throwaway_folder() as throwaway:
+            return self._soak(config, throwaway)
 
-    def _soak(self, config: pytest.Config, sandbox: Sandbox) -> int:
+    def _soak(self, config: pytest.Config, throwaway: Throwaway) -> int:
         for path in reports(config):
             renderer(path)
-        subject = probed(config, replace(settings(config), sandbox=sandbox))
+        subject = probed(config, replace(settings(config), throwaway=throwaway))
         if len(subject.surfaces) > 1 and wanted_revisions(config) != ("latest",):
             raise pytest.UsageError("--conformance-revision: a soak takes one revision")
         return self._main(config, replace(subject, surfaces=subject.surfaces[-1:]))

@@ -11,7 +11,7 @@ from pathlib import Path
 from conformance.doctor.observations import AttemptResult, Observations, visible
 from conformance.doctor.symptoms import LANGUAGES, TO_STDERR
 from conformance.protocol.text import named
-from conformance.transport.sandbox import SECRET
+from conformance.transport.throwaway import SECRET
 
 EMPTY_PHRASES = re.compile(
     r"A complete log of this run|This is related to npm not|^npm (?:error|ERR!)(?: \w+)?$|^Node\.js v\d"

@@ -16,7 +16,7 @@ from conformance.protocol.text import shorten
 from conformance.target.probe import is_discovered
 from conformance.target.settings import Settings
 from conformance.transport.credentials import redacted
-from conformance.transport.sandbox import SECRET
+from conformance.transport.throwaway import SECRET
 
 
 class StartVariant(StrEnum):

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from conformance.target.settings import Settings
-from conformance.transport.sandbox import rooted
+from conformance.transport.throwaway import rooted
 
 HEAD_BYTES = 256
 SIMILARITY = 0.75

@@ -41,7 +41,7 @@ from conformance.target.server import Server
 from conformance.target.settings import Settings
 from conformance.target.surface import ProbeFailure, Subject, Surface
 from conformance.transport.interface import CannotStart, OnWait
-from conformance.transport.sandbox import sandboxed
+from conformance.transport.throwaway import throwaway_folder
 
 pytest.register_assert_rewrite(PACKAGE)
 SUITES = suites_directory()
@@ -81,9 +81,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     config.stash[STARTED] = time.monotonic()
     stack = ExitStack()
     config.add_cleanup(stack.close)
-    sandbox = stack.enter_context(sandboxed())
+    throwaway = stack.enter_context(throwaway_folder())
     on_wait = config.stash.get(ON_WAIT, None)
-    chosen = replace(settings(config), sandbox=sandbox, on_wait=on_wait, contract=contract(config))
+    chosen = replace(settings(config), throwaway=throwaway, on_wait=on_wait, contract=contract(config))
     if chosen.http is not None:
         config.add_cleanup(chosen.http.close)
     found = getattr(config, "workerinput", {}).get("mcp_surfaces")

@@ -16,7 +16,7 @@ from conformance.target.settings import Settings
 from conformance.testing import McpServer, RequestLog
 from conformance.transport.interface import CannotStart
 from conformance.transport.process_tree import terminable
-from conformance.transport.sandbox import Sandbox
+from conformance.transport.throwaway import Throwaway
 
 HYPOTHESIS_DEADLINE = timedelta(milliseconds=200)
 """Hypothesis's default, which is too short for a call to another process."""
@@ -31,9 +31,9 @@ def serving(config: pytest.Config, chosen: Settings, wanted: Sequence[str]) -> I
     revision = max(named, default=revisions.LATEST_HANDSHAKE)
     with ExitStack() as stack:
         stack.enter_context(terminable())
-        sandbox = Sandbox()
-        stack.callback(sandbox.remove)
-        settings = replace(chosen, sandbox=sandbox)
+        throwaway = Throwaway()
+        stack.callback(throwaway.remove)
+        settings = replace(chosen, throwaway=throwaway)
         try:
             server = McpServer(settings, revision, exactly=len(named) == 1)
             stack.callback(server.close)

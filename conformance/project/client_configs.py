@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.project.places import json_lines
-from conformance.transport.sandbox import SECRET, importable, rooted
+from conformance.transport.throwaway import SECRET, importable, rooted
 
 SERVER_TABLES = (("mcpServers",), ("servers",), ("mcp", "servers"), ("context_servers",))
 """The paths to the servers: Claude and Cursor, VS Code's mcp.json, its settings.json, and Zed."""

@@ -19,7 +19,7 @@ from conformance.target.budgets import as_option, written
 from conformance.target.contract import FILE
 from conformance.target.settings import FUZZ_EXAMPLES, OPEN_WORLD_CALLS, Settings
 from conformance.target.surface import Subject
-from conformance.transport.sandbox import SECRET
+from conformance.transport.throwaway import SECRET
 from conformance.verdicts import Cause, Outcome
 
 WIDTH = 110

@@ -36,7 +36,7 @@ MAX_SUCCEEDED = 10
 class Client:
     """A kind of client: ``declares`` gives its capabilities in a revision, ``answers`` its answers by method.
 
-    With ``has_root`` it has the sandbox's folder as a root, if there is a sandbox.
+    With ``has_root`` it has the throwaway folder as a root, if there is one.
     """
 
     name: str
@@ -172,8 +172,8 @@ INVALID_ANSWERS = Client("invalid answers", form_elicitation, handlers.INVALID)
 
 def answers_for(server: Server, client: Client) -> Mapping[str, Answer]:
     """Return the client's answers to this server, by method."""
-    if client.has_root and server.settings.sandbox is not None:
-        return {**client.answers, "roots/list": handlers.root_folder(server.settings.sandbox.work)}
+    if client.has_root and server.settings.throwaway is not None:
+        return {**client.answers, "roots/list": handlers.root_folder(server.settings.throwaway.work)}
     return client.answers
 
 

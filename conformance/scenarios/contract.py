@@ -40,7 +40,7 @@ class Observed:
 
 @scenario
 def observed(server: Server) -> Observed:
-    """Return what the server offers, without credentials and the name of its sandbox, which is always new."""
+    """Return what the server offers, without credentials and the name of its folder, which is always new."""
     lists: dict[str, dict[str, Any]] = {member: {} for member in KINDS}
     incomplete = set()
     for method, (feature, member) in LISTS.items():
@@ -51,8 +51,8 @@ def observed(server: Server) -> Observed:
     instructions = server.surface.result.get("instructions")
     found = {"capabilities": server.offers.json if server.offers.is_a(dict) else {}, **lists}
     found |= {"instructions": instructions.json} if instructions is not None else {}
-    sandbox = server.settings.sandbox
-    redaction = Redaction.of(server.settings, *([str(sandbox.root)] if sandbox is not None else []))
+    throwaway = server.settings.throwaway
+    redaction = Redaction.of(server.settings, *([str(throwaway.root)] if throwaway is not None else []))
     offer: Offer = redaction(strict(found))
     return Observed(offer, frozenset(incomplete))
 

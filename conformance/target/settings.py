@@ -17,7 +17,7 @@ from conformance.transport.http.lines import HttpLines
 from conformance.transport.http.server import DEFAULT_PATH, HttpServer
 from conformance.transport.interface import MAX_LINE, SYSTEM_CLOCK, Clock, OnWait, Transport
 from conformance.transport.process import Process
-from conformance.transport.sandbox import Sandbox, importable, rooted, without_secrets
+from conformance.transport.throwaway import Throwaway, importable, rooted, without_secrets
 
 if TYPE_CHECKING:
     from hypothesis.database import ExampleDatabase
@@ -47,8 +47,8 @@ class Settings:
     of a line that are read; of the listed tools the first ``max_tools`` are tested.  ``call`` holds
     ``readonly``, ``all``, or patterns of the names of tools that may be called.  ``samples`` are arguments
     that the user vouches for; they release no tool.  ``calls_per_tool`` limits the fuzzer; 0 is no choice.
-    Without a ``cwd`` the server works in the ``sandbox``, where its home is too unless ``inherit_home``;
-    without a ``sandbox`` it works here.  ``budgets`` limit figures, in bytes and seconds;
+    Without a ``cwd`` the server works in the ``throwaway`` folder, its home is there unless ``inherit_home``;
+    without a ``throwaway`` folder it works here.  ``budgets`` limit figures, in bytes and seconds;
     ``clients`` are those whose limits are checked.  The ``contract`` is what the server promised.  Relative
     paths in the command start from ``here``.  ``on_wait`` is called during waits, which ``clock`` measures.
     ``database`` remembers the values that failed, if it is not Hypothesis's own.
@@ -59,7 +59,7 @@ class Settings:
     env: Mapping[str, str] = field(default_factory=dict)
     cwd: Path | None = None
     inherit_home: bool = False
-    sandbox: Sandbox | None = None
+    throwaway: Throwaway | None = None
     timeout: float = 30.0
     start_timeout: float = 30.0
     call: tuple[str, ...] = ("readonly",)
@@ -128,10 +128,10 @@ class Settings:
         """Start a command in the surroundings that the user chose."""
         environment = without_secrets(os.environ)
         cwd = self.cwd
-        if self.sandbox is not None:
-            environment |= {} if self.inherit_home else self.sandbox.variables()
+        if self.throwaway is not None:
+            environment |= {} if self.inherit_home else self.throwaway.variables()
             if cwd is None:
-                cwd = self.sandbox.work
+                cwd = self.throwaway.work
                 command = rooted(command, self.here)
                 environment |= importable(command, self.here, environment)
         environment |= self.env

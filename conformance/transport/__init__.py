@@ -1,1 +1,1 @@
-"""One server process: pipes, process tree, sandbox."""
+"""One server process: pipes, process tree, throwaway folder."""

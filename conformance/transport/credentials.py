@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from conformance.transport.sandbox import SECRET
+from conformance.transport.throwaway import SECRET
 
 HIDDEN = "***"
 MIN_LENGTH = 6

@@ -17,7 +17,7 @@ from conformance.doctor.observations import AttemptResult, Observations
 from conformance.doctor.program import Program, find_program
 from conformance.protocol.jsonrpc import Line
 from conformance.target.settings import Settings
-from conformance.transport.sandbox import SECRET
+from conformance.transport.throwaway import SECRET
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the command is run in a forked process")
 

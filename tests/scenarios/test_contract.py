@@ -170,7 +170,7 @@ def test_a_contract_of_no_tested_revision_warns():
     assert passed == set()
 
 
-def test_the_name_of_the_sandbox_and_credentials_are_no_part_of_a_contract():
+def test_the_name_of_the_folder_and_credentials_are_no_part_of_a_contract():
     class Place:
         root = Path("/tmp/place-1")
 
@@ -179,7 +179,7 @@ def test_the_name_of_the_sandbox_and_credentials_are_no_part_of_a_contract():
             add["description"] = "Reads /tmp/place-1/work with s3cret-value."
 
     environment = {"API_TOKEN": "s3cret-value"}
-    settings = settings_in_memory(mutated(mutate), env=environment, sandbox=Place())
+    settings = settings_in_memory(mutated(mutate), env=environment, throwaway=Place())
     server = Server.of(probe_all(settings, (NOW,)), NOW)
     described = observed(server).offer["tools"]["add"]["description"]
     server.close()

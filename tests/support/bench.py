@@ -21,7 +21,7 @@ from conformance.target.contract import Contract
 from conformance.target.probe import probe_all
 from conformance.target.server import Server
 from conformance.target.settings import Sample, Settings
-from conformance.transport.sandbox import Sandbox
+from conformance.transport.throwaway import Throwaway
 from conformance.verdicts import ORDER, Blocked, Finding, Skipped, broken_rule, outcome_of
 from support.in_memory import MemorySettings, VirtualClock, mutated
 
@@ -253,14 +253,14 @@ def reference_contract(*wanted):
 
 @contextmanager
 def settings_on_process(command, folder, examples=0, **others):
-    """Give settings for a server that runs in a sandbox, as a user's does; transcripts go to ``folder``."""
-    sandbox = Sandbox()
+    """Give settings for a server in a throwaway folder, as a user's is; transcripts go to ``folder``."""
+    throwaway = Throwaway()
     try:
         yield Settings(
-            command, sandbox=sandbox, call=("all",), examples=examples, transcripts=folder, **others
+            command, throwaway=throwaway, call=("all",), examples=examples, transcripts=folder, **others
         )
     finally:
-        sandbox.remove()
+        throwaway.remove()
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ def stateless_server(seen: Observations) -> Diagnosis | None:
 
 
 def needs_environment(seen: Observations) -> Diagnosis | None:
-    """Detect a server that starts in the user's environment, and not in the sandbox."""
+    """Detect a server that starts in the user's environment, and not in the throwaway folder."""
     here = seen.here
     if here is None or not here.is_open or seen.first.is_open:
         return None

@@ -1,4 +1,4 @@
-"""The sandbox: a server runs in a throwaway folder without secrets, unless options change that."""
+"""A server runs in a throwaway folder without secrets, unless options change that."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import pytest
 from support import run_suite
 
 from conformance.transport.process_tree import Tree
-from conformance.transport.sandbox import Sandbox, importable, rooted, sandboxed, without_secrets
+from conformance.transport.throwaway import Throwaway, importable, rooted, throwaway_folder, without_secrets
 
 REPORTER = """
 import json, os, sys
@@ -116,18 +116,18 @@ def test_without_secrets_removes_common_names_of_secrets():
 
 
 def test_the_folder_is_removed():
-    sandbox = Sandbox()
-    (sandbox.work / "file").touch()
-    sandbox.remove()
-    assert not sandbox.root.exists()
+    throwaway = Throwaway()
+    (throwaway.work / "file").touch()
+    throwaway.remove()
+    assert not throwaway.root.exists()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="groups of processes")
 def test_an_interrupt_leaves_no_process(tmp_path):
     """It comes after the start, when nothing else knows the process yet."""
     before = Tree([sys.executable, "-c", SLEEPS], None, None)
-    with pytest.raises(KeyboardInterrupt), sandboxed() as sandbox:  # noqa: PT012
-        lost = Tree([sys.executable, "-c", SLEEPS], None, sandbox.work)
+    with pytest.raises(KeyboardInterrupt), throwaway_folder() as throwaway:  # noqa: PT012
+        lost = Tree([sys.executable, "-c", SLEEPS], None, throwaway.work)
         raise KeyboardInterrupt
     assert lost.wait(10) == -signal.SIGKILL
     assert before.exit_code is None

@@ -1,4 +1,4 @@
-"""The sandbox of a server: throwaway directories, and an environment without the user's secrets."""
+"""The throwaway folder of a server: its directories, and an environment without the user's secrets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ XDG = {
 }
 
 
-class Sandbox:
+class Throwaway:
     """A throwaway folder with a working directory, a home and a directory for temporary files.
 
     It keeps honest servers away from the user's files; it does not confine hostile ones.
@@ -57,14 +57,14 @@ class Sandbox:
 
 
 @contextmanager
-def sandboxed() -> Iterator[Sandbox]:
-    """Give a sandbox; at the end, end every process that was started meanwhile, and delete it."""
-    sandbox = Sandbox()
+def throwaway_folder() -> Iterator[Throwaway]:
+    """Give a throwaway folder; at the end, end every process that was started meanwhile, and delete it."""
+    throwaway = Throwaway()
     try:
         with no_process_left():
-            yield sandbox
+            yield throwaway
     finally:
-        sandbox.remove()
+        throwaway.remove()
 
 
 def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
