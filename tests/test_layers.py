@@ -12,7 +12,7 @@ from conformance.requirements.checks import suites_directory
 ROOT = Path(conformance.__file__).parent
 FIXTURES = Path(find_spec("conformance.fixtures").origin).parent
 LAYERS = (
-    {"protocol", "requirements"},
+    {"protocol", "requirements", "sandbox"},
     {"transport"},
     {"json_schema", "project"},
     {"generation", "clients"},

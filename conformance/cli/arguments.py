@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from conformance.plugin.configuration import BadConfiguration, Configuration, nearest_configuration
-from conformance.plugin.flags import option_help
+from conformance.plugin.flags import option_help, optional_value
 from conformance.project.files import CONFIGURATION_PLACES
 from conformance.project.version import tool_version
 from conformance.protocol import revisions
@@ -23,26 +23,32 @@ HTTP_VALUES, HTTP_LISTS = ("url", "http-path", "rate"), ("header", "header-env")
 HTTP_OPTIONS = (*HTTP_VALUES, *HTTP_LISTS, "http")
 VALUES = (
     *HTTP_VALUES,
-    *("revision", "timeout", "start-timeout", "cwd", "failing-call", "mutating-call"),
+    *("revision", "timeout", "start-timeout", "cwd", "sandbox", "failing-call", "mutating-call"),
     *("fuzz", "fuzz-errors", "calls-per-tool", "seed", "transcripts", "max-line", "max-time"),
     *("time", "max-tools", "env-file", "contract", "baseline", "since"),
     *("sdk-findings", "output-format", "rules-as-of", "database"),
 )
-REPEATED = (*HTTP_LISTS, "env", "call", "select", "skip", "example", "report", "budget", "client")
+REPEATED = (
+    *(*HTTP_LISTS, "env", "call", "select", "skip", "example", "report", "budget", "client"),
+    *("allow-read", "allow-write", "allow-net"),
+)
 FLAGS = ("http", "inherit-home", "strict", "pedantic")
+SANDBOX_OPTIONS = ("sandbox", "allow-read", "allow-write", "allow-net")
 RUN_OPTIONS = (*VALUES, *REPEATED, *FLAGS)
 """The options of ``run`` that the pytest plugin has too, with ``--conformance-`` before them."""
 UPDATE_OPTIONS = tuple(name for name in RUN_OPTIONS if name not in ("baseline", "since"))
 SOAK_OPTIONS = (
     *("revision", "timeout", "start-timeout", "cwd", "seed", "transcripts", "max-line", "max-tools"),
     *("database", *HTTP_VALUES, *HTTP_LISTS, "env", "call", "example", "report", "fuzz-errors"),
+    *SANDBOX_OPTIONS,
     *FLAGS,
 )
 LOCK_OPTIONS = (
     *("revision", "timeout", "start-timeout", "cwd", "env-file", "max-line", "env", "inherit-home"),
     *HTTP_OPTIONS,
+    *SANDBOX_OPTIONS,
 )
-DOCTOR_OPTIONS = ("start-timeout", "env", "cwd", "inherit-home", *HTTP_OPTIONS)
+DOCTOR_OPTIONS = ("start-timeout", "env", "cwd", "inherit-home", *SANDBOX_OPTIONS, *HTTP_OPTIONS)
 URL = re.compile(r"https?://", re.IGNORECASE)
 MISSPELT = 0.86
 """How alike an option and one of ours are, from 0 to 1, to be taken for a misspelling."""
@@ -280,7 +286,7 @@ def _add_replay(commands: Commands) -> None:
         help="the time limit for an answer (default: 30)",
     )
     replay.add_argument("--cwd", type=Path, metavar="DIR", help="the server's working directory")
-    _add_options(replay, ("header", "http-path"))
+    _add_options(replay, ("header", "http-path", *SANDBOX_OPTIONS))
     replay.set_defaults(action=("replay", "main"))
 
 
@@ -302,7 +308,10 @@ def _add_options(parser: Parser, names: Iterable[str]) -> None:
     for name in names:
         metavar, help_ = option_help(name)
         if name in REPEATED:
-            parser.add_argument(f"--{name}", metavar=metavar, action="append", default=[], help=help_)
+            extra = optional_value(name)
+            parser.add_argument(
+                f"--{name}", metavar=metavar, action="append", default=[], help=help_, **extra
+            )
         elif name in FLAGS:
             parser.add_argument(f"--{name}", action="store_true", help=help_)
         else:

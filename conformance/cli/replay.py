@@ -6,13 +6,16 @@ import argparse
 from collections.abc import Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
+from pathlib import Path
 
 from conformance.cli.arguments import UsageError, expect_no_more
 from conformance.client.transcript import BadTranscript, ReplayStep, Transcript, replay
 from conformance.protocol.text import named, shorten
+from conformance.sandbox.policy import Unavailable
+from conformance.sandbox.sandbox import NONE, Choice, Sandbox
 from conformance.target.settings import Settings
 from conformance.transport.http.headers import header_of
-from conformance.transport.http.server import DEFAULT_PATH, server_of
+from conformance.transport.http.server import DEFAULT_PATH, HttpServer, server_of
 from conformance.transport.interface import CannotStart
 from conformance.transport.throwaway import throwaway_folder
 
@@ -33,7 +36,9 @@ def _replay(options: argparse.Namespace, command: Sequence[str] | None) -> int:
         raise BadTranscript("credentials are left out of its command: give the server's command after --")
     words = tuple(command or transcript.command)
     http = server_of(words, options.http_path or DEFAULT_PATH, headers)
-    settings = Settings(words, cwd=options.cwd, timeout=options.timeout, http=http)
+    settings = Settings(
+        words, cwd=options.cwd, timeout=options.timeout, http=http, sandbox=_sandbox(options, http)
+    )
     _print(f"{named(transcript.about, 300)} ({named(transcript.revision)})")
     differences = 0
     with throwaway_folder() as throwaway, closing(http) if http is not None else nullcontext():
@@ -43,6 +48,20 @@ def _replay(options: argparse.Namespace, command: Sequence[str] | None) -> int:
             _print(*_lines(step))
     _print(f"{differences} answers differ from the transcript" if differences else "the answers are the same")
     return 1 if differences else 0
+
+
+def _sandbox(options: argparse.Namespace, http: HttpServer | None) -> Sandbox | None:
+    """Return the sandbox that the user chose; None without one."""
+    read, write = (
+        tuple(Path(one).absolute() for one in given) for given in (options.allow_read, options.allow_write)
+    )
+    try:
+        choice = Choice(
+            options.sandbox or NONE, read, write, tuple(options.allow_net), listens=http is not None
+        )
+        return choice.sandbox()
+    except Unavailable as reason:
+        raise UsageError(f"replay: --sandbox: {reason}") from None
 
 
 def _header(text: str) -> tuple[bytes, bytes]:

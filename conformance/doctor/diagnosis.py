@@ -55,6 +55,7 @@ def command_line(seen: Observations, action: str, *options: str, command: Iterab
     words = ["mcp-conformance", action]
     words += ["--cwd", str(settings.cwd)] if settings.cwd is not None else []
     words += ["--inherit-home"] if settings.inherit_home else []
+    words += settings.sandbox.words if settings.sandbox is not None else []
     for name, content in settings.env.items():
         words += ["--env", name if SECRET.search(name) else f"{name}={content}"]
     return shlex.join([*words, *options, "--", *(seen.command if command is None else command)])

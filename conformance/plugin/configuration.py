@@ -31,7 +31,10 @@ PAIRS = ("env", "budget")
 """The options that are a table too: a key and a text for each."""
 CALLS = ("example", "failing-call", "mutating-call")
 """The options that are a table too: a tool's name and its arguments, or a list of arguments, for each."""
-PATHS = ("cwd", "env-file", "contract", "baseline", "since", "transcripts", "report")
+PATHS = (
+    *("cwd", "allow-read", "allow-write", "env-file", "contract", "baseline", "since"),
+    *("transcripts", "report"),
+)
 """The options that name files; relative ones are relative to the folder of the configuration file."""
 OF_ONE_SERVER = ("report", "baseline", "contract")
 """The options that several servers cannot share."""

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+
+from conformance.sandbox.policy import ANY_HOST
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -21,7 +25,12 @@ def add_options(parser: pytest.Parser) -> None:
         parser.addini(dest(name), help_, default=None)
     for name, metavar, help_ in LISTS:
         group.addoption(
-            f"--conformance-{name}", dest=dest(name), metavar=metavar, action="append", help=help_
+            f"--conformance-{name}",
+            dest=dest(name),
+            metavar=metavar,
+            action="append",
+            help=help_,
+            **optional_value(name),
         )
         parser.addini(ini(name), help_, type="linelist", default=[])
     for name, help_ in FLAGS:
@@ -49,6 +58,12 @@ VALUES = (
     ("timeout", "SECONDS", "the time limit for an answer", "30"),
     ("start-timeout", "SECONDS", "the time limit for the answer to initialize", "30"),
     ("cwd", "DIR", "the server's working directory", "a temporary one"),
+    (
+        "sandbox",
+        "KIND",
+        "what confines the server: auto (the strongest here), landlock, bubblewrap, docker:IMAGE or none",
+        "none",
+    ),
     ("fuzz", "LEVEL", "how much to fuzz: none, quick or thorough", "quick"),
     (
         "calls-per-tool",
@@ -141,6 +156,13 @@ LISTS = (
         "NAME",
         "report names and schemas that these clients refuse: claude, cursor, gemini, openai, vscode, all",
     ),
+    ("allow-read", "PATH", "with --conformance-sandbox: a file or directory that the server may read"),
+    ("allow-write", "PATH", "with --conformance-sandbox: a file or directory that the server may write"),
+    (
+        "allow-net",
+        "HOST",
+        "with --conformance-sandbox: the server may use the network; without HOST, or with *, all of it",
+    ),
     ("skip", "ID", "leave out these requirements or families; their findings are not reported"),
     (
         "example",
@@ -178,6 +200,11 @@ def option_help(name: str) -> tuple[str, str]:
     flags = {flag: ("", help_) for flag, help_ in FLAGS}
     metavar, help_ = (values | lists | flags)[name]
     return metavar, help_.replace("--conformance-", "--")
+
+
+def optional_value(name: str) -> dict[str, Any]:
+    """Return the arguments of ``add_argument`` for an option whose value may be left out."""
+    return {"nargs": "?", "const": ANY_HOST} if name == "allow-net" else {}
 
 
 def dest(name: str) -> str:

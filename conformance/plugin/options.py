@@ -16,6 +16,7 @@ import pytest
 
 from conformance.plugin.configuration import COMMAND
 from conformance.plugin.option_values import configuration, configured, path_of, server_text, value
+from conformance.plugin.sandbox_options import sandbox
 from conformance.project.env_file import BadEnvFile, read_env_file
 from conformance.protocol import revisions
 from conformance.protocol.text import did_you_mean
@@ -148,6 +149,7 @@ def settings(config: pytest.Config) -> Settings:
         clients=clients(config),
         http=http_server(config, command),
         database=_database(config),
+        sandbox=sandbox(config),
     )
 
 

@@ -412,6 +412,9 @@ def notices(config: pytest.Config) -> list[str]:
     recorder = config.stash[RECORDER]
     counts = config.stash.get(COUNTS, Counter())
     lines = list(limit_lines(config.stash[SUBJECT], recorder.results, counts))
+    settings = config.stash[SUBJECT].settings
+    if settings.sandbox is not None:
+        lines.insert(0, f"sandbox: {settings.sandbox.describe(listens=settings.http is not None)}")
     if outlived := config.stash.get(OUTLIVED, 0):
         lines.append(f"ended: {outlived} of the processes that the server has started outlived it")
     if line := since_line(config, (one.reason for one in recorder.results)):

@@ -128,7 +128,7 @@ def _opening_failure(settings: Settings, session: Session, opening: Reply) -> Pr
         reason = f"the server never answered {method} on one line: it wrote a message of several lines"
     elif opening.fault is not None:
         noise = "; what it wrote to stdout is not JSON-RPC" if session.non_json_lines() else ""
-        where = _advice(settings, opening.fault)
+        where = f"{_advice(settings, opening.fault)}{_confinement(settings, session)}"
         reason = f"the server never answered {method}: {opening.fault}{noise}{where}"
     elif opening.value is None:
         reason = f"the server refused {method}: {opening}"
@@ -137,7 +137,8 @@ def _opening_failure(settings: Settings, session: Session, opening: Reply) -> Pr
     if not reason:
         return None
     rule = requirement or _opening_rule(session.revision)
-    doctor = "doctor -- COMMAND" if settings.http is None else "doctor"
+    confined = f" --sandbox {settings.sandbox.kind}" if settings.sandbox is not None else ""
+    doctor = f"doctor{confined} -- COMMAND" if settings.http is None else "doctor"
     text = f"{reason} (mcp-conformance {doctor} finds out more)"
     is_end = isinstance(opening.fault, Closed | Unanswered)
     is_mute = isinstance(opening.fault, Silence) and not session.received_lines and not session.unended
@@ -165,6 +166,15 @@ def _advice(settings: Settings, fault: Fault) -> str:
     if status in (404, 405):
         return f"; the endpoint may have another path than {settings.http.endpoint.target}"
     return ""
+
+
+def _confinement(settings: Settings, session: Session) -> str:
+    """Return that the server ran in a sandbox, and what that refused; empty without a sandbox."""
+    if settings.sandbox is None:
+        return ""
+    refusal = settings.sandbox.refusal(session.process.stderr)
+    what = f", which refused: {shorten(refusal.line, 200)}" if refusal is not None else ""
+    return f"; it ran in a sandbox ({settings.sandbox.kind}){what}"
 
 
 def _unknown_revision(result: Value) -> str:

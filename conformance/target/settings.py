@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conformance.client.tool_call import Tool
+from conformance.sandbox.confined import Confined, Start
+from conformance.sandbox.sandbox import Sandbox
 from conformance.target.contract import Contract
 from conformance.transport.credentials import redacted
 from conformance.transport.http.lines import HttpLines
@@ -48,9 +50,10 @@ class Settings:
     ``readonly``, ``all``, or patterns of the names of tools that may be called.  ``samples`` are arguments
     that the user vouches for; they release no tool.  ``calls_per_tool`` limits the fuzzer; 0 is no choice.
     Without a ``cwd`` the server works in the ``throwaway`` folder, its home is there unless ``inherit_home``;
-    without a ``throwaway`` folder it works here.  ``budgets`` limit figures, in bytes and seconds;
-    ``clients`` are those whose limits are checked.  The ``contract`` is what the server promised.  Relative
-    paths in the command start from ``here``.  ``on_wait`` is called during waits, which ``clock`` measures.
+    without a ``throwaway`` folder it works here.  A ``sandbox`` confines it.  ``budgets`` limit figures, in
+    bytes and seconds; ``clients`` are those whose limits are checked.  The ``contract`` is what the server
+    promised.  Relative paths in the command start from ``here``.  ``on_wait`` is called during waits, which
+    ``clock`` measures.
     ``database`` remembers the values that failed, if it is not Hypothesis's own.
     ``http`` is the server of the run if it speaks HTTP; then the command has a port to fill in, or is a URL.
     """
@@ -60,6 +63,7 @@ class Settings:
     cwd: Path | None = None
     inherit_home: bool = False
     throwaway: Throwaway | None = None
+    sandbox: Sandbox | None = None
     timeout: float = 30.0
     start_timeout: float = 30.0
     call: tuple[str, ...] = ("readonly",)
@@ -139,7 +143,20 @@ class Settings:
             command,
             env=environment,
             cwd=cwd,
+            confined=self._confined(command, environment, cwd),
             max_line=self.max_line,
             on_wait=self.on_wait,
             clock=self.clock,
         )
+
+    def _confined(
+        self, command: tuple[str, ...], environment: Mapping[str, str], cwd: Path | None
+    ) -> Confined | None:
+        """Return the command that starts this one in the sandbox; None without a sandbox."""
+        if self.sandbox is None:
+            return None
+        places = self.throwaway.variables() if self.throwaway is not None and not self.inherit_home else {}
+        folder = self.throwaway.root if self.throwaway is not None else None
+        port = self.http.endpoint.port if self.http is not None else 0
+        start = Start(command, environment, self.env, places, cwd or self.here, folder, port)
+        return self.sandbox.confined(start)

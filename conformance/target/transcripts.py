@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,15 +14,19 @@ from conformance.target.sessions import Sessions
 
 @dataclass(frozen=True)
 class Written:
-    """The transcripts of one failure; ``error`` says why one could not be written."""
+    """The transcripts of one failure; ``error`` says why one could not be written.
+
+    ``options`` are those of ``replay``, with a space behind them.
+    """
 
     paths: tuple[Path, ...] = ()
     error: str = ""
+    options: str = ""
 
     def __str__(self) -> str:
         if self.error:
             return f"; no transcript: {self.error}"
-        return f"; reproduce with: mcp-conformance replay {' or '.join(map(str, self.paths))}"
+        return f"; reproduce with: mcp-conformance replay {self.options}{' or '.join(map(str, self.paths))}"
 
 
 def write_transcripts(
@@ -36,4 +41,5 @@ def write_transcripts(
             paths.append(transcript.keep(settings.transcripts, name + ending))
         except OSError as error:
             return Written(tuple(paths), str(error))
-    return Written(tuple(paths))
+    options = f"{shlex.join(settings.sandbox.words)} " if settings.sandbox is not None else ""
+    return Written(tuple(paths), options=options)

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, Protocol
 
+from conformance.sandbox.traffic import Traffic
+
 MAX_LINE = 16_000_000
 """The length of the longest line that is read by default, in bytes."""
 HEAD = 4096
@@ -103,6 +105,10 @@ class Transport(Protocol):
     started: float
     max_line: int
     on_wait: OnWait | None
+
+    @property
+    def traffic(self) -> Traffic | None:
+        """What the server sends to the network; None if that cannot be seen."""
 
     def write(self, data: bytes) -> None:
         """Send bytes to the server, in order, without waiting for it to read them."""

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
+from conformance.sandbox.confined import Confined
+from conformance.sandbox.traffic import Traffic
 from conformance.transport.interface import (
     EOF,
     HEAD,
@@ -39,8 +41,8 @@ ATOMIC_WRITE_BYTES = getattr(select, "PIPE_BUF", 512)
 class Process:
     """A running child process: stdout as lines, stderr kept, writes to stdin that never block.
 
-    `stop` also ends every process that it started (`process_tree`).  Raises `CannotStart` if the command
-    cannot be started.
+    `stop` also ends every process that it started (`process_tree`).  ``confined`` starts the command in a
+    sandbox; its environment counts.  Raises `CannotStart` if the command cannot be started.
     """
 
     def __init__(  # noqa: PLR0913
@@ -49,6 +51,7 @@ class Process:
         *,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
+        confined: Confined | None = None,
         max_line: int = MAX_LINE,
         on_wait: OnWait | None = None,
         clock: Clock = SYSTEM_CLOCK,
@@ -57,7 +60,8 @@ class Process:
         self.clock = clock
         self.command = tuple(command)
         self.started = clock.monotonic()
-        self._tree = _start(self.command, env, cwd)
+        self._confined = confined or Confined(self.command, os.environ if env is None else env)
+        self._tree = _start(self._confined, cwd)
         self._child = self._tree.child
         self._lines = _Queue()
         self._chunk: list[bytes | Overlong] = []
@@ -137,6 +141,11 @@ class Process:
             "utf-8", "backslashreplace"
         )
 
+    @property
+    def traffic(self) -> Traffic | None:
+        """What the child sends to the network; None if that cannot be seen."""
+        return self._confined.traffic
+
     # The end
 
     def terminate(self) -> None:
@@ -180,6 +189,7 @@ class Process:
                 _close(pipe)
             self._splitter.forget()
             self._wake.close()
+            self._confined.end()
 
     # The pumps
 
@@ -351,11 +361,14 @@ class _Wake:
         return self._read not in {ready for ready, _ in poll.poll()}
 
 
-def _start(command: tuple[str, ...], env: Mapping[str, str] | None, cwd: Path | None) -> Tree:
+def _start(confined: Confined, cwd: Path | None) -> Tree:
     try:
-        return Tree(command, env, cwd)
+        return Tree(confined.command, confined.environment, cwd, confined.files)
     except (OSError, ValueError) as error:
-        raise CannotStart(f"cannot start {command[0]!r}: {error}") from error
+        confined.end()
+        raise CannotStart(f"cannot start {confined.command[0]!r}: {error}") from error
+    finally:
+        confined.close()
 
 
 def _close(pipe: IO[bytes] | None) -> None:

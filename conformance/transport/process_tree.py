@@ -63,10 +63,16 @@ class Tree:
     """A running child with three pipes, and the processes that it starts.
 
     The child is reaped when the tree is ended, so that its id remains that of its group until then (on macOS,
-    which has no ``waitid``, as soon as it exits).
+    which has no ``waitid``, as soon as it exits).  It inherits the open ``files``.
     """
 
-    def __init__(self, command: Sequence[str], env: Mapping[str, str] | None, cwd: Path | None):
+    def __init__(
+        self,
+        command: Sequence[str],
+        env: Mapping[str, str] | None,
+        cwd: Path | None,
+        files: Sequence[int] = (),
+    ):
         self._exit: int | None = None
         self._ended = threading.Event()
         _RUN.begin()
@@ -79,6 +85,7 @@ class Tree:
             env={**(os.environ if env is None else env), MARK: _RUN.mark},
             cwd=cwd,
             start_new_session=POSIX,
+            pass_fds=files,
             creationflags=_NEW_GROUP,
         )
         _RUN.note("+", self.child.pid)

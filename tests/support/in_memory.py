@@ -48,6 +48,7 @@ class MemoryTransport:
     """
 
     on_wait = None
+    traffic = None
     max_line = MAX_LINE
     command = ("in-memory",)
 

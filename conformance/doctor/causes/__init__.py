@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from conformance.doctor.causes import exits, framing, handshake, launch
+from conformance.doctor.causes import confinement, exits, framing, handshake, launch
 from conformance.doctor.diagnosis import Cause, Diagnosis
 from conformance.doctor.observations import Observations
 
-CAUSES: tuple[Cause, ...] = (*launch.CAUSES, *framing.CAUSES, *handshake.CAUSES, *exits.CAUSES)
+CAUSES: tuple[Cause, ...] = (
+    *(*launch.CAUSES, *framing.CAUSES, *handshake.CAUSES),
+    *(*confinement.CAUSES, *exits.CAUSES),
+)
 """All causes in the order of evaluation; the last one always matches."""
 
 

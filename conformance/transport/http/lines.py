@@ -147,6 +147,10 @@ class HttpLines:
         """Return the part of stderr that came since the conversation was ``at`` seconds old."""
         return self.server.stderr_since(self.started + at)
 
+    @property
+    def traffic(self) -> None:
+        """None: a server on a port has no network of its own whose packets could be seen."""
+
     def begin_stop(self, grace: float = STOP_SECONDS) -> None:
         """Begin to `stop` the conversation, in the background."""
         if self._stopping is None:

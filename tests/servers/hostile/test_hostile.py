@@ -1,6 +1,7 @@
 """Runs on hostile servers: each has one finding that names the cause, bounded costs and no leftovers.
 
-The tests run every fifth server, and all of them with ``HOSTILE=all`` (`tox -e hostile`).
+The tests run every fifth server, and all of them with ``HOSTILE=all`` (`tox -e hostile`), in a sandbox with
+``HOSTILE_SANDBOX=auto``.
 """
 
 import os
@@ -18,6 +19,7 @@ OPTIONS = (
     *("--timeout", "3", "--start-timeout", "5", "--fuzz", "none"),
     *("--call", "all", "--revision", "2025-11-25"),
 )
+SANDBOX = os.environ.get("HOSTILE_SANDBOX", "none")
 MAX_PEAK_MB = 300
 MAX_RED = 5
 MAX_OUTPUT_LENGTH, MAX_REPORT_LENGTH = 100_000, 5_000_000
@@ -30,7 +32,8 @@ OURS = ("Traceback (most recent call last)", "Warning:")
 def test_a_hostile_server_gets_one_finding_and_harms_nothing(row, tmp_path):
     if row.platform not in ("", sys.platform):
         pytest.skip(f"a server for {row.platform}")
-    run = measured([*OPTIONS, *row.options, "--", *row.command], tmp_path, 2 * row.bound)
+    words = [*OPTIONS, *row.options, "--sandbox", SANDBOX, "--", *row.command]
+    run = measured(words, tmp_path, 2 * row.bound)
     text = run.output
     assert run.exit == row.exit, text
     assert is_named(run, row), text

@@ -1,0 +1,35 @@
+"""System calls of Linux that Python lacks."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+
+PR_SET_NO_NEW_PRIVS = 38
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def syscall(number: int, *arguments: object) -> int:
+    """Make a system call; return its result.  Raises `OSError`."""
+    return _checked(_libc().syscall(ctypes.c_long(number), *arguments))
+
+
+def prctl(option: int, *arguments: int) -> None:
+    """Call ``prctl``; missing arguments are 0.  Raises `OSError`."""
+    padded = [ctypes.c_ulong(one) for one in (*arguments, 0, 0, 0, 0)[:4]]
+    _checked(_libc().prctl(option, *padded))
+
+
+def unshare(flags: int) -> None:
+    """Leave namespaces for new ones.  Raises `OSError`."""
+    _checked(_libc().unshare(flags))
+
+
+def _checked(result: int) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result

@@ -1,0 +1,56 @@
+"""What a confined server may do, whatever confines it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+SYSTEM = (
+    *("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/etc", "/opt"),
+    *("/nix/store", "/gnu/store", "/snap", "/proc", "/sys"),
+)
+"""The folders of the system, which every server may read."""
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
+"""The devices that every server may read and write."""
+
+
+MAX_MEMORY_BYTES = 8 << 30
+"""The memory of one process: its data, not the addresses that a runtime only reserves."""
+MAX_OPEN_FILES = 4096
+MAX_MORE_TASKS = 1000
+"""How many processes and threads may be added to those of the user; root has no such limit."""
+ANY_HOST = "*"
+"""What stands for all hosts of the network."""
+TRY, LIMITS = "--try", "--limits"
+"""What `launch` takes in place of a policy: to write what works here, and to limit resources alone."""
+
+
+class Unavailable(Exception):  # noqa: N818  (a fact about this machine, in one line)
+    """The confinement that was asked for cannot be had here; the message says why."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The paths a server may ``read`` beside those of the system, and those it may ``write``.
+
+    ``network`` says that it may use the network; else it may only listen on ``port``, if that is not 0.
+    ``is_apart`` gives it an empty network of its own, ``tap`` is the number of the open file by which its
+    packets are handed over, -1 for none.
+    """
+
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    network: bool = False
+    port: int = 0
+    is_apart: bool = False
+    tap: int = -1
+
+    def to_json(self) -> str:
+        """Return it as JSON."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Policy:
+        """Return the policy that `to_json` made."""
+        row = json.loads(text)
+        return cls(**{**row, "read": tuple(row["read"]), "write": tuple(row["write"])})

@@ -1,0 +1,50 @@
+"""What a sandbox refused a server, as the server itself reports it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+FILE = re.compile(
+    r"\bE(?:ACCES|PERM|ROFS)\b|PermissionError|(?i:permission denied|read-only file system)"
+    r"|(?i:operation not permitted)"
+)
+NETWORK = re.compile(
+    r"\bE(?:CONNREFUSED|NETUNREACH|AI_AGAIN|NOTFOUND)\b|(?i:connection refused|network is unreachable)"
+    r"|(?i:name or service not known|temporary failure in name resolution|no such host)"
+)
+RESOURCE = re.compile(
+    r"\bE(?:AGAIN|NOMEM|MFILE|FBIG)\b|MemoryError|(?i:cannot allocate memory|too many open files)"
+    r"|(?i:file too large|resource temporarily unavailable|out of memory)"
+)
+PATH = re.compile(r"""['"`]?((?:/[^\s'"`:,;()]+)+)['"`]?""")
+HIDDEN = re.compile(r"\bENOENT\b|FileNotFoundError|(?i:no such file or directory|cannot find module)")
+"""What a server meets where the sandbox does not show a file."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A ``line`` of the server's stderr about something that the sandbox refuses, and how to allow it.
+
+    ``option`` is empty for a limit that no option lifts.
+    """
+
+    line: str
+    option: str = ""
+
+
+def refusal_in(stderr: str, *, network: bool, hides: bool) -> Refusal | None:
+    """Return the last refusal in a text; None without one.
+
+    ``network`` says that the server may use the network, ``hides`` that files it may not read do not exist
+    for it.
+    """
+    for line in reversed(stderr.splitlines()):
+        if FILE.search(line) or (hides and HIDDEN.search(line)):
+            paths = PATH.findall(line)
+            return Refusal(line.strip(), f"--allow-read {paths[-1]}" if paths else "--allow-read PATH")
+        if not network and NETWORK.search(line):
+            return Refusal(line.strip(), "--allow-net")
+        if RESOURCE.search(line):
+            return Refusal(line.strip())
+    return None

@@ -1,0 +1,171 @@
+"""The choice of a sandbox: the strongest that works, or one line that says why there is none."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from support import REFERENCE, run_suite
+
+from conformance.sandbox import sandbox as module
+from conformance.sandbox.policy import Unavailable
+from conformance.sandbox.refusals import refusal_in
+from conformance.sandbox.sandbox import Choice, Sandbox
+
+is_linux = pytest.mark.skipif(sys.platform != "linux", reason="Landlock and Bubblewrap are of Linux")
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """Return a function that gives the machine a version of Landlock, an own network, and Bubblewrap."""
+
+    def give(abi, apart, why_no_bubblewrap):
+        monkeypatch.setattr(module.sys, "platform", "linux")
+        monkeypatch.setattr(module, "_tried", lambda: {"abi": abi, "apart": apart})
+        monkeypatch.setattr(module.bubblewrap, "why_not", lambda: why_no_bubblewrap)
+
+    return give
+
+
+@pytest.mark.parametrize(
+    ("abi", "apart", "why_no_bubblewrap", "kind"),
+    [
+        (7, True, "", "landlock"),
+        (7, False, "", "landlock"),
+        (4, True, "", "bubblewrap"),
+        (4, True, "no user namespaces", "landlock"),
+        (0, False, "", "bubblewrap"),
+    ],
+)
+def test_auto_takes_the_strongest(machine, abi, apart, why_no_bubblewrap, kind):
+    machine(abi, apart, why_no_bubblewrap)
+    assert Choice("auto").sandbox().kind == kind
+
+
+def test_without_any_sandbox_there_is_a_reason(machine):
+    machine(0, False, "no program bwrap is installed")
+    with pytest.raises(
+        Unavailable, match=r"nothing confines a server here: landlock: .*; bubblewrap: no program"
+    ):
+        Choice("auto").sandbox()
+
+
+@pytest.mark.parametrize(
+    ("choice", "reason"),
+    [
+        (Choice("chroot"), "auto, landlock, bubblewrap, docker:IMAGE or none is expected, not 'chroot'"),
+        (Choice("docker"), "expected, not 'docker'"),
+        (Choice("landlock:x"), "expected, not 'landlock:x'"),
+        (Choice("landlock", hosts=("example.com",)), "landlock cannot limit the network to example.com"),
+        (
+            Choice("bubblewrap", listens=True),
+            "a server over HTTP cannot be reached in it without --allow-net",
+        ),
+        (Choice("docker:image", listens=True), "start it yourself (--url)"),
+    ],
+)
+def test_what_cannot_be_had_is_refused(machine, choice, reason):
+    machine(7, True, "")
+    with pytest.raises(Unavailable) as found:
+        choice.sandbox()
+    assert reason in str(found.value)
+    assert "\n" not in str(found.value)
+
+
+@pytest.mark.parametrize("platform", ["darwin", "win32"])
+@pytest.mark.parametrize("kind", ["auto", "landlock", "bubblewrap"])
+def test_other_systems_have_no_sandbox_but_docker(monkeypatch, platform, kind):
+    monkeypatch.setattr(module.sys, "platform", platform)
+    with pytest.raises(Unavailable, match=f"{kind} needs Linux"):
+        Choice(kind).sandbox()
+
+
+@pytest.mark.parametrize(
+    ("found", "listens", "left"),
+    [
+        (Sandbox("landlock", abi=7, can_be_apart=True), False, ""),
+        (Sandbox("landlock", abi=7), False, ""),
+        (Sandbox("landlock", abi=4), False, "; not confined: signals to your processes"),
+        (Sandbox("landlock", abi=3), True, "; not confined: signals to your processes, TCP"),
+        (
+            Sandbox("landlock", abi=1),
+            False,
+            "; not confined: the truncation of files, signals to your processes",
+        ),
+    ],
+)
+def test_the_report_says_what_is_left_open(monkeypatch, found, listens, left):
+    monkeypatch.setattr(module, "is_known_machine", lambda: True)
+    assert found.describe(listens=listens).partition(")")[2] == left
+
+
+@pytest.mark.parametrize(
+    ("stderr", "option"),
+    [
+        (
+            "PermissionError: [Errno 13] Permission denied: '/home/me/data.db'",
+            "--allow-read /home/me/data.db",
+        ),
+        ("Error: EACCES: permission denied, open '/home/me/a b'", "--allow-read /home/me/a"),
+        ("getaddrinfo EAI_AGAIN api.example.com", "--allow-net"),
+        ("dial tcp 192.0.2.1:443: connect: connection refused", "--allow-net"),
+        ("MemoryError", ""),
+    ],
+)
+def test_a_refusal_names_the_option_that_lifts_it(stderr, option):
+    assert refusal_in(f"{stderr}\nbye", network=False, hides=False).option == option
+
+
+def test_an_ordinary_error_is_no_refusal():
+    assert refusal_in("ValueError: no\nFileNotFoundError: '/x'", network=False, hides=False) is None
+    assert refusal_in("ECONNREFUSED", network=True, hides=False) is None
+
+
+# Whole runs --------------------------------------------------------------------------------------
+
+
+def works(kind):
+    try:
+        return Choice(kind).sandbox() is not None
+    except Unavailable:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--sandbox", "chroot"), "--conformance-sandbox: auto, landlock"),
+        (("--sandbox", "auto", "--allow-net", "example.com"), "auto cannot limit the network to example.com"),
+        (("--allow-net",), "--conformance-allow-net: it needs --conformance-sandbox"),
+        (("--sandbox", "auto", "--allow-read", "nowhere"), "no such file or directory"),
+    ],
+)
+def test_a_mistake_in_the_options_is_one_line(options, reason):
+    run = run_suite(REFERENCE, *options)
+    assert run.exit == 4
+    (line,) = run.output.strip().splitlines()
+    assert reason in line
+
+
+@pytest.mark.skipif(not works("auto"), reason="nothing confines a server here")
+def test_a_server_has_the_same_verdicts_inside_and_outside():
+    words = ("--fuzz", "none", "--select", "ping", "--select", "tools", "--select", "stdio", "--call", "all")
+    outside, inside = (run_suite(REFERENCE, *words, *more) for more in ((), ("--sandbox", "auto")))
+    assert inside.exit == outside.exit == 0
+    verdicts = [
+        {(case.check, case.requirement, case.outcome) for case in run.cases} for run in (outside, inside)
+    ]
+    assert verdicts[0] == verdicts[1]
+    assert "sandbox: " in inside.output
+
+
+@pytest.mark.skipif(not works("auto"), reason="nothing confines a server here")
+def test_a_server_that_the_sandbox_keeps_from_starting_is_reported_so(tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("hush")
+    program = f"import pathlib; pathlib.Path({str(tmp_path)!r}, 'secret').read_text()"
+    run = run_suite((sys.executable, "-c", program), "--sandbox", "landlock", cwd=Path("/"))
+    assert run.exit == 6
+    (blocked,) = run.of("blocked")
+    assert "it ran in a sandbox (landlock), which refused: PermissionError" in blocked.text
+    assert "The server did not start in the sandbox (landlock)" in run.output
+    assert f"--allow-read {secret}" in run.output
