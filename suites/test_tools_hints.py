@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.expect import skip
+from conformance.expect import require_some, skip
 from conformance.scenarios.reading_effects import effects_of_reading_tools, reading_calls
+from conformance.scenarios.tool_effects import effects_of_tools, named_changes
 from conformance.verdicts import Finding
+
+UNSEEN = "what the server sends is not visible: --sandbox landlock shows it, if the system has empty networks"
 
 
 @pytest.mark.requirement("tools.hints.read-only")
@@ -20,3 +23,40 @@ def test_a_tool_that_only_reads_changes_nothing(server):
     for effect in effects_of_reading_tools(server):
         expected = f"the same {effect.title} before and after {effect.tool}, which declares readOnlyHint"
         raise Finding(expected, str(effect), effect.lines, tool=effect.tool)
+
+
+@pytest.mark.requirement("tools.hints.read-only-files")
+@pytest.mark.capability("tools")
+def test_a_tool_that_only_reads_writes_no_files(server):
+    for one in _judged(server, lambda tool: tool.read_only, "readOnlyHint"):
+        if one.written:
+            expected = "no files written or deleted by a tool that declares readOnlyHint"
+            raise Finding(expected, named_changes(one.written), one.lines, tool=one.call.tool.name)
+
+
+@pytest.mark.requirement("tools.hints.idempotent")
+@pytest.mark.capability("tools")
+def test_a_repeated_call_of_an_idempotent_tool_changes_no_files(server):
+    hinted = _judged(server, lambda tool: tool.idempotent and not tool.read_only, "idempotentHint")
+    for one in hinted:
+        if one.changed:
+            expected = "the same files after each repeated call of a tool that declares idempotentHint"
+            raise Finding(expected, named_changes(one.changed), one.lines, tool=one.call.tool.name)
+
+
+@pytest.mark.requirement("tools.hints.closed-world")
+@pytest.mark.capability("tools")
+def test_a_tool_of_a_closed_world_reaches_for_nothing_outside(server):
+    if server.session.process.traffic is None:
+        skip(UNSEEN)
+    for one in _judged(server, lambda tool: tool.closed_world, "openWorldHint: false"):
+        if one.attempts:
+            expected = "nothing reached for outside by a tool that declares openWorldHint: false"
+            got = ", ".join(sorted(set(map(str, one.attempts))))
+            raise Finding(expected, got, one.lines, tool=one.call.tool.name)
+
+
+def _judged(server, has_hint, hint):
+    """Return the effects of the tools with a hint; skip the check if there are none."""
+    effects = [one for one in effects_of_tools(server) if has_hint(one.call.tool)]
+    return require_some(effects, skip=f"no tool that declares {hint} was called again with success")

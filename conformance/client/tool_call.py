@@ -136,6 +136,16 @@ class Tool:
         """Whether its ``readOnlyHint`` is true."""
         return self._has_hint("readOnlyHint")
 
-    def _has_hint(self, name: str) -> bool:
+    @property
+    def idempotent(self) -> bool:
+        """Whether its ``idempotentHint`` is true."""
+        return self._has_hint("idempotentHint")
+
+    @property
+    def closed_world(self) -> bool:
+        """Whether its ``openWorldHint`` is false; it is not if the tool says nothing."""
+        return self._has_hint("openWorldHint", False)
+
+    def _has_hint(self, name: str, value: bool = True) -> bool:
         hint = self.definition.get("annotations", name)
-        return hint is not None and hint.json is True
+        return hint is not None and hint.json is value

@@ -32,17 +32,17 @@ MAX_HOPS = 10
 """How many scripts may start each other."""
 
 
-def readable_paths(command: Sequence[str], environment: Mapping[str, str]) -> list[str]:
-    """Return the paths to allow, without those that contain the home."""
+def runtime_paths(command: Sequence[str], environment: Mapping[str, str]) -> list[str]:
+    """Return the paths of the program and its runtime."""
     found = [*_of_programs(command[0], environment, MAX_HOPS)]
     for name in SEARCHED:
         found += [Path(one) for one in environment.get(name, "").split(os.pathsep) if one]
-    return [*_without_home(found), *argument_paths(command)]
+    return _without_home(found)
 
 
-def argument_paths(command: Sequence[str]) -> list[str]:
-    """Return the paths of the files and folders that are named behind the program."""
-    return _without_home(path for word in command[1:] for path in _of_word(word))
+def named_paths(words: Iterable[str]) -> list[str]:
+    """Return the paths of the files and folders that the user names, and of what belongs to them."""
+    return _without_home(path for word in words for path in _of_word(word))
 
 
 def _without_home(paths: Iterable[Path]) -> list[str]:
@@ -129,8 +129,8 @@ def _shebang(file: Path) -> list[str]:
 
 
 def _of_word(word: str) -> Iterator[Path]:
-    """Yield the paths of an argument that names a file or a folder, also behind an equals sign."""
-    for text in {word, word.partition("=")[2]}:
+    """Yield the paths of a word that names a file or a folder, also behind an equals sign or a scheme."""
+    for text in {word, word.partition("=")[2], word.partition("://")[2]}:
         path = Path(text)
         with suppress(OSError, ValueError):
             if text and path.is_absolute() and path.exists():

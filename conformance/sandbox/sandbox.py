@@ -17,7 +17,7 @@ from conformance.sandbox import bubblewrap, docker, landlock
 from conformance.sandbox.confined import Confined, Start
 from conformance.sandbox.policy import ANY_HOST, LIMITS, SYSTEM, TRY, Policy, Unavailable
 from conformance.sandbox.refusals import Refusal, refusal_in
-from conformance.sandbox.runtime_paths import argument_paths, readable_paths
+from conformance.sandbox.runtime_paths import named_paths, runtime_paths
 from conformance.sandbox.sockets import is_known_machine
 from conformance.sandbox.traffic import Traffic
 
@@ -52,7 +52,8 @@ class Sandbox:
     def confined(self, start: Start) -> Confined:
         """Return the command that starts the server confined."""
         is_container = self.kind == DOCKER
-        needed = argument_paths(start.command) if is_container else readable_paths(start.command, start.env)
+        needed = named_paths((*start.command[1:], *start.own.values()))
+        needed += [] if is_container else runtime_paths(start.command, start.env)
         write = (*([start.folder] if start.folder is not None else []), *self.write)
         known = write if is_container else (*write, *map(Path, SYSTEM))
         policy = Policy(
@@ -82,9 +83,9 @@ class Sandbox:
             *(("--allow-net",) if self.network else ()),
         )
 
-    def refusal(self, stderr: str) -> Refusal | None:
-        """Return what the sandbox refused the server, as its stderr has it; None if it has nothing."""
-        return refusal_in(stderr, network=self.network, hides=self.kind != LANDLOCK)
+    def refusal(self, text: str) -> Refusal | None:
+        """Return what the sandbox refused the server, by what it wrote; None if that has nothing."""
+        return refusal_in(text, network=self.network, hides=self.kind != LANDLOCK)
 
     def describe(self, *, listens: bool) -> str:
         """Return what confines the server, and what is left open, in one line."""

@@ -63,7 +63,7 @@ def escaped(sandbox, folder):
         udp = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         udp.bind(("127.0.0.1", 0))
         env = {
-            "ESCAPES_TO": str(folder),
+            "ESCAPES_TO": str(folder).removeprefix("/"),
             "ESCAPES_PROCESS": str(victim.pid),
             "ESCAPES_TCP": str(tcp.getsockname()[1]),
             "ESCAPES_UDP": str(udp.getsockname()[1]),

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from conformance.sandbox.runtime_paths import readable_paths
+from conformance.sandbox.runtime_paths import named_paths, runtime_paths
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links, and the first lines of scripts")
 
@@ -26,7 +26,8 @@ def put(path, text="", *, is_program=False):
 
 
 def paths(*command, **environment):
-    return readable_paths(tuple(map(str, command)), {"PATH": "", **environment})
+    words = tuple(map(str, command))
+    return sorted({*runtime_paths(words, {"PATH": "", **environment}), *named_paths(words[1:])})
 
 
 def test_a_runtime_in_the_home_is_readable_and_the_home_is_not(home):
@@ -72,7 +73,7 @@ def test_the_project_around_a_script_is_readable(home):
     assert str(home / "app") in paths(sys.executable, put(home / "app/dist/server.js"))
 
 
-@pytest.mark.parametrize("argument", ["{}", "--key={}"])
+@pytest.mark.parametrize("argument", ["{}", "--key={}", "sqlite://{}"])
 def test_of_a_file_that_is_no_program_only_itself_is_readable(home, argument):
     key = put(home / ".ssh/id_rsa")
     found = paths(sys.executable, argument.format(key))

@@ -7,12 +7,15 @@
 import os
 import zlib
 from dataclasses import dataclass
+from functools import cache
 
 from conformance.fixtures.mutants import Mutant, all_mutants
 
 from conformance.clients.limits import clients as all_clients
 from conformance.protocol import revisions
 from conformance.requirements import catalogue
+from conformance.sandbox.policy import Unavailable
+from conformance.sandbox.sandbox import LANDLOCK, Choice
 from conformance.target.settings import FUZZ_EXAMPLES
 from conformance.target.surface import SESSIONLESS
 from support.bench import reference_contract, run_checks
@@ -35,6 +38,8 @@ BUDGETS = {
     "budget.result.bytes": 60_000,
 }
 """The budgets under which mutants of the family ``budget`` run, which the reference server keeps."""
+SEEN_BY_PACKETS = {"tools.hints.closed-world"}
+"""The rules that are judged only if the server has an empty network of its own."""
 IN_PASSING = "messages"
 """The family of mutants with messages that no chapter requests: other chapters bring them about."""
 
@@ -71,7 +76,14 @@ class MutantRun:
         contract = reference_contract(self.revision) if self.mutant.family == "contract" else None
         times = {"timeout": 5.0, "start_timeout": 5.0}
         clients = tuple(all_clients()) if self.mutant.family == "client" else ()
-        return {"examples": examples, "budgets": budgets, "clients": clients, "contract": contract, **times}
+        sandbox = own_network() if self.needs_own_network else None
+        found = {"examples": examples, "budgets": budgets, "clients": clients, "contract": contract}
+        return {**found, "sandbox": sandbox, **times}
+
+    @property
+    def needs_own_network(self):
+        """Whether the mutant is seen only by what it sends."""
+        return not SEEN_BY_PACKETS.isdisjoint(self.mutant.breaks)
 
     @property
     def tools(self):
@@ -115,6 +127,16 @@ def revision_of(one):
     """Return one of these: about as many mutants run in one era as in the other."""
     choice = revisions_of(one)
     return choice[len(one.name) % len(choice)]
+
+
+@cache
+def own_network():
+    """Return the sandbox in which the packets of a server are seen; None if there is none here."""
+    try:
+        found = Choice(LANDLOCK).sandbox()
+    except Unavailable:
+        return None
+    return found if found.can_be_apart else None
 
 
 def in_memory():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.doctor.diagnosis import Cause, Diagnosis, command_line
+from conformance.doctor.diagnosis import Cause, Diagnosis, all_output, command_line
 from conformance.doctor.observations import Observations
 from conformance.protocol.text import named
 
@@ -15,7 +15,7 @@ def refused_by_sandbox(seen: Observations) -> Diagnosis | None:
     sandbox = seen.settings.sandbox
     if sandbox is None or seen.first.is_open:
         return None
-    refusal = sandbox.refusal(seen.first.stderr)
+    refusal = sandbox.refusal(all_output(seen.first))
     if refusal is None:
         return None
     line = named(refusal.line, 300)
