@@ -6,6 +6,7 @@ import pytest
 
 from conformance.expect import require_some
 from conformance.scenarios.invalid_requests import calls_invalid_in_2020_12
+from conformance.scenarios.network_references import fetched_references
 from conformance.verdicts import Finding
 
 
@@ -16,3 +17,13 @@ def test_a_schema_without_a_dialect_is_read_as_2020_12(server, call):
     for one in invalid:
         if one.reply.error is None and not one.reply.is_tool_error:
             raise Finding(f"a refusal: {one.mistake}", str(one.reply), one.reply.lines)
+
+
+@pytest.mark.requirement("jsonschema.no-network-ref", "jsonschema.no-remote-ref")
+@pytest.mark.capability("tools")
+def test_a_reference_to_the_network_is_not_fetched(server):
+    found, lines = fetched_references(server)
+    if found:
+        raise Finding(
+            "no attempt to fetch what a schema refers to", ", ".join(sorted(set(map(str, found)))), lines
+        )

@@ -6,10 +6,8 @@ import pytest
 
 from conformance.expect import require_some, skip
 from conformance.scenarios.reading_effects import effects_of_reading_tools, reading_calls
-from conformance.scenarios.tool_effects import effects_of_tools, named_changes
+from conformance.scenarios.tool_effects import UNSEEN, effects_of_tools, named_changes
 from conformance.verdicts import Finding
-
-UNSEEN = "what the server sends is not visible: --sandbox landlock shows it, if the system has empty networks"
 
 
 @pytest.mark.requirement("tools.hints.read-only")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,7 +77,9 @@ def _limits() -> tuple[str, ...]:
 
 def _user() -> tuple[str, ...]:
     """Return the option that makes the files of the server ours."""
-    return ("--user", f"{os.getuid()}:{os.getgid()}") if os.name == "posix" else ()
+    if sys.platform == "win32":
+        return ()
+    return ("--user", f"{os.getuid()}:{os.getgid()}")
 
 
 def _run(program: str, *words: str, seconds: float) -> str:

@@ -63,7 +63,7 @@ def restrict(policy: Policy) -> None:
     files = _file_accesses(version)
     holds_ports = version >= TCP_ABI and not policy.network and not policy.is_apart
     ports = BIND_TCP | CONNECT_TCP if holds_ports else 0
-    scoped = (SIGNALS | (0 if policy.network else ABSTRACT_SOCKETS)) if version >= SIGNAL_ABI else 0
+    scoped = SIGNALS | ABSTRACT_SOCKETS if version >= SIGNAL_ABI else 0
     size = 24 if version >= SIGNAL_ABI else 16 if version >= TCP_ABI else 8
     rules = syscall(CREATE_RULESET, ctypes.byref(_Ruleset(files, ports, scoped)), ctypes.c_size_t(size), 0)
     _allow(rules, (*SYSTEM, *policy.read), READ)

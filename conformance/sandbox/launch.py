@@ -15,8 +15,12 @@ from collections.abc import Sequence
 from conformance.sandbox import landlock, limits, namespace, sockets
 from conformance.sandbox.policy import LIMITS, TRY, Policy
 
+assert sys.platform == "linux"  # noqa: S101
+
 NOT_STARTED = 127
 """The exit status of a program that could not be started, as a shell has it."""
+assert sys.platform == "linux"
+
 RESTORED = ("SIGPIPE", "SIGXFSZ")
 """The signals that Python ignores, and a program that it becomes would ignore too."""
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import resource
+import sys
 from contextlib import suppress
 from pathlib import Path
 
 from conformance.sandbox.kernel import prctl
 from conformance.sandbox.policy import MAX_MEMORY_BYTES, MAX_MORE_TASKS, MAX_OPEN_FILES
+
+assert sys.platform == "linux"
 
 MAX_FILE_BYTES = 1 << 30
 PR_DROP_CAPABILITY = 24

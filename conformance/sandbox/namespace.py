@@ -10,9 +10,12 @@ import fcntl
 import os
 import socket
 import struct
+import sys
 from pathlib import Path
 
 from conformance.sandbox.kernel import unshare
+
+assert sys.platform == "linux"
 
 NEW_USER, NEW_NETWORK = 0x10000000, 0x40000000
 SET_FLAGS, IS_UP = 0x8914, 1

@@ -10,7 +10,7 @@ SYSTEM = (
     *("/nix/store", "/gnu/store", "/snap", "/proc", "/sys"),
 )
 """The folders of the system, which every server may read."""
-DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 """The devices that every server may read and write."""
 
 

@@ -93,14 +93,16 @@ class Sandbox:
             return f"{self.kind}{f':{self.image}' if self.image else ''}"
         is_apart = self.can_be_apart and not (self.network or listens)
         how = f"landlock (version {self.abi}{', with an empty network' if is_apart else ''})"
-        left = [*landlock.not_held(self.abi), *([] if self.network or is_apart else self._open(listens))]
+        left = [*landlock.not_held(self.abi), *self._open(listens=listens, is_apart=is_apart)]
         return f"{how}; not confined: {', '.join(left)}" if left else how
 
-    def _open(self, listens: bool) -> list[str]:
-        """Return what of the network stays open without an empty one."""
-        is_filtered = is_known_machine()
-        tcp = [] if self.abi >= landlock.TCP_ABI or (is_filtered and not listens) else ["TCP"]
-        return [*tcp, *([] if is_filtered else ["UDP", "Unix sockets"])]
+    def _open(self, *, listens: bool, is_apart: bool) -> list[str]:
+        """Return what stays open of the sockets that are not allowed."""
+        is_filtered, has_none = is_known_machine(), not (self.network or is_apart)
+        holds_tcp = self.abi >= landlock.TCP_ABI or (is_filtered and not listens)
+        tcp = ["TCP"] if has_none and not holds_tcp else []
+        udp = ["UDP"] if has_none and not is_filtered else []
+        return [*tcp, *udp, *([] if is_filtered else ["Unix sockets"])]
 
 
 def _outermost(paths: Iterable[Path], known: Iterable[Path]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import os
+import platform
 import socket
 import struct
 from collections.abc import Collection
@@ -17,6 +17,8 @@ from conformance.sandbox.kernel import PR_SET_NO_NEW_PRIVS, prctl
 from conformance.sandbox.policy import Policy
 
 PR_SET_SECCOMP, FILTER_MODE = 22, 2
+AF_NETLINK = 16
+"""The family of the sockets by which a process asks for the addresses of its machine."""
 MACHINES = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198)}
 """The audit architecture of a machine, and the number of its system call ``socket``."""
 IO_URING_SETUP = 425
@@ -36,15 +38,16 @@ class _Program(ctypes.Structure):
 
 def is_known_machine() -> bool:
     """Return whether there is a filter for this machine."""
-    return os.uname().machine in MACHINES
+    return platform.machine() in MACHINES
 
 
 def restrict(policy: Policy) -> None:
     """Refuse sockets to this process and those it starts, for good.  Raises `OSError`."""
-    if policy.network or not is_known_machine():
+    if not is_known_machine():
         return
-    internet = (socket.AF_INET, socket.AF_INET6) if policy.is_apart or policy.port else ()
-    program = _filter((socket.AF_NETLINK, *internet), streams_only=not policy.is_apart)
+    has_datagrams = policy.network or policy.is_apart
+    internet = (socket.AF_INET, socket.AF_INET6) if has_datagrams or policy.port else ()
+    program = _filter((AF_NETLINK, *internet), streams_only=not has_datagrams)
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     whole = _Program(len(program) // 8, program)
     prctl(PR_SET_SECCOMP, FILTER_MODE, ctypes.addressof(whole))
@@ -55,7 +58,7 @@ def _filter(families: Collection[int], *, streams_only: bool) -> bytes:
 
     With ``streams_only``, those of the internet may only be streams.
     """
-    architecture, socket_call = MACHINES[os.uname().machine]
+    architecture, socket_call = MACHINES[platform.machine()]
     unknown, refused = REFUSE | errno.ENOSYS, REFUSE | errno.EACCES
     stream = [
         _step(LOAD, KIND),
@@ -78,7 +81,7 @@ def _filter(families: Collection[int], *, streams_only: bool) -> bytes:
         _step(LOAD, FAMILY),
     ]
     for family in families:
-        is_limited = streams_only and family != socket.AF_NETLINK
+        is_limited = streams_only and family != AF_NETLINK
         allowed = stream if is_limited else [_step(RETURN, ALLOW)]
         steps += [_step(EQUAL, family, 0, len(allowed)), *allowed]
     return b"".join([*steps, _step(RETURN, refused)])

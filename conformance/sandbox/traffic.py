@@ -6,6 +6,7 @@ import array
 import ipaddress
 import socket
 import struct
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -67,7 +68,7 @@ class Traffic:
 
     def _take_over(self) -> None:
         """Receive the socket with the packets, once."""
-        if self._channel is None:
+        if self._channel is None or sys.platform == "win32":
             return
         self._channel.settimeout(HANDOVER_SECONDS)
         size = array.array("i").itemsize

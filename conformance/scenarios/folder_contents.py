@@ -14,7 +14,7 @@ from conformance.transport.throwaway import Throwaway
 
 OWN_STATE = re.compile(
     r"(?:^|[._-])(?:logs?|caches?|cached|tmp|temp|traces?|history|telemetry|metrics|analytics|stats|locks?|lck|pid"
-    r"|session|sessions|journal|wal|shm|bak|swp|pyc|pycache|npm|run|state)(?:$|[._-])",
+    r"|session|sessions|journal|wal|shm|bak|swp|pyc|pycache)(?:$|[._-])",
     re.IGNORECASE,
 )
 """Matches the name of a file or folder that a program keeps for itself, whatever its tools do."""

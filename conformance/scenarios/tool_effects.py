@@ -16,6 +16,7 @@ from conformance.target.scenario import scenario
 from conformance.target.server import CALLS, Server
 from conformance.transport.throwaway import Throwaway
 
+UNSEEN = "what the server sends is not visible: --sandbox landlock shows it, if the system has empty networks"
 MAX_FILE_CHANGES = 3
 """How many files a finding names."""
 
@@ -25,7 +26,8 @@ class ToolEffects:
     """What two further calls of a tool with the same arguments did, and a pause between them did not.
 
     ``written`` are files that were written or deleted, ``changed`` those whose content is another one after
-    each call, ``attempts`` what they tried to reach outside.  ``lines`` are the calls.
+    each call, ``attempts`` what both tried to reach outside.  ``reached`` is all that was tried meanwhile,
+    and ``lines`` are the calls.
     """
 
     call: Call
@@ -33,6 +35,7 @@ class ToolEffects:
     written: tuple[FileChange, ...] = ()
     changed: tuple[FileChange, ...] = ()
     attempts: tuple[Attempt, ...] = ()
+    reached: tuple[Attempt, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,7 @@ def _effects(server: Server, call: Call) -> ToolEffects | None:
         _repeated(one.written, pause.written, other.written),
         _repeated(one.changed, pause.changed, other.changed),
         tuple(each for each in one.attempts if each in other.attempts and each not in pause.attempts),
+        (*one.attempts, *pause.attempts, *other.attempts),
     )
 
 

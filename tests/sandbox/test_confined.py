@@ -14,6 +14,7 @@ from conformance.sandbox.confined import Start
 from conformance.sandbox.landlock import TCP_ABI
 from conformance.sandbox.policy import MAX_MEMORY_BYTES, Unavailable
 from conformance.sandbox.sandbox import BUBBLEWRAP, LANDLOCK, Choice
+from conformance.sandbox.sockets import is_known_machine
 
 TRIES = """
 import json, os, signal, socket, sys
@@ -107,6 +108,17 @@ def test_what_the_user_allows_is_allowed(sandbox, tmp_path):
     places = {"DATA": str(read / "data"), "COPY": str(written / "copy")}
     started(open_, inside, "/bin/sh", "-c", "cp $DATA $COPY", **places)
     assert (written / "copy").read_text() == "from here"
+
+
+def test_an_open_network_opens_no_unix_sockets(tmp_path):
+    """Docker and systemd listen on them, and start what they are asked to."""
+    sandbox = replace(landlocked(), network=True)
+    if not is_known_machine():
+        pytest.skip("there is no filter for this machine")
+    program = "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM); socket.socket(socket.AF_UNIX)"
+    start = Start((sys.executable, "-c", program), dict(os.environ), {}, {}, tmp_path)
+    done = subprocess.run(sandbox.confined(start).command, capture_output=True, text=True, check=False)
+    assert done.stderr.count("PermissionError") == 1
 
 
 def test_a_server_over_http_may_only_listen_on_its_port(tmp_path):

@@ -38,7 +38,7 @@ BUDGETS = {
     "budget.result.bytes": 60_000,
 }
 """The budgets under which mutants of the family ``budget`` run, which the reference server keeps."""
-SEEN_BY_PACKETS = {"tools.hints.closed-world"}
+SEEN_BY_PACKETS = {"tools.hints.closed-world", "jsonschema.no-network-ref"}
 """The rules that are judged only if the server has an empty network of its own."""
 IN_PASSING = "messages"
 """The family of mutants with messages that no chapter requests: other chapters bring them about."""
