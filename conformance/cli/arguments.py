@@ -32,7 +32,7 @@ REPEATED = (
     *(*HTTP_LISTS, "env", "call", "select", "skip", "example", "report", "budget", "client"),
     *("allow-read", "allow-write", "allow-net"),
 )
-FLAGS = ("http", "inherit-home", "strict", "pedantic")
+FLAGS = ("http", "inherit-home", "surroundings", "strict", "pedantic")
 SANDBOX_OPTIONS = ("sandbox", "allow-read", "allow-write", "allow-net")
 RUN_OPTIONS = (*VALUES, *REPEATED, *FLAGS)
 """The options of ``run`` that the pytest plugin has too, with ``--conformance-`` before them."""
@@ -41,7 +41,7 @@ SOAK_OPTIONS = (
     *("revision", "timeout", "start-timeout", "cwd", "seed", "transcripts", "max-line", "max-tools"),
     *("database", *HTTP_VALUES, *HTTP_LISTS, "env", "call", "example", "report", "fuzz-errors"),
     *SANDBOX_OPTIONS,
-    *FLAGS,
+    *(name for name in FLAGS if name != "surroundings"),
 )
 LOCK_OPTIONS = (
     *("revision", "timeout", "start-timeout", "cwd", "env-file", "max-line", "env", "inherit-home"),

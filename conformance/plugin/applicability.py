@@ -13,6 +13,7 @@ from conformance.target.settings import Settings
 from conformance.target.surface import Subject, Surface
 
 CONTRACT, BUDGETS, CLIENTS = "test_contract.py", "test_budget.py", "test_client.py"
+SURROUNDINGS = "test_surroundings.py"
 """The suites that judge what the user promises or asks for, not what the specification demands."""
 
 
@@ -45,6 +46,8 @@ def _reasons(surface: Surface, check: Check, settings: Settings) -> Iterator[str
         yield "no budget for it (--budget)"
     if check.suite == CLIENTS and not settings.clients:
         yield "no client is chosen (--client)"
+    if check.suite == SURROUNDINGS and not settings.surroundings:
+        yield "no other surroundings (--surroundings)"
     if check.fuzzes and not settings.examples:
         yield "nothing is fuzzed (--fuzz none)"
 

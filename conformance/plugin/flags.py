@@ -188,6 +188,7 @@ LISTS = (
 FLAGS = (
     ("http", "the command serves Streamable HTTP on a port of 127.0.0.1, which {port} in it stands for"),
     ("inherit-home", "give the server your home and temporary directories instead of empty ones"),
+    ("surroundings", "also start the server as other machines would: code pages, no home, a full log, ..."),
     ("strict", "a broken SHOULD fails"),
     ("pedantic", "rules without a keyword (prose, example, json-rpc, derived) fail or warn like the others"),
 )

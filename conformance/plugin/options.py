@@ -150,6 +150,7 @@ def settings(config: pytest.Config) -> Settings:
         http=http_server(config, command),
         database=_database(config),
         sandbox=sandbox(config),
+        surroundings=bool(value(config, "surroundings")),
     )
 
 

@@ -91,6 +91,7 @@ def reproduce_command(settings: Settings, requirement: str, revision: str, tool:
         words += ["--cwd", str(settings.cwd)]
     words += ["--inherit-home"] if settings.inherit_home else []
     words += settings.sandbox.words if settings.sandbox is not None else []
+    words += ["--surroundings"] if requirement.startswith("surroundings.") else []
     for name, content in settings.env.items():
         words += ["--env", name if SECRET.search(name) else f"{name}={content}"]
     if "readonly" not in settings.call:

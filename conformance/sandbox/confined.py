@@ -15,6 +15,7 @@ class Start:
 
     Of its variables, ``own`` are those that the user gives it, ``places`` those that name directories in the
     throwaway ``folder``, if there is one.  ``port`` is the one that the server listens on, 0 without one.
+    The ``launcher`` is a program of the system, with its arguments, that becomes the server.
     """
 
     command: tuple[str, ...]
@@ -24,6 +25,12 @@ class Start:
     cwd: Path
     folder: Path | None = None
     port: int = 0
+    launcher: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The launcher and the command."""
+        return (*self.launcher, *self.command)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from conformance.sandbox import landlock, limits, namespace, sockets
 from conformance.sandbox.policy import LIMITS, TRY, Policy
 
-assert sys.platform == "linux"  # noqa: S101
+assert sys.platform == "linux"
 
 NOT_STARTED = 127
 """The exit status of a program that could not be started, as a shell has it."""

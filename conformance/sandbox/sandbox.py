@@ -24,7 +24,7 @@ from conformance.sandbox.traffic import Traffic
 AUTO, LANDLOCK, BUBBLEWRAP, DOCKER, NONE = "auto", "landlock", "bubblewrap", "docker", "none"
 KINDS = (AUTO, LANDLOCK, BUBBLEWRAP, f"{DOCKER}:IMAGE", NONE)
 START = (
-    "import sys; sys.path.insert(0, sys.argv.pop(1)); "
+    "import sys; sys.path.append(sys.argv.pop(1)); "
     "from conformance.sandbox.launch import main; main(sys.argv[1:])"
 )
 """The program that starts `launch` without the user's modules."""
@@ -66,10 +66,10 @@ class Sandbox:
         if is_container:
             name = f"mcp-conformance-{secrets.token_hex(8)}"
             container = docker.Container(self.program, self.image, name, start.places, tuple(start.own))
-            words = container.wrapped(start.command, policy, start.cwd)
+            words = container.wrapped(start.words, policy, start.cwd)
             return Confined(words, {**os.environ, **start.own}, on_end=container.end)
         if self.kind == BUBBLEWRAP:
-            return Confined(_launched(LIMITS, *bubblewrap.wrapped(start.command, policy)), start.env)
+            return Confined(_launched(LIMITS, *bubblewrap.wrapped(start.words, policy)), start.env)
         return _by_landlock(start, policy)
 
     @property
@@ -118,10 +118,10 @@ def _outermost(paths: Iterable[Path], known: Iterable[Path]) -> tuple[str, ...]:
 
 def _by_landlock(start: Start, policy: Policy) -> Confined:
     if not policy.is_apart:
-        return Confined(_launched(policy.to_json(), *start.command), start.env)
+        return Confined(_launched(policy.to_json(), *start.words), start.env)
     ours, theirs = socket.socketpair()
     tapped = replace(policy, tap=theirs.fileno())
-    words = _launched(tapped.to_json(), *start.command)
+    words = _launched(tapped.to_json(), *start.words)
     return Confined(words, start.env, Traffic(ours), (theirs.fileno(),), theirs.close)
 
 

@@ -56,6 +56,8 @@ class Settings:
     ``clock`` measures.
     ``database`` remembers the values that failed, if it is not Hypothesis's own.
     ``http`` is the server of the run if it speaks HTTP; then the command has a port to fill in, or is a URL.
+    ``surroundings`` says that checks start the server as other machines would: by a ``launcher`` before the
+    command, or in the directory ``work`` instead of that of the throwaway folder.
     """
 
     command: tuple[str, ...]
@@ -86,6 +88,9 @@ class Settings:
     clock: Clock = SYSTEM_CLOCK
     http: HttpServer | None = None
     database: ExampleDatabase | None = None
+    surroundings: bool = False
+    launcher: tuple[str, ...] = ()
+    work: Path | None = None
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -135,12 +140,12 @@ class Settings:
         if self.throwaway is not None:
             environment |= {} if self.inherit_home else self.throwaway.variables()
             if cwd is None:
-                cwd = self.throwaway.work
+                cwd = self.work or self.throwaway.work
                 command = rooted(command, self.here)
                 environment |= importable(command, self.here, environment)
         environment |= self.env
         return Process(
-            command,
+            (*self.launcher, *command),
             env=environment,
             cwd=cwd,
             confined=self._confined(command, environment, cwd),
@@ -158,5 +163,6 @@ class Settings:
         places = self.throwaway.variables() if self.throwaway is not None and not self.inherit_home else {}
         folder = self.throwaway.root if self.throwaway is not None else None
         port = self.http.endpoint.port if self.http is not None else 0
-        start = Start(command, environment, self.env, places, cwd or self.here, folder, port)
+        cwd = cwd or self.here
+        start = Start(command, environment, self.env, places, cwd, folder, port, self.launcher)
         return self.sandbox.confined(start)

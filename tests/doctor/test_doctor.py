@@ -12,7 +12,7 @@ from support import REFERENCE, forked, script
 
 from conformance.cli.doctor import Printer
 from conformance.client.reply import Reply
-from conformance.doctor.causes import CAUSES, diagnose, exits, framing, handshake, launch
+from conformance.doctor.causes import CAUSES, confinement, diagnose, exits, framing, handshake, launch
 from conformance.doctor.observations import AttemptResult, Observations
 from conformance.doctor.program import Program, find_program
 from conformance.protocol.jsonrpc import Line
@@ -424,7 +424,7 @@ def test_an_error_before_another_error_is_not_certain():
 def test_every_cause_is_in_the_order_of_evaluation():
     defined = [
         function
-        for module in (launch, framing, handshake, exits)
+        for module in (launch, framing, handshake, confinement, exits)
         for name, function in inspect.getmembers(module, inspect.isfunction)
         if function.__module__ == module.__name__
         and not name.startswith("_")

@@ -89,7 +89,8 @@ def test_every_check_has_run_on_a_right_server():
     stateless = (sys.executable, "-m", "conformance.fixtures.stateless")
     nothing = run_suite(awkward("bare_minimum"), "--revision", "all", "--fuzz", "none")
     confined = ("--sandbox", "landlock") if own_network() is not None else ()
-    other = run_suite(stateless, "--revision", "latest", "--fuzz", "none", "--call", "all", *confined)
+    options = ("--revision", "latest", "--fuzz", "none", "--call", "all", "--surroundings")
+    other = run_suite(stateless, *options, *confined)
     assert [(case.check, case.text) for case in other.findings] == []
     over_http = [
         run_suite(

@@ -78,7 +78,8 @@ class MutantRun:
         clients = tuple(all_clients()) if self.mutant.family == "client" else ()
         sandbox = own_network() if self.needs_own_network else None
         found = {"examples": examples, "budgets": budgets, "clients": clients, "contract": contract}
-        return {**found, "sandbox": sandbox, **times}
+        surroundings = self.mutant.family == "surroundings"
+        return {**found, "sandbox": sandbox, "surroundings": surroundings, **times}
 
     @property
     def needs_own_network(self):
