@@ -174,6 +174,8 @@ def _add_survey_run(parts: Commands) -> None:
     run.add_argument("--workers", type=_positive, metavar="N", help=help_)
     help_ = "the time limit for each run of the suite (default: 600)"
     run.add_argument("--seconds", type=_positive, metavar="N", default=600, help=help_)
+    help_ = "what confines the servers: auto (the default: the strongest there is), none, or as for run"
+    run.add_argument("--sandbox", metavar="KIND", default="auto", help=help_)
     run.add_argument("--retry", action="store_true", help="examine again what could not be judged")
     help_ = "allow packages to run scripts and builds while they are installed"
     run.add_argument("--allow-scripts", action="store_true", help=help_)

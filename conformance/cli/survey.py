@@ -44,7 +44,7 @@ def _run(options: argparse.Namespace, command: Sequence[str] | None) -> int:
     plan = Plan(
         Path(options.installations).resolve(),
         options.results,
-        Examination(tuple(command or ()), options.seconds),
+        Examination(tuple(command or ()), options.seconds, options.sandbox),
         options.allow_scripts,
         retries=options.retry,
     )

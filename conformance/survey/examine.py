@@ -17,6 +17,8 @@ from conformance.report.formats import json as json_format
 from conformance.report.formats.json import BadReport
 from conformance.report.model import Report, Result, without_repeats
 from conformance.report.servers.model import BROKEN
+from conformance.sandbox.policy import Unavailable
+from conformance.sandbox.sandbox import AUTO, NONE, Choice
 from conformance.survey.cleaning import cleaned
 from conformance.survey.prepare import Installation
 from conformance.survey.programs import Ended, run, surroundings
@@ -34,10 +36,25 @@ OPTIONS = ("--revision", "latest", "--seed", "0", "--sdk-findings", "fail", "-q"
 
 @dataclass(frozen=True)
 class Examination:
-    """How targets are examined: options for ``run``, and the seconds that one run may take."""
+    """How targets are examined: options for ``run``, the seconds that one run may take, and the sandbox.
+
+    The sandbox ``auto`` is the strongest that the worker's machine has, maybe none; the result says which.
+    """
 
     options: tuple[str, ...] = ()
     seconds: float = 600.0
+    sandbox: str = AUTO
+
+    def confinement(self) -> tuple[tuple[str, ...], str]:
+        """Return the options of ``run`` that confine a server, and what confines it, in words."""
+        options = () if self.sandbox == NONE else ("--sandbox", self.sandbox)
+        if self.sandbox != AUTO:
+            return options, self.sandbox
+        try:
+            found = Choice(AUTO).sandbox()
+        except Unavailable as reason:
+            return (), f"none: {reason}"
+        return options, found.describe(listens=False) if found else NONE
 
 
 def examine(target: Target, installation: Installation, how: Examination) -> SurveyResult:
@@ -49,6 +66,7 @@ def examine(target: Target, installation: Installation, how: Examination) -> Sur
         how.options,
         Grade.NOT_JUDGED,
         sdk=installation.sdk,
+        sandbox=how.confinement()[1],
         started=started.isoformat(timespec="seconds"),
     )
     if target.url:
@@ -78,7 +96,11 @@ class _Place:
         places = {"ENV": self._installation.folder, "WORK": str(work)}
         for step in self._target.setup:
             subprocess.run(_filled(step, places), shell=True, check=True, timeout=SETUP_SECONDS)  # noqa: S602
-        words = [*OPTIONS, *how.options, *more, "--cwd", str(work), "--report", str(report)]
+        confined, _ = how.confinement()
+        written = ("--allow-write", str(work)) if confined else ()
+        own_options = [_filled(word, places) for word in self._target.options]
+        words = [*OPTIONS, *confined, *written, *how.options, *own_options, *more]
+        words += ["--cwd", str(work), "--report", str(report)]
         for name, text in _variables(self._target).items():
             words += ["--env", f"{name}={_filled(text, places)}"]
         command = [_filled(word, places) for word in self._installation.command]

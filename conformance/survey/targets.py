@@ -26,6 +26,7 @@ class Target:
     folder of the installation, ``{WORK}`` for an empty folder; if it is empty, the package's own program is
     started.  ``env`` has variables for the server, ``secrets`` the names of variables whose values nobody
     gave.  ``setup`` are shell commands that prepare ``{WORK}``.  ``url`` is that of a remote server.
+    ``options`` are options of ``run`` for this target alone.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Target:
     secrets: tuple[str, ...] = ()
     setup: tuple[str, ...] = ()
     url: str = ""
+    options: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:
