@@ -252,6 +252,7 @@ class _Run:
         self._folders: list[str] = []
         self._groups: set[int] = set()
         self.outlived = 0
+        self._is_swept = True
         self._pid, self._pipe = 0, -1
         self._lock = threading.Lock()
 
@@ -268,13 +269,21 @@ class _Run:
         """Report to the watchdog that a group was started (``+``) or ended (``-``)."""
         with self._lock:
             (self._groups.add if sign == "+" else self._groups.discard)(pid)
+            self._is_swept = False
             self._send(f"{sign}{pid}")
 
-    def scratch(self, folder: str) -> None:
-        """Have the watchdog delete a folder if this process cannot."""
+    def scratch(self, start: str) -> None:
+        """Have the watchdog delete the folders whose paths start like this, if this process cannot."""
+        self.begin()
         with self._lock:
-            self._folders.append(f"/{os.fsencode(folder).hex()}")
+            self._folders.append(_folder_word(start))
             self._send(self._folders[-1])
+
+    def forget(self, start: str) -> None:
+        """Note that such a folder is deleted."""
+        with self._lock:
+            self._folders.remove(_folder_word(start))
+            self._end_watchdog()
 
     def _send(self, *words: str) -> None:
         if self._pipe >= 0:
@@ -291,9 +300,16 @@ class _Run:
         with self._lock:
             for group in self._groups - others:
                 self._kill(group)
-            if not self._pid or self._groups:
-                return
+            self._end_watchdog()
+
+    def _end_watchdog(self) -> None:
+        """Kill what left its group, and end the watchdog, unless something is left to watch."""
+        if not self._pid or self._groups:
+            return
+        if not self._is_swept:
             self.outlived += watchdog.sweep(f"{MARK}={self.mark}")
+            self._is_swept = True
+        if not self._folders:
             os.kill(self._pid, watchdog.KILL)
             os.waitpid(self._pid, 0)
             os.close(self._pipe)
@@ -310,6 +326,10 @@ class _Run:
         if self._pipe >= 0:
             os.close(self._pipe)
         self._begin_anew()
+
+
+def _folder_word(start: str) -> str:
+    return f"/{os.fsencode(start).hex()}"
 
 
 def _start_watchdog(mark: str) -> tuple[int, int]:
@@ -336,9 +356,17 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_RUN.forked)
 
 
-def scratch(folder: str) -> None:
-    """Have a throwaway folder deleted even if this process is killed."""
-    _RUN.scratch(folder)
+def scratch(start: str) -> None:
+    """Have a throwaway folder deleted even if this process is killed: call this before it is made.
+
+    Its path starts like this, and no other's does.
+    """
+    _RUN.scratch(start)
+
+
+def forget(start: str) -> None:
+    """Note that a throwaway folder is deleted."""
+    _RUN.forget(start)
 
 
 def ports() -> tuple[int, ...]:

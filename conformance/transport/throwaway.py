@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from conformance.transport.process_tree import no_process_left, scratch
+from conformance.transport.process_tree import forget, no_process_left, scratch
 
 SECRET = re.compile(
     r"TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|PRIVATE_?KEY|ACCESS_?KEY|AUTH|COOKIE", re.IGNORECASE
@@ -36,9 +37,11 @@ class Throwaway:
     """
 
     def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="mcp-conformance-", ignore_cleanup_errors=True)
+        name = f"mcp-conformance-{secrets.token_hex(4)}_"
+        self._start = str(Path(tempfile.gettempdir()).absolute() / name)
+        scratch(self._start)
+        self._folder = tempfile.TemporaryDirectory(prefix=name, ignore_cleanup_errors=True)
         self.root = Path(self._folder.name)
-        scratch(self._folder.name)
         self.work, self.home, self.temporary = (self.root / name for name in ("work", "home", "tmp"))
         for folder in (self.work, self.home, self.temporary):
             folder.mkdir()
@@ -54,6 +57,7 @@ class Throwaway:
     def remove(self) -> None:
         """Delete the folder, as far as that is possible."""
         self._folder.cleanup()
+        forget(self._start)
 
 
 @contextmanager

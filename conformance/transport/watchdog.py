@@ -2,8 +2,8 @@
 
 `process_tree` starts it; it imports almost nothing, to start fast.  Its argument is the mark of the run
 (`sweep`).  Its stdin has a line ``+ID`` for each process group that was started, ``-ID`` for each that was
-ended, and ``/NAME``, in hexadecimal digits, for each throwaway folder.  When stdin ends, the run has ended:
-the watchdog kills the processes that are left and deletes the folders.
+ended, and ``/START``, in hexadecimal digits, for the start of each throwaway folder's path.  When stdin ends,
+the run has ended: the watchdog kills the processes that are left and deletes the folders.
 """
 
 from __future__ import annotations
@@ -82,10 +82,12 @@ def main(mark: str) -> None:
         _killed(-int(group))
     sweep(mark)
     if folders:
-        from shutil import rmtree  # noqa: PLC0415  (slow, and rarely needed)
+        from pathlib import Path  # noqa: PLC0415  (slow, and rarely needed)
+        from shutil import rmtree  # noqa: PLC0415
 
-        for folder in folders:
-            rmtree(folder, ignore_errors=True)
+        for start in map(Path, folders):
+            for one in start.parent.glob(f"{start.name}*"):
+                rmtree(one, ignore_errors=True)
 
 
 if __name__ == "__main__":
