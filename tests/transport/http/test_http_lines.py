@@ -70,7 +70,7 @@ def conversation():
             return response(200) if request.startswith(b"DELETE") else b""
 
         server = RawServer(serve)
-        server.handshake, server.gets = None, lambda: response(405)
+        server.handshake, server.gets = None, given.pop("gets", lambda: response(405))
         http = HttpServer(f"http://127.0.0.1:{server.port}/mcp", **given)
         session = Session(HttpLines(http), timeout=SECONDS)
         opened.append((server, session))
@@ -88,8 +88,11 @@ def json_reply(request):
 
 
 def test_a_session_is_named_in_every_request_and_ended(conversation):
-    session, server = conversation(json_reply, headers=((b"Authorization", b"Bearer x"),))
+    listens = threading.Event()
+    gets = lambda: listens.set() or response(405)  # noqa: E731
+    session, server = conversation(json_reply, gets=gets, headers=((b"Authorization", b"Bearer x"),))
     assert session.request("ping").value is not None
+    assert listens.wait(SECONDS)
     session.close()
     first, *others = filter(None, server.received)
     assert b"Mcp-Session-Id" not in first
