@@ -27,6 +27,7 @@ from conformance.report.build import CheckFacts, Evidence, RunFacts, build_repor
 from conformance.report.model import Result
 from conformance.report.text import not_called_line, server_lines
 from conformance.requirements import catalogue
+from conformance.target.redaction import Redaction
 from conformance.target.server import Server
 from conformance.target.surface import Subject
 from conformance.transport.throwaway import Throwaway, throwaway_folder
@@ -99,9 +100,11 @@ class SoakPlugin:
         finally:
             server.close()
         _print(_not_called(soak))
+        drift = Redaction.of(subject.settings)(soak.drift)
+        _print(drift)
         facts = RunFacts(started, progress.seconds, "interrupted" if stopped else "")
         results = [*self._results, *_passed(soak, self._results)]
-        report = build_report(subject, results, facts, given(config), _left_out(soak))
+        report = build_report(subject, results, facts, given(config), (*_left_out(soak), *drift))
         _print([f"verdict: {report.verdict}"])
         written = [write_file(path, renderer(path)(report)) for path in reports(config)]
         _print([line for line, _ in written])

@@ -11,11 +11,12 @@ from typing import Any
 from conformance.client.reply import Closed, Reply
 from conformance.client.session import Session
 from conformance.client.tool_call import Tool, call_in
+from conformance.fuzzing.drift import Drift
 from conformance.fuzzing.fuzzer import Fuzzer
 from conformance.fuzzing.oracles import Failure
 from conformance.fuzzing.reduction import reduced
 from conformance.fuzzing.reproduction import Reproducer, shown_text
-from conformance.fuzzing.soak_calls import SoakCall, ToolLoad
+from conformance.fuzzing.soak_calls import CALLS_PER_REPEATED, SoakCall, ToolLoad
 from conformance.fuzzing.window import Request, top_up
 from conformance.generation import NoExample
 from conformance.protocol.jsonrpc import Line
@@ -87,6 +88,8 @@ class Soak:
         self._is_over = False
         self._in_flight: deque[tuple[SoakCall, Line]] = deque()
         self._session: Session | None = None
+        self._drift = Drift(None, server.clock)
+        self._changes: dict[str, str] = {}
         self._known: set[tuple[str, str]] = set()
         self._kinds: Counter[tuple[str, str]] = Counter()
         self._deaths: set[str] = set()
@@ -114,18 +117,25 @@ class Soak:
         return [tool for tool in named.values() if self.server.settings.may_call(tool)]
 
     @property
+    def drift(self) -> list[str]:
+        """What changed in processes of the server over the calls, and what was not watched, a line each."""
+        return self._drift.lines(self._changes) if self.calls else []
+
+    @property
     def _conversation(self) -> Session:
         """The session, in a new process if the last one ended."""
         if self._session is not None and self._session.closed:
             self._end()
         if self._session is None:
             self._session = self.server.connect("the soak")
+            self._drift = Drift(self._session.process.pid, self.server.clock)
             self._first = self._next
             self.processes += 1
         return self._session
 
     def _end(self) -> None:
         if self._session is not None:
+            self._changes = {**self._drift.changes(), **self._changes}
             self._session.close()
             self.server.sessions.remove(self._session)
             self._session = None
@@ -163,6 +173,7 @@ class Soak:
 
     def _leave_out(self, name: str, reason: str) -> None:
         self.left_out.setdefault(name, (self._next, reason))
+        self._drift.forget_times()
         self._is_over = all(load.name in self.left_out for load in self.loads)
         self._in_flight = deque(one for one in self._in_flight if one[0].load.name != name)
 
@@ -203,6 +214,8 @@ class Soak:
         load = self.loads[number % len(self.loads)]
         if number >= self.left_out.get(load.name, (number + 1, ""))[0]:
             return None
+        if number // len(self.loads) % CALLS_PER_REPEATED == 0:
+            return replace(load.first, number=number)
         try:
             return load.call(self.seed, number)
         except NoExample:
@@ -211,7 +224,9 @@ class Soak:
     # Judging
 
     def _judged(self, call: SoakCall, line: Line, reply: Reply) -> Iterator[SoakFinding | None]:
-        self.calls += reply.fault is None
+        if reply.fault is None:
+            self.calls += 1
+            self._drift.note(call, reply)
         failure = call.case.oracle(reply)
         if failure is None:
             yield None

@@ -16,6 +16,8 @@ from conformance.generation import NoExample, Source
 from conformance.protocol.jsonrpc import encode
 from conformance.target.server import Server
 
+CALLS_PER_REPEATED = 20
+"""One call of a tool in so many has the arguments of the first."""
 CALLS_PER_INVALID = 10
 """One call in so many has invalid arguments, if the tool's schema forbids any."""
 MAX_CALLS_PER_SEED = 10**12
@@ -29,6 +31,11 @@ class SoakCall:
     number: int
     load: ToolLoad
     case: Case
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether this is the first call of the tool, which is made again and again."""
+        return self.case is self.load.first.case
 
     @property
     def label(self) -> str:
@@ -48,7 +55,7 @@ class ToolLoad:
     """
 
     def __init__(self, server: Server, call: Call):
-        self.name = call.tool.name
+        self.name, self.read_only = call.tool.name, call.tool.read_only
         self.target = FuzzTarget.of_tool(call)
         self.answer_seconds = self.target.answer_seconds(server.settings.timeout)
         schema, revision = call.tool.input_schema, server.revision

@@ -10,6 +10,13 @@ OBEYED = re.compile(r"(?<!\S)::(?=[A-Za-z])|##\[(?=[A-Za-z])")
 """A workflow command of GitHub: ``::name`` at the beginning of a line, which any word may become, or
 ``##[name`` anywhere."""
 MAX_LAST_LINE = 200
+TIMES = re.compile(r"\d[\d:.,+TZ -]{3,}\d")
+"""Dates, times and measured figures, which change by themselves."""
+
+
+def without_times(text: str) -> str:
+    """Return a text without dates, times and measured figures."""
+    return TIMES.sub("", text)
 
 
 def last_line(text: str) -> str:

@@ -38,13 +38,15 @@ class Confined:
     """A command that starts the server confined.
 
     ``files`` are the numbers of open files that it inherits, ``close`` is called once it has been started,
-    ``on_end`` once it has ended.  ``traffic`` is None if its packets cannot be seen.
+    ``on_end`` once it has ended.  ``traffic`` is None if its packets cannot be seen.  ``is_elsewhere`` says
+    that the command only has another program start the server, as in a container.
     """
 
     command: tuple[str, ...]
     environment: Mapping[str, str]
     traffic: Traffic | None = None
     files: tuple[int, ...] = ()
+    is_elsewhere: bool = False
     close: Callable[[], None] = lambda: None
     on_end: Callable[[], None] = lambda: None
 

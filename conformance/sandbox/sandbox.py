@@ -67,7 +67,7 @@ class Sandbox:
             name = f"mcp-conformance-{secrets.token_hex(8)}"
             container = docker.Container(self.program, self.image, name, start.places, tuple(start.own))
             words = container.wrapped(start.words, policy, start.cwd)
-            return Confined(words, {**os.environ, **start.own}, on_end=container.end)
+            return Confined(words, {**os.environ, **start.own}, is_elsewhere=True, on_end=container.end)
         if self.kind == BUBBLEWRAP:
             return Confined(_launched(LIMITS, *bubblewrap.wrapped(start.words, policy)), start.env)
         return _by_landlock(start, policy)
@@ -122,7 +122,7 @@ def _by_landlock(start: Start, policy: Policy) -> Confined:
     ours, theirs = socket.socketpair()
     tapped = replace(policy, tap=theirs.fileno())
     words = _launched(tapped.to_json(), *start.words)
-    return Confined(words, start.env, Traffic(ours), (theirs.fileno(),), theirs.close)
+    return Confined(words, start.env, Traffic(ours), (theirs.fileno(),), close=theirs.close)
 
 
 def _launched(*words: str) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -15,6 +14,7 @@ from conformance.client.tool_call import Call
 from conformance.expect import require_answer
 from conformance.protocol.jsonrpc import Line, show
 from conformance.protocol.methods import LISTS
+from conformance.protocol.text import without_times
 from conformance.scenarios.list_stability import (
     COMPARED,
     method_and_params,
@@ -28,8 +28,6 @@ from conformance.target.server import CALLS, Server
 MAX_SUSPECTS = 3
 SHOWN = ("contents", "messages", "content", "structuredContent", "isError")
 MAX_COMPARED = 100_000
-TIMES = re.compile(r"\d[\d:.,+TZ -]{3,}\d")
-"""Dates, times and measured figures, which change by themselves."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +134,7 @@ def _changed_lists(server: Server) -> Iterator[Observed]:
 
 def _differ(one: Any, other: Any) -> bool:
     """Return whether two values differ in more than dates, times and measured figures."""
-    texts = (TIMES.sub("", show(value, MAX_COMPARED)) for value in (one, other))
+    texts = (without_times(show(value, MAX_COMPARED)) for value in (one, other))
     return next(texts) != next(texts)
 
 

@@ -120,6 +120,10 @@ class Transport(Protocol):
         """Close the server's input after everything that `write` was given is sent."""
 
     @property
+    def pid(self) -> int | None:
+        """The id of the server's process; None if the server runs elsewhere."""
+
+    @property
     def unended(self) -> bytes:
         """The bytes the server has written since its last line end."""
 

@@ -119,6 +119,11 @@ class Process:
         return self.clock.monotonic() - self.started
 
     @property
+    def pid(self) -> int | None:
+        """The id of the child; None if that only starts the server elsewhere, as in a container."""
+        return None if self._confined.is_elsewhere else self._child.pid
+
+    @property
     def exit_code(self) -> int | None:
         """The exit status; None while the child runs; negative, minus the signal that ended it."""
         return self._tree.exit_code

@@ -49,6 +49,7 @@ class MemoryTransport:
 
     on_wait = None
     traffic = None
+    pid = None
     max_line = MAX_LINE
     command = ("in-memory",)
 

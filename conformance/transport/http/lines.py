@@ -148,6 +148,11 @@ class HttpLines:
         return self.server.stderr_since(self.started + at)
 
     @property
+    def pid(self) -> int | None:
+        """The id of the server's process; None if it runs already."""
+        return self.server.pid
+
+    @property
     def traffic(self) -> None:
         """None: a server on a port has no network of its own whose packets could be seen."""
 

@@ -105,6 +105,11 @@ class HttpServer:
         return is_gone
 
     @property
+    def pid(self) -> int | None:
+        """The id of the process; None without one."""
+        return self._process.pid if self._process is not None else None
+
+    @property
     def exit_code(self) -> int | None:
         """The exit status of the process; None while it runs, or without one."""
         return self._process.exit_code if self._process is not None else None
