@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from statistics import mean
 
 from conformance.client.reply import Reply
-from conformance.fuzzing.growth import Sample, growth
+from conformance.fuzzing.growth import MIN_SAMPLES, Sample, growth, merged
 from conformance.fuzzing.soak_calls import SoakCall
 from conformance.protocol.jsonrpc import ABSENT, show
 from conformance.protocol.text import named, shorten, without_times
@@ -17,8 +17,8 @@ from conformance.transport.usage import Usage, usage_of
 
 PAUSE_SECONDS = 0.1
 """The time between two samples at first."""
-MAX_SAMPLES = 100
-"""If there are more, every second one is dropped, and the next come half as often."""
+MAX_SAMPLES = 2 * MIN_SAMPLES
+"""If there are more, each two are merged, and the next come half as often."""
 MIN_SECONDS, MIN_CALLS = 10.0, 500
 """What a process takes to warm up, and to be judged."""
 COMPARED_ANSWERS = 5
@@ -95,8 +95,7 @@ class Drift:
             self._seconds.clear()
         if any(len(samples) > MAX_SAMPLES for samples in self._series.values()):
             self._pause *= 2
-            for samples in self._series.values():
-                del samples[1::2]
+            self._series = {name: merged(samples) for name, samples in self._series.items()}
 
     def _keep(self, name: str, figure: float) -> None:
         self._series[name].append((self.calls, figure))

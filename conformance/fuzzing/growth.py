@@ -12,8 +12,11 @@ WARM_UP = 4
 """The first of so many parts of the samples does not count."""
 PARTS = 4
 """The rest is compared in so many parts."""
-MIN_LAST_RATE = 0.7
-"""The growth a call in the end, as a share of the mean growth; it is less when a figure levels off."""
+MIN_RATE, MIN_LAST_RATE = 0.3, 0.7
+"""The growth a call from each part to the next, and to the last one, as a share of the mean.
+
+It is less if a figure grows in a single step, or levels off.
+"""
 
 Sample = tuple[int, float]
 """The number of calls so far, and the figure."""
@@ -36,9 +39,10 @@ class Growth:
 def growth(samples: Sequence[Sample], least: float, share: float) -> Growth | None:
     """Return the growth of a figure that does not level off after the warm-up; None without such.
 
-    It is at least ``least``, and at least ``share`` of the figure before.  In each part of the samples three
-    quarters are above three quarters of the part before, so neither garbage that is collected at times, nor
-    a single step, nor noise counts.
+    It is at least ``least``, and at least ``share`` of the figure before.  From each part of the samples to
+    the next the figure grows, in the end as fast as before, and three quarters of one part are above three
+    quarters of the other.  So neither a heap that grows in steps, nor garbage that is collected at times, nor
+    noise counts.
     """
     if len(samples) < MIN_SAMPLES:
         return None
@@ -46,10 +50,17 @@ def growth(samples: Sequence[Sample], least: float, share: float) -> Growth | No
     if any(_quartile(after) <= _quartile(before, upper=True) for before, after in pairwise(parts)):
         return None
     whole = _between(parts[0], parts[-1])
-    last = _between(parts[-2], parts[-1])
-    if whole is None or last is None or last.per_call < MIN_LAST_RATE * whole.per_call:
+    if whole is None or whole.after - whole.before < max(least, share * whole.before):
         return None
-    return whole if whole.after - whole.before >= max(least, share * whole.before) else None
+    steps = [_between(before, after) for before, after in pairwise(parts)]
+    rates = [step.per_call / whole.per_call if step is not None else 0.0 for step in steps]
+    return whole if min(rates) >= MIN_RATE and rates[-1] >= MIN_LAST_RATE else None
+
+
+def merged(samples: Sequence[Sample]) -> list[Sample]:
+    """Return half as many samples, each the mean of two; an odd last one is dropped."""
+    pairs = zip(samples[::2], samples[1::2], strict=False)
+    return [((first + last) // 2, (before + after) / 2) for (first, before), (last, after) in pairs]
 
 
 def _parts(samples: Sequence[Sample]) -> list[Sequence[Sample]]:

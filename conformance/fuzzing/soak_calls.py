@@ -16,7 +16,7 @@ from conformance.generation import NoExample, Source
 from conformance.protocol.jsonrpc import encode
 from conformance.target.server import Server
 
-CALLS_PER_REPEATED = 20
+CALLS_PER_REPEATED = 10
 """One call of a tool in so many has the arguments of the first."""
 CALLS_PER_INVALID = 10
 """One call in so many has invalid arguments, if the tool's schema forbids any."""

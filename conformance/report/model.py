@@ -158,7 +158,8 @@ class Report:
     ``source`` is the project's file that the command starts, or else one that describes the project.
     ``ended`` says why a run ended before all checks had run, and ``not_run`` how many of each chapter did
     not; both are empty for a complete run.  ``results`` are in the order of the specification's chapters.
-    ``notices`` say what was not tested, or not kept, and why; ``outdated`` lists what to fix in the baseline.
+    ``notices`` say what was not tested, or not kept, and why, and what changed over the calls of a soak;
+    ``outdated`` lists what to fix in the baseline.
     ``starts`` counts the server's processes in each revision by what they were started for, ``sent`` the
     lines that were sent to them, without those of the probe.  ``not_applicable`` counts the checks of other
     revisions, of capabilities that are not declared and the like, by the reason.  ``measured`` has the
