@@ -13,6 +13,7 @@ import pytest
 from hypothesis import find, settings
 from support import REFERENCE, awkward, environment, forked, mutant, started
 
+from conformance.fuzzing import drift as drift_module
 from conformance.fuzzing import soak as soak_module
 from conformance.fuzzing.soak import Soak
 from conformance.report.formats import json as json_format
@@ -207,6 +208,22 @@ def test_tools_that_never_answer_take_one_timeout_each(soak_of):
         "add": "no answer within 1 s",
         "echo": "no answer within 1 s",
     }
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+@pytest.mark.parametrize("leaks", [True, False], ids=["leaking", "right"])
+def test_files_that_are_never_closed_are_reported(soak_of, monkeypatch, leaks):
+    """Their number depends on the calls alone, however busy the machine is."""
+    monkeypatch.setattr(drift_module, "PAUSE_SECONDS", 0.002)
+    monkeypatch.setattr(drift_module, "MIN_SECONDS", 0.0)
+    opened = mutated(
+        "if name is not None and calls % 10 == 0:",
+        "    server.memory.setdefault('files', []).append(open(os.devnull))",
+    )
+    soak = soak_of(opened if leaks else REFERENCE, call=("readonly",))
+    assert findings_of(soak, 0, calls=1500) == []
+    grown = [line for line in soak.drift if line.startswith("open files grew from ")]
+    assert [", 0.1 a call, " in line or ", 0.099 a call, " in line for line in grown] == [True] * leaks
 
 
 # The engine
