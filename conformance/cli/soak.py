@@ -37,6 +37,7 @@ DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?")
 NODE = "soak"
 EXIT_STATUS = {
     "failed": pytest.ExitCode.TESTS_FAILED,
+    "not-started": pytest.ExitCode.TESTS_FAILED,
     "unfinished": pytest.ExitCode.INTERRUPTED,
     "untested": pytest.ExitCode.NO_TESTS_COLLECTED,
     "passed": pytest.ExitCode.OK,

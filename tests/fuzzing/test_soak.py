@@ -367,6 +367,8 @@ def test_server_that_exits_at_once_fails(tmp_path):
     exit, output = run("soak", "--for", "1h", "--", *command, cwd=tmp_path)
     assert exit == 1
     assert "no config" in output
+    assert "verdict: the server did not start" in output
+    assert "Traceback" not in output
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
