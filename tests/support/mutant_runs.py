@@ -22,7 +22,7 @@ from support.bench import reference_contract, run_checks
 
 WHOLE = os.environ.get("MUTANTS") == "whole"
 ON_PROCESSES = os.environ.get("MUTANTS") == "processes"
-WHOLE_SHARE = 60
+WHOLE_SHARE = 180
 """One of so many mutants runs under the whole suite by default."""
 PROPOSES_ALL = "lifecycle.initialize.version-echo"
 """The rule that needs all revisions to be proposed, as only a thorough run does."""

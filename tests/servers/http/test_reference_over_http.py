@@ -10,7 +10,7 @@ REFERENCE = (sys.executable, "-m", "conformance.fixtures.reference_http", "--por
 
 @pytest.mark.parametrize("revision", ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"])
 def test_the_reference_server_is_clean(revision):
-    fuzz = "quick" if revision > "2025-06-18" else "none"
+    fuzz = "quick" if revision == "2025-11-25" else "none"
     run = run_suite(REFERENCE, "--http", "--revision", revision, "--fuzz", fuzz, *EVERYTHING, timeout=600)
     assert [(case.check, case.text) for case in run.findings] == []
     assert run.exit == 0
