@@ -138,10 +138,10 @@ def call_with_progress(server: Server) -> None:
 def call_for_progress(server: Server, session: Session, most: int) -> list[str]:
     """Call so many tools that may be called with a progress token; return the tokens.
 
-    The slower ones, that are still quick, are more likely to report progress.
+    Those that have reported progress before come first, then the slower ones, which are more likely to.
     """
     quick = [call for call in server.calls() if not (server.is_slow(call) or call.asked)]
-    quick.sort(key=lambda call: call.reply.seconds, reverse=True)
+    quick.sort(key=lambda call: (bool(call.progress), call.reply.seconds), reverse=True)
     tokens = []
     for call in quick[:most]:
         tokens.append(f"http-progress-{len(session.lines)}")
