@@ -69,7 +69,7 @@ def pong_while_waiting(server):
             with server.fresh(
                 "a ping while a tool waits", all_capabilities(server.revision), WAITING
             ) as session:
-                session.send("tools/call", {"name": call.tool.name, "arguments": call.arguments})
+                session.send("tools/call", call.params)
                 if session.wait_for(
                     lambda session=session: session.server_requests(*FEATURES), session.timeout
                 ):

@@ -26,7 +26,7 @@ def test_progress_has_the_token_of_a_request(server):
 @pytest.mark.requirement("progress.none-without-token")
 def test_no_progress_is_sent_without_a_token(server):
     for call in require_reporting_calls(server):
-        params = {"name": call.tool.name, "arguments": call.arguments}
+        params = call.params
         for one in progress_during(server, call, params):
             expect(one.notification, one.request is not None, "no progress, as the request gave no token")
 
@@ -35,7 +35,7 @@ def test_no_progress_is_sent_without_a_token(server):
 @pytest.mark.parametrize("token", [0, "1", ""], ids=["number-0", "text-1", "empty"])
 def test_a_token_comes_back_as_it_was_given(server, token):
     call = require_reporting_calls(server)[0]
-    params = {"name": call.tool.name, "arguments": call.arguments, "_meta": {"progressToken": token}}
+    params = {**call.params, "_meta": {"progressToken": token}}
     sent = progress_during(server, call, params)
     for one in require_some(sent, skip="no progress is sent with this token"):
         expect(one.notification, one.request is not None, f"the progressToken {token!r}")
@@ -94,7 +94,7 @@ def test_open_requests_of_the_server_have_different_tokens(server):
     with server.fresh(
         "requests of the server side by side", all_capabilities(server.revision), WAITING
     ) as session:
-        params = {"name": call.tool.name, "arguments": call.arguments}
+        params = call.params
         for _ in range(2):
             session.send("tools/call", params)
         seconds = session.scaled_timeout(REQUEST_SECONDS) + 2 * call.reply.seconds

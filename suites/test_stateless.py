@@ -147,7 +147,7 @@ def params_of(server, call):
     full = all_capabilities(server.revision)
     for declared in (full, {}, full):
         meta = {revisions.CLIENT_CAPABILITIES: declared}
-        yield {"name": call.tool.name, "arguments": call.arguments, "_meta": meta}
+        yield {**call.params, "_meta": meta}
 
 
 def expect_own_capabilities(server, replies):

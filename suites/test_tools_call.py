@@ -90,7 +90,7 @@ def refusal(server, call, params):
     first = server.call_again(call, params)
     if succeeded(first) is not None or needs_client(first):
         return None
-    usual = {"name": call.tool.name, "arguments": call.arguments}
+    usual = call.params
     for one in (usual, usual, params, usual, params):
         if (succeeded(server.call_again(call, one)) is None) is not (one is params):
             skip("the tool does not always succeed with the same arguments")

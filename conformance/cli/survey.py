@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from conformance.cli.arguments import UsageError
+from conformance.report.model import plural
 from conformance.survey.notes import BadNotes, read_notes
 from conformance.survey.results import NoResults
 from conformance.survey.targets import BadTarget, read_targets, write_targets
@@ -26,12 +27,13 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: Sequence[str
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         raise UsageError(f"a survey needs {' and '.join(missing)}: {INSTALL}")
     try:
-        return ACTIONS[options.what](options, command)
+        options.for_run = tuple(command or ())
+        return ACTIONS[options.what](options)
     except (BadTarget, BadNotes, NoResults) as error:
         raise UsageError(str(error)) from error
 
 
-def _run(options: argparse.Namespace, command: Sequence[str] | None) -> int:
+def _run(options: argparse.Namespace) -> int:
     """Examine the targets; return 1 if a result could not be written or is missing, whatever the grades."""
     from conformance.cli.run_many import default_jobs  # noqa: PLC0415
     from conformance.survey.engine import NoCluster, Plan, cluster, survey  # noqa: PLC0415  (Dask takes a second)
@@ -44,7 +46,7 @@ def _run(options: argparse.Namespace, command: Sequence[str] | None) -> int:
     plan = Plan(
         Path(options.installations).resolve(),
         options.results,
-        Examination(tuple(command or ()), options.seconds, options.sandbox),
+        Examination(options.for_run, options.seconds, options.sandbox),
         options.allow_scripts,
         retries=options.retry,
     )
@@ -60,7 +62,7 @@ def _run(options: argparse.Namespace, command: Sequence[str] | None) -> int:
     counts = [f"{number} {grade}" for grade, number in progress.grades.most_common()]
     counts += [f"{progress.done_before} were done before"] if progress.done_before else []
     counts += [f"{len(progress.problems)} have no result"] if progress.problems else []
-    print(f"\n{progress.total} targets: {', '.join(counts)}; {options.results}")  # noqa: T201
+    print(f"\n{plural(progress.total, 'target')}: {', '.join(counts)}; {options.results}")  # noqa: T201
     for problem in progress.problems:
         print(f"no result: {problem}", file=sys.stderr)  # noqa: T201
     return 1 if progress.problems else 0
@@ -70,11 +72,10 @@ def _print_line(done: int, total: int, text: str) -> None:
     print(f"[{done} of {total}] {text}", flush=True)  # noqa: T201
 
 
-def _targets(options: argparse.Namespace, command: Sequence[str] | None) -> int:
+def _targets(options: argparse.Namespace) -> int:
     """Print targets as JSON Lines, and on stderr what cannot be one."""
     from conformance.survey.sources import from_config, from_registry  # noqa: PLC0415
 
-    del command
     found = (
         from_registry(options.from_registry) if options.from_registry else from_config(options.from_config)
     )
@@ -84,12 +85,11 @@ def _targets(options: argparse.Namespace, command: Sequence[str] | None) -> int:
     return 0
 
 
-def _table(options: argparse.Namespace, command: Sequence[str] | None) -> int:
+def _table(options: argparse.Namespace) -> int:
     """Print a survey as a page of Markdown; return 1 if a rule that fails has no note."""
     from conformance.survey.markdown import render, unexplained  # noqa: PLC0415
     from conformance.survey.store import Store  # noqa: PLC0415
 
-    del command
     results = list(Store(options.results).results())
     notes = read_notes(options.notes) if options.notes else {}
     print(render(results, notes), end="")  # noqa: T201
@@ -99,23 +99,21 @@ def _table(options: argparse.Namespace, command: Sequence[str] | None) -> int:
     return 1 if problems else 0
 
 
-def _site(options: argparse.Namespace, command: Sequence[str] | None) -> int:
+def _site(options: argparse.Namespace) -> int:
     """Write the pages of a survey."""
     from conformance.survey.site import write_site  # noqa: PLC0415
     from conformance.survey.store import Store  # noqa: PLC0415
 
-    del command
     write_site(Store(options.results).results(), options.folder)
     print(options.folder / "index.html")  # noqa: T201
     return 0
 
 
-def _diff(options: argparse.Namespace, command: Sequence[str] | None) -> int:
+def _diff(options: argparse.Namespace) -> int:
     """Print what changed between two surveys; return 1 if something became worse."""
     from conformance.survey.diff import differences, render  # noqa: PLC0415
     from conformance.survey.store import Store  # noqa: PLC0415
 
-    del command
     found = differences(Store(options.old).results(), Store(options.new).results())
     print(render(found))  # noqa: T201
     return found.status

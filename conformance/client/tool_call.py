@@ -50,6 +50,11 @@ class Call:
         return self.reply.error is not None or self.reply.is_tool_error
 
     @property
+    def params(self) -> dict[str, Any]:
+        """The params of ``tools/call`` by which the call can be repeated."""
+        return {"name": self.tool.name, "arguments": self.arguments}
+
+    @property
     def is_at_work(self) -> bool:
         """Whether no answer came, but progress did until shortly before the wait was over."""
         if not isinstance(self.reply.fault, Silence) or not self.progress:

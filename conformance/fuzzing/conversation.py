@@ -106,7 +106,7 @@ class FuzzConversation:
 
     def call(self, call: Call, id: int | str, token: int | str | None = None) -> Line:
         """Return the line that repeats a call, with a progress token if one is given."""
-        params: dict[str, Any] = {"name": call.tool.name, "arguments": call.arguments}
+        params: dict[str, Any] = call.params
         meta = {} if token is None else {"_meta": {"progressToken": token}}
         return self.request(id, "tools/call", {**params, **meta})
 

@@ -31,7 +31,7 @@ def http_server(config: pytest.Config, command: tuple[str, ...]) -> HttpServer |
         raise pytest.UsageError(f"--conformance-http: the command needs {PORT} where its port belongs")
     path = str(value(config, "http-path") or DEFAULT_PATH)
     try:
-        return HttpServer(url or "", () if url else command, path, headers, _rate(config, url))
+        return HttpServer(url or "", () if url else command, path, headers, _rate(config))
     except ValueError as error:
         raise pytest.UsageError(f"--conformance-url: {error}") from None
 
@@ -42,11 +42,11 @@ def is_remote(config: pytest.Config) -> bool:
     return bool(url) and not is_loopback(str(url))
 
 
-def _rate(config: pytest.Config, url: str) -> float:
+def _rate(config: pytest.Config) -> float:
     """Return the most requests a second.  Raises `pytest.UsageError`."""
     text = value(config, "rate")
     if not text:
-        return REMOTE_RATE if url and not is_loopback(url) else math.inf
+        return REMOTE_RATE if is_remote(config) else math.inf
     try:
         rate = float(text)
     except ValueError:

@@ -39,7 +39,7 @@ def closing(server: Server) -> Closing:
         require_some(calls, skip="no permitted call takes its time"), key=lambda one: one.reply.seconds
     )
     session = http_session(server)
-    params = {"name": call.tool.name, "arguments": call.arguments, "_meta": {"progressToken": ID}}
+    params = {**call.params, "_meta": {"progressToken": ID}}
     message = session.request_of("tools/call", params, id=ID)
     if not post(session, "tools/call", params).was_served:
         skip(f"{call.tool.name} does not succeed again")

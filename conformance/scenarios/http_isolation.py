@@ -89,7 +89,7 @@ def long_request(server: Server) -> tuple[str, Any, float]:
     if not calls:
         return simple_method(server), NO_PARAMS, 0.0
     call = max(calls, key=lambda one: (bool(one.progress), _span(one), one.reply.seconds))
-    params = {"name": call.tool.name, "arguments": call.arguments}
+    params = call.params
     return "tools/call", params, call.reply.seconds
 
 

@@ -146,7 +146,7 @@ def call_for_progress(server: Server, session: Session, most: int) -> list[str]:
     for call in quick[:most]:
         tokens.append(f"http-progress-{len(session.lines)}")
         meta = {"progressToken": tokens[-1]}
-        params = {"name": call.tool.name, "arguments": call.arguments, "_meta": meta}
+        params = {**call.params, "_meta": meta}
         session.request("tools/call", params)
     return tokens
 

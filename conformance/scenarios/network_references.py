@@ -12,7 +12,7 @@ from conformance.client.tool_call import Tool
 from conformance.expect import require, require_some, skip
 from conformance.protocol.jsonrpc import Line
 from conformance.sandbox.traffic import Attempt
-from conformance.scenarios.tool_effects import UNSEEN, effects_of_tools
+from conformance.scenarios.tool_effects import UNSEEN, attempts, effects_of_tools
 from conformance.target.server import Server
 
 MAX_DEPTH = 100
@@ -60,9 +60,9 @@ def fetched_references(server: Server) -> tuple[list[Attempt], tuple[Line, ...]]
         skip("the server reaches for the hosts of its references in calls too")
     with server.fresh("a list of tools with references to the network") as session:
         one, lines = _listed(session)
-        begun = _count(session)
+        begun = len(attempts(session))
         session.wait_for(lambda: False, lines[-1].at - lines[0].at)
-        pause = _attempts(session)[begun:]
+        pause = attempts(session)[begun:]
         other, _ = _listed(session)
     tried = [each for each in one if each in other and each not in pause]
     return [each for each in tried if _target(each) in hosts], lines
@@ -70,18 +70,9 @@ def fetched_references(server: Server) -> tuple[list[Attempt], tuple[Line, ...]]
 
 def _listed(session: Session) -> tuple[Sequence[Attempt], tuple[Line, ...]]:
     """List the tools; return what the server tried to reach meanwhile, and the lines."""
-    begun = _count(session)
+    begun = len(attempts(session))
     listing = fetch_list(session, "tools/list", "tools")
-    return _attempts(session)[begun:], tuple(line for reply in listing.replies for line in reply.lines)
-
-
-def _count(session: Session) -> int:
-    return len(_attempts(session))
-
-
-def _attempts(session: Session) -> Sequence[Attempt]:
-    traffic = session.process.traffic
-    return traffic.attempts if traffic is not None else ()
+    return attempts(session)[begun:], tuple(line for reply in listing.replies for line in reply.lines)
 
 
 def _target(attempt: Attempt) -> str:

@@ -145,7 +145,7 @@ def _changes(server: Server, calls: Iterable[Call], suspects: list[Observed]) ->
         steady = [one for one in suspects if one.look(session)[0] == first[one][0]]
         seen, effects = dict(first), {one: dict[str, Effect]() for one in steady}
         for call in calls:
-            params = {"name": call.tool.name, "arguments": call.arguments}
+            params = call.params
             reply = require_answer(session.request("tools/call", params))
             for one in (one for one in steady if not one.is_of(call)):
                 (before, earlier), (after, later) = seen[one], one.look(session)

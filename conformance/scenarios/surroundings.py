@@ -134,4 +134,4 @@ def _replies(server: Server, session: Session, calls: list[Call]) -> Iterator[Re
         if server.declares(feature):
             yield session.request(method)
     for call in calls:
-        yield session.request("tools/call", {"name": call.tool.name, "arguments": call.arguments})
+        yield session.request("tools/call", call.params)

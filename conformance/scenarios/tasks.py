@@ -252,7 +252,7 @@ def tools_as_task(server: Server) -> list[Reply]:
 
 def call_as_task(server: Server, call: Call) -> Reply:
     """Make a call again as a task."""
-    params = {"name": call.tool.name, "arguments": call.arguments, "task": {"ttl": TTL}}
+    params = {**call.params, "task": {"ttl": TTL}}
     return server.call_again(call, params)
 
 

@@ -77,7 +77,7 @@ def _effects(server: Server, call: Call) -> ToolEffects | None:
     baits = Baits(throwaway.work, call.arguments if has_baits else {})
 
     def call_again() -> Reply:
-        return session.request("tools/call", {"name": call.tool.name, "arguments": call.arguments})
+        return session.request("tools/call", call.params)
 
     with closing(baits):
         baits.put()
@@ -107,15 +107,19 @@ def _wait(session: Session, seconds: float) -> None:
 
 def _watch(folder: Throwaway, session: Session, act: Callable[[], Reply | None]) -> _Window | None:
     """Do something, and return what happened meanwhile; None if there are too many files to look at."""
-    traffic = session.process.traffic
-    known = len(traffic.attempts) if traffic is not None else 0
+    known = len(attempts(session))
     before = contents(folder)
     reply = act()
     after = contents(folder)
     if before is None or after is None:
         return None
-    attempts = traffic.attempts[known:] if traffic is not None else ()
-    return _Window(written(before, after), changed(before, after), attempts, reply)
+    return _Window(written(before, after), changed(before, after), tuple(attempts(session)[known:]), reply)
+
+
+def attempts(session: Session) -> Sequence[Attempt]:
+    """Return what the server of a session tried to reach so far, as far as that is seen."""
+    traffic = session.process.traffic
+    return traffic.attempts if traffic is not None else ()
 
 
 def _repeated(

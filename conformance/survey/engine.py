@@ -41,9 +41,9 @@ class Plan:
     install_seconds: float = 900.0
     retries: bool = False
 
-    def path(self, target: Target) -> str:
-        """Return where the result of a target is kept."""
-        return Store(self.results).path(target, tool_version(), self.examination.options)
+    def path(self, store: Store, target: Target) -> str:
+        """Return where the result of a target is kept in a store."""
+        return store.path(target, tool_version(), self.examination.options)
 
 
 @dataclass
@@ -92,12 +92,12 @@ def survey(
     ``report`` is called for each that is done, with the number of those, of all, and a line.
     """
     store, progress = Store(plan.results), Progress(len(targets))
-    waiting = [target for target in targets if not _is_done(store, plan.path(target), plan)]
+    waiting = [target for target in targets if not _is_done(store, target, plan)]
     progress.done_before = len(targets) - len(waiting)
     futures = _submitted(client, waiting, plan)
     for future in as_completed(futures):
         target = futures[future]
-        grade, about = _outcome(future, target, plan)
+        grade, about = _outcome(future, target, plan, store)
         if grade is None:
             progress.problems.append(f"{target.name}: {about}")
             continue
@@ -107,11 +107,15 @@ def survey(
     return progress
 
 
-def _is_done(store: Store, path: str, plan: Plan) -> bool:
+def _is_done(store: Store, target: Target, plan: Plan) -> bool:
     """Return whether a target has a result; one that was not judged is removed if the plan retries it."""
-    if store.has(path) and plan.retries and store.read(path).grade is Grade.NOT_JUDGED:
+    path = plan.path(store, target)
+    if not store.has(path):
+        return False
+    is_again = plan.retries and store.read(path).grade is Grade.NOT_JUDGED
+    if is_again:
         store.remove(path)
-    return store.has(path)
+    return not is_again
 
 
 def _submitted(client: Client, targets: Sequence[Target], plan: Plan) -> Mapping[Future[Any], Target]:
@@ -132,18 +136,18 @@ def prepared(target: Target, plan: Plan) -> Installation:
 def examined(target: Target, installation: Installation, plan: Plan) -> tuple[Grade, str]:
     """Examine a target on a worker and write the result; return its grade, and what there is to say."""
     result = examine(target, installation, plan.examination)
-    Store(plan.results).write(plan.path(target), result)
+    store = Store(plan.results)
+    store.write(plan.path(store, target), result)
     return result.grade, _about(result)
 
 
 def _about(result: SurveyResult) -> str:
     if result.grade is Grade.NOT_JUDGED:
         return f" ({result.obstacle})"
-    rules = {one.requirement for one in result.findings}
-    return f" ({len(rules)} rules red) in {result.seconds:.1f} s"
+    return f" ({len(result.broken)} rules red) in {result.seconds:.1f} s"
 
 
-def _outcome(future: Future[Any], target: Target, plan: Plan) -> tuple[Grade | None, str]:
+def _outcome(future: Future[Any], target: Target, plan: Plan, store: Store) -> tuple[Grade | None, str]:
     """Return the grade of a target, and what there is to say; no grade if it has no result."""
     if future.status == "finished":
         found: tuple[Grade, str] = future.result()
@@ -153,10 +157,10 @@ def _outcome(future: Future[Any], target: Target, plan: Plan) -> tuple[Grade | N
         return None, AGAIN
     if isinstance(error, OSError):
         return None, str(error)
-    return _not_examined(target, plan, error)
+    return _not_examined(target, plan, store, error)
 
 
-def _not_examined(target: Target, plan: Plan, error: BaseException) -> tuple[Grade, str]:
+def _not_examined(target: Target, plan: Plan, store: Store, error: BaseException) -> tuple[Grade, str]:
     """Write that a target could not be judged, as its examination failed."""
     result = SurveyResult(
         target,
@@ -166,5 +170,5 @@ def _not_examined(target: Target, plan: Plan, error: BaseException) -> tuple[Gra
         obstacle=Obstacle.TOOL,
         diagnosis=LOST if isinstance(error, KilledWorker) else f"{type(error).__name__}: {error}",
     )
-    Store(plan.results).write(plan.path(target), result)
+    store.write(plan.path(store, target), result)
     return Grade.NOT_JUDGED, f" ({result.obstacle})"

@@ -22,7 +22,7 @@ from conformance.sandbox.sandbox import AUTO, NONE, Choice
 from conformance.survey.cleaning import cleaned
 from conformance.survey.prepare import Installation
 from conformance.survey.programs import Ended, run, surroundings
-from conformance.survey.results import Grade, Obstacle, SurveyResult
+from conformance.survey.results import RED, Grade, Obstacle, SurveyResult
 from conformance.survey.targets import Target
 from conformance.transport.interface import CannotStart
 from conformance.verdicts import Outcome
@@ -60,13 +60,14 @@ class Examination:
 def examine(target: Target, installation: Installation, how: Examination) -> SurveyResult:
     """Run the suite against a target, and once more the rules that were red; return what came of it."""
     started, begun = datetime.now(UTC), time.monotonic()
+    confined, sandbox = how.confinement()
     result = SurveyResult(
         target,
         tool_version(),
         how.options,
         Grade.NOT_JUDGED,
         sdk=installation.sdk,
-        sandbox=how.confinement()[1],
+        sandbox=sandbox,
         started=started.isoformat(timespec="seconds"),
     )
     if target.url:
@@ -75,7 +76,7 @@ def examine(target: Target, installation: Installation, how: Examination) -> Sur
         return replace(result, obstacle=Obstacle.INSTALLATION, diagnosis=installation.failure)
     with tempfile.TemporaryDirectory(prefix="mcp-survey-", ignore_cleanup_errors=True) as folder:
         own = Path(folder).resolve()
-        result = _examined(result, _Place(own, target, installation), how)
+        result = _examined(result, _Place(own, target, installation, confined), how)
     places = {"{SURVEY}": str(own), **({"{ENV}": installation.folder} if installation.folder else {})}
     return cleaned(replace(result, seconds=round(time.monotonic() - begun, 3)), places)
 
@@ -83,8 +84,9 @@ def examine(target: Target, installation: Installation, how: Examination) -> Sur
 class _Place:
     """A folder for one target's runs: ``{WORK}`` in its command is an empty folder for each run."""
 
-    def __init__(self, folder: Path, target: Target, installation: Installation):
+    def __init__(self, folder: Path, target: Target, installation: Installation, confined: tuple[str, ...]):
         self._folder, self._target, self._installation = folder, target, installation
+        self._confined = confined
         self._runs = 0
 
     def run(self, how: Examination, *more: str) -> tuple[Ended, Report | None]:
@@ -96,10 +98,9 @@ class _Place:
         places = {"ENV": self._installation.folder, "WORK": str(work)}
         for step in self._target.setup:
             subprocess.run(_filled(step, places), shell=True, check=True, timeout=SETUP_SECONDS)  # noqa: S602
-        confined, _ = how.confinement()
-        written = ("--allow-write", str(work)) if confined else ()
+        written = ("--allow-write", str(work)) if self._confined else ()
         own_options = [_filled(word, places) for word in self._target.options]
-        words = [*OPTIONS, *confined, *written, *how.options, *own_options, *more]
+        words = [*OPTIONS, *self._confined, *written, *how.options, *own_options, *more]
         words += ["--cwd", str(work), "--report", str(report)]
         for name, text in _variables(self._target).items():
             words += ["--env", f"{name}={_filled(text, places)}"]
@@ -173,7 +174,7 @@ def _graded(
     seen = {_key(one) for one in _red(again)} if again is not None else set()
     steady = tuple(replace(one, text="") for one in red if _key(one) in seen)
     unsteady = tuple(replace(one, text="") for one in red if _key(one) not in seen)
-    fails = any(one.outcome in (Outcome.FAILED, Outcome.BLOCKED) for one in steady)
+    fails = any(one.outcome in RED for one in steady)
     return replace(
         result,
         grade=Grade.DOES_NOT_CONFORM if fails else Grade.CONFORMS,

@@ -10,14 +10,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from conformance.report.model import Result
-from conformance.survey.results import Grade, SurveyResult
+from conformance.survey.results import RED, Grade, SurveyResult
 from conformance.target.redaction import Redaction
 from conformance.transport.credentials import credentials
 from conformance.verdicts import Outcome
 
 NO_SDK = "none known"
-RED = (Outcome.FAILED, Outcome.BLOCKED)
-"""The outcomes that make a server one that does not conform."""
 
 
 @dataclass(frozen=True)

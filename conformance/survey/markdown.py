@@ -9,7 +9,7 @@ from conformance.report.formats.markdown import code
 from conformance.report.model import Result
 from conformance.requirements.catalogue import families
 from conformance.survey.notes import Notes
-from conformance.survey.results import Grade, SurveyResult
+from conformance.survey.results import RED, Grade, SurveyResult
 from conformance.verdicts import Outcome
 
 COLUMNS = (
@@ -24,7 +24,6 @@ COLUMNS = (
     "seconds",
 )
 COUNTED = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED)
-FAILS = (Outcome.FAILED, Outcome.BLOCKED)
 UNREAD = "Not explained yet."
 
 
@@ -39,7 +38,7 @@ def failing(result: SurveyResult) -> dict[str, Result]:
     """Return the first finding of each rule that fails or is blocked."""
     found: dict[str, Result] = {}
     for one in result.findings:
-        if one.outcome in FAILS:
+        if one.outcome in RED:
             found.setdefault(one.requirement, one)
     return found
 

@@ -13,6 +13,8 @@ from conformance.survey.targets import Target
 from conformance.verdicts import ORDER, Outcome
 
 FORMAT = 1
+RED = (Outcome.FAILED, Outcome.BLOCKED)
+"""The outcomes that make a server one that does not conform."""
 
 
 class NoResults(ValueError):  # noqa: N818  (its message is what the user reads)

@@ -327,7 +327,7 @@ class Server(Sessions):
         """Return what a tool says twice when it reaches no host; empty if it does not."""
         if not complaint_about_network(call.reply):
             return ""
-        params = {"name": call.tool.name, "arguments": call.arguments}
+        params = call.params
         return complaint_about_network(self.call_again(call, params))
 
     def calls(self) -> list[Call]:

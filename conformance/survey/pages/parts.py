@@ -13,8 +13,8 @@ from typing import Any
 
 from conformance.protocol.text import named
 from conformance.report.formats.page import document, footer, text
-from conformance.survey.figures import NO_SDK, RED, Entry, Survey, file_name
-from conformance.survey.results import Grade
+from conformance.survey.figures import NO_SDK, Entry, Survey, file_name
+from conformance.survey.results import RED, Grade
 from conformance.verdicts import Outcome
 
 MAX_NAME = 120

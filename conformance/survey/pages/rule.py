@@ -8,7 +8,7 @@ from conformance.protocol.text import named
 from conformance.report.formats.html import prose
 from conformance.report.formats.page import text
 from conformance.report.model import Result
-from conformance.survey.figures import RED, Entry, Survey, with_outcome
+from conformance.survey.figures import Entry, Survey, with_outcome
 from conformance.survey.pages.parts import (
     Page,
     cell,
@@ -21,6 +21,7 @@ from conformance.survey.pages.parts import (
     servers,
     table,
 )
+from conformance.survey.results import RED
 from conformance.verdicts import Outcome
 
 OUTCOMES = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from conformance.protocol.text import named
 from conformance.report.formats.page import text
-from conformance.survey.figures import RED, Entry, Survey, with_outcome
+from conformance.survey.figures import Entry, Survey, with_outcome
 from conformance.survey.pages.parts import (
     Page,
     cell,
@@ -21,7 +21,7 @@ from conformance.survey.pages.parts import (
     servers,
     table,
 )
-from conformance.survey.results import Grade
+from conformance.survey.results import RED, Grade
 
 MAX_RULES = 3
 Versions = Mapping[str, tuple[Entry, ...]]

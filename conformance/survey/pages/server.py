@@ -11,7 +11,7 @@ from conformance.protocol.text import named
 from conformance.report.formats.html import finding, terms
 from conformance.report.formats.page import text
 from conformance.report.model import FINDINGS, Result, grouped, plural
-from conformance.survey.figures import NO_SDK, RED, Entry, Survey
+from conformance.survey.figures import NO_SDK, Entry, Survey
 from conformance.survey.pages.parts import (
     Page,
     cell,
@@ -24,7 +24,7 @@ from conformance.survey.pages.parts import (
     sdk_page,
     table,
 )
-from conformance.survey.results import Grade
+from conformance.survey.results import RED, Grade
 from conformance.verdicts import ORDER, Outcome
 
 TITLE_WORDS = 120

@@ -9,7 +9,7 @@ from conformance.protocol.text import named
 from conformance.report.formats.html import prose
 from conformance.report.formats.page import text
 from conformance.report.model import Result
-from conformance.survey.figures import RED, Survey, before, with_outcome
+from conformance.survey.figures import Survey, before, with_outcome
 from conformance.survey.pages.parts import (
     Page,
     bar,
@@ -28,7 +28,7 @@ from conformance.survey.pages.parts import (
     table,
 )
 from conformance.survey.pages.sdk import figures
-from conformance.survey.results import Grade
+from conformance.survey.results import RED, Grade
 from conformance.verdicts import Outcome
 
 MAX_SDKS = 3

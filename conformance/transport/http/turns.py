@@ -15,7 +15,6 @@ class Turns:
 
     def __init__(self, rate: float = math.inf):
         self.rate = rate
-        self._seconds = 1.0 / rate
         self._next = 0.0
         self._lock = threading.Lock()
 
@@ -23,12 +22,12 @@ class Turns:
         """Return when a request may be sent (`time.monotonic`); each call returns a later turn."""
         with self._lock:
             turn = max(self._next, time.monotonic())
-            self._next = turn + self._seconds
+            self._next = turn + 1.0 / self.rate
         return turn
 
     def rest(self) -> None:
         """Wait until the next turn comes at once, so that waiting for it is no part of a measured time."""
-        wait_until(self._next if self._seconds else 0.0)
+        wait_until(self._next)
 
 
 def wait_until(turn: float) -> None:
