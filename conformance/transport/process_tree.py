@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FrameType
 
 from conformance.transport import watchdog
-from conformance.transport.lock_moments import is_postponed
+from conformance.transport.lock_moments import is_postponed, uninterrupted
 
 TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 LISTEN = "0A"
@@ -75,20 +75,7 @@ class Tree:
     ):
         self._exit: int | None = None
         self._ended = threading.Event()
-        _RUN.begin()
-        self.child = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            env={**(os.environ if env is None else env), MARK: _RUN.mark},
-            cwd=cwd,
-            start_new_session=POSIX,
-            pass_fds=files,
-            creationflags=_NEW_GROUP,
-        )
-        _RUN.note("+", self.child.pid)
+        self.child = _RUN.started(command, os.environ if env is None else env, cwd, files)
         self._job = _Job(self.child)
         self._waiter = threading.Thread(target=self._wait, daemon=True)
         self._waiter.start()
@@ -126,7 +113,7 @@ class Tree:
             self.note_outlived()
         else:
             self.child.wait()
-        _RUN.note("-", self.child.pid)
+        _RUN.ended(self.child.pid)
 
     def _wait(self) -> None:
         self._exit = _exit_of(self.child)
@@ -265,12 +252,36 @@ class _Run:
                 self._pid, self._pipe = _start_watchdog(f"{MARK}={self.mark}")
                 self._send(*self._folders)
 
-    def note(self, sign: str, pid: int) -> None:
-        """Report to the watchdog that a group was started (``+``) or ended (``-``)."""
+    @uninterrupted
+    def started(
+        self, command: Sequence[str], env: Mapping[str, str], cwd: Path | None, files: Sequence[int]
+    ) -> subprocess.Popen[bytes]:
+        """Start a child in a group of its own; from then on it is ended with the run."""
+        self.begin()
         with self._lock:
-            (self._groups.add if sign == "+" else self._groups.discard)(pid)
             self._is_swept = False
-            self._send(f"{sign}{pid}")
+            child = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                env={**env, MARK: self.mark},
+                cwd=cwd,
+                start_new_session=POSIX,
+                pass_fds=files,
+                creationflags=_NEW_GROUP,
+            )
+            self._groups.add(child.pid)
+            self._send(f"+{child.pid}")
+        return child
+
+    def ended(self, group: int) -> None:
+        """Note that a group has ended; what left it is still to be found."""
+        with self._lock:
+            self._groups.discard(group)
+            self._is_swept = False
+            self._send(f"-{group}")
 
     def scratch(self, start: str) -> None:
         """Have the watchdog delete the folders whose paths start like this, if this process cannot."""

@@ -3,13 +3,16 @@
 import json
 import os
 import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from support import run_suite
 
-from conformance.transport.process_tree import Tree
+from conformance.cli import interrupts
+from conformance.transport.process_tree import Tree, no_process_left
 from conformance.transport.throwaway import Throwaway, importable, rooted, throwaway_folder, without_secrets
 
 REPORTER = """
@@ -135,3 +138,30 @@ def test_an_interrupt_leaves_no_process(tmp_path):
         tree.kill()
         with tree.child:
             pass  # closes its pipes
+
+
+@pytest.mark.skipif(os.name != "posix", reason="groups of processes")
+@pytest.mark.parametrize("handler", [signal.default_int_handler, interrupts._first], ids=["pytest's", "ours"])
+def test_an_interrupt_during_a_start_leaves_no_process(handler, monkeypatch):
+    """It comes when the process runs and nothing else knows it yet."""
+    start, started = subprocess.Popen, []
+
+    def interrupted_start(*words, **more):
+        started.append(start(*words, **more))
+        signal.raise_signal(signal.SIGINT)
+        return started[0]
+
+    monkeypatch.setattr(subprocess, "Popen", interrupted_start)
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), no_process_left():  # noqa: PT012
+            Tree([sys.executable, "-c", SLEEPS], None, None)
+            time.sleep(600)  # until the interrupt comes
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with started[0] as child:
+        try:
+            status = child.wait(10)
+        finally:
+            child.kill()
+    assert status == -signal.SIGKILL
