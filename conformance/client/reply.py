@@ -112,6 +112,12 @@ class Reply:
         return str(message.get("method")) if isinstance(message, dict) else "the line sent"
 
     @property
+    def has_id(self) -> bool:
+        """Whether the answer has the id of the request; an error without one need not."""
+        request = self.request.message
+        return isinstance(request, dict) and self.message.get("id", ABSENT) == request.get("id")
+
+    @property
     def result(self) -> Any:
         """The result, `ABSENT` if there is none."""
         return self.message.get("result", ABSENT) if self.error is None else ABSENT

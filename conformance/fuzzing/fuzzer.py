@@ -25,7 +25,7 @@ from conformance.fuzzing.oracles import VALIDATED, Case, Oracle, fault_of, grade
 from conformance.fuzzing.reproduction import FailedCase, Reproduction, shown_text
 from conformance.fuzzing.trials import Trials
 from conformance.generation import NoExample
-from conformance.generation.hostile import READABLE
+from conformance.generation.hostile import READABLE, value_name
 from conformance.json_schema.validation import instance_errors
 from conformance.protocol.jsonrpc import encode
 from conformance.target.server import Server
@@ -89,11 +89,12 @@ class Fuzzer:
     def try_hostile(self, named: Iterable[tuple[str, bytes | None]], oracle: Oracle) -> None:
         """Try hostile values (name, JSON text or None), except those that failed with another target.
 
-        Those that a parser may refuse are sent alone.
+        Those that a parser may refuse are sent alone, until the server has read them for another tool.
         """
         failed = self.server.failed_cases
         cases = [Case(text or b"", oracle, what, hostile=True) for what, text in named if what not in failed]
-        self._trials.each((one for one in cases if one.name in READABLE), hostile=True)
+        readable = READABLE | self.server.values_read
+        self._trials.each((one for one in cases if value_name(one.name) in readable), hostile=True)
         for one in cases:
             if not self._trials.is_spent:
                 self._trials.failed(one)

@@ -14,6 +14,7 @@ from conformance.fuzzing.fuzz_target import FuzzTarget
 from conformance.fuzzing.oracles import Case, Failure
 from conformance.fuzzing.reproduction import FailedCase, Reproducer
 from conformance.fuzzing.window import Request, top_up
+from conformance.generation.hostile import value_name
 from conformance.protocol.jsonrpc import Line
 from conformance.target.server import Server
 from conformance.target.settings import FUZZ_EXAMPLES
@@ -126,6 +127,8 @@ class Trials:
         self._seconds_left -= self.server.clock.monotonic() - begun
         if reply.fault is None:
             self._answer_times.append(reply.seconds)
+            if case.hostile and reply.has_id:
+                self.server.values_read.add(value_name(case.name))
         failure = self._failure(case, reply)
         if failure is None:
             return None

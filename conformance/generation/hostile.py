@@ -91,6 +91,11 @@ READABLE = (
 WRONG_TYPES = {"null": b"null", "a number": b"0", "true": b"true", "an array": b"[]", "an object": b"{}"}
 
 
+def value_name(name: str) -> str:
+    """Return the name of a value without the place that it has in the arguments."""
+    return name.partition(" as ")[0]
+
+
 def texts() -> Iterator[tuple[str, bytes]]:
     """Yield values to send in place of a text: (what, its JSON text)."""
     yield from TEXTS.items()
@@ -156,7 +161,7 @@ class Hostility:
     def _is_hostile(self, named: tuple[str, bytes]) -> bool:
         """Return whether a value is invalid, or read differently by some parsers."""
         what, raw = named
-        if what.partition(" as ")[0] not in ORDINARY:
+        if value_name(what) not in ORDINARY:
             return True
         try:
             return not self._generator.validator.is_valid(json.loads(raw))

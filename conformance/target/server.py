@@ -47,6 +47,7 @@ class Server(Sessions):
     It calls each tool once (`call`) and fetches each prompt and resource once; all checks judge the same
     answers. ``records`` are those of the scenarios.  ``tool_calls``, ``tool_successes`` and ``tool_deaths``
     count the calls of each tool with valid arguments, those that succeeded, and those that ended the process.
+    ``values_read`` are the names of hostile values in requests that the server answered with their ids.
     ``judged_figures`` are those that checks of budgets have measured.
     """
 
@@ -55,6 +56,7 @@ class Server(Sessions):
         self.records: Records = {}
         self.other_surfaces: tuple[Surface, ...] = ()
         self.failed_cases: set[str] = set()
+        self.values_read: set[str] = set()
         self.pending_call: PendingCall | None = None
         self.tool_calls = Counter[str]()
         self.tool_successes = Counter[str]()

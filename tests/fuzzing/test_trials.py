@@ -264,3 +264,17 @@ def test_an_answer_that_is_still_being_written_is_not_missing(tmp_path, sticks, 
         found.append(finding)
     server.close()
     assert len(found) == verdicts
+
+
+def test_hostile_values_that_were_read_for_one_slow_tool_are_in_flight_for_another(tmp_path):
+    log = Counter()
+    settings = settings_in_memory(slow(log, seconds=0.03), EXAMPLES, transcripts=tmp_path)
+    server = Server(settings, probe(settings, REVISION, exactly=True))
+    names = [f"unreadable {number}" for number in range(8)]
+    for tool, member in (("echo", "text"), ("fail", "reason")):
+        log["in_flight"] = 0
+        fuzzer = Fuzzer(server, FuzzTarget.of_tool(server.call(server.tool(tool))), "hostile arguments")
+        values = [(f"{name} as member {member}", json.dumps({member: name}).encode()) for name in names]
+        fuzzer.try_hostile(values, answers)
+        assert log["in_flight"] == (1 if tool == "echo" else len(names)), tool
+    server.close()
