@@ -135,6 +135,11 @@ CAUSES: tuple[tuple[Test, str, str], ...] = (
         "trust its authority with SSL_CERT_FILE=FILE, or serve a certificate for this host",
     ),
     (
+        lambda seen: " before it listened on port " in seen.refused,
+        "The server ended before it listened.",
+        "read its stderr above; {port} in the command becomes the port to listen on",
+    ),
+    (
         lambda seen: bool(seen.refused),
         "The server takes no connection.",
         "start it, compare the address and the port, and read its stderr above",

@@ -94,6 +94,13 @@ def test_nobody_listens(capsys):
     assert "Cause:\n  The server takes no connection." in capsys.readouterr().out
 
 
+def test_a_server_that_ends_before_it_listens_has_its_own_cause(capsys):
+    assert main(["doctor", "--http", "--", sys.executable, "-c", "raise SystemExit(4)", "{port}"]) == 1
+    out = capsys.readouterr().out
+    assert "the server ended (exit status 4) before it listened" in out
+    assert "Cause:\n  The server ended before it listened." in out
+
+
 def test_a_certificate_that_is_not_trusted_has_its_own_cause():
     refused = "cannot connect to https://x/mcp: the certificate of x is not valid: self-signed certificate"
     words, advice = cause(HttpObservations("https://x/mcp", refused))
