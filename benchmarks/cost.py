@@ -24,6 +24,7 @@ sys.path.insert(0, str(HERE.parent / "tests"))
 
 from support.server_installation import filled  # noqa: E402
 
+from conformance.survey.installed import start_command  # noqa: E402
 from conformance.survey.prepare import prepare  # noqa: E402
 from conformance.survey.targets import read_targets  # noqa: E402
 
@@ -144,7 +145,12 @@ def real(name: str, servers: Path | None) -> dict:
     there = prepare(target, servers.resolve(), scripts=True, seconds=INSTALL_SECONDS)
     if there.failure:
         sys.exit(f"{name}: {there.failure}")
-    return {"start": there.command, "folder": there.folder, "env": target.env, "setup": target.setup}
+    return {
+        "start": start_command(target, there.folder),
+        "folder": there.folder,
+        "env": target.env,
+        "setup": target.setup,
+    }
 
 
 def start_seconds(command: list[str], folder: str, variables: dict[str, str]) -> float:

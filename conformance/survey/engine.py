@@ -119,11 +119,13 @@ def _is_done(store: Store, target: Target, plan: Plan) -> bool:
 
 
 def _submitted(client: Client, targets: Sequence[Target], plan: Plan) -> Mapping[Future[Any], Target]:
-    """Submit two tasks for each target; what several targets install is installed once."""
+    """Submit a task for each target, and one for each installation, which several targets may share."""
     futures = {}
     for target in targets:
-        key = installation_key(target, scripts=plan.scripts) if target.registry else target.digest
-        installation = client.submit(prepared, target, plan, key=f"prepare-{key}")
+        installation: Installation | Future[Installation] = Installation()
+        if target.registry:
+            key = installation_key(target, scripts=plan.scripts)
+            installation = client.submit(prepared, target, plan, key=f"prepare-{key}")
         futures[client.submit(examined, target, installation, plan, key=f"examine-{target.digest}")] = target
     return futures
 

@@ -20,6 +20,7 @@ from conformance.report.servers.model import BROKEN
 from conformance.sandbox.policy import Unavailable
 from conformance.sandbox.sandbox import AUTO, NONE, Choice
 from conformance.survey.cleaning import cleaned
+from conformance.survey.installed import Unusable, start_command
 from conformance.survey.prepare import Installation
 from conformance.survey.programs import Ended, run, surroundings
 from conformance.survey.results import RED, Grade, Obstacle, SurveyResult
@@ -74,9 +75,13 @@ def examine(target: Target, installation: Installation, how: Examination) -> Sur
         return replace(result, obstacle=Obstacle.REMOTE, diagnosis="a survey starts its servers itself")
     if installation.failure:
         return replace(result, obstacle=Obstacle.INSTALLATION, diagnosis=installation.failure)
+    try:
+        command = start_command(target, installation.folder)
+    except Unusable as error:
+        return replace(result, obstacle=Obstacle.INSTALLATION, diagnosis=str(error))
     with tempfile.TemporaryDirectory(prefix="mcp-survey-", ignore_cleanup_errors=True) as folder:
         own = Path(folder).resolve()
-        result = _examined(result, _Place(own, target, installation, confined), how)
+        result = _examined(result, _Place(own, target, installation.folder, command, confined), how)
     places = {"{SURVEY}": str(own), **({"{ENV}": installation.folder} if installation.folder else {})}
     return cleaned(replace(result, seconds=round(time.monotonic() - begun, 3)), places)
 
@@ -84,8 +89,10 @@ def examine(target: Target, installation: Installation, how: Examination) -> Sur
 class _Place:
     """A folder for one target's runs: ``{WORK}`` in its command is an empty folder for each run."""
 
-    def __init__(self, folder: Path, target: Target, installation: Installation, confined: tuple[str, ...]):
-        self._folder, self._target, self._installation = folder, target, installation
+    def __init__(
+        self, folder: Path, target: Target, env: str, command: Sequence[str], confined: tuple[str, ...]
+    ):
+        self._folder, self._target, self._env, self._command = folder, target, env, command
         self._confined = confined
         self._runs = 0
 
@@ -95,7 +102,7 @@ class _Place:
         own = self._folder / str(self._runs)
         work, report = own / "work", own / "report.json"
         work.mkdir(parents=True)
-        places = {"ENV": self._installation.folder, "WORK": str(work)}
+        places = {"ENV": self._env, "WORK": str(work)}
         for step in self._target.setup:
             subprocess.run(_filled(step, places), shell=True, check=True, timeout=SETUP_SECONDS)  # noqa: S602
         written = ("--allow-write", str(work)) if self._confined else ()
@@ -104,7 +111,7 @@ class _Place:
         words += ["--cwd", str(work), "--report", str(report)]
         for name, text in _variables(self._target).items():
             words += ["--env", f"{name}={_filled(text, places)}"]
-        command = [_filled(word, places) for word in self._installation.command]
+        command = [_filled(word, places) for word in self._command]
         program = [sys.executable, "-P", "-m", "conformance", "run", *words, "--", *command]
         ended = run(program, own, surroundings(), how.seconds)
         return ended, _read(report)

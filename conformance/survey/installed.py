@@ -33,8 +33,15 @@ class Unusable(Exception):  # noqa: N818  (its message is the reason)
 # The program
 
 
-def program(target: Target, folder: Path) -> tuple[str, ...]:
-    """Return the command of the package's own program, with the target's arguments.  Raises `Unusable`."""
+def start_command(target: Target, folder: str) -> tuple[str, ...]:
+    """Return the command of a target: its own, or the package's program with its arguments.
+
+    Raises `Unusable`.
+    """
+    return target.command or _program(target, Path(folder))
+
+
+def _program(target: Target, folder: Path) -> tuple[str, ...]:
     found = _npm_program if target.registry == "npm" else _python_program
     return (*found(target.package, folder), *target.arguments)
 

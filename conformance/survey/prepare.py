@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.survey.cleaning import without_hosts
-from conformance.survey.installed import Unusable, program, sdk
+from conformance.survey.installed import sdk
 from conformance.survey.programs import Ended, run, surroundings
 from conformance.survey.targets import Target
 from conformance.transport.interface import CannotStart
@@ -23,10 +23,9 @@ MAX_REASON = 2_000
 
 @dataclass(frozen=True)
 class Installation:
-    """An installed target: its folder, the command that starts it, and its SDK; or why there is none."""
+    """An installed package: its folder and its SDK, or why there is none; both empty without a package."""
 
     folder: str = ""
-    command: tuple[str, ...] = ()
     sdk: str = ""
     failure: str = ""
 
@@ -40,12 +39,10 @@ def installation_key(target: Target, *, scripts: bool) -> str:
 
 
 def prepare(target: Target, store: Path, *, scripts: bool, seconds: float) -> Installation:
-    """Install a target unless it is installed; ``scripts`` allows those of packages, and builds.
+    """Install a target's package unless it is installed; ``scripts`` allows those of packages, and builds.
 
-    A failure is part of the answer, and is tried again the next time.
+    Several targets may share the answer.  A failure is part of it, and is tried again the next time.
     """
-    if not target.registry:
-        return Installation(command=target.command)
     folder = store / installation_key(target, scripts=scripts)
     if not (folder / DONE).exists():
         shutil.rmtree(folder, ignore_errors=True)
@@ -54,11 +51,7 @@ def prepare(target: Target, store: Path, *, scripts: bool, seconds: float) -> In
             shutil.rmtree(folder, ignore_errors=True)
             return Installation(failure=failure)
         (folder / DONE).write_text(json.dumps(target.package), encoding="utf-8")
-    try:
-        command = target.command or program(target, folder)
-    except Unusable as error:
-        return Installation(str(folder), failure=str(error))
-    return Installation(str(folder), command, sdk(folder))
+    return Installation(str(folder), sdk(folder))
 
 
 def _install(target: Target, folder: Path, *, scripts: bool, seconds: float) -> str:

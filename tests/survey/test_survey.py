@@ -5,12 +5,14 @@ import os
 import signal
 import sys
 import threading
+from dataclasses import replace
 
 import pytest
 from support.running import forked
 
 from conformance.survey.engine import Plan, cluster, survey
 from conformance.survey.examine import Examination
+from conformance.survey.prepare import DONE, installation_key
 from conformance.survey.results import Grade, Obstacle
 from conformance.survey.store import Store
 from conformance.survey.targets import Target
@@ -61,6 +63,17 @@ def test_each_target_has_one_result_and_is_not_examined_again(client, tmp_path):
     assert surveyed(client, [RIGHT, BROKEN, DEAD, remote], plan(tmp_path)) == ([], results)
     lines, _ = surveyed(client, [RIGHT, BROKEN, DEAD, remote], plan(tmp_path, retries=True))
     assert sorted(line.partition(":")[0] for line in lines) == ["dead", "remote"]
+
+
+def test_targets_of_one_package_have_commands_of_their_own(client, tmp_path):
+    package = {"registry": "pypi", "package": "both", "version": "1"}
+    targets = [replace(target, **package) for target in (RIGHT, BROKEN)]
+    folder = tmp_path / "installations" / installation_key(targets[0], scripts=False)
+    folder.mkdir(parents=True)
+    (folder / DONE).touch()
+    _, results = surveyed(client, targets, plan(tmp_path))
+    grades = {name: one.grade for name, one in results.items()}
+    assert grades == {"right": Grade.CONFORMS, "broken": Grade.DOES_NOT_CONFORM}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
