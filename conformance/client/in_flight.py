@@ -15,6 +15,8 @@ from conformance.protocol.progress import token_of
 
 OVERTAKEN_SECONDS = 0.5
 """How long to wait for an answer that a later one has overtaken."""
+QUEUED_SECONDS = 0.05
+"""How long to read what came while nobody waited for it."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,7 @@ class Window:
 
     def finish(self, ping: Line, slack: float) -> None:
         """Wait for the answers as in an `exchange`, less the seconds that have passed since `begin`."""
-        self._wait(ping, slack, OVERTAKEN_SECONDS)
+        self._wait(ping, slack, QUEUED_SECONDS)
 
     def _wait(self, ping: Line, slack: float, least: float) -> None:
         slack, least = self.session.scaled_timeout(slack), self.session.scaled_timeout(least)

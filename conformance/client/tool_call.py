@@ -76,9 +76,10 @@ class PendingCall:
         self._ping = session.send(session.liveness_method) if self.lasts(PING_AFTER_SECONDS) else None
 
     def lasts(self, seconds: float) -> bool:
-        """Wait for so many seconds at most; return whether the call still runs."""
+        """Wait until so many seconds after the request at most; return whether the call still runs."""
         session = self.session
-        session.wait_for(lambda: session.is_answered(self._request), seconds)
+        left = seconds - (session.process.age - self._request.at)
+        session.wait_for(lambda: session.is_answered(self._request), max(0.0, left))
         return not session.is_answered(self._request) and not session.closed
 
     def end(self) -> Call:
