@@ -191,7 +191,13 @@ class Report:
     @cached_property
     def counts(self) -> Mapping[Outcome, int]:
         """The number of results with each outcome, the worst first."""
-        return _counted(self.results)
+        return _counted(self._distinct)
+
+    @cached_property
+    def _distinct(self) -> list[Result]:
+        """The results without the findings that the check of all messages only repeats."""
+        found = without_repeats(self.results, *FINDINGS)
+        return [one for one in self.results if one.outcome not in FINDINGS or one in found]
 
     @property
     def tested(self) -> list[str]:
@@ -202,7 +208,7 @@ class Report:
     def chapters(self) -> Mapping[str, Mapping[Outcome, int]]:
         """The same for each family of requirements."""
         found: dict[str, list[Result]] = {}
-        for one in self.results:
+        for one in self._distinct:
             found.setdefault(one.family, []).append(one)
         return {family: _counted(some) for family, some in found.items()}
 

@@ -42,3 +42,10 @@ def test_a_page_shows_rules_by_revision():
     assert f'<th scope="col">{OLD}</th><th scope="col">{REVISION}</th>' in page
     assert '<td><span class="tag passed">passed</span></td><td><span class="tag blocked">blocked' in page
     assert "Rules by revision" not in html_format.render(REPORT)
+
+
+def test_a_finding_that_the_check_of_all_messages_repeats_counts_once():
+    node = "test_messages.py::test_a_message_has_the_form_of_its_kind"
+    results = [result("tools.list.result-shape", Outcome.FAILED)] * 2
+    results += [replace(results[0], node=node), replace(results[0], node=node, requirement="ping.responds")]
+    assert replace(REPORT, results=in_order(results)).counts == {Outcome.FAILED: 3}
