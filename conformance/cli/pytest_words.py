@@ -48,11 +48,25 @@ class ShortErrorsPlugin:
             raise pytest.UsageError(f"{self._name}: {message}") from error
 
 
+class OptionNamesPlugin:
+    """A pytest plugin that gives our options their names on the command line, if one has an error."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_cmdline_main(self) -> Generator[None, object, object]:
+        """Raise the error again, without ``conformance-`` in the names; a command has no name."""
+        try:
+            return (yield)
+        except pytest.UsageError as error:
+            text = str(error).removeprefix("--conformance-server: ")
+            raise pytest.UsageError(text.replace("--conformance-", "--")) from error
+
+
 def run_without_tests(words: Sequence[str], plugin: object) -> int:
     """Run pytest with a plugin that does something else than tests; return its exit status."""
     return int(
         pytest.main(
-            [*words, "--conformance-contract=none", *WITHOUT_TESTS, *NO_REWRITE_WARNING], plugins=[plugin]
+            [*words, "--conformance-contract=none", *WITHOUT_TESTS, *NO_REWRITE_WARNING],
+            plugins=[OptionNamesPlugin(), plugin],
         )
     )
 

@@ -22,6 +22,7 @@ from conformance.cli.arguments import (
 )
 from conformance.cli.pytest_words import (
     NO_REWRITE_WARNING,
+    OptionNamesPlugin,
     ShortErrorsPlugin,
     option_words,
     pytest_words,
@@ -71,7 +72,7 @@ def run_suites(words: Sequence[str], rest: Sequence[str], *plugins: object, name
     from conformance.plugin.status_line import StatusLinePlugin  # noqa: PLC0415  (slow to import)
 
     shown = StatusLinePlugin()
-    own = [shown, ShortErrorsPlugin(name), *plugins]
+    own = [shown, OptionNamesPlugin(), ShortErrorsPlugin(name), *plugins]
     status = int(pytest.main([*words, *rest, *NO_REWRITE_WARNING], plugins=own))
     if shown.ended_at_start:
         from conformance.cli.doctor import DoctorPlugin  # noqa: PLC0415  (only a server that does not start needs it)

@@ -26,7 +26,7 @@ QUICK = ("--fuzz", "none", "--revision", "2025-11-25")
         (("run", "python", "server.py"), "put -- before the server's command: -- python server.py"),
         (("run", "--call", "ad", "--", *REFERENCE), "the server has no tool 'ad'; did you mean add?"),
         (("run", "--sdk-findings", "fial", "--", *REFERENCE), "not 'fial'; did you mean fail?"),
-        (("run", "--skip", "pong", "--", *REFERENCE), "--conformance-skip: no requirement or family 'pong'"),
+        (("run", "--skip", "pong", "--", *REFERENCE), "--skip: no requirement or family 'pong'"),
         (
             ("run", "--rules-as-of", "first", "--", *REFERENCE),
             "a version such as 0.1 is expected, not 'first'",

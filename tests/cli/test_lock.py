@@ -101,7 +101,7 @@ def test_a_broken_contract_is_one_line_and_can_be_renewed(folder, text):
     (folder / "mcp-contract.json").write_text(text)
     exit, output = run(folder, *SELECT)
     assert (exit, len(output.strip().splitlines())) == (4, 1)
-    assert "--conformance-contract: mcp-contract.json:" in output
+    assert "--contract: mcp-contract.json:" in output
     assert run(folder, "lock", "--update")[0] == 0
     assert run(folder, *SELECT)[0] == 0
 

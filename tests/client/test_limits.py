@@ -59,7 +59,7 @@ def test_after_the_time_limit_checks_are_skipped_and_one_reports_it():
 def test_an_invalid_limit_is_a_usage_error():
     run = run_suite(SERVER, "--max-line", "none")
     assert run.exit == 4
-    assert "--conformance-max-line: a number of megabytes above 0 is expected, not 'none'" in run.output
+    assert "--max-line: a number of megabytes above 0 is expected, not 'none'" in run.output
 
 
 def test_a_long_line_is_reported_by_its_head_once_and_its_size_repeatedly():

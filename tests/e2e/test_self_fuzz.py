@@ -243,7 +243,7 @@ def run_scripted(script, revision, families):
     chosen = (*OPTIONS, "--revision", revision, "--select", ",".join(families))
     with TemporaryDirectory() as folder:
         run = measured([*chosen, "--", *server], Path(folder), 500)
-    refused = "--conformance-revision: the server does not speak" in run.output
+    refused = "--revision: the server does not speak" in run.output
     assert run.exit in ((4,) if refused else (0, 1, 5, 6)), run.output
     assert not OUR_TRACEBACK.search(run.output), run.output
     assert {case.outcome for case in run.cases} <= OUTCOMES, run.output

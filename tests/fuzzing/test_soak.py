@@ -330,13 +330,13 @@ def test_older_revision_can_be_soaked(tmp_path):
         (("--for", "1s", "--select", "tools"), "unrecognised arguments: --select tools"),
         (
             ("--for", "1s", "--timeout", "soon"),
-            "--conformance-timeout: a number of seconds above 0 is expected",
+            "--timeout: a number of seconds above 0 is expected",
         ),
-        (("--for", "1s", "--report", "r.txt"), "--conformance-report: 'r.txt' ends in none of"),
-        (("--for", "1s", "--revision", "all"), "--conformance-revision: a soak takes one revision"),
+        (("--for", "1s", "--report", "r.txt"), "--report: 'r.txt' ends in none of"),
+        (("--for", "1s", "--revision", "all"), "--revision: a soak takes one revision"),
         (
             ("--for", "1s", "--revision", "2019-01-01"),
-            "--conformance-revision: unknown revision '2019-01-01'",
+            "--revision: unknown revision '2019-01-01'",
         ),
     ],
     ids=str,

@@ -41,19 +41,19 @@ def one_line(run):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--revision", "2025-13-13"), "--conformance-revision: unknown revision '2025-13-13'"),
-        (("--timeout", "soon"), "--conformance-timeout: a number of seconds above 0 is expected, not 'soon'"),
-        (("--timeout", "-1"), "--conformance-timeout"),
+        (("--revision", "2025-13-13"), "--revision: unknown revision '2025-13-13'"),
+        (("--timeout", "soon"), "--timeout: a number of seconds above 0 is expected, not 'soon'"),
+        (("--timeout", "-1"), "--timeout"),
         (
             ("--env", "NOVALUE"),
-            "--conformance-env: NAME=VALUE, or the name of a variable set here, not 'NOVALUE'",
+            "--env: NAME=VALUE, or the name of a variable set here, not 'NOVALUE'",
         ),
         (("--budget", "tool.count=4"), "no figure 'tool.count' is measured; did you mean tools.count?"),
-        (("--cwd", "/no/such/place"), "--conformance-cwd: no such directory"),
+        (("--cwd", "/no/such/place"), "--cwd: no such directory"),
         (("--select", "tools.def.titel-string"), "did you mean tools.def.title-string"),
         (("--select", "deprecated"), "no check covers 'deprecated' yet"),
-        (("--failing-call", "fail {"), "--conformance-failing-call: not JSON"),
-        (("--failing-call", "fail []"), "--conformance-failing-call: arguments are a JSON object"),
+        (("--failing-call", "fail {"), "--failing-call: not JSON"),
+        (("--failing-call", "fail []"), "--failing-call: arguments are a JSON object"),
         (("--no-such-option",), "unknown option, here and in pytest: --no-such-option"),
     ],
 )
@@ -67,7 +67,7 @@ def test_invalid_option_is_one_line(options, message):
 def test_unknown_program_is_one_line():
     run = run_suite(("no-such-program-anywhere", "--flag"))
     assert run.exit == 4
-    message = "ERROR: --conformance-server: no such program, or not executable: no-such-program-anywhere"
+    message = "ERROR: no such program, or not executable: no-such-program-anywhere"
     assert one_line(run) == [f"{message} (mcp-conformance doctor -- COMMAND finds out more)"]
 
 

@@ -491,13 +491,13 @@ def test_examples_release_no_tool(tmp_path):
 @pytest.mark.parametrize(
     ("example", "message"),
     [
-        ("add {", "--conformance-example: not JSON"),
-        ("add [1]", "--conformance-example: arguments are a JSON object, not '[1]'"),
-        ("ad {}", "--conformance-example: the server has no tool 'ad'; did you mean add?"),
-        ("multiply {}", "--conformance-example: the server has no tool 'multiply'; it has add, "),
+        ("add {", "--example: not JSON"),
+        ("add [1]", "--example: arguments are a JSON object, not '[1]'"),
+        ("ad {}", "--example: the server has no tool 'ad'; did you mean add?"),
+        ("multiply {}", "--example: the server has no tool 'multiply'; it has add, "),
         (
             'add {"a": 1}',
-            "--conformance-example: these arguments are not valid for add in 2025-11-25: 'b' is a required",
+            "--example: these arguments are not valid for add in 2025-11-25: 'b' is a required",
         ),
     ],
 )
@@ -511,4 +511,4 @@ def test_invalid_example_is_one_line(example, message):
 def test_invalid_example_also_stops_two_workers():
     run = run_suite(REFERENCE, "--example", "ad {}", "-n", "2")
     assert run.exit == 4
-    assert "--conformance-example: the server has no tool 'ad'; did you mean add?" in run.output
+    assert "--example: the server has no tool 'ad'; did you mean add?" in run.output

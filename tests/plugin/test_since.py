@@ -143,5 +143,5 @@ def test_a_file_that_is_not_a_report_is_one_line(tmp_path, text):
         path.write_text(text)
     run = run_suite(REFERENCE, *SELECT, "--since", str(path))
     assert run.exit == 4
-    assert run.output.startswith("ERROR: --conformance-since: ")
+    assert run.output.startswith("ERROR: --since: ")
     assert "MCP server" not in run.output

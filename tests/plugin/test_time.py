@@ -52,4 +52,4 @@ def test_time_enough_fuzzes_everything():
 def test_a_time_that_is_none_is_one_line(text):
     run = run_suite(REFERENCE, *SELECT, f"--time={text}")
     assert run.exit == 4
-    assert f"--conformance-time: a number of seconds above 0 is expected, not '{text}'" in run.output
+    assert f"--time: a number of seconds above 0 is expected, not '{text}'" in run.output

@@ -28,4 +28,4 @@ def test_an_exception_that_only_some_values_raise_is_found_and_shrunk():
 def test_another_word_is_one_line():
     run = run_suite(RAISES, *SELECT, "--fuzz-errors", "warn")
     assert run.exit == 4
-    assert "--conformance-fuzz-errors: inform or fail is expected, not 'warn'" in run.output
+    assert "--fuzz-errors: inform or fail is expected, not 'warn'" in run.output

@@ -450,13 +450,13 @@ def test_baseline_can_be_named_in_pytests_configuration(baseline_file, tmp_path)
     [
         (
             ("run", "--baseline", "none.toml", "--", "python"),
-            "--conformance-baseline: no such file: none.toml",
+            "--baseline: no such file: none.toml",
         ),
         (
             ("run", "--baseline", "bad.toml", "--", "python"),
-            "--conformance-baseline: bad.toml:1: an entry needs a",
+            "--baseline: bad.toml:1: an entry needs a",
         ),
-        (("run", "--baseline", ".", "--", "python"), "--conformance-baseline: .: "),
+        (("run", "--baseline", ".", "--", "python"), "--baseline: .: "),
         (("baseline",), "required: update"),
         (("baseline", "update"), "required: FILE"),
         (("baseline", "update", "new.toml"), "baseline update: no server is given"),

@@ -536,8 +536,8 @@ def test_run_that_ends_early_writes_its_report(options, ended, tmp_path):
 @pytest.mark.parametrize(
     ("name", "exit", "message"),
     [
-        ("r.txt", 4, "--conformance-report: 'r.txt' ends in none of .sarif.json, .json, .html, .md"),
-        (".", 4, "--conformance-report: "),
+        ("r.txt", 4, "--report: 'r.txt' ends in none of .sarif.json, .json, .html, .md"),
+        (".", 4, "--report: "),
         ("r.json/x.md", 4, "report: not written"),
     ],
 )

@@ -136,9 +136,9 @@ def works(kind):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (("--sandbox", "chroot"), "--conformance-sandbox: auto, landlock"),
+        (("--sandbox", "chroot"), "--sandbox: auto, landlock"),
         (("--sandbox", "auto", "--allow-net", "example.com"), "auto cannot limit the network to example.com"),
-        (("--allow-net",), "--conformance-allow-net: it needs --conformance-sandbox"),
+        (("--allow-net",), "--allow-net: it needs --conformance-sandbox"),
         (("--sandbox", "auto", "--allow-read", "nowhere"), "no such file or directory"),
     ],
 )
