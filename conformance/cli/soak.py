@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -30,6 +29,7 @@ from conformance.requirements import catalogue
 from conformance.target.redaction import Redaction
 from conformance.target.server import Server
 from conformance.target.surface import Subject
+from conformance.transport.interface import SYSTEM_CLOCK
 from conformance.transport.throwaway import Throwaway, throwaway_folder
 from conformance.verdicts import Blocked, Outcome, outcome_of
 
@@ -177,7 +177,7 @@ class SoakProgress:
     """The progress of a soak: one line that is rewritten on a terminal, elsewhere a line a minute."""
 
     def __init__(self) -> None:
-        self.start = time.monotonic()
+        self.start = SYSTEM_CLOCK.monotonic()
         self._is_terminal = sys.stdout.isatty()
         self._pause = TERMINAL_SECONDS if self._is_terminal else FILE_SECONDS
         self._next = self.start + self._pause
@@ -185,7 +185,7 @@ class SoakProgress:
     @property
     def seconds(self) -> float:
         """The seconds since the start."""
-        return time.monotonic() - self.start
+        return SYSTEM_CLOCK.monotonic() - self.start
 
     def text(self, soak: Soak) -> str:
         """Return the progress in words."""
@@ -194,9 +194,9 @@ class SoakProgress:
 
     def show(self, soak: Soak, findings: int) -> None:
         """Print the progress if it is time to."""
-        if time.monotonic() < self._next:
+        if SYSTEM_CLOCK.monotonic() < self._next:
             return
-        self._next = time.monotonic() + self._pause
+        self._next = SYSTEM_CLOCK.monotonic() + self._pause
         text = f"{self.text(soak)}, {findings} findings"
         if self._is_terminal:
             print(f"\r{text.ljust(PROGRESS_WIDTH)}", end="", flush=True)  # noqa: T201

@@ -366,15 +366,14 @@ class Session(Received):
                 return
 
     def _next(self, deadline: float, seconds: float) -> Item | None:
-        """Read the next item until the deadline; call ``on_wait`` every second meanwhile."""
-        left, on_wait = max(0.0, deadline - self.clock.monotonic()), self.process.on_wait
-        while on_wait is not None and left > 0:
-            on_wait(seconds - left, seconds)
-            item = self.process.read(min(left, ON_WAIT_SECONDS))
-            if item is not None:
+        """Read the next item until the deadline, in waits of a second: Windows lets Ctrl-C interrupt none."""
+        on_wait = self.process.on_wait
+        while (left := max(0.0, deadline - self.clock.monotonic())) > 0:
+            if on_wait is not None:
+                on_wait(seconds - left, seconds)
+            if (item := self.process.read(min(left, ON_WAIT_SECONDS))) is not None:
                 return item
-            left = max(0.0, deadline - self.clock.monotonic())
-        return self.process.read(left)
+        return self.process.read(0.0)
 
     def _give_up(self) -> None:
         self.is_flooded = self.closed = True

@@ -96,7 +96,7 @@ class Soak:
         self._slow: Counter[str] = Counter()
 
     def run(self, until: float) -> Iterator[SoakFinding | None]:
-        """Call tools until ``until`` (monotonic seconds); yield findings, and None for good calls."""
+        """Call tools until ``until`` (seconds of the clock); yield findings, and None for good calls."""
         try:
             yield from self._begin(until)
             self._end()  # the first calls have no number, so no history may contain them

@@ -14,7 +14,6 @@ and 9.2:
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
@@ -40,7 +39,7 @@ from conformance.target.probe import probe_all
 from conformance.target.server import Server
 from conformance.target.settings import Settings
 from conformance.target.surface import ProbeFailure, Subject, Surface
-from conformance.transport.interface import CannotStart, OnWait
+from conformance.transport.interface import SYSTEM_CLOCK, CannotStart, OnWait
 from conformance.transport.throwaway import throwaway_folder
 
 pytest.register_assert_rewrite(PACKAGE)
@@ -78,7 +77,7 @@ STARTED = pytest.StashKey[float]()
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Probe the server, or take the controller's result."""
     config = session.config
-    config.stash[STARTED] = time.monotonic()
+    config.stash[STARTED] = SYSTEM_CLOCK.monotonic()
     stack = ExitStack()
     config.add_cleanup(stack.close)
     throwaway = stack.enter_context(throwaway_folder())

@@ -141,10 +141,9 @@ class Process:
         return self.stderr_since(0.0)
 
     def stderr_since(self, at: float) -> str:
-        """Return the part of `stderr` that came since the child was ``at`` seconds old."""
-        return b"".join(chunk for came, chunk in self._stderr if came >= at).decode(
-            "utf-8", "backslashreplace"
-        )
+        """Return the part of `stderr` that came since the child was ``at`` seconds old; line ends are LF."""
+        written = b"".join(chunk for came, chunk in self._stderr if came >= at)
+        return written.replace(b"\r\n", b"\n").decode("utf-8", "backslashreplace")
 
     @property
     def traffic(self) -> Traffic | None:

@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from hypothesis import find, settings
@@ -20,6 +19,7 @@ from conformance.report.formats import json as json_format
 from conformance.target.probe import probe
 from conformance.target.server import Server
 from conformance.target.settings import Settings
+from conformance.transport.interface import SYSTEM_CLOCK
 from conformance.verdicts import Blocked, Finding
 
 AWKWARD = ("out_of_order", "notification_first", "split_writes", "chatty_stderr")
@@ -46,7 +46,7 @@ def soak_of(tmp_path):
 def findings_of(soak, findings, calls=0):
     """Soak until this number of findings and calls; return the findings."""
     found = []
-    for one in soak.run(time.monotonic() + LONG):
+    for one in soak.run(SYSTEM_CLOCK.monotonic() + LONG):
         found += [one] if one is not None else []
         if len(found) >= findings and soak.calls >= calls:
             break
@@ -107,7 +107,7 @@ def test_tool_that_is_often_late_is_left_out(soak_of):
         "        server.send(answer)",
     )
     soak = soak_of(late, timeout=2.0)
-    for _ in soak.run(time.monotonic() + LONG):
+    for _ in soak.run(SYSTEM_CLOCK.monotonic() + LONG):
         if "echo" in soak.left_out:
             break
     assert "3 calls took long" in soak.left_out["echo"][1]
@@ -196,7 +196,7 @@ def test_server_that_does_not_start_again_ends_the_soak(soak_of, tmp_path):
         f"if os.path.exists({marker!r}):",
         "    os._exit(8)",
     )
-    found = list(soak_of(server).run(time.monotonic() + LONG))
+    found = list(soak_of(server).run(SYSTEM_CLOCK.monotonic() + LONG))
     assert "the server no longer starts" in found[-1].verdict.reason
 
 
@@ -252,7 +252,7 @@ def test_long_soak_clears_its_log(soak_of, monkeypatch):
     monkeypatch.setattr(soak_module, "MAX_LINES", 200)
     soak = soak_of(REFERENCE, call=("readonly",))
     longest = 0
-    for _ in soak.run(time.monotonic() + LONG):
+    for _ in soak.run(SYSTEM_CLOCK.monotonic() + LONG):
         longest = max(longest, *(len(session.lines) for session in soak.server.sessions))
         if soak.calls >= 3000:
             break

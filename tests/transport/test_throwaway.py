@@ -63,7 +63,8 @@ def test_a_named_secret_is_passed_on(tmp_path, monkeypatch):
 def test_home_and_directory_can_be_kept(tmp_path, monkeypatch):
     seen = reported_by_a_server(tmp_path, monkeypatch, "--cwd", ".", "--inherit-home")
     assert seen["cwd"] == str(tmp_path / "here")
-    assert seen["env"]["HOME"] == os.environ["HOME"]
+    home = "USERPROFILE" if sys.platform == "win32" else "HOME"
+    assert seen["env"][home] == os.environ[home]
 
 
 def test_relative_paths_of_the_command_become_absolute(tmp_path, monkeypatch):
