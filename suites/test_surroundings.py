@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.scenarios.surroundings import (
+from conformance.scenarios.other_machines import (
     CODE_PAGES,
     FOLDERS,
+    LOCALES,
+    NO_GIT,
     NO_HOME,
+    READ_ONLY,
     STDERR,
     TIME_ZONES,
-    expect_conversation,
 )
+from conformance.scenarios.surroundings import expect_conversation
 
 
 @pytest.mark.requirement("surroundings.code-page")
@@ -37,3 +40,18 @@ def test_the_server_answers_without_a_log(server):
 @pytest.mark.requirement("surroundings.directory-name")
 def test_the_server_answers_in_a_directory_with_an_unusual_name(server):
     expect_conversation(server, FOLDERS)
+
+
+@pytest.mark.requirement("surroundings.locale")
+def test_the_server_answers_with_another_locale(server):
+    expect_conversation(server, LOCALES)
+
+
+@pytest.mark.requirement("surroundings.read-only-directory")
+def test_the_server_answers_in_a_read_only_directory(server):
+    expect_conversation(server, READ_ONLY)
+
+
+@pytest.mark.requirement("surroundings.no-git")
+def test_the_server_answers_without_git(server):
+    expect_conversation(server, NO_GIT)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 from conformance.client.reply import Reply
 from conformance.client.session import Session
@@ -13,84 +12,26 @@ from conformance.client.tool_call import Call
 from conformance.expect import skip
 from conformance.protocol.jsonrpc import Line
 from conformance.protocol.methods import LISTS
+from conformance.scenarios.other_machines import Surrounding
 from conformance.target.server import Server
-from conformance.target.settings import Settings
 from conformance.transport.interface import CannotStart
 from conformance.verdicts import Finding
 
 MAX_CALLS = 5
 """How many tools are called in each surrounding."""
-FOLDER = "Søren's Müll 漢字"
-
-
-@dataclass(frozen=True)
-class Surrounding:
-    """What is different on another machine, which the ``title`` names.
-
-    ``env`` are its variables, ``launcher`` the words before the command, and ``folder`` is the name of the
-    working directory, if that matters.  It exists on ``platforms`` only, everywhere if there are none.
-    """
-
-    title: str
-    env: Mapping[str, str] = field(default_factory=dict)
-    launcher: tuple[str, ...] = ()
-    folder: str = ""
-    platforms: tuple[str, ...] = ()
-
-    def settings(self, settings: Settings) -> Settings:
-        """Return the settings for a start in this surrounding; what the user sets for the server stays."""
-        env = {**self.env, **settings.env}
-        if not self.folder or settings.throwaway is None:
-            return replace(settings, env=env, launcher=self.launcher)
-        folder = settings.throwaway.root / self.folder
-        folder.mkdir(exist_ok=True)
-        return replace(settings, env=env, work=folder)
-
-
-NO_UTF8_MODE = {"PYTHONUTF8": "0"}
-POSIX = ("linux", "darwin")
-CODE_PAGES = (
-    Surrounding(
-        "Windows with the code page 1252 (Western Europe)", {"PYTHONIOENCODING": "cp1252", **NO_UTF8_MODE}
-    ),
-    Surrounding("Windows with the code page 932 (Japan)", {"PYTHONIOENCODING": "cp932", **NO_UTF8_MODE}),
-    Surrounding(
-        "a machine without a locale (LC_ALL=C)",
-        {"LC_ALL": "C", "LANG": "C", "PYTHONCOERCECLOCALE": "0", **NO_UTF8_MODE},
-        platforms=POSIX,
-    ),
-)
-TIME_ZONES = (Surrounding("a machine in another time zone (TZ=Asia/Kathmandu)", {"TZ": "Asia/Kathmandu"}),)
-NO_HOME = (
-    Surrounding(
-        "a service without a home (no HOME)", launcher=("/usr/bin/env", "-u", "HOME"), platforms=POSIX
-    ),
-)
-STDERR = (
-    Surrounding(
-        "a client that closes stderr", launcher=("/bin/sh", "-c", 'exec "$@" 2>&-', "sh"), platforms=POSIX
-    ),
-    Surrounding(
-        "a client whose log is full (stderr cannot be written)",
-        launcher=("/bin/sh", "-c", 'exec "$@" 2>/dev/full', "sh"),
-        platforms=("linux",),
-    ),
-)
-FOLDERS = (Surrounding("a working directory with spaces and letters beyond ASCII", folder=FOLDER),)
 
 
 def expect_conversation(server: Server, surroundings: tuple[Surrounding, ...]) -> None:
     """Report the first surrounding in which the server does not answer what it answers elsewhere.
 
-    Skips the check if there is none on this platform, and in all but the newest revision.
+    Skips the check if none can be had here, and in all but the newest revision.
     """
     if any(surface.revision > server.revision for surface in server.other_surfaces):
         skip("surroundings are judged in the newest revision")
-    chosen = [one for one in surroundings if not one.platforms or sys.platform in one.platforms]
-    if server.settings.cwd is not None:
-        chosen = [one for one in chosen if not one.folder]
+    obstacles = [one.obstacle(server.settings) for one in surroundings]
+    chosen = [one for one, obstacle in zip(surroundings, obstacles, strict=True) if not obstacle]
     if not chosen:
-        skip("there is no such surrounding on this machine, or --cwd names the working directory")
+        skip("; ".join(f"{one.title}: {why}" for one, why in zip(surroundings, obstacles, strict=True)))
     calls = [call for call in server.calls() if not (call.failed or server.is_slow(call))][:MAX_CALLS]
     for one in chosen:
         found = _trouble(server, one, calls)

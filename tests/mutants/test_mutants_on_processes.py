@@ -17,4 +17,6 @@ def test_a_mutant_is_found(run, tmp_path, monkeypatch):
     leave_out_shrinking(monkeypatch)
     command = quick_mutant(run.mutant.name)
     with settings_on_process(command, tmp_path, **run.limits, **SAMPLES) as settings:
+        if missing := run.missing_surroundings(settings):
+            pytest.skip(missing)
         run.expect_found(settings)

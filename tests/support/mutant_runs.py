@@ -16,6 +16,7 @@ from conformance.protocol import revisions
 from conformance.requirements import catalogue
 from conformance.sandbox.policy import Unavailable
 from conformance.sandbox.sandbox import LANDLOCK, Choice
+from conformance.scenarios.other_machines import LOCALES, NO_GIT, READ_ONLY
 from conformance.target.settings import FUZZ_EXAMPLES
 from conformance.target.surface import SESSIONLESS
 from support.bench import reference_contract, run_checks
@@ -40,6 +41,12 @@ BUDGETS = {
 """The budgets under which mutants of the family ``budget`` run, which the reference server keeps."""
 SEEN_BY_PACKETS = {"tools.hints.closed-world", "jsonschema.no-network-ref"}
 """The rules that are judged only if the server has an empty network of its own."""
+SURROUNDINGS = {
+    "surroundings.locale": LOCALES,
+    "surroundings.read-only-directory": READ_ONLY,
+    "surroundings.no-git": NO_GIT,
+}
+"""The surroundings that a machine may lack."""
 IN_PASSING = "messages"
 """The family of mutants with messages that no chapter requests: other chapters bring them about."""
 
@@ -85,6 +92,12 @@ class MutantRun:
     def needs_own_network(self):
         """Whether the mutant is seen only by what it sends."""
         return not SEEN_BY_PACKETS.isdisjoint(self.mutant.breaks)
+
+    def missing_surroundings(self, settings):
+        """Return why the mutant's surroundings cannot be had here; empty if they can, or it needs none."""
+        needed = [one for id in self.mutant.breaks for one in SURROUNDINGS.get(id, ())]
+        obstacles = [one.obstacle(settings) for one in needed]
+        return obstacles[0] if needed and all(obstacles) else ""
 
     @property
     def tools(self):
