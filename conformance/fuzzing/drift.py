@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from statistics import mean
 
 from conformance.client.reply import Reply
+from conformance.client.tool_call import Tool
 from conformance.fuzzing.growth import MIN_SAMPLES, Sample, growth, merged
-from conformance.fuzzing.soak_calls import SoakCall
 from conformance.protocol.jsonrpc import ABSENT, show
 from conformance.protocol.text import named, shorten, without_times
 from conformance.transport.interface import Clock
@@ -27,6 +27,7 @@ MAX_COMPARED, MAX_SHOWN = 100_000, 300
 MEMORY, FILES, CHILDREN, TIME = "memory", "open files", "child processes", "the time of the same calls"
 LEAST = {MEMORY: (4e6, 0.1), FILES: (10, 0.1), CHILDREN: (4, 0.1), TIME: (0.0005, 0.5)}
 """The least growth that counts, absolute and as a share of the figure before."""
+FIGURES = tuple(LEAST)
 
 
 @dataclass
@@ -69,13 +70,13 @@ class Drift:
         self._answers: defaultdict[str, Answers] = defaultdict(Answers)
         self._only_reads = True
 
-    def note(self, call: SoakCall, reply: Reply) -> None:
-        """Note an answered call; take a sample if it is time to."""
+    def note(self, tool: Tool, reply: Reply, *, is_repeated: bool) -> None:
+        """Note an answered call of a tool, which may be a repetition; take a sample if it is time to."""
         self.calls += 1
-        self._only_reads = self._only_reads and call.load.read_only
-        if call.is_repeated:
+        self._only_reads = self._only_reads and tool.read_only
+        if is_repeated:
             self._seconds.append(reply.seconds)
-            self._answers[call.load.name].keep(_shown(reply))
+            self._answers[tool.name].keep(_shown(reply))
         if self._clock.monotonic() >= self._next:
             self._sample(None if self._pid is None else usage_of(self._pid))
             self._next = self._clock.monotonic() + self._pause
@@ -106,6 +107,16 @@ class Drift:
     def is_judged(self) -> bool:
         """Whether the process was called long enough."""
         return self.calls >= MIN_CALLS and self._clock.monotonic() - self._start >= MIN_SECONDS
+
+    @property
+    def memory_growth(self) -> float:
+        """The bytes by which the memory has grown since the first sample; 0 if it is not seen."""
+        samples = self._series[MEMORY]
+        return samples[-1][1] - samples[0][1] if samples else 0.0
+
+    def has_figures(self, name: str) -> bool:
+        """Return whether there are enough samples of a figure to judge it."""
+        return len(self._series[name]) >= MIN_SAMPLES
 
     def changes(self) -> dict[str, str]:
         """Return a line on each figure that keeps on growing, and on each tool whose answers changed."""

@@ -226,7 +226,7 @@ class Soak:
     def _judged(self, call: SoakCall, line: Line, reply: Reply) -> Iterator[SoakFinding | None]:
         if reply.fault is None:
             self.calls += 1
-            self._drift.note(call, reply)
+            self._drift.note(call.load.tool, reply, is_repeated=call.is_repeated)
         failure = call.case.oracle(reply)
         if failure is None:
             yield None

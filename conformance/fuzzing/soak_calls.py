@@ -55,7 +55,7 @@ class ToolLoad:
     """
 
     def __init__(self, server: Server, call: Call):
-        self.name, self.read_only = call.tool.name, call.tool.read_only
+        self.tool, self.name = call.tool, call.tool.name
         self.target = FuzzTarget.of_tool(call)
         self.answer_seconds = self.target.answer_seconds(server.settings.timeout)
         schema, revision = call.tool.input_schema, server.revision

@@ -13,7 +13,7 @@ from conformance.target.settings import Settings
 from conformance.target.surface import Subject, Surface
 
 CONTRACT, BUDGETS, CLIENTS = "test_contract.py", "test_budget.py", "test_client.py"
-SURROUNDINGS = "test_surroundings.py"
+SURROUNDINGS, DRIFT = "test_surroundings.py", "test_drift.py"
 """The suites that judge what the user promises or asks for, not what the specification demands."""
 
 
@@ -40,6 +40,13 @@ def _reasons(surface: Surface, check: Check, settings: Settings) -> Iterator[str
         yield "a rule of HTTP+SSE of 2024-11-05"
     if check.per_tool and not surface.tools:
         yield f"no tools listed in {revision}"
+    yield from _not_chosen(check, settings)
+    if check.fuzzes and not settings.examples:
+        yield "nothing is fuzzed (--fuzz none)"
+
+
+def _not_chosen(check: Check, settings: Settings) -> Iterator[str]:
+    """Yield why a check does not apply that only an option, or a file of the user, makes apply."""
     if check.suite == CONTRACT and settings.contract is None:
         yield f"no contract ({FILE}, which mcp-conformance lock writes)"
     if check.suite == BUDGETS and not _has_budget(check, settings):
@@ -48,8 +55,8 @@ def _reasons(surface: Surface, check: Check, settings: Settings) -> Iterator[str
         yield "no client is chosen (--client)"
     if check.suite == SURROUNDINGS and not settings.surroundings:
         yield "no other surroundings (--surroundings)"
-    if check.fuzzes and not settings.examples:
-        yield "nothing is fuzzed (--fuzz none)"
+    if check.suite == DRIFT and settings.is_gentle:
+        yield "judged with --fuzz thorough"
 
 
 def _is_of_transport(check: Check, settings: Settings) -> bool:

@@ -97,11 +97,12 @@ def repeated_identifiers(server: Server, session: Session, method: str) -> Itera
 # The same list in each process, and each time
 
 
-def expect_same_in_every_process(server: Server, method: str) -> None:
-    """Expect that a second process lists the same items as the first, whenever they are fetched."""
-    first, second = _served_listing(server, method), complete_listing(second_process(server), method)
+def expect_same_in_every_process(server: Server, method: str, other: Session | None = None) -> None:
+    """Expect that another process lists the same items as the first, whenever they are fetched."""
+    other = other or second_process(server)
+    first, second = _served_listing(server, method), complete_listing(other, method)
     if _identifiers(first) != _identifiers(second):
-        again = [complete_listing(session, method) for session in (server.session, second_process(server))]
+        again = [complete_listing(session, method) for session in (server.session, other)]
         if [_identifiers(listing) for listing in again] == [_identifiers(first), _identifiers(second)]:
             got = f"{difference(first, second)} only in one of two processes"
             lines = (*first.replies[0].lines, *second.replies[0].lines)

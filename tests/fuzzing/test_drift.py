@@ -5,16 +5,20 @@ import random
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from support.in_memory import VirtualClock
 
 from conformance.client.reply import Reply
 from conformance.fuzzing import drift as drift_module
-from conformance.fuzzing.drift import LEAST, MEMORY, MIN_CALLS, TIME, Answers, Drift
+from conformance.fuzzing import repeated_calls as repeated_calls_module
+from conformance.fuzzing.drift import FILES, LEAST, MEMORY, MIN_CALLS, TIME, Answers, Drift
 from conformance.fuzzing.growth import growth
+from conformance.fuzzing.repeated_calls import expect_level, expect_same_answers
 from conformance.protocol.jsonrpc import Line
 from conformance.transport.usage import Usage, usage_of
+from conformance.verdicts import Finding, Skipped
 
 MB = 1e6
 CALLS = range(0, 80_000, 1000)
@@ -111,32 +115,26 @@ def test_only_a_lasting_change_of_answers_counts(answers, differ):
 # The watch
 
 
-class Load:
-    """The calls of a tool."""
+class Tool:
+    """A tool."""
 
-    def __init__(self, name, read_only):
-        self.name, self.read_only = name, read_only
+    name = "show"
 
-
-class Call:
-    """A call of it, the same each time."""
-
-    is_repeated = True
-
-    def __init__(self, load):
-        self.load = load
+    def __init__(self, read_only):
+        self.read_only = read_only
 
 
 def watched(monkeypatch, usage, answer=lambda _number: "ok", seconds=lambda _number: 0.01, *, read_only=True):
     """Return the watch over 10,000 calls, 100 a second; each argument is a function of their number."""
     clock = VirtualClock()
-    drift, call = Drift(1, clock), Call(Load("show", read_only))
+    drift, tool = Drift(1, clock), Tool(read_only)
     monkeypatch.setattr(drift_module, "usage_of", lambda _pid: usage(drift.calls))
     for number in range(10_000):
         clock.now += 0.01
         at = clock.now
         message = {"id": number, "result": {"content": answer(number)}}
-        drift.note(call, Reply(Line(True, b"", at), Line(False, b"", at + seconds(number)), message))
+        reply = Reply(Line(True, b"", at), Line(False, b"", at + seconds(number)), message)
+        drift.note(tool, reply, is_repeated=True)
     return drift
 
 
@@ -182,6 +180,54 @@ def test_what_is_not_seen_or_too_short_is_said_in_a_line(monkeypatch):
     assert drift.lines({})[1] == "memory, open files and child processes of the server are not seen here"
     (line,) = Drift(None, VirtualClock()).lines({})
     assert str(MIN_CALLS) in line
+
+
+# Repeated calls
+
+
+class Watched:
+    """A watch that shows these changes, if it judges at all."""
+
+    def __init__(self, *names, is_judged=True):
+        self.calls, self.is_judged = 700, is_judged
+        self._changes = {name: f"{name} grew" for name in names}
+
+    def has_figures(self, name):
+        return name in (MEMORY, TIME)
+
+    def changes(self):
+        return self._changes
+
+
+def repeated(monkeypatch, *watches, fault=""):
+    """Return a server whose processes show these watches."""
+    monkeypatch.setattr(
+        repeated_calls_module, "repeated_calls", lambda _server, process: (watches[process - 1], fault)
+    )
+    return SimpleNamespace(revision="2026-07-28", other_surfaces=())
+
+
+def test_growth_counts_only_if_two_processes_show_it(monkeypatch):
+    with pytest.raises(Finding, match="memory grew; in a second process too"):
+        expect_level(repeated(monkeypatch, Watched(MEMORY), Watched(MEMORY)), MEMORY)
+    expect_level(repeated(monkeypatch, Watched(MEMORY), Watched()), MEMORY)
+    expect_level(repeated(monkeypatch, Watched("answers of show")), MEMORY)
+    with pytest.raises(Finding, match="answers of show grew"):
+        expect_same_answers(repeated(monkeypatch, *[Watched(MEMORY, "answers of show")] * 2))
+    expect_same_answers(repeated(monkeypatch, Watched(MEMORY)))
+
+
+def test_growth_is_not_judged_without_the_means(monkeypatch):
+    with pytest.raises(Skipped, match="700 calls were made; growth shows in 500 calls and 10 s or more"):
+        expect_level(repeated(monkeypatch, Watched(is_judged=False)), MEMORY)
+    with pytest.raises(Skipped, match="open files of the server cannot be followed here"):
+        expect_level(repeated(monkeypatch, Watched()), FILES)
+    with pytest.raises(Skipped, match="no answer"):
+        expect_level(repeated(monkeypatch, Watched(), fault="no answer"), MEMORY)
+    server = repeated(monkeypatch, Watched())
+    server.revision, server.other_surfaces = "2025-11-25", (SimpleNamespace(revision="2026-07-28"),)
+    with pytest.raises(Skipped, match="the newest revision"):
+        expect_level(server, MEMORY)
 
 
 # A process

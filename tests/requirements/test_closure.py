@@ -10,7 +10,7 @@ from conformance.fixtures.http_mutants import all_http_mutants
 from conformance.fixtures.http_unusual import UNUSUAL, headers_for
 from conformance.fixtures.mutants import all_mutants
 from support import EVERYTHING, REFERENCE, awkward, run_suite
-from support.bench import reference_contract, run_checks, settings_in_memory
+from support.bench import hurry, reference_contract, run_checks, settings_in_memory
 from support.in_memory import mutated
 from support.mutant_runs import SEEN_BY_PACKETS, own_network
 
@@ -18,8 +18,9 @@ from conformance.clients.limits import clients
 from conformance.protocol import revisions
 from conformance.requirements import catalogue
 from conformance.requirements.checks import checked, checks
+from conformance.scenarios.other_machines import LOCALES
 from conformance.target.budgets import FIGURES
-from conformance.target.settings import FUZZ_EXAMPLES
+from conformance.target.settings import FUZZ_EXAMPLES, Settings
 
 OVER_HTTP = (sys.executable, "-m", "conformance.fixtures.reference_http", "--port", "{port}")
 NEWEST = {revisions.LATEST_HANDSHAKE, revisions.LATEST_MODERN}
@@ -84,22 +85,28 @@ def header_words(http):
     return [word for pair in pairs for word in ("--header", pair)]
 
 
-def test_every_check_has_run_on_a_right_server():
+def test_every_check_has_run_on_a_right_server(monkeypatch):
     """On the reference server, on one that offers next to nothing, or on one that has what else there is."""
     stateless = (sys.executable, "-m", "conformance.fixtures.stateless")
     nothing = run_suite(awkward("bare_minimum"), "--revision", "all", "--fuzz", "none")
     confined = ("--sandbox", "landlock") if own_network() is not None else ()
-    options = ("--revision", "latest", "--fuzz", "none", "--call", "all", "--surroundings")
+    options = ("--revision", "latest", "--fuzz", "none", "--call", "all")
     other = run_suite(stateless, *options, *confined)
     assert [(case.check, case.text) for case in other.findings] == []
+    hurry(monkeypatch)
+    chosen = ("--select", "surroundings", "--surroundings", "--select", "drift", "--fuzz", "thorough")
+    asked_for = run_suite(REFERENCE, *chosen)
+    assert [(case.check, case.text) for case in asked_for.findings] == []
     over_http = [
         run_suite(
             (*OVER_HTTP, *name), "--http", *headers, "--select", "http", "--revision", "all", *EVERYTHING
         )
         for name, headers in (((), ()), *(((name,), header_words(UNUSUAL[name])) for name in UNUSUAL))
     ]
-    runs = (run_on_processes(), nothing, other, *over_http)
+    runs = (run_on_processes(), nothing, other, asked_for, *over_http)
     ran = {case.check.partition("[")[0] for run in runs for case in run.of("passed")}
     ran |= {name for revision in revisions.KNOWN for name in run_in_memory(revision).passed}
     unseen = SEEN_BY_PACKETS if not confined else set()
+    if all(one.obstacle(Settings(REFERENCE)) for one in LOCALES):
+        unseen = {*unseen, "surroundings.locale"}
     assert sorted({check.name for check in checks() if unseen.isdisjoint(check.requirements)} - ran) == []

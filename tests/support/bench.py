@@ -8,6 +8,7 @@ from importlib import import_module
 
 import pytest
 
+from conformance.fuzzing import drift
 from conformance.fuzzing.fuzzer import Fuzzer
 from conformance.generation import NoExample
 from conformance.json_schema.validation import Unjudgeable
@@ -30,6 +31,13 @@ def leave_out_shrinking(monkeypatch):
     """Make fuzzing report the first failure as it is, for tests that look only at whether there is one."""
     monkeypatch.setattr(Fuzzer, "shrink", lambda *_: None)
     monkeypatch.setattr(Fuzzer, "shrink_edges", lambda *_: None)
+
+
+def hurry(monkeypatch):
+    """Judge the drift of a process after some calls, however fast they are, by samples that come often."""
+    monkeypatch.setattr(drift, "MIN_CALLS", 1500)
+    monkeypatch.setattr(drift, "MIN_SECONDS", 0.0)
+    monkeypatch.setattr(drift, "PAUSE_SECONDS", 0.01)
 
 
 SKIPS = (Skipped, NoExample, Unjudgeable, pytest.skip.Exception)

@@ -5,6 +5,7 @@
 """
 
 import os
+import sys
 import zlib
 from dataclasses import dataclass
 from functools import cache
@@ -41,6 +42,7 @@ BUDGETS = {
 """The budgets under which mutants of the family ``budget`` run, which the reference server keeps."""
 SEEN_BY_PACKETS = {"tools.hints.closed-world", "jsonschema.no-network-ref"}
 """The rules that are judged only if the server has an empty network of its own."""
+SEEN_IN_PROC = {"drift.memory", "drift.open-files", "drift.child-processes"}
 SURROUNDINGS = {
     "surroundings.locale": LOCALES,
     "surroundings.read-only-directory": READ_ONLY,
@@ -76,7 +78,7 @@ class MutantRun:
     def limits(self):
         """The settings of the run."""
         examples = FUZZ_EXAMPLES["quick"] if self.fuzzed else 0
-        if PROPOSES_ALL in self.mutant.breaks:
+        if PROPOSES_ALL in self.mutant.breaks or self.mutant.family == "drift":
             examples = FUZZ_EXAMPLES["thorough"]
         broken = [id for id in BUDGETS if id in self.mutant.breaks]
         budgets = {id.removeprefix("budget."): BUDGETS[id] for id in broken}
@@ -93,8 +95,10 @@ class MutantRun:
         """Whether the mutant is seen only by what it sends."""
         return not SEEN_BY_PACKETS.isdisjoint(self.mutant.breaks)
 
-    def missing_surroundings(self, settings):
-        """Return why the mutant's surroundings cannot be had here; empty if they can, or it needs none."""
+    def missing(self, settings):
+        """Return what the mutant needs and is not here; empty if nothing is missing."""
+        if not SEEN_IN_PROC.isdisjoint(self.mutant.breaks) and sys.platform != "linux":
+            return "what a process takes is seen on Linux only"
         needed = [one for id in self.mutant.breaks for one in SURROUNDINGS.get(id, ())]
         obstacles = [one.obstacle(settings) for one in needed]
         return obstacles[0] if needed and all(obstacles) else ""
@@ -108,6 +112,8 @@ class MutantRun:
         """Return whether a check of `bench` runs."""
         if self.fuzzed:
             return check.suite in (self.fuzzed, "test_messages")
+        if self.mutant.family == "drift":  # the check that judges every message fuzzes thoroughly then
+            return not check.ids.isdisjoint(self.mutant.breaks)
         return self.is_whole or not check.ids.isdisjoint((SEES_ALL, *self.mutant.breaks, *self.mutant.also))
 
     def expect_found(self, settings):
