@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import shlex
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from itertools import pairwise
@@ -16,7 +15,7 @@ from conformance.plugin.flags import option_help, optional_value
 from conformance.project.files import CONFIGURATION_PLACES
 from conformance.project.version import tool_version
 from conformance.protocol import revisions
-from conformance.protocol.text import did_you_mean
+from conformance.protocol.text import did_you_mean, shell_line
 from conformance.target.contract import FILE
 
 HTTP_VALUES, HTTP_LISTS = ("url", "http-path", "rate"), ("header", "header-env")
@@ -418,7 +417,7 @@ def require_command(
         raise UsageError(f"{name}: {url} is a URL: name it with --url {url}")
     words = _words(rest)
     if not command and words:
-        raise UsageError(f"{name}: put -- before the server's command: -- {shlex.join(words)}")
+        raise UsageError(f"{name}: put -- before the server's command: -- {shell_line(words)}")
     if not command:
         raise UsageError(f"{name}: no server is given: mcp-conformance {usage} -- COMMAND [ARGUMENTS ...]")
     return list(command)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,7 +31,7 @@ from conformance.doctor.program import Program, find_program
 from conformance.doctor.variants import next_variant
 from conformance.plugin.options import settings
 from conformance.protocol.jsonrpc import Line
-from conformance.protocol.text import named, shorten
+from conformance.protocol.text import named, shell_line, shorten
 from conformance.target.redaction import Redaction
 from conformance.target.settings import Settings
 from conformance.target.surface import Surface
@@ -122,7 +121,7 @@ def _examine_http(chosen: Settings) -> int:
             (GOOD if is_good else BAD, title, details) for is_good, title, details in http.steps(seen)
         )
         words, advice = http.cause(seen)
-    next_step = shlex.join(["mcp-conformance", "run", *chosen.words])
+    next_step = shell_line(["mcp-conformance", "run", *chosen.words])
     printer.line()
     for line in (
         [words, "What to do next:", next_step] if seen.is_open else ["Cause:", words, "What to do:", advice]

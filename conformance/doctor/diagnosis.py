@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.doctor.observations import AttemptResult, Observations, visible
 from conformance.doctor.symptoms import LANGUAGES, TO_STDERR
-from conformance.protocol.text import named
+from conformance.protocol.text import named, shell_line
 from conformance.transport.throwaway import SECRET
 
 EMPTY_PHRASES = re.compile(
@@ -58,7 +57,7 @@ def command_line(seen: Observations, action: str, *options: str, command: Iterab
     words += settings.sandbox.words if settings.sandbox is not None else []
     for name, content in settings.env.items():
         words += ["--env", name if SECRET.search(name) else f"{name}={content}"]
-    return shlex.join([*words, *options, "--", *(seen.command if command is None else command)])
+    return shell_line([*words, *options, "--", *(seen.command if command is None else command)])
 
 
 # stderr ------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from conformance.project.files import (
     repository_root,
 )
 from conformance.project.model import CommandGuess, Project, SetupStep
+from conformance.protocol.text import shell_line
 from conformance.transport.http.server import PORT
 
 NAME = "mcp-conformance"
@@ -179,9 +180,9 @@ def _detected(found: Sequence[Project], start: StartCommand) -> Iterator[str]:
         yield f"found: {names[0]}{besides}"
     else:
         yield "found: no pyproject.toml, package.json, go.mod or Cargo.toml"
-    yield f"server: {shlex.join(start.command)}   ({start.origin})"
+    yield f"server: {shell_line(start.command)}   ({start.origin})"
     for other in start.others[:3]:
-        yield f"    or: {shlex.join(other.command)}   ({other.origin})"
+        yield f"    or: {shell_line(other.command)}   ({other.origin})"
 
 
 # The configuration -------------------------------------------------------------------------------
@@ -340,5 +341,5 @@ def _next_command(folder: Path, project: Project) -> str:
     """Return the command to run next."""
     where = "" if folder == Path.cwd() else f"cd {shlex.quote(str(folder))} && "
     if project.language == "Python":
-        return f"{where}{project.install} && {shlex.join([*project.prefix, 'pytest', '--conformance'])}"
+        return f"{where}{project.install} && {shell_line([*project.prefix, 'pytest', '--conformance'])}"
     return where + " && ".join([*project.build, f"{NAME} run"])

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import shlex
+import subprocess
+import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -12,6 +15,11 @@ OBEYED = re.compile(r"(?<!\S)::(?=[A-Za-z])|##\[(?=[A-Za-z])")
 MAX_LAST_LINE = 200
 TIMES = re.compile(r"\d[\d:.,+TZ -]{3,}\d")
 """Dates, times and measured figures, which change by themselves."""
+
+
+def shell_line(words: Iterable[str]) -> str:
+    """Return a command as a user enters it in the shell of this system."""
+    return subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
 
 
 def without_times(text: str) -> str:

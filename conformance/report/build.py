@@ -6,7 +6,6 @@ Credentials are left out here (`Redaction`), before a text is cut to the length 
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -16,7 +15,7 @@ from typing import Any
 from conformance.client.tool_call import Tool
 from conformance.project.version import tool_version
 from conformance.protocol.jsonrpc import Line, strict
-from conformance.protocol.text import named, shorten
+from conformance.protocol.text import named, shell_line, shorten
 from conformance.protocol.value import Value
 from conformance.report.model import (
     DEAD,
@@ -190,7 +189,7 @@ def build_report(
     report = Report(
         tool_version=tool_version(),
         command=command,
-        server=newest.server or shlex.join(command),
+        server=newest.server or shell_line(command),
         version=newest.version,
         started=facts.started.isoformat(timespec="seconds"),
         seconds=round(facts.seconds, 2),

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import shlex
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from conformance.protocol.text import named, shorten
+from conformance.protocol.text import named, shell_line, shorten
 from conformance.report.model import DEAD, REFUSED, Interface, Report, Result, plural
 from conformance.requirements.catalogue import Requirement, families
 from conformance.requirements.checks import checked
@@ -103,7 +102,7 @@ def reproduce_command(settings: Settings, requirement: str, revision: str, tool:
     words += ["--client", ",".join(settings.clients)] if requirement.startswith("client.") else []
     if settings.contract is not None and settings.contract.name != FILE:
         words += ["--contract", settings.contract.name] if requirement.startswith("contract.") else []
-    return shlex.join([*words, *settings.words])
+    return shell_line([*words, *settings.words])
 
 
 # The server --------------------------------------------------------------------------------------
@@ -204,7 +203,7 @@ def _failing_lines(subject: Subject, counts: Counts) -> Iterator[str]:
 def _remedy(subject: Subject, failing: list[str]) -> str:
     """Return the option with which a user gives arguments that work, for the tool with the fewest of them."""
     known = ((tool, _known_arguments(subject, tool)) for tool in failing)
-    options = [shlex.join(["--example", f"{tool} {json.dumps(one)}"]) for tool, one in known if one]
+    options = [shell_line(["--example", f"{tool} {json.dumps(one)}"]) for tool, one in known if one]
     return (
         f"; give arguments that work in this form: {shorten(min(options, key=len), 300)}" if options else ""
     )

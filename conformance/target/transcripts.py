@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.client.transcript import Transcript
 from conformance.protocol.jsonrpc import Line
+from conformance.protocol.text import shell_line
 from conformance.target.sessions import Sessions
 
 
@@ -41,5 +41,5 @@ def write_transcripts(
             paths.append(transcript.keep(settings.transcripts, name + ending))
         except OSError as error:
             return Written(tuple(paths), str(error))
-    options = f"{shlex.join(settings.sandbox.words)} " if settings.sandbox is not None else ""
+    options = f"{shell_line(settings.sandbox.words)} " if settings.sandbox is not None else ""
     return Written(tuple(paths), options=options)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from conformance.protocol.text import shell_line
 from conformance.report.formats.page import document, footer, text
 from conformance.report.model import FINDINGS, Interface, Report, Result, by_reason, grouped
 from conformance.report.text import figures_of, sdk_note
@@ -277,7 +277,7 @@ def _run(report: Report) -> Iterator[str]:
     notices = [text(one) for one in report.notices]
     yield terms(
         [
-            ("command", _code(shlex.join(report.command))),
+            ("command", _code(shell_line(report.command))),
             ("options", _chips(_option(name, given) for name, given in report.options.items())),
             *((text(one.revision), _interface(one)) for one in report.revisions),
             ("not called", _chips(report.not_called)),

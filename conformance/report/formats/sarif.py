@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from conformance.protocol.text import named, shorten
+from conformance.protocol.text import named, shell_line, shorten
 from conformance.report.model import Report, Result
 from conformance.verdicts import Outcome
 
@@ -89,7 +88,7 @@ def _invocation(report: Report) -> dict[str, Any]:
         {"level": "note", "message": {"text": shorten(text, MAX_TEXT)}} for text in (*lines, *report.notices)
     ]
     return {
-        "commandLine": named(shlex.join(["mcp-conformance", "run", "--", *report.command]), MAX_TEXT),
+        "commandLine": named(shell_line(["mcp-conformance", "run", "--", *report.command]), MAX_TEXT),
         "startTimeUtc": report.started.replace("+00:00", "Z"),
         "executionSuccessful": done,
         "toolExecutionNotifications": notes,
