@@ -9,7 +9,7 @@ from typing import Any
 
 from conformance.client.message_log import one_message, received, weight
 from conformance.protocol.jsonrpc import ABSENT, IdKey, Line, id_key, is_response
-from conformance.transport.interface import HEAD, End, NoAnswer, Overlong
+from conformance.transport.interface import HEAD, Content, NoAnswer, Overlong
 
 BYTES_IN_MEMORY = 8
 """How many bytes of memory a message may take for each byte that a line may have."""
@@ -46,7 +46,7 @@ class Inbox:
         self._overlong_answer: IdKey | None = None
         self._unanswered: dict[IdKey, NoAnswer] = {}
 
-    def line_from(self, data: bytes | Overlong | NoAnswer | End, at: float) -> Line | None:
+    def line_from(self, data: Content, at: float) -> Line | None:
         """Return the line that came, cut to its head if it is too long; None for its later parts.
 
         None too for the knowledge that a request gets no answer, which is kept.
@@ -56,15 +56,16 @@ class Inbox:
             return None
         if isinstance(data, Overlong):
             return self._overlong(data, at)
-        assert isinstance(data, bytes)
-        self.size += len(data)
-        if weight(data) <= BYTES_IN_MEMORY * self._max_line:
+        assert isinstance(data, bytes | Line)
+        raw = data if isinstance(data, bytes) else data.raw
+        self.size += len(raw)
+        if weight(raw) <= BYTES_IN_MEMORY * self._max_line:
             line = received(data, at)
             if line.fault and (key := _answer_key(line.raw)) is not None:
                 self._unread_answers[key] = line.fault
             return line
         self.unread = f"a line with more values than {self._max_line} bytes may have"
-        line = Line(sent=False, raw=data[:HEAD], at=at, fault=TOO_MUCH)
+        line = Line(sent=False, raw=raw[:HEAD], at=at, fault=TOO_MUCH)
         if (key := _answer_key(line.raw)) is not None:
             self._unread_answers[key] = TOO_MUCH
         return line

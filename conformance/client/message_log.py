@@ -198,13 +198,16 @@ class DecompressedMessage(Mapping[str, Any]):
         return len(self._line.message)
 
 
-def received(raw: bytes, at: float) -> Line:
-    """Decode a line that the server wrote; compress it if it is long."""
-    carried_by = getattr(raw, "carried_by", "")
-    if len(raw) < LONG:
-        return Line.received(raw, at, carried_by)
-    CompressedLine.last.clear()
-    return compressed(Line.received(raw, at, carried_by))
+def received(data: bytes | Line, at: float) -> Line:
+    """Decode a line that the server wrote, if the transport has not; compress it if it is long."""
+    if len(data if isinstance(data, bytes) else data.raw) >= LONG:
+        CompressedLine.last.clear()
+        return compressed(_decoded(data, at))
+    return _decoded(data, at)
+
+
+def _decoded(data: bytes | Line, at: float) -> Line:
+    return data if isinstance(data, Line) else Line.received(data, at)
 
 
 def compressed(line: Line) -> Line:

@@ -18,7 +18,7 @@ from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import ABSENT, IdKey, Kind, Line, encode, id_key, is_response, kind
 from conformance.protocol.methods import CLIENT_INFO, FEATURES, LISTED, envelope
 from conformance.protocol.value import Value
-from conformance.transport.interface import EOF, Clock, End, Item, NoAnswer, Overlong, Transport
+from conformance.transport.interface import EOF, Clock, Content, Item, Transport
 
 NO_PARAMS: Any = ABSENT
 PING_SECONDS = 10.0
@@ -379,7 +379,7 @@ class Session(Received):
         self.is_flooded = self.closed = True
         self.begin_close()
 
-    def _receive(self, data: bytes | Overlong | NoAnswer | End, at: float) -> None:
+    def _receive(self, data: Content, at: float) -> None:
         """Log a line; answer the requests in it, and keep the answers."""
         line = self.inbox.line_from(data, at)
         if line is None:

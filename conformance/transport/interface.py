@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, Protocol
 
+from conformance.protocol.jsonrpc import Line
 from conformance.sandbox.traffic import Traffic
 
 MAX_LINE = 16_000_000
@@ -88,7 +89,9 @@ class SystemClock:
 SYSTEM_CLOCK: Final = SystemClock()
 
 
-Item = tuple[float, bytes | Overlong | End | NoAnswer]
+Content = bytes | Line | Overlong | End | NoAnswer
+"""What a transport reads: a line, decoded already if the transport had to, or what came instead."""
+Item = tuple[float, Content]
 """What a transport reads, with the `age` of the transport when it came."""
 
 

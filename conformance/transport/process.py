@@ -22,14 +22,13 @@ from conformance.transport.interface import (
     SYSTEM_CLOCK,
     CannotStart,
     Clock,
-    End,
     Item,
     OnWait,
     Overlong,
 )
 from conformance.transport.process_tree import POSIX, Tree
+from conformance.transport.queue import ByteQueue
 
-MAX_QUEUED = 4_000_000
 STDERR = 1
 """The index of the thread that reads stderr."""
 MAX_STDERR_BYTES = 64 * 1024
@@ -63,11 +62,11 @@ class Process:
         self._confined = confined or Confined(self.command, os.environ if env is None else env)
         self._tree = _start(self._confined, cwd)
         self._child = self._tree.child
-        self._lines = _Queue()
+        self._lines = ByteQueue()
         self._chunk: list[bytes | Overlong] = []
         self.max_line = max_line
         self._splitter = Splitter(self._chunk.append, max_line)
-        self._writes = _Queue()
+        self._writes = ByteQueue()
         self._stderr: deque[tuple[float, bytes]] = deque()
         self._stderr_bytes = 0
         self._wake = _Wake()
@@ -285,54 +284,6 @@ class Splitter:
         self._take(line)
 
 
-class _Queue:
-    """A queue with a limit in bytes, so that a flooding child waits instead of filling our memory."""
-
-    def __init__(self) -> None:
-        self._items: deque[tuple[float, int, bytes | Overlong | End]] = deque()
-        self._bytes = 0
-        self._closed = False
-        self._awaited = False
-        self._changed = threading.Condition()
-
-    @property
-    def is_awaited(self) -> bool:
-        """Whether a thread waits for the next item, and there is none."""
-        return self._awaited and not self._items and not self._closed
-
-    def put(self, *items: bytes | Overlong | End, at: float = 0.0) -> None:
-        with self._changed:
-            while self._bytes > MAX_QUEUED and not self._closed:
-                self._changed.wait()
-            if not self._closed:
-                sized = [(at, _size(item) + 64, item) for item in items]
-                self._items.extend(sized)
-                self._bytes += sum(size for _, size, _ in sized)
-                self._changed.notify_all()
-
-    def get(self, timeout: float | None) -> tuple[float, bytes | Overlong | End] | None:
-        with self._changed:
-            if not self._items:
-                self._awaited = True
-                self._changed.wait_for(lambda: self._items or self._closed, timeout)
-                self._awaited = False
-            if not self._items:
-                return None
-            at, size, item = self._items.popleft()
-            if self._bytes > MAX_QUEUED:
-                self._changed.notify_all()
-            self._bytes -= size
-            return at, item
-
-    def discard(self) -> None:
-        """Take no more items, and release the threads that wait."""
-        with self._changed:
-            self._closed = True
-            if not any(item is EOF for _, _, item in self._items):
-                self._items.clear()
-            self._changed.notify_all()
-
-
 class _Wake:
     """Interrupts threads that wait for a pipe (POSIX; on Windows killing the child closes the pipes)."""
 
@@ -379,10 +330,6 @@ def _close(pipe: IO[bytes] | None) -> None:
     if pipe is not None:
         with contextlib.suppress(OSError):
             pipe.close()
-
-
-def _size(item: bytes | Overlong | End) -> int:
-    return len(item) if isinstance(item, bytes) else len(item.head) if isinstance(item, Overlong) else 0
 
 
 def _has_room(fd: int) -> bool:

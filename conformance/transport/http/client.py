@@ -46,14 +46,17 @@ class Client:
         self._lock = threading.Lock()
 
     def begin(self, request: Request, listener: Listener | None = None) -> Exchange:
-        """Send a request in a thread of its own, and return its exchange at once."""
+        """Send a request, on an idle connection at once, and return its exchange."""
         exchange = Exchange(request, listener or Listener(), self._clock, self._max_body)
         with self._lock:
             self._begun += 1
             exchange.number = self._begun
             if not self._is_closed:
                 self._running.add(exchange)
-                self._workers.run(lambda: self._run(exchange))
+                idle = self._take_idle() if request.is_framed else None
+                if idle is not None:
+                    exchange.start(idle)
+                self._workers.run(lambda: self._run(exchange, idle))
                 return exchange
         exchange.abort()
         exchange.fail("")
@@ -74,23 +77,17 @@ class Client:
             stream.close()
         self._workers.join()
 
-    def _run(self, exchange: Exchange) -> None:
+    def _run(self, exchange: Exchange, idle: Stream | None) -> None:
         try:
-            if not self._run_on_idle(exchange):
+            if idle is not None:
+                self._run_on(exchange, idle)
+                exchange.was_resent = exchange.failure == CLOSED
+            if idle is None or exchange.was_resent:
                 self._run_on_new(exchange)
         finally:
             with self._lock:
                 self._running.discard(exchange)
             exchange.end()
-
-    def _run_on_idle(self, exchange: Exchange) -> bool:
-        """Use an idle connection; return False if there is none, or if it was closed meanwhile."""
-        stream = self._take_idle() if exchange.request.is_framed else None
-        if stream is None:
-            return False
-        self._run_on(exchange, stream)
-        exchange.was_resent = exchange.failure == CLOSED
-        return not exchange.was_resent
 
     def _run_on_new(self, exchange: Exchange) -> None:
         try:
@@ -99,6 +96,7 @@ class Client:
             before = f"{CLOSED}, and then " if exchange.was_resent else ""
             exchange.fail(f"{before}{error}", was_refused=error.is_refused)
             return
+        exchange.start(stream)
         self._run_on(exchange, stream)
 
     def _run_on(self, exchange: Exchange, stream: Stream) -> None:
@@ -113,14 +111,12 @@ class Client:
                 stream.close()
 
     def _take_idle(self) -> Stream | None:
-        while True:
-            with self._lock:
-                if not self._idle:
-                    return None
-                stream = self._idle.pop()
+        while self._idle:
+            stream = self._idle.pop()
             if not stream.is_readable:
                 return stream
             stream.close()
+        return None
 
 
 class _Workers:

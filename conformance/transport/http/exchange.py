@@ -39,11 +39,13 @@ class Exchange:
     """A request that is on its way, and what has come for it so far.
 
     ``number`` counts the exchanges of a client; ``status`` is None and the times are None until they are
-    known.  ``headers`` and ``raw_head`` are as received; ``body`` is without its chunks, and only the
-    beginning of an event stream; ``events`` has pairs of a time and an event, as many as fit into `max_body`
-    bytes.  ``event_parser`` has the counts of an event stream, ``trailing`` the bytes after the response.
-    ``failure`` is a sentence if the response is not complete, else empty; ``was_refused`` says that nothing
-    listened, ``was_resent`` that a reused connection turned out to be closed.
+    known.  ``headers`` and ``raw_head`` are as received; ``media_type`` is the content type in lower case
+    without parameters, empty if there is none; ``body`` is without its chunks, and only the beginning of an
+    event stream; ``events`` has pairs of a time and an event, as many as fit into `max_body` bytes.
+    ``event_parser`` has the counts of an event stream, ``trailing`` the bytes after the response.
+    ``is_sent`` says that the whole request is sent, ``has_ended`` that the response is complete or never
+    will be; ``failure`` is a sentence if the response is not complete, else empty; ``was_refused`` says that
+    nothing listened, ``was_resent`` that a reused connection turned out to be closed.
     """
 
     def __init__(self, request: Request, listener: Listener, clock: Clock, max_body: int):
@@ -52,6 +54,7 @@ class Exchange:
         self.status: int | None = None
         self.reason = ""
         self.headers: Headers = ()
+        self.media_type = ""
         self.raw_head = b""
         self.events: list[tuple[float, Event]] = []
         self.event_parser: EventParser | None = None
@@ -62,22 +65,18 @@ class Exchange:
         self.sent_at: float | None = None
         self.head_at: float | None = None
         self.ended_at: float | None = None
+        self._unsent = memoryview(b"")
         self._body = bytearray()
         self._event_bytes = 0
         self._listener, self._clock, self._max_body = listener, clock, max_body
         self._stream: Stream | None = None
-        self._lock = threading.Lock()
-        self._is_sent, self._has_head, self._has_ended = (threading.Event() for _ in range(3))
+        self.is_sent = self.has_ended = False
+        self._changed = threading.Condition()
 
     def header(self, name: str) -> list[str]:
         """Return the values of the headers with this name in any case, without outer white space."""
         wanted = name.lower().encode()
         return [value.strip().decode("latin-1") for key, value in self.headers if key.lower() == wanted]
-
-    @property
-    def media_type(self) -> str:
-        """The content type without parameters, in lower case; empty if there is none."""
-        return "".join(self.header("content-type")[:1]).partition(";")[0].strip().lower()
 
     @property
     def body(self) -> bytes:
@@ -89,22 +88,21 @@ class Exchange:
         """The bytes of the body and of the events so far."""
         return len(self._body) + self._event_bytes
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether the response is complete, or never will be."""
-        return self._has_ended.is_set()
-
     def wait_for_head(self, timeout: float) -> bool:
         """Wait for the head, or for the end; return whether there is a head."""
-        return self._has_head.wait(timeout) and self.status is not None
+        with self._changed:
+            self._changed.wait_for(lambda: self.head_at is not None or self.has_ended, timeout)
+        return self.head_at is not None
 
     def wait_until_sent(self, timeout: float) -> bool:
         """Wait until the whole request is sent, or the end has come; return whether it is."""
-        return self._is_sent.wait(timeout)
+        with self._changed:
+            return self._changed.wait_for(lambda: self.is_sent or self.has_ended, timeout)
 
     def wait(self, timeout: float) -> bool:
         """Wait for the end; return whether it has come."""
-        return self._has_ended.wait(timeout)
+        with self._changed:
+            return self._changed.wait_for(lambda: self.has_ended, timeout)
 
     def wait_or_abort(self, timeout: float) -> None:
         """Wait for the end, and close the connection if it does not come in time."""
@@ -118,29 +116,34 @@ class Exchange:
 
     def abort(self, reason: str = ABORTED) -> None:
         """Close the connection of an exchange that has not ended, for a reason that is its ``failure``."""
-        with self._lock:
+        with self._changed:
             if self.has_ended:
                 return
             self.aborted, self._reason = True, reason
             if self._stream is not None:
                 self._stream.close()
 
-    # For the client, in the thread of the exchange
+    # For the client
 
-    def run(self, stream: Stream, reader: ResponseReader) -> bool:
-        """Send the request and read the response; return whether the stream can be used again."""
-        with self._lock:
+    def start(self, stream: Stream) -> None:
+        """Send as much of the request as the connection takes at once."""
+        with self._changed:
             self._stream = stream
             if self.aborted:
                 stream.close()
         self.sent_at, self.failure = self._clock.monotonic(), ""
+        self._unsent = memoryview(self.request.encoded)
+        self._note_sent(stream.send_now(self._unsent))
+
+    def run(self, stream: Stream, reader: ResponseReader) -> bool:
+        """Send the rest and read the response; return whether the stream can be used again."""
         try:
             return self._run(stream, reader)
         except EventTooLarge as error:
             self.fail(str(error))
             return False
         finally:
-            with self._lock:
+            with self._changed:
                 self._stream = None
 
     def fail(self, failure: str, *, was_refused: bool = False) -> None:
@@ -153,18 +156,14 @@ class Exchange:
         try:
             self._listener.on_end(self)
         finally:
-            with self._lock:
-                self._has_ended.set()
-            self._has_head.set()
-            self._is_sent.set()
+            with self._changed:
+                self.has_ended = True
+                self._changed.notify_all()
 
     def _run(self, stream: Stream, reader: ResponseReader) -> bool:
-        unsent = memoryview(self.request.encoded)
         while True:
-            sent, data = stream.transfer(unsent)
-            unsent = unsent[sent:]
-            if not unsent:
-                self._is_sent.set()
+            sent, data = stream.transfer(self._unsent)
+            self._note_sent(sent)
             if data is None:
                 continue
             if not data and (self.status is None or self.aborted or stream.was_reset):
@@ -174,13 +173,20 @@ class Exchange:
                 for part in reader.feed(data):
                     if isinstance(part, Done):
                         self.trailing = part.trailing
-                        return part.can_reuse and not unsent
+                        return part.can_reuse and not self._unsent
                     if not self._take(part):
                         return False
             except MalformedResponse as error:
                 self.raw_head = self.raw_head or reader.unparsed_head
                 self.fail(f"malformed response: {error}" if data else CUT_OFF)
                 return False
+
+    def _note_sent(self, size: int) -> None:
+        self._unsent = self._unsent[size:]
+        if not self._unsent:
+            with self._changed:
+                self.is_sent = True
+                self._changed.notify_all()
 
     def _fail_at_end(self, reader: ResponseReader) -> None:
         if self.status is not None:
@@ -199,10 +205,12 @@ class Exchange:
             part.headers,
             part.raw,
         )
+        self.media_type = "".join(self.header("content-type")[:1]).partition(";")[0].strip().lower()
         if self.media_type == EVENT_STREAM:
             self.event_parser = EventParser(self._max_body)
-        self.head_at = self._clock.monotonic()
-        self._has_head.set()
+        with self._changed:
+            self.head_at = self._clock.monotonic()
+            self._changed.notify_all()
         self._listener.on_head(self)
         return True
 

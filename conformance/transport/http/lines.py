@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
-from queue import SimpleQueue
+import time
 from typing import Any
 
 from conformance.protocol.jsonrpc import (
@@ -12,6 +11,7 @@ from conformance.protocol.jsonrpc import (
     EVENT,
     IdKey,
     Kind,
+    Line,
     decode,
     id_key,
     is_message,
@@ -33,11 +33,11 @@ from conformance.transport.interface import (
     STOP_SECONDS,
     SYSTEM_CLOCK,
     Clock,
-    End,
     Item,
     NoAnswer,
     OnWait,
 )
+from conformance.transport.queue import ByteQueue
 
 ACCEPT_EVENTS = (b"Accept", EVENT_STREAM.encode())
 ORDER_SECONDS = 10.0
@@ -53,19 +53,6 @@ MAX_RESUMES = 20
 """How often the stream of one request is resumed."""
 DEFAULT_RETRY_SECONDS = 0.5
 """How long to wait before a stream is resumed if the server does not say."""
-
-
-class CarriedLine(bytes):
-    """A line, with the name of the exchange that carried it."""
-
-    carried_by: str
-
-    @classmethod
-    def of(cls, data: bytes, carried_by: str) -> CarriedLine:
-        """Return a line with the name of its exchange."""
-        line = cls(data)
-        line.carried_by = carried_by
-        return line
 
 
 class HttpLines:
@@ -92,12 +79,13 @@ class HttpLines:
         self.posted: list[tuple[Any, Exchange]] = []
         self.streamed: list[Exchange] = []
         self._client = Client(server.endpoint, clock, max_body=max_line)
-        self._items = _Items()
-        self._unsent = SimpleQueue[tuple[float, bytes] | None]()
-        self._open: dict[IdKey, Exchange] = {}
+        self._received = ByteQueue()
+        self._unsent = ByteQueue()
+        self._open: dict[IdKey, _Answers] = {}
         self._lock = threading.Lock()
         self._is_stopped = threading.Event()
         self._listening: Exchange | None = None
+        self._last: Exchange | None = None
         self._sender = threading.Thread(target=self._send_all, daemon=True)
         self._sender.start()
         self._stopping: threading.Thread | None = None
@@ -106,18 +94,19 @@ class HttpLines:
 
     def write(self, data: bytes) -> None:
         """Send each line in a POST of its own, in order, without waiting for more than its turn."""
-        for line in data.split(b"\n"):
-            if line:
-                self._unsent.put((self.server.turns.take(), line))
+        for line in filter(None, data.split(b"\n")):
+            turn = self.server.turns.take()
+            if not self._sent_at_once(line, turn):
+                self._unsent.put(line, at=turn)
         self.server.turns.rest()
 
     def read(self, timeout: float) -> Item | None:
         """Return the next line with its `age`, `EOF` at the end, None if nothing arrives in time."""
-        return self._items.get(timeout)
+        return self._received.get(timeout)
 
     def close_stdin(self) -> None:
         """End the session when everything is sent."""
-        self._unsent.put(None)
+        self._unsent.put(EOF)
 
     @property
     def unended(self) -> bytes:
@@ -170,8 +159,8 @@ class HttpLines:
 
     def _stop(self, grace: float) -> None:
         self._is_stopped.set()
-        self._items.discard()
-        self._unsent.put(None)
+        self._received.discard()
+        self._unsent.discard()
         self._sender.join(grace)
         if self.mirror.session_id and not self.server.is_lost:
             self._begin("DELETE", self.mirror.session_headers).wait(grace)
@@ -180,33 +169,50 @@ class HttpLines:
 
     # Sending
 
+    def _sent_at_once(self, line: bytes, turn: float) -> bool:
+        """Send a request in this thread if its turn has come and nothing is before it."""
+        is_last_sent = self._last is None or self._last.is_sent or self._last.has_ended
+        if not (self._unsent.is_awaited and is_last_sent and turn <= time.monotonic()):
+            return False
+        message, _, _ = decode(line)
+        if needs_order(message):
+            return False
+        self._post(line, message)
+        return True
+
     def _send_all(self) -> None:
-        while (item := self._unsent.get()) is not None:
+        while (item := self._unsent.get(None)) is not None:
             turn, line = item
+            if not isinstance(line, bytes):
+                self._received.put(EOF, at=self.age)
+                return
             wait_until(turn)
+            if self._last is not None:
+                self._last.wait_until_sent(ORDER_SECONDS)
             if self._is_stopped.is_set():
                 return
             self._send(line)
-        self._items.put(self.age, EOF)
 
     def _send(self, line: bytes) -> None:
         message, _, _ = decode(line)
         if self.mirror.is_modern and (cancelled := self._cancelled(message)) is not None:
             cancelled.abort()
             return
-        listener = _Answers(self, message)
-        exchange = self.post(line, self.mirror.headers(message), listener)
-        if len(self.posted) < MAX_KEPT:
-            self.posted.append((message, exchange))
-        if listener.key is not None:
-            with self._lock:
-                self._open[listener.key] = exchange
-        if not listener.is_request or listener.method == "initialize":
+        listener = self._post(line, message)
+        if needs_order(message):
             self._wait_in_order(listener)
-        else:
-            exchange.wait_until_sent(ORDER_SECONDS)
         if listener.method == "notifications/initialized" and not self.mirror.is_modern:
             self._listen()
+
+    def _post(self, line: bytes, message: Any) -> _Answers:
+        listener = _Answers(self, message)
+        if listener.key is not None:
+            with self._lock:
+                self._open[listener.key] = listener
+        self._last = listener.exchange = self.post(line, self.mirror.headers(message), listener)
+        if len(self.posted) < MAX_KEPT:
+            self.posted.append((message, self._last))
+        return listener
 
     def _wait_in_order(self, listener: _Answers) -> None:
         """Wait for a response before the next message is sent; only briefly if one never came before."""
@@ -236,7 +242,8 @@ class HttpLines:
         params = message.get("params")
         id = params.get("requestId", ABSENT) if isinstance(params, dict) else ABSENT
         with self._lock:
-            return self._open.get(id_key(id))
+            listener = self._open.get(id_key(id))
+        return None if listener is None else listener.exchange
 
     def _listen(self) -> None:
         if self._listening is None:
@@ -258,32 +265,34 @@ class HttpLines:
         if method == "initialize" and ids and exchange.status == 200:
             self.mirror.session_id = ids[0]
 
-    def took(self, exchange: Exchange, data: bytes, method: str = "") -> Any:
-        """Pass a line on; return its message."""
+    def line_of(self, exchange: Exchange, data: bytes) -> Line:
+        """Return a line, with the name of the exchange that carried it."""
         kind_of_body = EVENT if exchange.media_type == EVENT_STREAM else ""
         title = f"{exchange.request.method} {exchange.number}: HTTP {exchange.status}{kind_of_body}"
-        line = CarriedLine.of(data, title)
-        message, _, _ = decode(data)
+        return Line.received(data, self.age, title)
+
+    def took(self, line: Line, method: str = "") -> None:
+        """Pass a line on."""
+        message = line.message
         result = message.get("result") if isinstance(message, dict) else None
         if method == "initialize" and isinstance(result, dict):
             self.mirror.revision = str(result.get("protocolVersion", ""))
         elif method == "tools/list":
             self.mirror.learn_tools(result)
-        self._items.put(self.age, line)
-        return message
+        self._received.put(line, at=line.at)
 
     def ended(self, exchange: Exchange, listener: _Answers) -> None:
         """Handle the end of the exchange of a message: without an answer, none will come."""
         with self._lock:
-            if listener.key is not None and self._open.get(listener.key) is exchange:
+            if listener.key is not None and self._open.get(listener.key) is listener:
                 del self._open[listener.key]
         if exchange.size > MAX_KEPT_BYTES:
             self.posted = [one for one in self.posted if one[1] is not exchange]
         if exchange.failure and not exchange.aborted and self.server.has_gone(exchange):
-            self._items.put(self.age, EOF)
+            self._received.put(EOF, at=self.age)
         elif listener.is_request and not listener.is_answered and not exchange.aborted:
             id, reason = listener.message["id"], why_unanswered(exchange)
-            self._items.put(self.age, NoAnswer(id, reason, exchange.status))
+            self._received.put(NoAnswer(id, reason, exchange.status), at=self.age)
 
     def resumed(self, listener: _Stream) -> bool:
         """Resume a stream whose connection ended, after the time that the server asks for.
@@ -317,11 +326,11 @@ class _Stream(Listener):
         self.last_id = self.last_id if event.id is None else event.id
         self.retry_seconds = self.retry_seconds if event.retry is None else event.retry / 1000
         if event.data:
-            self.take(exchange, event.data.encode("utf-8", "surrogatepass"))
+            self.take(self.lines.line_of(exchange, event.data.encode("utf-8", "surrogatepass")))
 
-    def take(self, exchange: Exchange, data: bytes) -> None:
+    def take(self, line: Line) -> None:
         """Take a line."""
-        self.lines.took(exchange, data)
+        self.lines.took(line)
 
     def on_end(self, exchange: Exchange) -> None:
         """Resume the stream, unless it ended for good."""
@@ -341,6 +350,7 @@ class _Answers(_Stream):
         self.is_notification = isinstance(message, dict) and "method" in message and "id" not in message
         self.method = str(message.get("method", "")) if isinstance(message, dict) else ""
         self.key = id_key(message["id"]) if self.is_request else None
+        self.exchange: Exchange | None = None
         self.is_answered = False
         self.is_settled = threading.Event()
 
@@ -348,11 +358,10 @@ class _Answers(_Stream):
         """Note the session that the server assigns."""
         self.lines.took_head(exchange, self.method)
 
-    def take(self, exchange: Exchange, data: bytes) -> None:
+    def take(self, line: Line) -> None:
         """Take a line, and note whether it is the answer."""
-        message = self.lines.took(exchange, data, self.method)
-        parts = message if isinstance(message, list) else [message]
-        if any(is_response(one) and id_key(one.get("id", ABSENT)) == self.key for one in parts):
+        self.lines.took(line, self.method)
+        if any(is_response(one) and id_key(one.get("id", ABSENT)) == self.key for one in line.parts()):
             self.is_answered = True
             self.is_settled.set()
 
@@ -368,42 +377,16 @@ class _Answers(_Stream):
             return lacks_answer and self.lines.resumed(self)
         status, body = exchange.status or 0, exchange.body.strip()
         is_refused = self.is_notification and status >= 400  # the body of that is no answer
-        if body and not is_refused and _is_for_clients(exchange):
-            self.take(exchange, body)
+        if body and not is_refused:
+            line = self.lines.line_of(exchange, body)
+            if status == 200 or any(map(is_message, line.parts())):  # it is a message, or should be one
+                self.take(line)
         return False
 
 
-class _Items:
-    """What was received and not yet read; it takes nothing more after `discard`, or after `EOF`."""
-
-    def __init__(self) -> None:
-        self._items: deque[Item] = deque()
-        self._is_closed = False
-        self._changed = threading.Condition()
-
-    def put(self, at: float, item: bytes | End | NoAnswer) -> None:
-        with self._changed:
-            if not self._is_closed:
-                self._items.append((at, item))
-                self._is_closed = item is EOF
-                self._changed.notify_all()
-
-    def get(self, timeout: float) -> Item | None:
-        with self._changed:
-            self._changed.wait_for(lambda: self._items or self._is_closed, timeout)
-            return self._items.popleft() if self._items else None
-
-    def discard(self) -> None:
-        with self._changed:
-            self._is_closed = True
-            self._changed.notify_all()
-
-
-def _is_for_clients(exchange: Exchange) -> bool:
-    """Return whether a body is a message, or should be one as the request succeeded."""
-    message, _, _ = decode(exchange.body)
-    is_batch = isinstance(message, list) and any(map(is_message, message))
-    return exchange.status == 200 or is_message(message) or is_batch
+def needs_order(message: Any) -> bool:
+    """Return whether the next message waits for the response to this one."""
+    return kind(message) is not Kind.REQUEST or message["method"] == "initialize"
 
 
 def why_unanswered(exchange: Exchange) -> str:

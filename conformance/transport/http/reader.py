@@ -10,6 +10,9 @@ from conformance.transport.http.request import Request
 from conformance.transport.http.response import Done, Head, MalformedResponse
 
 MAX_HEAD = 128 * 1024
+GET, HEAD = (h11.Request(method=method, target="/", headers=[(b"Host", b"-")]) for method in ("GET", "HEAD"))
+END = h11.EndOfMessage()
+"""What h11 takes for the request, of which only the method matters: a response to HEAD has no body."""
 
 
 class ResponseReader:
@@ -18,12 +21,10 @@ class ResponseReader:
     def __init__(self, request: Request):
         self.unparsed_head = b""
         self._connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD)
-        closing = [(b"Connection", value) for name, value in request.headers if name.lower() == b"connection"]
-        method = "HEAD" if request.method == "HEAD" else "GET"
-        asks_to_close = closing if [value.strip().lower() for _, value in closing] == [b"close"] else []
-        sent = h11.Request(method=method, target="/", headers=[(b"Host", b"-"), *asks_to_close])
-        self._connection.send(sent)
-        self._connection.send(h11.EndOfMessage())
+        self._connection.send(HEAD if request.method == "HEAD" else GET)
+        self._connection.send(END)
+        options = [value.strip().lower() for name, value in request.headers if name.lower() == b"connection"]
+        self._asks_to_close = options == [b"close"]
 
     def feed(self, data: bytes) -> Iterator[Head | bytes | Done]:
         """Yield the parts in these bytes, b"" for the end of the stream; raises `MalformedResponse`."""
@@ -51,8 +52,8 @@ class ResponseReader:
             return bytes(event.data)
         if isinstance(event, h11.EndOfMessage):
             trailing, _ = self._connection.trailing_data
-            states = {self._connection.our_state, self._connection.their_state}
-            return Done(bytes(trailing), can_reuse=states == {h11.DONE} and not trailing)
+            stays_open = self._connection.their_state is h11.DONE and not self._asks_to_close
+            return Done(bytes(trailing), can_reuse=stays_open and not trailing)
         return None
 
     def _cut_head(self) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 from conformance.transport.http.endpoint import Endpoint
 
@@ -35,12 +36,12 @@ class Request:
         fields = b"".join(b"%b: %b\r\n" % field for field in self.headers)
         return b"%b HTTP/1.1\r\n%b\r\n" % (self._start, fields)
 
-    @property
+    @cached_property
     def encoded(self) -> bytes:
         """The bytes that are sent."""
         return self.head + self.body
 
-    @property
+    @cached_property
     def is_framed(self) -> bool:
         """Whether a server reads exactly this request and no part of another one."""
         named = [(name.lower(), value) for name, value in self.headers]

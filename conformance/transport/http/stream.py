@@ -34,8 +34,11 @@ class Stream:
     def __init__(self, connected: socket.socket):
         self._socket = connected
         self._socket.setblocking(False)
+        self._selector = Selector()
+        self._selector.register(connected, selectors.EVENT_READ)
         self._busy = threading.Lock()
         self._is_closed = False
+        self._wanted = selectors.EVENT_READ
         self.was_reset = False
 
     @classmethod
@@ -61,6 +64,14 @@ class Stream:
                 return False
             unsent = unsent[taken:]
         return True
+
+    def send_now(self, data: memoryview) -> int:
+        """Return how many of these bytes the connection takes at once; none if it has ended."""
+        with self._busy:
+            try:
+                return 0 if self._is_closed else self._socket.send(data[:CHUNK])
+            except OSError:
+                return 0
 
     def receive(self, timeout: float | None = None) -> bytes | None:
         """Return bytes as they come, b"" at the end, None if nothing comes in time."""
@@ -97,6 +108,7 @@ class Stream:
         with contextlib.suppress(OSError):
             socket.socket.shutdown(self._socket, socket.SHUT_RDWR)  # that of TLS would forget its state
         with self._busy:
+            self._selector.close()
             self._socket.close()
 
     def _transfer(self, unsent: memoryview, timeout: float | None, reading: bool) -> tuple[int, bytes | None]:
@@ -119,9 +131,10 @@ class Stream:
         return isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0
 
     def _wait(self, wanted: int, timeout: float | None) -> int:
-        with Selector() as selector:
-            selector.register(self._socket, wanted)
-            ready = selector.select(timeout)
+        if self._wanted != wanted:
+            self._selector.modify(self._socket, wanted)
+            self._wanted = wanted
+        ready = self._selector.select(timeout)
         return ready[0][1] if ready else 0
 
 
