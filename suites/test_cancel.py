@@ -80,9 +80,8 @@ def test_a_cancellation_that_crosses_the_answer_does_no_harm(server):
     unanswered = [lines for lines in crossed if not answers_to(session, lines[0])]
     if after.fault is not None:
         require_answers(server, method, len(crossed) + 2)
-        raise Finding(
-            "a server that goes on", str(after.fault), (unanswered or crossed)[0], fault=after.fault
-        )
+        lines = (*(unanswered or crossed)[0], *after.lines)
+        raise Finding("a server that goes on", str(after.fault), lines, fault=after.fault)
 
 
 @pytest.mark.requirement("cancel.tasks-own-mechanism")

@@ -78,7 +78,7 @@ DEVIATIONS = (
     Deviation("caching.hints.resources-templates-list", (RUST,), WITHOUT_HINTS),
     Deviation("cancel.malformed-ignored", (RUST,), r'-32600,"message":"Invalid request"'),
     Deviation("cancel.no-further-messages", (TYPESCRIPT_2,), r"notifications/progress"),
-    Deviation("cancel.race-graceful", (PYTHON_1,), r"Request cancelled|^! Closed 1$"),
+    Deviation("cancel.race-graceful", (PYTHON_1,), r"Request cancelled|Session not found|^! Closed 1$"),
     Deviation("cancel.stops-work", (TYPESCRIPT_2,), r"notifications/progress"),
     Deviation("capabilities.logging.declared", PYTHON, r"notifications/message"),
     Deviation("completion.missing-arguments-code", TYPESCRIPT, r"-32603"),

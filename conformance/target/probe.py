@@ -90,9 +90,20 @@ def _refused(session: Session, opening: Reply) -> str:
     if opening.code == revisions.UNSUPPORTED_VERSION:
         supported = opening.error_value.get("data", "supported")
         return show(supported.json, 80) if supported is not None else "other versions"
-    if not session.is_modern or opening.fault is not None or is_discovered(opening):
+    if not session.is_modern or opening.fault is not None:
         return ""
+    if is_discovered(opening):
+        return _refused_after_discovery(session, opening)
     return "" if _serves_lists(session, opening) else NOT_MODERN
+
+
+def _refused_after_discovery(session: Session, opening: Reply) -> str:
+    """Return the versions that a server lists if it neither lists nor serves this one; empty if it does."""
+    supported = opening.value.get("supportedVersions") if opening.value is not None else None
+    if supported is None or not supported.is_a(list) or session.revision in supported.json:
+        return ""
+    is_refused = session.request("tools/list").code == revisions.UNSUPPORTED_VERSION
+    return show(supported.json, 80) if is_refused else ""
 
 
 def is_discovered(opening: Reply) -> bool:

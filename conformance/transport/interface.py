@@ -70,6 +70,11 @@ class NoAnswer:
     reason: str
     status: int | None = None
 
+    @property
+    def is_error(self) -> bool:
+        """Whether an HTTP status rejected the request, or reports an error of the server."""
+        return self.status is not None and self.status >= 400
+
 
 class Clock(Protocol):
     """The time by which a session and its transport measure waits."""

@@ -1,5 +1,6 @@
 """What the probe makes of servers that do not go on."""
 
+from conformance.fixtures.mutants import method, params, refused
 from conformance.fixtures.reference import SILENCE
 from support.in_memory import MemorySettings, VirtualClock, mutated
 
@@ -8,8 +9,7 @@ from conformance.target.probe import probe_all
 
 def silent_after_initialize(server, request, reply):
     """Answer nothing but ``initialize``."""
-    method = request.get("method") if isinstance(request, dict) else "initialize"
-    return None if method == "initialize" else SILENCE
+    return None if not isinstance(request, dict) or method(request) == "initialize" else SILENCE
 
 
 def test_a_server_that_falls_silent_is_given_up_in_a_minute():
@@ -23,3 +23,18 @@ def test_a_server_that_falls_silent_is_given_up_in_a_minute():
     assert "neither tools/list nor a ping" in failure.reason
     assert subject.live == ()
     assert clock.now - begun < 60
+
+
+def only_discovers(server, request, reply):
+    """Answer ``server/discover`` with other versions, and refuse every other modern request."""
+    if method(request) == "server/discover":
+        reply["result"]["supportedVersions"] = ["2025-11-25"]
+    is_modern = isinstance(request, dict) and "_meta" in params(request)
+    return refused(request, -32022) if is_modern and method(request) == "tools/list" else None
+
+
+def test_a_server_that_lists_and_serves_no_modern_version_is_tested_in_the_handshake_era_alone():
+    settings = MemorySettings(("in-memory",), serve=mutated(only_discovers), clock=VirtualClock())
+    assert [one.revision for one in probe_all(settings, ("latest",)).surfaces] == ["2025-11-25"]
+    (surface,) = probe_all(settings, ("2026-07-28",)).surfaces
+    assert surface.refused == '["2025-11-25"]'

@@ -133,6 +133,7 @@ def test_events_and_bodies_become_lines_with_the_response_that_carried_them(conv
         (response(202), "HTTP 202 Status without a body", False),
         (stream(": nothing\n\n"), "HTTP 200 OK with an event stream that ended without it", False),
         (response(400, b'{"jsonrpc":"2.0","error":{"code":-1,"message":"x"}}'), "HTTP 400 Status with", True),
+        (response(404, b'{"jsonrpc":"2.0","id":"x","error":{"code":-1}}'), "HTTP 404 Status with", True),
     ],
 )
 def test_a_response_without_the_answer_ends_the_wait_at_once(reply, instead, is_refusal, conversation):
