@@ -208,23 +208,24 @@ def id_violations(window: Window, *, large: bool) -> Iterator[Violation]:
     """Yield violations after a request with an unusual id.
 
     A missing answer is a `Blocked` for the rule on ids; for a ``large`` id, a missing answer or another id in
-    it is a `Finding` of that rule.
+    it is a `Finding` of that rule.  Over HTTP, an error status is no answer.
     """
     request, wanted = window.sent[0], "the answer that any ping has"
     id = f"for the id {show(request.message['id'], 60)}"
-    if request not in window.open:
-        answers = {answer.request: answer for answer in window.answers}
+    answers = {answer.request: answer for answer in window.answers}
+    if request in answers:
         refused = [one for one in answers if answers[one].message.get("error") is not None]
         if request in refused and window.sent[-1] not in refused:
             yield Violation(Finding(wanted, f"an error {id}", (request, answers[request].line), ID_TYPES))
     elif window.end is None and not window.mute:
-        names = ["no id" if stray.id is None else f"id {show(stray.id)}" for stray in window.misnamed]
-        lines = (request, *(stray.line for stray in window.misnamed[:1]))
+        others = window.misnamed or window.strays
+        names = ["no id" if stray.id is None else f"id {show(stray.id)}" for stray in others]
+        lines = (request, *(stray.line for stray in others[:1]))
         if large or names[:1] == ["no id"]:
             got = f"one with {names[0]} {id}" if names else f"none {id}"
             yield Violation(Finding(wanted, got, lines, ID_TYPES), is_late=not names)
             return
-        if not names:
+        if not names and request in window.open:
             yield Violation(Blocked(*missing(window), requirement=ID_TYPES), is_late=True)
             return
     yield from broken_rules(window)

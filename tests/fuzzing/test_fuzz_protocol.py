@@ -22,12 +22,13 @@ from conformance.fuzzing.payloads import (
     request_line,
     unusual_requests,
 )
-from conformance.fuzzing.protocol import in_any_order, right_messages
+from conformance.fuzzing.protocol import id_violations, in_any_order, right_messages
 from conformance.fuzzing.random_bursts import broken_line
 from conformance.protocol.jsonrpc import Kind, Line, decode, kind
 from conformance.target.probe import probe
 from conformance.target.server import Server
 from conformance.target.settings import Settings
+from conformance.transport.interface import NoAnswer
 
 ANSWERED = "jsonrpc.response-every-request"
 QUICK = ("--timeout", "5", "--call", "all")
@@ -360,15 +361,20 @@ def test_server_that_exits_at_each_broken_line_is_started_a_few_times(tmp_path):
     assert len(log.read_text().splitlines()) <= 10
 
 
+def bare_session():
+    """Return as much of a session as a window reads."""
+    process = SimpleNamespace(stderr="", wait=lambda _: 1)
+    return SimpleNamespace(
+        lines=[], revision="2025-11-25", closed=False, is_flooded=False, process=process, inbox=Inbox(1000)
+    )
+
+
 @pytest.mark.parametrize(
     ("carried_by", "rules"), [("", ["jsonrpc.no-response-to-notification"]), ("POST 2: HTTP 400", [])]
 )
 def test_an_error_without_an_id_answers_a_notification_over_stdio_only(carried_by, rules):
     """Over HTTP it is the response to the POST that it came with."""
-    process = SimpleNamespace(stderr="", wait=lambda _: 1)
-    session = SimpleNamespace(
-        lines=[], revision="2025-11-25", closed=False, is_flooded=False, process=process, inbox=Inbox(1000)
-    )
+    session = bare_session()
     window = Window(session)
     session.lines += [Line.sending(notification("notifications/initialized")), Line.sending(request(1))]
     session.lines += [
@@ -376,3 +382,21 @@ def test_an_error_without_an_id_answers_a_notification_over_stdio_only(carried_b
         for one in (answered(1), answered(None, **ERROR))
     ]
     assert [one.error.requirement for one in broken_rules(window)] == rules
+
+
+def test_a_large_id_that_comes_back_rounded_with_an_error_status_is_a_fault_of_large_ids():
+    """Over HTTP, the error of a server that reads numbers as binary fractions is the response to the POST."""
+    session = bare_session()
+    window = Window(session)
+    session.lines += [Line.sending(request(2**53 + 1)), Line.sending(request(1))]
+    session.lines += [
+        Line.received(json.dumps(one).encode(), 0.0, "POST 2: HTTP 400")
+        for one in (answered(2**53, **ERROR), answered(1))
+    ]
+    session.inbox.line_from(NoAnswer(2**53 + 1, "HTTP 400", 400), 0.0)
+    window.look()
+    (found,) = (one.error for one in id_violations(window, large=True))
+    assert (found.requirement, found.got) == (
+        "jsonrpc.id-types-accepted",
+        "one with id 9007199254740992 for the id 9007199254740993",
+    )
