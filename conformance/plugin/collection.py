@@ -36,6 +36,7 @@ from conformance.requirements import catalogue
 from conformance.requirements.checks import PACKAGE, Check, check_of, checked, checks, suites_directory
 from conformance.target.budgets import CallCost
 from conformance.target.probe import probe_all
+from conformance.target.redaction import Redaction
 from conformance.target.server import Server
 from conformance.target.settings import Settings
 from conformance.target.surface import ProbeFailure, Subject, Surface
@@ -108,7 +109,7 @@ def probed(config: pytest.Config, chosen: Settings) -> Subject:
         raise pytest.UsageError(f"{error} (mcp-conformance doctor -- COMMAND finds out more)") from error
     if wrong := _user_error(subject):
         subject.close()
-        raise pytest.UsageError(wrong)
+        raise pytest.UsageError(Redaction.of(chosen)(wrong))
     return subject
 
 
@@ -118,6 +119,8 @@ def _user_error(subject: Subject) -> str:
         asked = ", ".join(surface.revision for surface in subject.surfaces)
         offered = named(subject.surfaces[0].refused)
         return f"--conformance-revision: the server does not speak {asked}; it offers {offered}"
+    if rejection := subject.rejection:
+        return f"the server {rejection}"
     if wrong := subject.error_in_samples():
         return f"--conformance-example: {named(wrong, MAX_REASON)}"
     unmatched = subject.unmatched_pattern()

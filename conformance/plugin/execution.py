@@ -89,6 +89,13 @@ def _block_late_check(item: pytest.Item) -> None:
         server_for(item.config, revision_of(item)).raise_once("time", blocked)
 
 
+def _block_locked_check(item: pytest.Item) -> None:
+    """Block the first check that comes when the server rejects the credential, and skip the others."""
+    server = item.config.stash.get(SERVERS, {}).get(revision_of(item))
+    if server is not None:
+        server.require_access()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
     """Remove the frames without a line number from an interrupt's traceback: pytest cannot format them."""
@@ -167,6 +174,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
     with _skipping(item):
         if is_ours(item):
             _block_late_check(item)
+            _block_locked_check(item)
             _begin_fuzzing(item)
         return (yield)
 

@@ -160,11 +160,12 @@ def _opening_failure(settings: Settings, session: Session, opening: Reply) -> Pr
 
 def _locked(http: HttpServer, opening: Reply, rule: str) -> ProbeFailure:
     """Return the failure of a server that serves nobody without a credential, or not with the one given."""
-    is_given = any(name.lower() == b"authorization" for name, _ in http.headers)
-    what = "with the credential that is given" if is_given else "without a credential"
-    advice = "" if is_given else "; --header-env Authorization=VARIABLE gives one, such as 'Bearer ...'"
-    reason = f"could not be examined {what}: {opening.method} is answered with HTTP 401{advice}"
-    return ProbeFailure(LOCKED, rule, reason, opening.lines)
+    if http.has_credential:
+        what, advice = f"with the credential that is given: {opening.method} is answered with", http.rejection
+    else:
+        what = f"without a credential: {opening.method} is answered with HTTP 401;"
+        advice = "--header-env Authorization=VARIABLE gives one, such as 'Bearer ...'"
+    return ProbeFailure(LOCKED, rule, f"could not be examined {what} {advice}", opening.lines)
 
 
 def _advice(settings: Settings, fault: Fault) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from typing import Any, Self
 
 from conformance.client.handlers import DECLINING
-from conformance.client.reply import Closed, Flood, Reply
+from conformance.client.reply import Closed, Flood, Reply, Unanswered
 from conformance.client.session import Answer, Session
 from conformance.client.timing import Pace, start_timeout
 from conformance.expect import skip
@@ -18,9 +18,9 @@ from conformance.protocol.jsonrpc import Kind, Line, kind
 from conformance.protocol.methods import FEATURES
 from conformance.target.causes import Causes
 from conformance.target.settings import Settings
-from conformance.target.surface import Surface
+from conformance.target.surface import Surface, is_live
 from conformance.transport.interface import CannotStart, Clock, Transport
-from conformance.verdicts import Blocked, Finding, Skipped, wrong_answer
+from conformance.verdicts import Blocked, Cause, Finding, Skipped, wrong_answer
 
 MAX_PROCESSES_AHEAD = max(2, os.cpu_count() or 2)
 """How many processes are started before they are needed."""
@@ -346,6 +346,20 @@ class Sessions:
             stderr = session.process.stderr
             self.raise_once("hung", Blocked(reason, sent, stderr, "jsonrpc.response-every-request"))
 
+    def require_access(self) -> None:
+        """Raise that a server rejects the credential which it has accepted; skip the later checks."""
+        http = self.settings.http
+        if http is None or http.unauthorized is None or not is_live(self.surface):
+            return
+        reason = f"could not be examined any more: it answers each message with {http.rejection}"
+        if http.is_locked:
+            skip(f"the server {reason} (reported once)")
+        with closing(Session(self.settings.start(), revision=self.revision)) as session:
+            opening = session.open(self.settings.timeout)
+        if isinstance(opening.fault, Unanswered) and opening.fault.status == 401:
+            http.is_locked = True
+            raise Blocked(reason, opening.lines, cause=Cause.NO_SESSION)
+
     def raise_once(self, key: str, verdict: Finding | Blocked) -> None:
         """Raise a verdict for the first check that meets it; later ones are skipped with the reason."""
         if key in self._raised:
@@ -357,9 +371,13 @@ class Sessions:
     def examine(self, verdict: Finding | Blocked) -> None:
         """Look for the cause of a verdict.
 
-        Raises the `Finding` of an answer with another id than its request, or of one that is not UTF-8 or not
-        JSON, if that is the cause.  Skips the check if others have reported the cause.
+        Raises that the credential is rejected now, or the `Finding` of an answer with another id than its
+        request, or of one that is not UTF-8 or not JSON, if that is the cause.  Skips the check if others
+        have reported the cause.
         """
+        if isinstance(verdict, Blocked) and verdict.cause is Cause.NO_SESSION:
+            return
+        self.require_access()
         pairs = [pair for session in self.sessions for pair in session.wrong_answers]
         finding = next((wrong_answer(*pair) for pair in pairs if pair[0] in verdict.lines), None)
         if finding is not None and verdict.requirement == finding.requirement:

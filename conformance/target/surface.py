@@ -302,6 +302,13 @@ class Subject:
         return bool(self.surfaces) and all(one.never_opened for one in self.surfaces)
 
     @property
+    def rejection(self) -> str:
+        """That the server rejects the user's credential in each revision; empty if it does not."""
+        is_given = self.settings.http is not None and self.settings.http.has_credential
+        closed = [one.closed for one in self.surfaces if one.closed is not None and one.closed.name == LOCKED]
+        return closed[0].reason if is_given and len(closed) == len(self.surfaces) > 0 else ""
+
+    @property
     def ended_at_start(self) -> bool:
         """Whether the process ended instead of opening a session."""
         return self.never_opened and any(one.is_end for each in self.surfaces for one in each.failures)

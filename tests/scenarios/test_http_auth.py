@@ -74,10 +74,48 @@ def test_its_findings_count_and_the_rest_needs_a_credential(capfd):
     assert "1 rule broken; the rest could not be examined without a credential" in report["verdict"]["text"]
 
 
-def test_a_credential_that_is_not_valid_is_named(capfd):
-    status, report = run(Protected(), capfd, headers=[("authorization", "Bearer another")])
-    assert status == 6
-    assert "could not be examined with the credential that is given" in report["verdict"]["text"]
+class Expiring(Protected):
+    """A protected server that serves so many requests, and then rejects the token."""
+
+    def __init__(self, served_requests):
+        super().__init__()
+        self.left = served_requests
+
+    def check_token(self, call):
+        """Count the requests that have the token."""
+        super().check_token(call)
+        self.left -= 1
+        if self.left < 0:
+            words = f'error_description="The token {self.token} has expired"'
+            raise self.unauthorized(call, 'error="invalid_token"', words)
+
+
+WITH_TOKEN = ("--header", f"Authorization: Bearer {Protected.token}")
+
+
+def test_a_credential_that_is_rejected_is_an_error_of_the_user(capfd):
+    with served(Expiring(0)) as server:
+        assert main(["run", *WITH_TOKEN, "--url", server.url]) == 4
+    out, err = capfd.readouterr()
+    (line,) = err.strip().splitlines()
+    assert out == ""
+    assert "with the credential that is given: initialize is answered with HTTP 401 (WWW-Auth" in line
+    assert line.endswith('error="invalid_token", error_description="The token *** has expired")')
+
+
+def test_a_credential_that_expires_blocks_one_check(capfd):
+    families = "lifecycle,ping,tools,prompts,resources,errors,http.post"
+    options = ("--fuzz", "none", "--revision", "2025-11-25", "--select", families)
+    token = [("Authorization", f"Bearer {Protected.token}")]
+    status, report = run(Expiring(100), capfd, *options, headers=token)
+    (blocked,) = (
+        one for one in report["results"] if one["outcome"] != "passed" and one["outcome"] != "skipped"
+    )
+    assert status == 1
+    assert blocked["outcome"] == "blocked"
+    assert "it answers each message with HTTP 401 (WWW-Authenticate: Bearer" in blocked["reason"]
+    assert "could not be examined any more" in report["verdict"]["text"]
+    assert sum("reported once" in one.get("reason", "") for one in report["results"]) > 20
 
 
 def test_a_server_that_answers_403_without_a_credential_is_not_guessed_at(capfd):

@@ -288,6 +288,7 @@ class HttpLines:
                 del self._open[listener.key]
         if exchange.size > MAX_KEPT_BYTES:
             self.posted = [one for one in self.posted if one[1] is not exchange]
+        self.server.note(exchange)
         if exchange.failure and not exchange.aborted and self.server.has_gone(exchange):
             self._received.put(EOF, at=self.age)
         elif listener.is_request and not listener.is_answered and not exchange.aborted:

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from contextlib import closing
 
+from conformance.protocol.text import shorten
 from conformance.transport.http.endpoint import Endpoint
 from conformance.transport.http.exchange import Exchange
 from conformance.transport.http.headers import Parameters
@@ -26,6 +27,8 @@ TRY_SECONDS = 0.02
 EXIT_SECONDS = 1.0
 """How long a process that closed a connection may take to exit."""
 CONNECT_SECONDS = 5.0
+MAX_CHALLENGE = 500
+"""The characters of a challenge that are quoted."""
 
 Launch = Callable[[tuple[str, ...]], Process]
 
@@ -34,6 +37,8 @@ class HttpServer:
     """The server of a run.  ``headers`` go with every request, of which it gets ``rate`` a second at most.
 
     With a ``command``, that has `PORT` in it, `ready` starts it; else it must run at ``url`` already.
+    ``unauthorized`` is the exchange of the last message if that was answered with the status 401, and
+    ``is_locked`` says that no session opens any more for that reason.
     """
 
     def __init__(
@@ -50,6 +55,8 @@ class HttpServer:
         self.starts = 0
         self.is_lost = False
         self.is_slow_in_order = False
+        self.unauthorized: Exchange | None = None
+        self.is_locked = False
         self._endpoint = Endpoint.parse(url) if url else None
         self._process: Process | None = None
         self._lock = threading.Lock()
@@ -59,6 +66,25 @@ class HttpServer:
         """The address; known once the server is `ready`."""
         assert self._endpoint is not None
         return self._endpoint
+
+    @property
+    def has_credential(self) -> bool:
+        """Whether the user gives a header Authorization."""
+        return any(name.lower() == b"authorization" for name, _ in self.headers)
+
+    @property
+    def rejection(self) -> str:
+        """The status 401 with its challenge, in words."""
+        challenges = self.unauthorized.header("WWW-Authenticate") if self.unauthorized is not None else []
+        quoted = shorten(", ".join(challenges), MAX_CHALLENGE)
+        return f"HTTP 401 ({f'WWW-Authenticate: {quoted}' if quoted else 'without WWW-Authenticate'})"
+
+    def note(self, exchange: Exchange) -> None:
+        """Note whether a message was rejected for its credential."""
+        if exchange.status == 401:
+            self.unauthorized = exchange
+        elif exchange.status is not None and exchange.status < 400:
+            self.unauthorized = None
 
     def ready(self, launch: Launch, timeout: float) -> None:
         """Make sure that the server takes connections.  Raises `CannotStart`, `NotServing` if it does not."""
