@@ -1,4 +1,4 @@
-"""HTTP exchanges with one server: a thread for each that is under way, and connections that are reused."""
+"""HTTP exchanges with one server: connections that are reused, and a thread that reads each of them."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from conformance.transport.http.reader import ResponseReader
 
 CONNECT_SECONDS = 5.0
+MAX_AT_ONCE = 16 * 1024
+"""The bytes that an idle connection takes at once."""
 
 
 class HttpUnavailable(Exception):  # noqa: N818
@@ -39,7 +41,7 @@ class Client:
         self._clock, self._connect_timeout, self._max_body = clock, connect_timeout, max_body
         self._reader = _reader_class()
         self._workers = _Workers()
-        self._idle: list[Stream] = []
+        self._idle: list[_Connection] = []
         self._running: set[Exchange] = set()
         self._begun = 0
         self._is_closed = False
@@ -53,15 +55,29 @@ class Client:
             exchange.number = self._begun
             if not self._is_closed:
                 self._running.add(exchange)
-                idle = self._take_idle() if request.is_framed else None
-                if idle is not None:
-                    exchange.start(idle)
-                self._workers.run(lambda: self._run(exchange, idle))
+                if not self._begun_on_idle(exchange):
+                    self._workers.run(lambda: self._run(exchange))
                 return exchange
         exchange.abort()
         exchange.fail("")
         exchange.end()
         return exchange
+
+    def _begun_on_idle(self, exchange: Exchange) -> bool:
+        """Send a request on an idle connection, whose worker reads the response; False without one.
+
+        An idle connection takes a short request at once; a long one gets a new connection in its place.
+        """
+        connection = self._take_idle() if exchange.request.is_framed else None
+        if connection is None:
+            return False
+        is_short = len(exchange.request.encoded) <= MAX_AT_ONCE
+        if is_short:
+            connection.exchange = exchange
+            exchange.start(connection.stream)
+        if not exchange.is_sent:
+            connection.stream.close()
+        return is_short
 
     def close(self) -> None:
         """Abort all exchanges; when this returns, no thread and no connection is left.
@@ -73,50 +89,85 @@ class Client:
             running, idle, self._idle = list(self._running), self._idle, []
         for exchange in running:
             exchange.abort()
-        for stream in idle:
-            stream.close()
+        for connection in idle:
+            connection.stream.close()
         self._workers.join()
 
-    def _run(self, exchange: Exchange, idle: Stream | None) -> None:
-        try:
-            if idle is not None:
-                self._run_on(exchange, idle)
-                exchange.was_resent = exchange.failure == CLOSED
-            if idle is None or exchange.was_resent:
-                self._run_on_new(exchange)
-        finally:
-            with self._lock:
-                self._running.discard(exchange)
-            exchange.end()
+    def _run(self, exchange: Exchange) -> None:
+        """Run an exchange on a new connection; one that follows may have to be sent again, on another."""
+        again: Exchange | None = exchange
+        while again is not None:
+            again = self._run_connected(again)
 
-    def _run_on_new(self, exchange: Exchange) -> None:
+    def _run_connected(self, exchange: Exchange) -> Exchange | None:
+        """Connect for an exchange, run it and those that follow, and return one that must be sent again."""
         try:
-            stream = Stream.connect(self.endpoint, self._connect_timeout)
+            connection = _Connection(Stream.connect(self.endpoint, self._connect_timeout))
         except ConnectionFailed as error:
             before = f"{CLOSED}, and then " if exchange.was_resent else ""
             exchange.fail(f"{before}{error}", was_refused=error.is_refused)
-            return
-        exchange.start(stream)
-        self._run_on(exchange, stream)
-
-    def _run_on(self, exchange: Exchange, stream: Stream) -> None:
-        can_reuse = False
-        try:
-            can_reuse = exchange.run(stream, self._reader(exchange.request)) and exchange.request.is_framed
-        finally:
-            with self._lock:
-                if keep := can_reuse and not self._is_closed:
-                    self._idle.append(stream)
-            if not keep:
-                stream.close()
-
-    def _take_idle(self) -> Stream | None:
-        while self._idle:
-            stream = self._idle.pop()
-            if not stream.is_readable:
-                return stream
-            stream.close()
+            self._end(exchange, None)
+            return None
+        exchange.start(connection.stream)
+        following: Exchange | None = exchange
+        while following is not None:
+            if self._is_lost(following, connection):
+                return following
+            following = self._next(connection)
         return None
+
+    def _is_lost(self, exchange: Exchange, connection: _Connection) -> bool:
+        """Run an exchange; return whether a reused connection turned out to be closed."""
+        can_reuse = is_lost = False
+        try:
+            reader = self._reader(exchange.request)
+            can_reuse = exchange.run(connection.stream, reader) and exchange.request.is_framed
+            is_lost = connection.is_reused and exchange.failure == CLOSED
+            return is_lost
+        finally:
+            exchange.was_resent |= is_lost
+            connection.is_reused = True
+            if not can_reuse:
+                connection.stream.close()
+            if not is_lost:
+                self._end(exchange, connection if can_reuse else None)
+
+    def _end(self, exchange: Exchange, idle: _Connection | None) -> None:
+        with self._lock:
+            self._running.discard(exchange)
+            if idle is not None and self._is_closed:
+                idle.stream.close()
+            elif idle is not None:
+                self._idle.append(idle)
+        exchange.end()
+
+    def _next(self, connection: _Connection) -> Exchange | None:
+        """Wait for the response to the next request on a connection; None if the connection ends."""
+        connection.stream.wait_until_readable()
+        with self._lock:
+            exchange, connection.exchange = connection.exchange, None
+            if exchange is None and connection in self._idle:
+                self._idle.remove(connection)
+        if exchange is None:
+            connection.stream.close()
+        return exchange
+
+    def _take_idle(self) -> _Connection | None:
+        while self._idle:
+            connection = self._idle.pop()
+            if not connection.stream.is_readable:
+                return connection
+            connection.stream.close()
+        return None
+
+
+class _Connection:
+    """A connection that a worker reads, and the exchange that was begun on it while it was idle."""
+
+    def __init__(self, stream: Stream):
+        self.stream = stream
+        self.exchange: Exchange | None = None
+        self.is_reused = False
 
 
 class _Workers:

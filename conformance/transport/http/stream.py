@@ -26,7 +26,7 @@ class ConnectionFailed(Exception):  # noqa: N818
 
 
 class Stream:
-    """A connected socket.  One thread sends and receives; any thread may `close` it.
+    """A connected socket.  One thread sends and receives; any thread may `close` it, or `send_now`.
 
     ``was_reset`` says that the stream has ended by an error, so that bytes may be missing.
     """
@@ -36,7 +36,7 @@ class Stream:
         self._socket.setblocking(False)
         self._selector = Selector()
         self._selector.register(connected, selectors.EVENT_READ)
-        self._busy = threading.Lock()
+        self._busy, self._sends = threading.Lock(), threading.Lock()
         self._is_closed = False
         self._wanted = selectors.EVENT_READ
         self.was_reset = False
@@ -67,11 +67,17 @@ class Stream:
 
     def send_now(self, data: memoryview) -> int:
         """Return how many of these bytes the connection takes at once; none if it has ended."""
-        with self._busy:
+        with self._sends:
             try:
                 return 0 if self._is_closed else self._socket.send(data[:CHUNK])
             except OSError:
                 return 0
+
+    def wait_until_readable(self) -> None:
+        """Wait for bytes, or for the end; another thread may `send_now` meanwhile."""
+        with self._busy, contextlib.suppress(OSError):
+            if not self._is_closed:
+                self._wait(selectors.EVENT_READ, None)
 
     def receive(self, timeout: float | None = None) -> bytes | None:
         """Return bytes as they come, b"" at the end, None if nothing comes in time."""
@@ -97,8 +103,10 @@ class Stream:
     @property
     def is_readable(self) -> bool:
         """Whether bytes or the end of the stream can be read now."""
-        with self._busy:
-            return self._is_closed or self._wait(selectors.EVENT_READ, 0) != 0
+        with self._sends, Selector() as selector:
+            if not self._is_closed:
+                selector.register(self._socket, selectors.EVENT_READ)
+            return self._is_closed or selector.select(0) != []
 
     def close(self) -> None:
         """Close the stream; a thread that waits in it sees the end."""
@@ -107,7 +115,7 @@ class Stream:
         self._is_closed = True
         with contextlib.suppress(OSError):
             socket.socket.shutdown(self._socket, socket.SHUT_RDWR)  # that of TLS would forget its state
-        with self._busy:
+        with self._busy, self._sends:
             self._selector.close()
             self._socket.close()
 
