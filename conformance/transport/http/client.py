@@ -79,6 +79,12 @@ class Client:
             connection.stream.close()
         return is_short
 
+    def run(self, job: Callable[[], None]) -> None:
+        """Run a job that may wait, in a thread of its own; none after `close`."""
+        with self._lock:
+            if not self._is_closed:
+                self._workers.run(job)
+
     def close(self) -> None:
         """Abort all exchanges; when this returns, no thread and no connection is left.
 

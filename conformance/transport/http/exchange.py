@@ -23,7 +23,7 @@ ABORTED = "we closed the connection"
 
 
 class Listener:
-    """A receiver of what happens in an exchange, in its thread; a slow one slows the server down."""
+    """A receiver of what happens in an exchange, in the thread of its connection: it must not wait."""
 
     def on_head(self, exchange: Exchange) -> None:
         """Handle the status and the headers."""

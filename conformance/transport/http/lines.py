@@ -295,19 +295,23 @@ class HttpLines:
             id, reason = listener.message["id"], why_unanswered(exchange)
             self._received.put(NoAnswer(id, reason, exchange.status), at=self.age)
 
-    def resumed(self, listener: _Stream) -> bool:
-        """Resume a stream whose connection ended, after the time that the server asks for.
+    def resumed(self, exchange: Exchange, listener: _Stream) -> bool:
+        """Begin to resume a stream whose connection ended, after the time that the server asks for.
 
         One without event ids is only opened again if it is a stream of the server's own.
         """
         most = MAX_RESUMES if listener.last_id else listener.max_reopened
-        if self.mirror.is_modern or listener.resumes >= most:
-            return False
-        if self._is_stopped.wait(min(listener.retry_seconds, MAX_RETRY_SECONDS)):
+        if self.mirror.is_modern or listener.resumes >= most or self._is_stopped.is_set():
             return False
         listener.resumes += 1
-        self._get(listener, listener.last_id)
+        self._client.run(lambda: self._resume(exchange, listener))
         return True
+
+    def _resume(self, exchange: Exchange, listener: _Stream) -> None:
+        if self._is_stopped.wait(min(listener.retry_seconds, MAX_RETRY_SECONDS)):
+            listener.end(exchange)
+        else:
+            self._get(listener, listener.last_id)
 
 
 class _Stream(Listener):
@@ -336,7 +340,10 @@ class _Stream(Listener):
     def on_end(self, exchange: Exchange) -> None:
         """Resume the stream, unless it ended for good."""
         if exchange.media_type == EVENT_STREAM and exchange.status == 200 and not exchange.aborted:
-            self.lines.resumed(self)
+            self.lines.resumed(exchange, self)
+
+    def end(self, exchange: Exchange) -> None:
+        """Note that nothing more comes."""
 
 
 class _Answers(_Stream):
@@ -369,13 +376,17 @@ class _Answers(_Stream):
     def on_end(self, exchange: Exchange) -> None:
         """Take the body if it is no stream; settle the message unless its stream is resumed."""
         if not self._is_resumed(exchange):
-            self.lines.ended(exchange, self)
-            self.is_settled.set()
+            self.end(exchange)
+
+    def end(self, exchange: Exchange) -> None:
+        """Settle the message."""
+        self.lines.ended(exchange, self)
+        self.is_settled.set()
 
     def _is_resumed(self, exchange: Exchange) -> bool:
         if exchange.media_type == EVENT_STREAM:
             lacks_answer = self.is_request and not (self.is_answered or exchange.aborted)
-            return lacks_answer and self.lines.resumed(self)
+            return lacks_answer and self.lines.resumed(exchange, self)
         status, body = exchange.status or 0, exchange.body.strip()
         is_refused = self.is_notification and status >= 400  # the body of that is no answer
         if body and not is_refused:
