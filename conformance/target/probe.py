@@ -174,7 +174,7 @@ def _advice(settings: Settings, fault: Fault) -> str:
         return "" if settings.cwd else "; it ran in a throwaway directory, --cwd . runs it here"
     status = fault.status if isinstance(fault, Unanswered) else None
     if status == 403:
-        return "; --header 'Authorization: ...' sends credentials"
+        return "; --header 'Authorization: ...' sends credentials, and --url chooses another host name"
     if status in (404, 405):
         return f"; the endpoint may have another path than {settings.http.endpoint.target}"
     return ""
@@ -293,8 +293,11 @@ def probe_all(settings: Settings, wanted: Sequence[str]) -> Subject:
     finally:
         for process in processes:
             process.stop()
-    if settings.http is not None and all(map(_is_refused, found)) and names_endpoint(settings.http):
-        found = [_old(found[0])]
+    if settings.http is not None and all(map(_is_refused, found)):
+        if settings.http.use_name():
+            subject.close()
+            return probe_all(settings, wanted)
+        found = [_old(found[0])] if names_endpoint(settings.http) else found
     start = _start_seconds(found[0])
     found = [replace(_reconciled(one, found), start_seconds=start) for one in found]
     probed = tuple(one.revision for one in found)

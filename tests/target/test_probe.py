@@ -2,9 +2,14 @@
 
 from conformance.fixtures.mutants import method, params, refused
 from conformance.fixtures.reference import SILENCE
+from conformance.fixtures.reference_http import PATH, HttpReference, Refused
+from support.http_in_thread import served
 from support.in_memory import MemorySettings, VirtualClock, mutated
 
 from conformance.target.probe import probe_all
+from conformance.target.settings import Settings
+from conformance.transport.http.endpoint import Endpoint
+from conformance.transport.http.server import HttpServer
 
 
 def silent_after_initialize(server, request, reply):
@@ -38,3 +43,31 @@ def test_a_server_that_lists_and_serves_no_modern_version_is_tested_in_the_hands
     assert [one.revision for one in probe_all(settings, ("latest",)).surfaces] == ["2025-11-25"]
     (surface,) = probe_all(settings, ("2026-07-28",)).surfaces
     assert surface.refused == '["2025-11-25"]'
+
+
+class OnlyByName(HttpReference):
+    """A server that is only served to clients that call it localhost."""
+
+    def check_host(self, call):
+        if not call.value("host").startswith("localhost:"):
+            raise Refused(403, "Access is only allowed at localhost.")
+
+
+class StartedElsewhere(HttpServer):
+    """A server with a command, which runs already on this port."""
+
+    def __init__(self, port):
+        super().__init__("", ("served",))
+        self._endpoint = Endpoint.parse(f"http://127.0.0.1:{port}{PATH}")
+
+    def ready(self, launch, timeout):
+        pass
+
+
+def test_a_started_server_that_refuses_its_address_is_reached_by_name():
+    with served(OnlyByName()) as server:
+        settings = Settings(("served",), http=StartedElsewhere(server.endpoint.port))
+        subject = probe_all(settings, ("latest",))
+        subject.close()
+        assert [one.revision for one in subject.live] == ["2025-11-25", "2026-07-28"]
+    assert settings.http.endpoint.host == "localhost"

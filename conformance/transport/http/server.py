@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 
 from conformance.protocol.text import shorten
 from conformance.transport.http.endpoint import Endpoint
@@ -21,7 +22,7 @@ from conformance.transport.process import Process
 DEFAULT_PATH = "/mcp"
 PORT = "{port}"
 """What stands for the port in a command."""
-LOOPBACK = "127.0.0.1"
+LOOPBACK, LOOPBACK_NAME = "127.0.0.1", "localhost"
 TRY_SECONDS = 0.02
 """How long to wait between two attempts to connect to a process that starts."""
 EXIT_SECONDS = 1.0
@@ -54,6 +55,8 @@ class HttpServer:
         self.turns = Turns(rate)
         self.starts = 0
         self.is_lost = False
+        self._host = LOOPBACK
+        self._refuses_host = False
         self.is_slow_in_order = False
         self.unauthorized: Exchange | None = None
         self.is_locked = False
@@ -80,11 +83,20 @@ class HttpServer:
         return f"HTTP 401 ({f'WWW-Authenticate: {quoted}' if quoted else 'without WWW-Authenticate'})"
 
     def note(self, exchange: Exchange) -> None:
-        """Note whether a message was rejected for its credential."""
+        """Note whether a message was rejected for its credential, or perhaps for its host."""
+        self._refuses_host = exchange.status in (403, 421)
         if exchange.status == 401:
             self.unauthorized = exchange
         elif exchange.status is not None and exchange.status < 400:
             self.unauthorized = None
+
+    def use_name(self) -> bool:
+        """Reach a started server that refuses 127.0.0.1 by the name localhost; return whether that is new."""
+        if not self.command or not self._refuses_host or self._host == LOOPBACK_NAME:
+            return False
+        self._host = LOOPBACK_NAME
+        self._endpoint = replace(self.endpoint, host=LOOPBACK_NAME)
+        return True
 
     def ready(self, launch: Launch, timeout: float) -> None:
         """Make sure that the server takes connections.  Raises `CannotStart`, `NotServing` if it does not."""
@@ -106,7 +118,7 @@ class HttpServer:
         if self._process is not None:
             self._process.stop()
         port = _free_port()
-        self._endpoint = Endpoint.parse(f"http://{LOOPBACK}:{port}{self.path}")
+        self._endpoint = Endpoint.parse(f"http://{self._host}:{port}{self.path}")
         process = self._process = launch(tuple(word.replace(PORT, str(port)) for word in self.command))
         process.ignore_stdout()
         self.starts += 1
