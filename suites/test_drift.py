@@ -34,5 +34,4 @@ def test_the_same_calls_are_answered_likewise_in_the_end(server):
 @pytest.mark.requirement("drift.lists")
 @pytest.mark.parametrize("method", COMPARED)
 def test_another_process_lists_the_same(server, method):
-    with server.fresh("the lists of another process") as session:
-        expect_same_in_every_process(server, method, session)
+    expect_same_in_every_process(server, method, server.shared("the lists of another process"))
