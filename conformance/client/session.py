@@ -248,8 +248,7 @@ class Session(Received):
             return Reply(request, *answer)
         others = [line for line in self.lines[before:] if not line.sent]
         stderr = self.process.stderr_since(request.at)
-        instead = inbox.take_unanswered(keys[0])
-        if instead and (instead.is_error or not self._wrong_ids(request)):
+        if (instead := inbox.take_unanswered(keys[0])) and (instead.is_error or not self._wrong_ids(request)):
             fault: Fault = Unanswered(seconds, stderr=stderr, instead=instead.reason, status=instead.status)
         elif unread := self._unread(request):
             fault = Unread(seconds, stderr=stderr, unread=unread)
