@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -368,13 +367,14 @@ class Session(Received):
 
     def _next(self, deadline: float, seconds: float) -> Item | None:
         """Read the next item until the deadline, in waits of a second: Windows lets Ctrl-C interrupt none."""
-        on_wait, is_sliced = self.process.on_wait, sys.platform == "win32"
-        while (left := max(0.0, deadline - self.clock.monotonic())) > 0 and (on_wait or is_sliced):
-            if on_wait is not None:
-                on_wait(seconds - left, seconds)
-            if (item := self.process.read(min(left, ON_WAIT_SECONDS))) is not None:
+        while (now := self.clock.monotonic()) < deadline:
+            wait = min(deadline - now, ON_WAIT_SECONDS)
+            if self.process.on_wait is not None:
+                self.process.on_wait(seconds - (deadline - now), seconds)
+            item = self.process.read(wait)
+            if item is not None or self.clock.monotonic() - now < wait / 2:  # a stopped transport never waits
                 return item
-        return self.process.read(left)
+        return self.process.read(0.0)
 
     def _give_up(self) -> None:
         self.is_flooded = self.closed = True

@@ -186,6 +186,15 @@ def test_an_error_under_the_id_of_an_answered_request_is_not_its_answer(revision
         assert [line.message["error"]["code"] for line in session.received_since(broken)] == [-32700]
 
 
+def test_a_process_that_was_stopped_is_not_waited_for():
+    reported = []
+    process = Process([sys.executable, "-c", "input()"], on_wait=lambda *seconds: reported.append(seconds))
+    session = Session(process, timeout=60.0)
+    process.stop()
+    assert not session.wait_for(lambda: False, 60.0)
+    assert len(reported) <= 2
+
+
 def test_on_wait_is_called_during_a_wait(monkeypatch):
     monkeypatch.setattr(session_module, "ON_WAIT_SECONDS", 0.05)
     reported = []

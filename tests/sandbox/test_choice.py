@@ -138,7 +138,7 @@ def works(kind):
     [
         (("--sandbox", "chroot"), "--sandbox: auto, landlock"),
         (("--sandbox", "auto", "--allow-net", "example.com"), "auto cannot limit the network to example.com"),
-        (("--allow-net",), "--allow-net: it needs --conformance-sandbox"),
+        (("--allow-net",), "--allow-net: it needs --sandbox"),
         (("--sandbox", "auto", "--allow-read", "nowhere"), "no such file or directory"),
     ],
 )
