@@ -12,6 +12,7 @@ import pytest
 from support import run_suite
 
 from conformance.cli import interrupts
+from conformance.transport import process_tree
 from conformance.transport.process_tree import Tree, no_process_left
 from conformance.transport.throwaway import Throwaway, importable, rooted, throwaway_folder, without_secrets
 
@@ -144,7 +145,8 @@ def test_an_interrupt_leaves_no_process(tmp_path):
 @pytest.mark.skipif(os.name != "posix", reason="groups of processes")
 @pytest.mark.parametrize("handler", [signal.default_int_handler, interrupts._first], ids=["pytest's", "ours"])
 def test_an_interrupt_during_a_start_leaves_no_process(handler, monkeypatch):
-    """It comes when the process runs and nothing else knows it yet."""
+    """It comes when the process runs and nothing else knows it yet, and no other process of ours does."""
+    monkeypatch.setattr(process_tree, "_RUN", process_tree._Run())
     start, started = subprocess.Popen, []
 
     def interrupted_start(*words, **more):
