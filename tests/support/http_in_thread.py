@@ -6,10 +6,13 @@ from unittest.mock import patch
 
 from conformance.fixtures import reference_modern
 from conformance.fixtures.http_unusual import headers_for
-from conformance.fixtures.reference_http import PATH, STEP_SECONDS
+from conformance.fixtures.reference_http import PATH
 from conformance.fixtures.reference_http_wire import Server
 
 from conformance.transport.http.server import HttpServer
+
+STEP_SECONDS = 0.1
+"""How long a pause of a tool is: on a busy machine too, a connection is closed meanwhile."""
 
 
 @contextmanager
