@@ -50,7 +50,7 @@ def _expect_unchanged(server: Server, names: list[str], expected: str) -> None:
 
 def _require_judged(server: Server, process: int) -> Drift:
     """Return the watch over a process; skip the check if it was not called often enough."""
-    if any(surface.revision > server.revision for surface in server.other_surfaces):
+    if not server.is_newest:
         skip("growth is judged in the newest revision")
     drift, fault = repeated_calls(server, process)
     if fault:
@@ -87,7 +87,7 @@ def repeated_calls(server: Server, process: int) -> tuple[Drift, str]:
 
 
 def _is_enough(drift: Drift) -> bool:
-    """Return whether a process was called often enough to judge it, or as often as is decent."""
+    """Return whether a process was called often enough to judge it, or `MAX_CALLS` times."""
     return (drift.is_judged and drift.has_figures(TIME)) or drift.calls >= MAX_CALLS
 
 

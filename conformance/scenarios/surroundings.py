@@ -26,7 +26,7 @@ def expect_conversation(server: Server, surroundings: tuple[Surrounding, ...]) -
 
     Skips the check if none can be had here, and in all but the newest revision.
     """
-    if any(surface.revision > server.revision for surface in server.other_surfaces):
+    if not server.is_newest:
         skip("surroundings are judged in the newest revision")
     obstacles = [one.obstacle(server.settings) for one in surroundings]
     chosen = [one for one, obstacle in zip(surroundings, obstacles, strict=True) if not obstacle]

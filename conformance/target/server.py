@@ -86,6 +86,11 @@ class Server(Sessions):
         server: Server | None = self.common.get(SERVERS, {}).get(revisions.LATEST_HANDSHAKE)
         return server
 
+    @property
+    def is_newest(self) -> bool:
+        """Whether no newer revision is tested in the run."""
+        return not self._newer_revision(lambda _: True)
+
     def newer_revision_with(self, tool: Tool) -> str:
         """Return a newer revision of the run in which the server has the same tool; empty if none."""
         return self._newer_revision(

@@ -204,7 +204,7 @@ def repeated(monkeypatch, *watches, fault=""):
     monkeypatch.setattr(
         repeated_calls_module, "repeated_calls", lambda _server, process: (watches[process - 1], fault)
     )
-    return SimpleNamespace(revision="2026-07-28", other_surfaces=())
+    return SimpleNamespace(revision="2026-07-28", is_newest=True)
 
 
 def test_growth_counts_only_if_two_processes_show_it(monkeypatch):
@@ -225,7 +225,7 @@ def test_growth_is_not_judged_without_the_means(monkeypatch):
     with pytest.raises(Skipped, match="no answer"):
         expect_level(repeated(monkeypatch, Watched(), fault="no answer"), MEMORY)
     server = repeated(monkeypatch, Watched())
-    server.revision, server.other_surfaces = "2025-11-25", (SimpleNamespace(revision="2026-07-28"),)
+    server.revision, server.is_newest = "2025-11-25", False
     with pytest.raises(Skipped, match="the newest revision"):
         expect_level(server, MEMORY)
 
