@@ -126,8 +126,12 @@ class Window:
         return self.session.send(self.session.liveness_method)
 
     def finish(self, ping: Line, slack: float) -> None:
-        """Wait for the answers as in an `exchange`, less the seconds that have passed since `begin`."""
-        self._wait(ping, slack, QUEUED_SECONDS)
+        """Wait for the answers as in an `exchange`, less the seconds that have passed since `begin`.
+
+        They count only if the server did not wait for an answer of ours, which nobody gave meanwhile.
+        """
+        self.session.wait_for(lambda: not self.open, QUEUED_SECONDS)
+        self._wait(ping, slack, slack if self.session.has_asked_since(ping) else QUEUED_SECONDS)
 
     def _wait(self, ping: Line, slack: float, least: float) -> None:
         slack, least = self.session.scaled_timeout(slack), self.session.scaled_timeout(least)

@@ -44,6 +44,10 @@ class Received:
         requests = [request for message in messages for request in requests_in(message)]
         return [one for one in requests if one.json.get("method") in methods]
 
+    def has_asked_since(self, sent: Line) -> bool:
+        """Return whether the server has sent a request since a line was sent: it may wait for our answer."""
+        return any(line.at >= sent.at for line, _ in self.received(Kind.REQUEST))
+
     @property
     def received_lines(self) -> list[Line]:
         """Every line of the server that was read and not dropped."""

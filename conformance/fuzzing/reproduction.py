@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from conformance.client.in_flight import QUEUED_SECONDS
 from conformance.client.message_log import CUT, MessageLog, head_of
 from conformance.client.reply import Closed, Reply, Silence
 from conformance.client.session import Session
@@ -176,9 +177,13 @@ class Reproducer:
         return line, ping.fault is None
 
     def _reply(self, session: Session, failed: FailedCase, line: Line) -> Reply:
-        """Wait for the answer to a case that was sent."""
-        left = line.at + self._max_wait(failed) - session.process.age
-        return session.await_reply(line, max(0.0, left))
+        """Wait for the answer to a case that was sent, less the seconds that have passed since.
+
+        They count only if the server did not wait for an answer of ours, which nobody gave meanwhile.
+        """
+        session.wait_for(lambda: session.is_answered(line), QUEUED_SECONDS)
+        passed = 0.0 if session.has_asked_since(line) else session.process.age - line.at
+        return session.await_reply(line, max(0.0, self._max_wait(failed) - passed))
 
     def _confirmed(self, failed: FailedCase) -> FailedCase:
         """Return the case with the seconds that its silence was confirmed for."""

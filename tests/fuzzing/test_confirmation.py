@@ -1,7 +1,7 @@
 """Missing answers are confirmed while other checks run: their timeouts overlap."""
 
 import pytest
-from conformance.fixtures.reference import SILENCE
+from conformance.fixtures.reference import SILENCE, Reference
 from hypothesis.database import InMemoryExampleDatabase
 from support.bench import settings_in_memory
 from support.in_memory import mutated
@@ -64,3 +64,38 @@ def test_a_request_whose_process_has_ended_is_sent_again(fuzzer):
     text, seconds = reported(fuzzer)
     assert "no answer within 3 s" in text
     assert seconds > CONFIRMED_AFTER - 0.1
+
+
+class Asking(Reference):
+    """A server that never answers the first odd call; later ones wait for the answer to its own ping."""
+
+    def __init__(self, calls, out):
+        super().__init__(out=out)
+        self.calls, self.waiting = calls, b""
+
+    def take(self, line):
+        """Ask half a second after an odd call, and answer it a fifth of a second after the client."""
+        if ODD.encode() in line:
+            self.calls.append(line)
+            if len(self.calls) > 1:
+                self.waiting = line
+                ping = {"jsonrpc": "2.0", "id": "are you there", "method": "ping"}
+                self.schedule(0.5, lambda: self.send(ping))
+        elif b"are you there" in line:
+            self.schedule(0.2, lambda: super(Asking, self).take(self.waiting))
+        else:
+            super().take(line)
+
+
+def test_a_server_that_waited_for_the_client_meanwhile_gets_its_time_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(Fuzzer, "_database", InMemoryExampleDatabase())
+    calls = []
+    settings = settings_in_memory(lambda out, _: Asking(calls, out), 10, timeout=5.0, transcripts=tmp_path)
+    server = Server(settings, probe(settings, REVISION, exactly=True))
+    made = Fuzzer(server, FuzzTarget.of_tool(server.call(server.tool("echo"))), "hostile arguments")
+    made.try_hostile([("an odd text", encode({"text": ODD}))], answers)
+    made.begin_confirming()
+    server.clock.now += CONFIRMED_AFTER
+    made.report()
+    assert len(calls) == 2
+    server.close()
