@@ -126,7 +126,6 @@ class FuzzConversation:
         With ``slow_answers``, answers overtaken by others are awaited as long as tools may take.  A missing
         answer counts as lost after ``lost_after`` seconds, or after the user's timeout if that is 0.
         """
-        self.start_confirming()
         timeout = self.server.settings.timeout
         self._stage, self._oracle, self._slow_answers = stage, oracle, slow_answers
         self._slack = min(timeout, SLOW_ANSWER_SECONDS) if slow_answers else FIRST_WAIT_SECONDS
@@ -182,6 +181,7 @@ class FuzzConversation:
             lines = window.session.lines
             sent = list(self._bursts)
             self.failures[key] = StageFailure([], [], sent, lines, len(lines), self._oracle, self._lost_after)
+            self.server.foresee_start()
         failure = self.failures[key]
         if len(failure.violations) < MAX_VIOLATIONS and str(violation.error) not in map(str, failure.errors):
             raws = {line.raw for burst in self._bursts for line in burst}

@@ -113,7 +113,10 @@ def _has_line(entry: Any) -> bool:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """End every process of the server, whatever ended the run."""
     config = session.config
-    for server in config.stash.get(SERVERS, {}).values():
+    servers = config.stash.get(SERVERS, {}).values()
+    for server in servers:
+        server.begin_close()
+    for server in servers:
         server.close()
     _count(config)
     if SUBJECT in config.stash:

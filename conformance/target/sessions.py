@@ -52,11 +52,15 @@ class Starter:
         for ended in set(self._ahead) - set(ahead):
             ended.stop()
         process = ahead.pop(0) if ahead else self._settings.start()
-        with suppress(CannotStart):
-            while self._starts_slowly and len(ahead) < min(following, MAX_PROCESSES_AHEAD):
-                ahead.append(self._settings.start())
         self._ahead = ahead
+        self.prepare(following)
         return process
+
+    def prepare(self, number: int) -> None:
+        """Start so many processes ahead, or as many as may be, if the server starts slowly."""
+        with suppress(CannotStart):
+            while self._starts_slowly and len(self._ahead) < min(number, MAX_PROCESSES_AHEAD):
+                self._ahead.append(self._settings.start())
 
     def begin_stop(self) -> None:
         """Begin to end the processes started ahead; `stop` waits for that."""
@@ -199,6 +203,11 @@ class Sessions:
         self.starts[because] += 1
         return self._starter.process(self.sure_starts - self.starts.total())
 
+    def foresee_start(self) -> None:
+        """Start a process ahead that will be needed, although not every server needs it."""
+        self.sure_starts += 1
+        self._starter.prepare(self.sure_starts - self.starts.total())
+
     def _skip_if_given_up(self) -> None:
         """Skip the check if no process would open, or go on; drop old lines of closed sessions."""
         for reason in {"start", "hung", "flood"} & self._raised:
@@ -277,6 +286,8 @@ class Sessions:
         Raises `Skipped` as `reproduction_session` does.
         """
         name = "reproductions"
+        if name not in self._shared:
+            self.sure_starts += 1
         session = self._or_skip(lambda: self.shared(name))
         try:
             yield session
@@ -412,15 +423,29 @@ class Sessions:
         session = next((session for session in self.sessions if line in session.lines), None)
         return session.after_request(line) if session is not None else (line,)
 
-    def close(self) -> None:
-        """End every process."""
+    def end_all_but(self, *names: str) -> None:
+        """Begin to end the sessions, except the shared ones of these names and those kept for `connect`."""
+        self._shared = {name: session for name, session in self._shared.items() if name in names}
+        kept = [*self._shared.values(), *self._spare]
+        for session in self.sessions:
+            if session not in kept:
+                session.begin_close()
+
+    def begin_close(self) -> None:
+        """Begin to end every process; `close` waits for that."""
         for other in self._others:
-            other.close()
+            other.begin_close()
         self._starter.begin_stop()
         for session in self.sessions:
             session.begin_close()
         for process in self._excluded:
             process.begin_stop()
+
+    def close(self) -> None:
+        """End every process."""
+        self.begin_close()
+        for other in self._others:
+            other.close()
         self._starter.stop()
         for process in self._excluded:
             process.stop()
