@@ -9,6 +9,7 @@ from itertools import islice
 
 import pytest
 
+from conformance.client.refusals import complaint_about_network
 from conformance.expect import require_some, skip
 from conformance.fuzzing.case_source import invalid_case, invalid_cases, valid_cases
 from conformance.fuzzing.fuzz_target import FuzzTarget
@@ -24,6 +25,8 @@ from conformance.verdicts import Skipped
 pytestmark = pytest.mark.stage("fuzz")
 MAX_BOUNDARY_VALUES = 60
 MAX_INVALID = 150
+INVALID_WITHOUT_NETWORK = 3
+"""How many invalid arguments a tool that reaches no host is called with to see if it refuses them first."""
 MAX_NEIGHBOURS = 1000
 """The most calls with values next to one that fails."""
 
@@ -57,6 +60,7 @@ def test_invalid_arguments_are_refused(server, call, revision):
     found = [wrong for wrong in invalid(schema, revision) if wrong.kind != "arguments"]
     require_some(found, skip="nothing in the schema can be violated")
     tried = each_keyword_first(found)[:MAX_INVALID]
+    require_refusal_without_network(server, call, tried)
     fuzzer.try_each(invalid_case(wrong, call.reply, revision) for wrong in tried)
     fuzzer.search(invalid_cases(schema, revision, call.reply))
     fuzzer.report()
@@ -107,6 +111,15 @@ def require_network(server, call):
     complaint = server.missing_network(call)
     if complaint:
         skip(f"{call.tool.name} needs a network that is not there, as two calls say: {complaint}")
+
+
+def require_refusal_without_network(server, call, tried):
+    """Skip the check if the tool reaches no host, and says so of invalid arguments too."""
+    if not server.missing_network(call):
+        return
+    asked = ({**call.params, "arguments": wrong.arguments} for wrong in tried[:INVALID_WITHOUT_NETWORK])
+    if all(complaint_about_network(server.call_again(call, params)) for params in asked):
+        skip(f"{call.tool.name} reaches for the network first, which is not there, whatever the arguments")
 
 
 def fuzzer_of(server, call, label, *, known=(), needs_network=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -18,14 +17,11 @@ from conformance.protocol.jsonrpc import Kind, Line, kind
 from conformance.protocol.methods import FEATURES
 from conformance.target.causes import Causes
 from conformance.target.settings import Settings
+from conformance.target.starter import Starter
 from conformance.target.surface import Surface, is_live
-from conformance.transport.interface import CannotStart, Clock, Transport
+from conformance.transport.interface import Clock, Transport
 from conformance.verdicts import Blocked, Cause, Finding, Skipped, wrong_answer
 
-MAX_PROCESSES_AHEAD = max(2, os.cpu_count() or 2)
-"""How many processes are started before they are needed."""
-SLOW_START_SECONDS = 0.02
-"""A server that starts more slowly is started ahead."""
 MAX_HANGS = 2
 """How many processes may stop answering before the server is given up."""
 MAX_FLOODS = 4
@@ -33,45 +29,6 @@ REPRODUCTION_SECONDS = 10.0
 MAX_CLOSED_LOG_BYTES = 3_000_000
 """The memory that the lines of a closed session may take."""
 SHARED = "the shared session"
-
-
-class Starter:
-    """Starts the processes of a server, some of them ahead if it starts slowly."""
-
-    def __init__(self, settings: Settings, surface: Surface):
-        self._settings = settings
-        self._starts_slowly = any(line.at > SLOW_START_SECONDS for line in surface.opening[1:])
-        self._ahead: list[Transport] = []
-
-    def process(self, following: int) -> Transport:
-        """Return a process that was started ahead, if it still runs, else a new one.
-
-        So many others are sure to follow; some of them are started ahead.
-        """
-        ahead = [process for process in self._ahead if process.exit_code is None]
-        for ended in set(self._ahead) - set(ahead):
-            ended.stop()
-        process = ahead.pop(0) if ahead else self._settings.start()
-        self._ahead = ahead
-        self.prepare(following)
-        return process
-
-    def prepare(self, number: int) -> None:
-        """Start so many processes ahead, or as many as may be, if the server starts slowly."""
-        with suppress(CannotStart):
-            while self._starts_slowly and len(self._ahead) < min(number, MAX_PROCESSES_AHEAD):
-                self._ahead.append(self._settings.start())
-
-    def begin_stop(self) -> None:
-        """Begin to end the processes started ahead; `stop` waits for that."""
-        for process in self._ahead:
-            process.begin_stop()
-
-    def stop(self) -> None:
-        """End the processes started ahead."""
-        for process in self._ahead:
-            process.stop()
-        self._ahead.clear()
 
 
 class Sessions:

@@ -321,7 +321,8 @@ def test_reduced_keeps_only_the_items_needed(guilty):
     assert set(reduced(range(8), lambda kept: guilty <= set(kept), max_tries=200)) == guilty
 
 
-def test_tool_that_reaches_no_host_is_called_with_valid_arguments_twice(tmp_path):
+@pytest.mark.parametrize(("requirement", "calls_made"), [(ANSWERED, 2), ("tools.call.inputs-validated", 7)])
+def test_tool_that_reaches_no_host_is_called_a_few_times(tmp_path, requirement, calls_made):
     calls = []
 
     def unreachable(_, request, reply):
@@ -335,8 +336,8 @@ def test_tool_that_reaches_no_host_is_called_with_valid_arguments_twice(tmp_path
     found = run_checks(
         replace(settings, call=("echo",)),
         REVISION,
-        lambda check: check.source.per_tool and ANSWERED in check.ids,
+        lambda check: check.source.per_tool and requirement in check.ids,
         is_whole=False,
     )
     assert (found.failures, found.verdicts, found.passed) == ([], [], set())
-    assert len(calls) == 2
+    assert len(calls) == calls_made
