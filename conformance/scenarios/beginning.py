@@ -11,7 +11,11 @@ from conformance.scenarios.lifecycle import (
     initialize_with_unknown_members,
     propose_new_revision,
 )
-from conformance.scenarios.request_metadata import first_request_without_capabilities, replies_by_version
+from conformance.scenarios.request_metadata import (
+    first_request_without_capabilities,
+    release_first_exchange,
+    replies_by_version,
+)
 from conformance.target.scenario import STARTED_EARLY, STARTED_WITH_FUZZING, scenario
 from conformance.target.server import CALLS, Server
 from conformance.target.sessions import SHARED
@@ -23,35 +27,48 @@ HANDSHAKE_OPENINGS = (
     propose_new_revision,
     early_requests,
 )
-HANDSHAKE_STARTS, MODERN_STARTS, FUZZING_STARTS = 5, 6, 3
+HANDSHAKE_STARTS, MODERN_STARTS = 5, 6
 """How many processes a run of all suites needs in an era whatever the server does, besides the probe."""
-FUZZING_STARTS_OF_OLDER_ERA = 1
-"""Arguments are fuzzed in the newer era only, and the process that proposed its revision is used again."""
+HANDSHAKE_FUZZING_STARTS, MODERN_FUZZING_STARTS, OLDER_ERA_FUZZING_STARTS = 3, 2, 1
+"""How many more it needs to fuzz; arguments are fuzzed in the newer era only."""
 MODERN_OPENINGS = (first_request_without_capabilities, replies_by_version)
 
 
 def begin(server: Server) -> None:
     """Let the next sessions open in the unusual ways that checks judge, and start what takes its time."""
     server.session.drain()
-    is_modern = revisions.is_modern(server.revision)
-    server.openings = list(MODERN_OPENINGS if is_modern else HANDSHAKE_OPENINGS)
-    server.sure_starts = MODERN_STARTS if is_modern else HANDSHAKE_STARTS
-    is_older_era = not is_modern and any(surface.is_modern for surface in server.other_surfaces)
-    if is_older_era:
-        server.sure_starts += 1
-    if server.settings.examples:
-        server.sure_starts += FUZZING_STARTS_OF_OLDER_ERA if is_older_era else FUZZING_STARTS
+    server.openings = list(MODERN_OPENINGS if _is_modern(server) else HANDSHAKE_OPENINGS)
+    server.sure_starts = _sure_starts(server)
     server.begin_calls()
     for start in STARTED_EARLY:
         start(server)
+
+
+def _is_modern(server: Server) -> bool:
+    return revisions.is_modern(server.revision)
+
+
+def _sure_starts(server: Server) -> int:
+    """Return how many processes a run needs besides the probe; one proposes the newer era's revision."""
+    is_older_era = not _is_modern(server) and any(surface.is_modern for surface in server.other_surfaces)
+    if _is_modern(server):
+        starts, fuzzing_starts = MODERN_STARTS, MODERN_FUZZING_STARTS
+    elif is_older_era:
+        starts, fuzzing_starts = HANDSHAKE_STARTS + 1, OLDER_ERA_FUZZING_STARTS
+    else:
+        starts, fuzzing_starts = HANDSHAKE_STARTS, HANDSHAKE_FUZZING_STARTS
+    return starts + (fuzzing_starts if server.settings.examples else 0)
 
 
 @scenario
 def begin_fuzzing(server: Server) -> None:
     """End the sessions of the checks that came before; start what fuzzes and takes long to confirm.
 
-    The checks of what is started here come at the end.
+    The process of the first exchange is used again.  The checks of what is started here come at the end.
     """
+    if _is_modern(server):
+        with suppress(Skipped):
+            release_first_exchange(server)
     server.end_all_but(SHARED, CALLS)
     for start in STARTED_WITH_FUZZING:
         with suppress(Skipped):

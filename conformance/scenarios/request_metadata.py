@@ -69,6 +69,11 @@ def first_exchange(server: Server) -> tuple[Session, Reply]:
     return session, session.request(simple_method(server), timeout=server.settings.start_timeout)
 
 
+def release_first_exchange(server: Server) -> None:
+    """Keep the session of the first exchange for the next check that needs one."""
+    _release(server, first_exchange(server)[0])
+
+
 def first_request_without_capabilities(server: Server) -> Reply:
     """Start a process, and send it a request that declares no capabilities; return the reply."""
     return _first_requests(server)[0]
