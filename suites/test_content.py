@@ -20,6 +20,7 @@ from conformance.protocol.value import members
 from conformance.scenarios.content import (
     annotatable,
     blocks,
+    embedded_uris,
     prompt_blocks,
     read_contents,
     tool_blocks,
@@ -92,8 +93,7 @@ def test_an_embedded_resource_has_a_uri_and_text_or_blob(server):
 
 @pytest.mark.requirement("content.embedded.uri-valid")
 def test_an_embedded_resource_in_a_prompt_has_a_uri(server):
-    uris = members(prompt_blocks(server, "resource"), "resource", "uri")
-    require_some(uris, skip="no prompt embeds a resource")
+    uris = require_some(embedded_uris(server), skip="no prompt embeds a resource with a URI of its own")
     expect_each(uris, has_scheme, "a URI with a scheme")
 
 

@@ -23,6 +23,7 @@ from conformance.protocol.value import members
 from conformance.scenarios.client_features import FULL_CLIENT, all_capabilities, run_with_client
 from conformance.scenarios.invalid_requests import (
     call_unknown_method,
+    is_unknown_method,
     misshapen_requests,
     not_found_requests,
     undeclared_requests,
@@ -103,7 +104,9 @@ def served_although_unoffered(replies):
 def test_params_of_the_wrong_shape_are_invalid_params(server, session):
     requests = require_some(misshapen_requests(server), skip="no feature is declared")
     replies = [require_answer(session.request(method, params)) for method, params in requests]
-    expect_codes([reply for reply in replies if reply.error is not None], -32602)
+    known = [reply for reply in replies if not is_unknown_method(server, reply)]
+    require_some(known, skip="the server has none of the methods")
+    expect_codes([reply for reply in known if reply.error is not None], -32602)
 
 
 @pytest.mark.requirement("errors.internal-error-code")

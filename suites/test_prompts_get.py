@@ -17,6 +17,7 @@ from conformance.expect import (
 )
 from conformance.protocol.revisions import CONTENT_TYPES
 from conformance.protocol.value import members
+from conformance.scenarios.invalid_requests import lacks_method
 from conformance.scenarios.request_metadata import needs_client
 from conformance.target.scenario import scenario
 from conformance.verdicts import Finding
@@ -90,6 +91,8 @@ def test_a_listed_prompt_is_known(server):
 @pytest.mark.requirement("prompts.get.unknown-name-code")
 @pytest.mark.capability("prompts")
 def test_an_unknown_prompt_is_refused(server):
+    if lacks_method(server, "prompts/get"):
+        skip("the server has no prompts/get")
     expect_error(get_unknown_prompt(server), -32602)
 
 

@@ -17,6 +17,7 @@ from conformance.expect import expect, expect_each, expect_error, expect_none, r
 from conformance.protocol.jsonrpc import ABSENT, Kind, id_key, kind, show
 from conformance.protocol.methods import CANCELLED
 from conformance.protocol.revisions import SUBSCRIPTION_ID
+from conformance.scenarios.http_requests import unstreamed_response
 from conformance.scenarios.list_changes import unsubscribed_change
 from conformance.scenarios.log_messages import MESSAGE
 from conformance.scenarios.subscriptions import (
@@ -107,8 +108,11 @@ def unacknowledged(server, listen):
     """Return the finding that a listen request was not acknowledged, with a stray acknowledgment."""
     stray = [one.message for one in sent_notifications(server, ACKNOWLEDGED) if one.listen is None]
     got = f"others: {stray[0]}" if stray else "none"
-    lines = [line for one in stray for line in one.lines]
-    return Finding(f"{ACKNOWLEDGED} with the id {show(listen.id)}", got, (listen.request, *lines[:1]))
+    lines = [listen.request, *[line for one in stray for line in one.lines][:1]]
+    response = unstreamed_response(listen.session, listen.request)
+    if response is not None:
+        got, lines = f"{response}, which is no event stream", response.lines
+    return Finding(f"{ACKNOWLEDGED} with the id {show(listen.id)}", got, tuple(lines))
 
 
 def require_acknowledged(server):

@@ -23,6 +23,7 @@ from conformance.scenarios.invalid_requests import (
     MALFORMED_PARAMS,
     call_unknown,
     invalid_calls,
+    lacks_method,
     malformed_call,
     malformed_forms,
     tool_errors,
@@ -36,6 +37,15 @@ from conformance.verdicts import Finding
 def test_a_listed_tool_can_be_called(server, call):
     if is_refused_as_unknown(server, call):
         raise Finding("an answer of that tool", f"what an unknown tool gets: {call.reply}", call.reply.lines)
+
+
+@pytest.mark.requirement("tools.call.listed-is-callable")
+@pytest.mark.capability("tools")
+def test_a_server_that_lists_tools_has_tools_call(server):
+    require_some(server.tools, skip="no tools are listed")
+    reply = require_answer(call_unknown(server))
+    if lacks_method(server, "tools/call"):
+        raise Finding("an answer of tools/call, as tools are listed", str(reply), reply.lines)
 
 
 @pytest.mark.requirement("tools.call.valid-not-fatal")
@@ -156,8 +166,7 @@ def test_an_unknown_tool_is_a_protocol_error(server):
 @pytest.mark.capability("tools")
 def test_an_unknown_tool_has_the_code_of_invalid_params(server):
     reply = require_answer(call_unknown(server))
-    if reply.error is None:
-        skip("the answer is not a JSON-RPC error")
+    require_error_of_tools_call(server, reply)
     expect_error(reply, -32602)
 
 
@@ -180,8 +189,7 @@ def test_arguments_that_are_an_array_are_a_protocol_error(callable_tool, session
 def test_a_call_without_a_name_has_the_code_of_invalid_params(server, form):
     require_malformed(server, form)
     reply = require_answer(malformed_call(server, form))
-    if reply.error is None:
-        skip("the answer is not a JSON-RPC error")
+    require_error_of_tools_call(server, reply)
     expect_error(reply, -32602)
 
 
@@ -190,6 +198,13 @@ def test_a_server_without_tools_refuses_calls(server):
     if server.offers.get("tools") is not None:
         skip("tools are declared")
     expect_error(call_unknown(server))
+
+
+def require_error_of_tools_call(server, reply):
+    if reply.error is None:
+        skip("the answer is not a JSON-RPC error")
+    if lacks_method(server, "tools/call"):
+        skip("the server has no tools/call")
 
 
 def require_malformed(server, form):

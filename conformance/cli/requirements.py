@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from conformance.cli.arguments import UsageError, expect_no_more
@@ -12,7 +13,7 @@ from conformance.report.text import explanation
 from conformance.requirements import catalogue
 from conformance.requirements.catalogue import Requirement
 from conformance.requirements.checks import checked
-from conformance.requirements.official import NOT_HERE, SCENARIOS
+from conformance.requirements.official import NOT_HERE, SCENARIOS, scenarios_of
 from conformance.verdicts import Outcome
 
 Outcomes = Mapping[str, Mapping[str, Outcome]]
@@ -74,6 +75,7 @@ def _as_json(rows: Sequence[Requirement], only: str | None, outcomes: Outcomes |
             "says": row.says,
             "fix": row.fix,
             "spec": row.url(only or row.revisions[-1]),
+            "official": scenarios_of(row.id),
             **({} if outcomes is None else {"outcomes": outcomes.get(row.id, {})}),
         }
         for row in rows
@@ -107,8 +109,10 @@ def _as_scenarios(rows: Sequence[Requirement], *, is_whole: bool) -> Iterator[st
     for name, why in NOT_HERE.items() if is_whole else ():
         yield f"{name:<48} (none: {why})"
     common = {id for rules in shared.values() for id in rules}
-    own = sum(id in checked() and id not in common for id in chosen)
-    yield f"{len(common)} of these rules are in official scenarios, {own} others are checked only here"
+    own = Counter(id.partition(".")[0] for id in chosen if id in checked() and id not in common)
+    families = ", ".join(f"{family} {count}" for family, count in own.most_common())
+    others = f"{own.total()} others are checked only here{': ' if own else ''}{families}"
+    yield f"{len(common)} of these rules are in official scenarios, {others}"
 
 
 FORMATS = {"text": _as_text, "json": _as_json, "md": _as_markdown}

@@ -103,10 +103,13 @@ def _last_words(stderr: str) -> str:
 
 
 def has_array(requirement: str, *path: str) -> Oracle:
-    """Return the oracle of a request that may be refused: a result must have an array at ``path``."""
+    """Return the oracle of a request that may be refused: a result must have an array at ``path``.
+
+    One that requires input has none yet.
+    """
 
     def oracle(reply: Reply) -> Failure | None:
-        if reply.value is None:
+        if reply.value is None or reply.needs_input:
             return answers(reply)
         array = reply.value.get(*path)
         if array is not None and array.is_a(list):

@@ -9,7 +9,7 @@ from itertools import islice, pairwise
 from typing import Any
 
 from conformance.client import handlers
-from conformance.client.input_required import input_requests, more_rounds
+from conformance.client.input_required import input_requests, more_rounds, replies_in
 from conformance.client.listing import fetch_list
 from conformance.client.reply import Closed, Reply
 from conformance.client.session import Answer, Session
@@ -289,10 +289,17 @@ def requested_params(server: Server, method: str) -> list[Value]:
 
 
 def with_opening(session: Session, requests: Sequence[Value]) -> list[Value]:
-    """Return the server's requests with the line of the session's opening among their lines."""
-    opening = session.opening.request if session.opening is not None else None
-    lines = [opening] if opening is not None else []
-    return [Value(each.json, each.path, (*lines, *each.lines)) for each in requests]
+    """Return the server's requests, each with the line that declared what the client can do.
+
+    That is the request which it answers, or else the session's opening.
+    """
+    opening = [session.opening.request] if session.opening is not None else []
+    answered = {id(reply.line): [reply.request] for reply in replies_in(session)}
+    declared = [answered.get(id(each.lines[-1]), opening) for each in requests]
+    return [
+        Value(each.json, each.path, (*lines, *each.lines))
+        for each, lines in zip(requests, declared, strict=True)
+    ]
 
 
 def schema_errors(params: Iterable[Value], method: str, revision: str) -> Iterator[tuple[Value, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.protocol.value import Value, members
-from conformance.target.server import Server
+from conformance.target.server import MADE_UP, Server
 
 
 def tool_blocks(server: Server, *types: str) -> list[Value]:
@@ -17,6 +17,12 @@ def prompt_blocks(server: Server, *types: str) -> list[Value]:
     found = [reply.value.get("messages") for reply in server.prompts() if reply.value is not None]
     messages = [message for array in found if array is not None for message in array.each()]
     return _of_type(members(messages, "content"), types)
+
+
+def embedded_uris(server: Server) -> list[Value]:
+    """Return the URIs of the resources in prompts, without those that repeat an argument of the client."""
+    found = members(prompt_blocks(server, "resource"), "resource", "uri")
+    return [uri for uri in found if uri.json != MADE_UP]
 
 
 def blocks(server: Server, *types: str) -> list[Value]:

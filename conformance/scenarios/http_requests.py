@@ -172,6 +172,13 @@ def lines_of(session: Session) -> HttpLines:
     return session.process
 
 
+def unstreamed_response(session: Session, request: Line) -> HttpReply | None:
+    """Return the HTTP response to a request if it is no event stream; None for a stream, and over pipes."""
+    posted = session.process.posted if isinstance(session.process, HttpLines) else []
+    found = (HttpReply(exchange, message) for message, exchange in posted if message == request.message)
+    return next((reply for reply in found if reply.media_type != EVENT_STREAM), None)
+
+
 def post(
     session: Session,
     method: str,

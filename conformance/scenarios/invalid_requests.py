@@ -56,6 +56,20 @@ def call_unknown_method(server: Server) -> Reply:
     return server.session.request(NO_SUCH_METHOD, {})
 
 
+def is_unknown_method(server: Server, reply: Reply) -> bool:
+    """Return whether a request is refused in the words for a method that no server has."""
+    if reply.code != UNKNOWN_METHOD:
+        return False
+    return words(reply).replace(reply.method, NO_SUCH_METHOD) == words(call_unknown_method(server))
+
+
+@scenario
+def lacks_method(server: Server, method: str) -> bool:
+    """Return whether a request of this method is refused as unknown although it names nothing unknown."""
+    params = next(params for _, name, params in MISSHAPEN if name == method)
+    return is_unknown_method(server, server.session.request(method, params))
+
+
 def expect_removed(server: Server, reply: Reply) -> None:
     """Expect that a removed method is unknown; skip if it gets the wrong code of any unknown method."""
     is_usual = reply.error is not None and reply.code == call_unknown_method(server).code

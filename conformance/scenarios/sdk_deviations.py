@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from conformance.client.reply import Closed, Reply
 from conformance.protocol.methods import NO_SUCH_METHOD
-from conformance.scenarios.invalid_requests import misshapen_requests
+from conformance.scenarios.invalid_requests import is_unknown_method, misshapen_requests
 from conformance.target.scenario import scenario
 from conformance.target.server import Server
 from conformance.verdicts import Blocked, Finding, Skipped
@@ -196,10 +196,16 @@ def sdk_of(server: Server) -> str:
     """Return the official SDK whose errors have the same words as this server's; empty if there is none."""
     try:
         unknown = server.session.request(NO_SUCH_METHOD, {})
-        wrong = [server.session.request(method, params) for method, params in misshapen_requests(server)[:1]]
+        found = _by_unknown_method(unknown)
+        return found or _by_wrong_params(unknown, _refused_params(server))
     except (Blocked, Skipped):
         return ""
-    return _by_unknown_method(unknown) or _by_wrong_params(unknown, wrong)
+
+
+def _refused_params(server: Server) -> Reply | None:
+    """Return the answer to params of the wrong shape for a method that the server has."""
+    replies = (server.session.request(method, params) for method, params in misshapen_requests(server))
+    return next((reply for reply in replies if not is_unknown_method(server, reply)), None)
 
 
 def _by_unknown_method(unknown: Reply) -> str:
@@ -218,17 +224,15 @@ def _by_unknown_method(unknown: Reply) -> str:
     return RUST if words == (-32601, NO_SUCH_METHOD, None) else ""
 
 
-def _by_wrong_params(unknown: Reply, wrong: list[Reply]) -> str:
+def _by_wrong_params(unknown: Reply, reply: Reply | None) -> str:
     """Recognise a TypeScript SDK by its validator's messages; only 2.x sends them with the right code."""
-    if unknown.error != {"code": -32601, "message": "Method not found"}:
+    if reply is None or unknown.error != {"code": -32601, "message": "Method not found"}:
         return ""
-    for reply in wrong:
-        message = reply.error_message if isinstance(reply.error_message, str) else ""
-        if reply.code == -32603 and ZOD.search(message) and _is_array(message):
-            return TYPESCRIPT_1
-        if reply.code == -32602 and message.startswith("Invalid tools/call request: ["):
-            return TYPESCRIPT_2
-    return ""
+    message = reply.error_message if isinstance(reply.error_message, str) else ""
+    if reply.code == -32603 and ZOD.search(message) and _is_array(message):
+        return TYPESCRIPT_1
+    is_second = reply.code == -32602 and message.startswith("Invalid tools/call request: [")
+    return TYPESCRIPT_2 if is_second else ""
 
 
 def _is_array(text: str) -> bool:

@@ -32,6 +32,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 MAX_SILENT_CALLS = 2
 MAX_READS = 10
+MADE_UP = "example"
+"""The value of each argument of a prompt."""
 SLOW_SECONDS = 2.0
 CALLS = "calls"
 """The name of the shared session in which tools are called, and prompts and resources fetched."""
@@ -368,7 +370,7 @@ class Server(Sessions):
         if name is None or not name.is_a(str):
             skip("a prompt without a name")
         names = [argument.get("name") for argument in listed.each()] if listed is not None else []
-        arguments = {one.json: "example" for one in names if one is not None and one.is_a(str)}
+        arguments = {one.json: MADE_UP for one in names if one is not None and one.is_a(str)}
         return self._fetch("prompts/get", name.json, {"name": name.json, "arguments": arguments})
 
     def _resource(self, item: Value) -> Reply:

@@ -3,7 +3,7 @@
 import pytest
 
 from conformance.client.reply import Reply
-from conformance.fuzzing.oracles import grade
+from conformance.fuzzing.oracles import grade, has_array
 from conformance.generation.invalid import Invalid
 from conformance.json_schema.validation import instance_errors
 from conformance.protocol.jsonrpc import Line
@@ -50,3 +50,9 @@ def test_a_tool_is_said_to_coerce_only_to_valid_arguments(wrong, answer, expecte
     found = grade(call, invalid, call(wrong), is_valid)
     assert found.partition(":")[0] == expected.partition(":")[0]
     assert expected in found
+
+
+def test_a_result_that_requires_input_needs_no_array():
+    judge = has_array("prompts.get.result-shape", "messages")
+    assert judge(Reply(REQUEST, message={"result": {"resultType": "input_required"}})) is None
+    assert judge(Reply(REQUEST, message={"result": {"resultType": "complete"}})) is not None

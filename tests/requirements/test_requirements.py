@@ -1,6 +1,8 @@
 """The rules: each has a check or a reason for none, and `docs/requirements.md` is up to date."""
 
+import json
 import sys
+from collections import Counter
 from pathlib import Path
 
 from conformance.cli.main import main
@@ -33,6 +35,16 @@ def test_the_scenarios_of_the_official_suite_have_checked_rules_or_a_reason(caps
     *lines, last = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == [*SCENARIOS, *NOT_HERE]
     assert last.startswith(f"{len(named)} of these rules ")
+    only_here = Counter(rule.partition(".")[0] for rule in set(checked()) - named)
+    assert f" {only_here.total()} others are checked only here: " in last
+    assert f", caching {only_here['caching']}," in last
+
+
+def test_each_rule_is_listed_with_its_official_scenarios(capsys):
+    assert main(["list", "ping", "--format", "json"]) == 0
+    rows = {row["id"]: row["official"] for row in json.loads(capsys.readouterr().out)}
+    assert rows["ping.responds"] == ["ping"]
+    assert [] in rows.values()
 
 
 def test_a_rule_names_its_scenarios(capsys):

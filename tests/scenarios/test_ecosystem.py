@@ -4,16 +4,26 @@ import sys
 from contextlib import closing
 
 import pytest
-from conformance.fixtures.mutants import method
+from conformance.fixtures.mutants import method, refused
 from support import mutant, run_suite, script
 from support.bench import run_checks, settings_in_memory
 from support.in_memory import MemorySettings, VirtualClock, mutated
+from support.typescript1_server import mutate as errors_of_typescript_1
 
 from conformance.client.reply import Closed, Silence
 from conformance.protocol.jsonrpc import Line
 from conformance.protocol.methods import NO_SUCH_METHOD
 from conformance.scenarios import sdk_deviations as ecosystem
-from conformance.scenarios.sdk_deviations import CSHARP, GO, KOTLIN, PYTHON_1, PYTHON_2, RUST, TYPESCRIPT_2
+from conformance.scenarios.sdk_deviations import (
+    CSHARP,
+    GO,
+    KOTLIN,
+    PYTHON_1,
+    PYTHON_2,
+    RUST,
+    TYPESCRIPT_1,
+    TYPESCRIPT_2,
+)
 from conformance.target.probe import probe
 from conformance.target.server import Server
 from conformance.verdicts import Finding
@@ -199,6 +209,20 @@ def test_an_sdk_is_recognised_by_its_words_for_an_unknown_method(sdk, message):
             return {**reply, "error": {"code": -32601, "message": message.format(NO_SUCH_METHOD)}}
         return None
 
-    settings = MemorySettings(("in-memory",), serve=mutated(with_its_words), clock=VirtualClock())
+    assert recognised(with_its_words) == sdk
+
+
+def test_an_sdk_is_recognised_by_a_method_that_the_server_has():
+    def without_calls(server, request, reply):
+        if isinstance(request, dict) and method(request) == "tools/call":
+            return refused(request, -32601, "Method not found")
+        return errors_of_typescript_1(server, request, reply)
+
+    assert recognised(without_calls) == TYPESCRIPT_1
+
+
+def recognised(mutate):
+    """Return the SDK that a mutated reference server is taken for."""
+    settings = MemorySettings(("in-memory",), serve=mutated(mutate), clock=VirtualClock())
     with closing(Server(settings, probe(settings, "2025-11-25", exactly=True))) as server:
-        assert ecosystem.sdk_of(server) == sdk
+        return ecosystem.sdk_of(server)
