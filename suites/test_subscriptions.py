@@ -111,7 +111,7 @@ def unacknowledged(server, listen):
     lines = [listen.request, *[line for one in stray for line in one.lines][:1]]
     response = unstreamed_response(listen.session, listen.request)
     if response is not None:
-        got, lines = f"{response}, which is no event stream", response.lines
+        got, lines = f"{response}, which is not an event stream", response.lines
     return Finding(f"{ACKNOWLEDGED} with the id {show(listen.id)}", got, tuple(lines))
 
 

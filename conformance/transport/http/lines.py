@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from typing import Any
@@ -174,7 +175,7 @@ class HttpLines:
         is_last_sent = self._last is None or self._last.is_sent or self._last.has_ended
         if not (self._unsent.is_awaited and is_last_sent and turn <= time.monotonic()):
             return False
-        message, _, _ = decode(line)
+        message = _message_in(line)
         if needs_order(message):
             return False
         self._post(line, message)
@@ -194,7 +195,7 @@ class HttpLines:
             self._send(line)
 
     def _send(self, line: bytes) -> None:
-        message, _, _ = decode(line)
+        message = _message_in(line)
         if self.mirror.is_modern and (cancelled := self._cancelled(message)) is not None:
             cancelled.abort()
             return
@@ -394,6 +395,14 @@ class _Answers(_Stream):
             if status == 200 or any(map(is_message, line.parts())):  # it is a message, or should be one
                 self.take(line)
         return False
+
+
+def _message_in(line: bytes) -> Any:
+    """Return the JSON value of a line of ours, `ABSENT` if it is not JSON; only unusual ones take their time."""
+    try:
+        return json.loads(line.decode())
+    except (ValueError, RecursionError):
+        return decode(line)[0]
 
 
 def needs_order(message: Any) -> bool:
