@@ -398,7 +398,7 @@ class _Answers(_Stream):
 
 
 def _message_in(line: bytes) -> Any:
-    """Return the JSON value of a line of ours, `ABSENT` if it is not JSON; only unusual ones take their time."""
+    """Return the JSON value of a line of ours, `ABSENT` if it is not JSON; be quick with usual ones."""
     try:
         return json.loads(line.decode())
     except (ValueError, RecursionError):
