@@ -7,9 +7,18 @@ from base64 import b64encode
 import pytest
 
 from conformance.expect import expect, require_some
+from conformance.protocol.jsonrpc import ABSENT
 from conformance.protocol.revisions import HEADER_MISMATCH
 from conformance.scenarios.http_modern import is_mismatch
-from conformance.scenarios.http_parameters import integer_calls, mirrored_calls, other_value, text_of
+from conformance.scenarios.http_parameters import (
+    boolean_calls,
+    integer_calls,
+    mirrored_calls,
+    nested_calls,
+    other_value,
+    rejected_calls,
+    text_of,
+)
 
 REFUSED = "the status 400 and error -32020"
 
@@ -24,7 +33,7 @@ def test_a_call_without_the_header_of_an_argument_is_refused(server):
 @pytest.mark.requirement("http.param.mismatch")
 def test_another_value_than_the_argument_is_refused(server):
     for call in mirrored_calls(server):
-        reply = call.post(server, other_value(call.value))
+        reply = call.post(server, text_of(other_value(call.value)))
         expect(reply, is_mismatch(reply), REFUSED)
 
 
@@ -33,9 +42,7 @@ def test_another_value_than_the_argument_is_refused(server):
 def test_no_header_is_expected_for_an_absent_argument(server, how):
     calls = [call for call in mirrored_calls(server) if call.is_optional]
     for call in require_some(calls, skip="all arguments that headers repeat are required"):
-        others = {name: value for name, value in call.arguments.items() if name != call.path[0]}
-        arguments = others if how == "left-out" else {**others, call.path[0]: None}
-        reply = call.post(server, None, arguments)
+        reply = call.post(server, None, call.with_value(ABSENT if how == "left-out" else None))
         expect(reply, reply.code != HEADER_MISMATCH, "no error -32020, as there is no value to repeat")
 
 
@@ -62,6 +69,32 @@ def test_whole_numbers_are_compared_as_numbers(server):
     for call in integer_calls(server):
         reply = call.post(server, f"{call.value}.0")
         expect(reply, reply.was_served, f"a result, as {call.value}.0 is {call.value}")
+
+
+@pytest.mark.requirement("http.param.boolean-lowercase")
+def test_a_truth_value_is_in_lower_case(server):
+    for call, rejection in rejected_calls(server):
+        word = text_of(call.value).capitalize()
+        if isinstance(call.value, bool) and call.post(server, word).was_served:
+            expect(rejection, False, f"a result, as with {word}")
+    for call in boolean_calls(server):
+        reply = call.post(server, text_of(call.value).capitalize())
+        expect(reply, is_mismatch(reply), REFUSED)
+
+
+@pytest.mark.requirement("http.param.nested")
+def test_a_nested_argument_is_compared_where_it_is(server):
+    for call, rejection in rejected_calls(server):
+        if call.is_nested and call.post(server, None).was_served:
+            expect(rejection, False, "a result, as without the header")
+    for call in nested_calls(server):
+        other = other_value(call.value)
+        reply = call.post(server, text_of(other))
+        expect(reply, is_mismatch(reply), REFUSED)
+        arguments = call.with_value_at_the_top(other)
+        if arguments is not None:
+            reply = call.post(server, text_of(other), arguments)
+            expect(reply, not reply.was_served, f"no result, as {'.'.join(call.path)} has another value")
 
 
 @pytest.mark.requirement("http.param.undeclared")

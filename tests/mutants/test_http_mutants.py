@@ -94,8 +94,9 @@ def in_thread(tmp_path):
 
 
 @pytest.mark.parametrize("run", runs(), ids=lambda run: run.id)
-def test_a_mutant_is_found(run, in_thread):
-    run.expect_found(in_thread(run.mutant.name))
+def test_a_mutant_is_found(run, in_thread, settings):
+    started = settings if run.mutant.needs_process else in_thread
+    run.expect_found(started(run.mutant.name))
 
 
 def of_messages():

@@ -161,6 +161,17 @@ class HttpServer:
         process = self._process
         return process.stderr_since(moment - process.started) if process is not None else ""
 
+    def beside(self) -> HttpServer:
+        """Return a server of the same command for a process and a port of its own, which is not started."""
+        other = HttpServer("", self.command, self.path, self.headers)
+        other.turns, other._host = self.turns, self._host
+        return other
+
+    def terminate(self) -> None:
+        """Ask the process to end by a signal, if it is ours."""
+        if self._process is not None:
+            self._process.terminate()
+
     def close(self) -> None:
         """End the process, if it is ours."""
         if self._process is not None:

@@ -755,6 +755,26 @@ def test_arguments_in_headers_are_compared(server, count, header, right):
         assert_mismatch(exchange)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "headers", "right"),
+    [
+        ({"backwards": True}, {"Mcp-Param-Backwards": "true"}, True),
+        ({"backwards": True}, {"Mcp-Param-Backwards": "True"}, False),
+        ({"backwards": False}, {"Mcp-Param-Backwards": "true"}, False),
+        ({"after": {"skipped": 2}}, {"Mcp-Param-Days-Skipped": "2"}, True),
+        ({"after": {"skipped": 2}}, {}, False),
+        ({"after": {"skipped": 2}, "skipped": 3}, {"Mcp-Param-Days-Skipped": "3"}, False),
+        ({"after": {}}, {}, True),
+    ],
+)
+def test_truth_values_and_nested_arguments_in_headers_are_compared(server, arguments, headers, right):
+    exchange = ask(server, "tools/call", {"name": "days", "arguments": arguments}, "days", **headers)
+    if right:
+        assert exchange.status == 200
+    else:
+        assert_mismatch(exchange)
+
+
 def test_errors_have_their_status(server):
     for method in ("no/such", "ping", "initialize", "resources/subscribe"):
         assert error_of(ask(server, method)) == (404, -32601)

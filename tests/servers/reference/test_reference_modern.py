@@ -218,6 +218,11 @@ def test_structured_content_may_be_any_json_value(shared):
     assert [json.loads(found["content"][0]["text"]) for found in contents] == [["monday"], 1, "A", None]
 
 
+def test_days_are_skipped_and_turned_round(shared):
+    found = shared.call("days", arguments={"after": {"skipped": 4}, "count": 2, "backwards": True})
+    assert found["structuredContent"] == ["saturday", "friday"]
+
+
 def test_unknown_names_and_failures_have_the_codes_of_this_revision(shared):
     missing = shared.ask("resources/read", uri="memo://nothing")
     assert (missing["code"], missing["data"]) == (-32602, {"uri": "memo://nothing"})
