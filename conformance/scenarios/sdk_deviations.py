@@ -9,7 +9,7 @@ import json
 import re
 from dataclasses import dataclass
 
-from conformance.client.reply import Closed, Reply
+from conformance.client.reply import Closed, Reply, Unanswered
 from conformance.protocol.methods import NO_SUCH_METHOD
 from conformance.scenarios.invalid_requests import is_unknown_method, misshapen_requests
 from conformance.target.scenario import scenario
@@ -56,6 +56,12 @@ UNION = r'"message":"Validation error: \d+ validation errors for union\[JSONRPC'
 """Matches the Python SDK's error over HTTP for a body that is not a message."""
 
 
+UNHANDLED = f'JSON RPC not handled: "{NO_SUCH_METHOD}" unsupported'
+"""The body with which the Go SDK refuses an unknown method over HTTP, without a JSON-RPC error."""
+REFUSED_AS_TEXT = r"^! Unanswered HTTP 400 [^\n]*'(JSON RPC not handled|invalid request): "
+"""Matches such a body."""
+
+
 @dataclass(frozen=True)
 class Deviation:
     """A rule that every server built on one of ``sdks`` breaks, with `evidence` that ``pattern`` matches."""
@@ -95,6 +101,7 @@ DEVIATIONS = (
     Deviation("errors.message-concise", TYPESCRIPT, r"path"),
     Deviation("errors.message-concise", (GO,), r"invalid params: unmarshaling"),
     Deviation("errors.method-not-found-code", (PYTHON_1,), r"-32602"),
+    Deviation("errors.method-not-found-code", (GO,), REFUSED_AS_TEXT),
     Deviation("http.post.accept-any", (PYTHON_1, *TYPESCRIPT), r"^< HTTP 406 "),
     Deviation("http.post.accept-listed", (TYPESCRIPT_2,), r"^< HTTP 200 "),
     Deviation("http.post.accept-syntax", (*PYTHON, *TYPESCRIPT), r"^< HTTP 406 "),
@@ -113,6 +120,7 @@ DEVIATIONS = (
     Deviation("jsonrpc.invalid-params", (CSHARP,), UNEXPLAINED),
     Deviation("jsonrpc.invalid-params", (RUST,), UNKNOWN_TYPE),
     Deviation("jsonrpc.method-not-found", (PYTHON_1,), r"-32602"),
+    Deviation("jsonrpc.method-not-found", (GO,), REFUSED_AS_TEXT),
     Deviation("jsonrpc.response-every-request", PYTHON, SAME_ID),
     Deviation("jsonrpc.response-every-request", (PYTHON_1,), r"anyio\.BrokenResourceError"),
     Deviation("jsonrpc.response-every-request", (GO,), rf"{DEEP_PARAMS}\n{ENDED}"),
@@ -141,14 +149,17 @@ DEVIATIONS = (
     Deviation("resources.read.not-found-code", (PYTHON_1,), r'"code":0\b'),
     Deviation("resources.read.not-found-code", (PYTHON_2, *TYPESCRIPT), r"-32602"),
     Deviation("resources.read.not-found-code", (GO,), r'-32602,"message":"Resource not found"'),
+    Deviation("resources.read.uri-required", (GO,), REFUSED_AS_TEXT),
     Deviation("result.server-info", (RUST,), UNNAMED),
     Deviation("subscriptions.filter-required", (PYTHON_2,), r"toolsListChanged"),
     Deviation("subscriptions.graceful-result", (PYTHON_2,), r"-32000"),
     Deviation("subscriptions.stays-open", (GO, TYPESCRIPT_2), r'"notifications":\{\}[^\n]*\n<[^\n]*"result"'),
     Deviation("tasks.tool-forbidden", (TYPESCRIPT_1,), r"Invalid task creation result"),
     Deviation("tasks.undeclared-ignored", (TYPESCRIPT_1,), r"does not support task creation"),
+    Deviation("tools.call.malformed-request", (GO,), REFUSED_AS_TEXT),
     Deviation("tools.call.malformed-request-code", (TYPESCRIPT_1,), r"-32603"),
     Deviation("tools.call.malformed-request-code", (CSHARP,), UNEXPLAINED),
+    Deviation("tools.call.malformed-request-code", (GO,), REFUSED_AS_TEXT),
     Deviation(
         "tools.call.malformed-request-code", (GO,), r'-32600,"message":"invalid request: missing required'
     ),
@@ -170,13 +181,15 @@ sources.  The Java SDK has no entries: its error for an unknown method has no wo
 
 
 def evidence(error: Finding | Blocked) -> str:
-    """Return what the server did: the lines, the kind of fault with the exit status, and stderr.
+    """Return what the server did: the lines, the kind of fault with the exit status or response, and stderr.
 
     The words of this tool are left out, so that they may change.
     """
     fault, status = error.fault, ""
     if isinstance(fault, Closed):
         status = f" {fault.exit_code}"
+    elif isinstance(fault, Unanswered):
+        status = f" {fault.instead}"
     lines = [f"{'>' if line.sent else '<'} {line.text}" for line in error.lines]
     lines += [f"! {type(fault).__name__}{status}"] if fault is not None else []
     lines += [error.stderr] if isinstance(error, Blocked) and error.stderr else []
@@ -215,7 +228,7 @@ def _by_unknown_method(unknown: Reply) -> str:
         return PYTHON_1
     if words == (-32601, "Method not found", NO_SUCH_METHOD):
         return PYTHON_2
-    if words == (-32601, f'method not found: "{NO_SUCH_METHOD}"', None):
+    if words == (-32601, f'method not found: "{NO_SUCH_METHOD}"', None) or UNHANDLED in str(unknown.fault):
         return GO
     if words == (-32601, f"Method '{NO_SUCH_METHOD}' is not available.", None):
         return CSHARP

@@ -2,6 +2,7 @@
 
 import sys
 from contextlib import closing
+from types import SimpleNamespace
 
 import pytest
 from conformance.fixtures.mutants import method, refused
@@ -10,7 +11,7 @@ from support.bench import run_checks, settings_in_memory
 from support.in_memory import MemorySettings, VirtualClock, mutated
 from support.typescript1_server import mutate as errors_of_typescript_1
 
-from conformance.client.reply import Closed, Silence
+from conformance.client.reply import Closed, Reply, Silence, Unanswered
 from conformance.protocol.jsonrpc import Line
 from conformance.protocol.methods import NO_SUCH_METHOD
 from conformance.scenarios import sdk_deviations as ecosystem
@@ -23,6 +24,7 @@ from conformance.scenarios.sdk_deviations import (
     RUST,
     TYPESCRIPT_1,
     TYPESCRIPT_2,
+    UNHANDLED,
 )
 from conformance.target.probe import probe
 from conformance.target.server import Server
@@ -74,6 +76,11 @@ LISTEN_TO_TOOLS = LISTEN.replace("{}", '{"toolsListChanged":true}')
 NAMED = '< {"result":{"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"a"}},"tools":[]}}'
 
 
+def as_text(body):
+    """Return that a request was refused over HTTP with a text, so that no answer comes."""
+    return Unanswered(0.0, instead=f"HTTP 400 Bad Request with the body {body!r}", status=400)
+
+
 def known(monkeypatch, sdk, requirement, lines, fault=None):
     """Return the SDK that is named with a finding, on a server built on this one."""
     monkeypatch.setattr(ecosystem, "sdk_of", lambda server: sdk)
@@ -113,6 +120,8 @@ def known(monkeypatch, sdk, requirement, lines, fault=None):
         (RUST, IDS, ['> {"id":18446744073709551616}'], None),
         (GO, EVERY, [f'> {{"method":"ping",{DEEP}}}'], Closed(1)),
         (RUST, EVERY, [f'> {{"method":"server/discover",{DEEP}}}'], None),
+        (GO, "errors.method-not-found-code", ["> {}"], as_text(UNHANDLED)),
+        (GO, MALFORMED, ["> {}"], as_text('invalid request: missing required "params"')),
     ],
 )
 def test_what_an_sdk_does_is_recognised(monkeypatch, sdk, requirement, lines, fault):
@@ -210,6 +219,14 @@ def test_an_sdk_is_recognised_by_its_words_for_an_unknown_method(sdk, message):
         return None
 
     assert recognised(with_its_words) == sdk
+
+
+def test_the_go_sdk_is_recognised_by_its_text_over_http():
+    def request(name, params):
+        return Reply(Line.sending({"id": 1, "method": name}), fault=as_text(UNHANDLED))
+
+    server = SimpleNamespace(session=SimpleNamespace(request=request), records={})
+    assert ecosystem.sdk_of(server) == GO
 
 
 def test_an_sdk_is_recognised_by_a_method_that_the_server_has():
