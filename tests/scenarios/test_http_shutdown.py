@@ -81,3 +81,10 @@ def test_a_server_without_subscriptions_is_not_judged(ended):
 def test_a_server_that_others_have_started_is_not_asked_to_end(ended):
     with served(HttpReference()) as server, pytest.raises(Skipped, match="not started by this run"):
         ended(server)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the processes of a server are seen on Linux")
+def test_a_server_in_a_process_of_its_own_is_not_judged(ended):
+    child = "import subprocess\nsubprocess.Popen(['sleep', '60'])\n"
+    with pytest.raises(Skipped, match="starts the server as another process"):
+        ended(running(child))
