@@ -21,6 +21,8 @@ from functools import partial
 from statistics import median
 from typing import IO
 
+from conformance.fixtures.reference_modern import STEP
+
 from conformance.client.session import Session
 from conformance.protocol.jsonrpc import encode
 from conformance.transport.http.headers import ACCEPT, JSON, Mirror
@@ -36,7 +38,8 @@ IN_FLIGHT = 8
 START_SECONDS = 10.0
 OVER_STDIO = ("--", sys.executable, "-m", "conformance.fixtures.reference")
 SERVER = (sys.executable, "-m", "conformance.fixtures.reference_http", "--port", PORT)
-OVER_HTTP = ("--http", "--", *SERVER)
+OVER_HTTP = ("--http", "--", *SERVER, "--step", str(STEP))
+"""The reference over HTTP, with the pauses that it has over stdio."""
 RUN = (sys.executable, "-m", "conformance", "run", "--call", "all")
 
 
