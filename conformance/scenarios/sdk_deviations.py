@@ -54,8 +54,6 @@ SAME_ID = r'\A> [^\n]*"id":"?(?P<id>\d+)\b[^\n]*\n> [^\n]*"id":"?(?P=id)\b'
 """Matches requests with the ids 1 and "1" at once: over HTTP, the Python SDK confuses their streams."""
 UNION = r'"message":"Validation error: \d+ validation errors for union\[JSONRPC'
 """Matches the Python SDK's error over HTTP for a body that is not a message."""
-
-
 UNHANDLED = f'JSON RPC not handled: "{NO_SUCH_METHOD}" unsupported'
 """The body with which the Go SDK refuses an unknown method over HTTP, without a JSON-RPC error."""
 REFUSED_AS_TEXT = r"^! Unanswered HTTP 400 [^\n]*'(JSON RPC not handled|invalid request): "
@@ -183,7 +181,8 @@ sources.  The Java SDK has no entries: its error for an unknown method has no wo
 def evidence(error: Finding | Blocked) -> str:
     """Return what the server did: the lines, the kind of fault with the exit status or response, and stderr.
 
-    The words of this tool are left out, so that they may change.
+    The words of this tool are left out, so that they may change, except those around a response over HTTP
+    that is not an answer.
     """
     fault, status = error.fault, ""
     if isinstance(fault, Closed):

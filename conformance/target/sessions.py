@@ -161,9 +161,13 @@ class Sessions:
         return self._starter.process(self.sure_starts - self.starts.total())
 
     def foresee_start(self) -> None:
-        """Start a process ahead that will be needed, although not every server needs it."""
-        self.sure_starts += 1
-        self._starter.prepare(self.sure_starts - self.starts.total())
+        """Start a process ahead that will be needed, although not every server needs it.
+
+        A session that was released is used in its place.
+        """
+        if not self._spare:
+            self.sure_starts += 1
+            self._starter.prepare(self.sure_starts - self.starts.total())
 
     def _skip_if_given_up(self) -> None:
         """Skip the check if no process would open, or go on; drop old lines of closed sessions."""
@@ -244,7 +248,7 @@ class Sessions:
         """
         name = "reproductions"
         if name not in self._shared:
-            self.sure_starts += 1
+            self.foresee_start()
         session = self._or_skip(lambda: self.shared(name))
         try:
             yield session
