@@ -7,7 +7,7 @@ import pytest
 from conformance.expect import skip
 from conformance.fuzzing.protocol import STAGES, right_messages
 
-pytestmark = pytest.mark.stage("fuzz")
+pytestmark = pytest.mark.stage("confirm")
 
 
 @pytest.mark.requirement("stdio.stdout-purity")

@@ -115,7 +115,7 @@ def require_progress(server):
 
 def require_reporting_calls(server):
     """Return the calls of quick tools that report progress; skip if there are none."""
-    calls = [call for call in server.calls() if call.progress and not server.is_slow(call)]
+    calls = [call for call in server.quick_calls() if call.progress]
     return require_some(calls, skip="no quick tool that may be called reports progress")
 
 

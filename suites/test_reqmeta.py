@@ -180,7 +180,7 @@ def expect_refusal(reply, *codes):
 
 def requests(server):
     """Yield a request of each served method, with the seconds it takes; tools only if they may be called."""
-    calls = [call.reply for call in server.calls() if not server.is_slow(call)]
+    calls = [call.reply for call in server.quick_calls()]
     replies = [listing.replies[0] for listing in server.listings()]
     for found in (calls, server.prompts(), server.resources()):
         replies += served(found)[:1]

@@ -32,7 +32,7 @@ ACCENTS, SEPARATOR, TWO_LINES = "conformance é漢😀", "conformance \u2028\u00
 @pytest.mark.requirement("stdio.stdout-purity")
 def test_stdout_has_only_messages(server):
     close_stdin(server)
-    noise = [line for session in server.sessions for line in noise_in(session)]
+    noise = [line for session in server.every_session for line in noise_in(session)]
     printed = [line for line in noise if line.raw.strip()]
     if noise:
         first = (printed or noise)[0]
@@ -41,7 +41,7 @@ def test_stdout_has_only_messages(server):
         got = f"{len(noise)} {what}, first {shorten(first.text, 200)!r}"
         lines = (*server.after_request(first), *(printed or noise)[1:3])
         raise Finding("JSON-RPC messages only", got, lines, advisory=not printed)
-    unread = [session.inbox.unread for session in server.sessions if session.inbox.unread]
+    unread = [session.inbox.unread for session in server.every_session if session.inbox.unread]
     if unread:
         reason = f"{unread[0]} is {TOO_COSTLY}, so it was not read (--max-line)"
         skip(reason, cause=Cause.TOO_COSTLY)
@@ -51,7 +51,7 @@ def test_stdout_has_only_messages(server):
 @pytest.mark.requirement("stdio.newline-delimited")
 def test_each_message_has_a_line_end(server):
     close_stdin(server)
-    for session in server.sessions:
+    for session in server.every_session:
         several = [line for line in session.received_lines if line.fault and glued(line)]
         if several:
             raise Finding("one message on each line", shorten(several[0].text), several[:1])
@@ -62,8 +62,8 @@ def test_each_message_has_a_line_end(server):
 
 @pytest.mark.requirement("stdio.no-embedded-newline")
 def test_a_message_is_on_one_line(server):
-    exercise_everything(server)
     ping_with(server, TWO_LINES)
+    exercise_everything(server)
     for session in server.sessions:
         for pieces in torn(session.received_lines):
             raise Finding("each message on one line", f"one on {len(pieces)} lines", pieces[:3])
@@ -71,8 +71,8 @@ def test_a_message_is_on_one_line(server):
 
 @pytest.mark.requirement("stdio.utf8-output")
 def test_the_output_is_utf_8(server):
-    exercise_everything(server)
     ping_with(server, ACCENTS)
+    exercise_everything(server)
     for line in [line for session in server.sessions for line in session.received_lines]:
         if line.raw.startswith(BYTE_ORDER_MARK) or is_undecodable(line):
             raise Finding("UTF-8 without a byte order mark", repr(line.raw[:200]), [line])

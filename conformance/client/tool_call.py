@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from conformance.client.input_required import more_rounds
@@ -75,6 +76,12 @@ class PendingCall:
         self._request = session.send("tools/call", params)
         self._ping = session.send(session.liveness_method) if self.lasts(PING_AFTER_SECONDS) else None
 
+    @cached_property
+    def lets_others_pass(self) -> bool:
+        """Whether the server answers a ping while the call runs, so that it may answer other requests too."""
+        ping, seconds = self._ping, self.session.scaled_timeout(PING_AFTER_SECONDS)
+        return ping is not None and self.session.wait_for(lambda: self.session.is_answered(ping), seconds)
+
     def lasts(self, seconds: float) -> bool:
         """Wait until so many seconds after the request at most; return whether the call still runs."""
         session = self.session
@@ -94,7 +101,9 @@ class PendingCall:
             session.drain()
         asked = tuple(session.server_requests(*FEATURES, since=self._before))
         lines = session.lines[self._before :]
-        progress = tuple(one.notification for one in progress_in(lines) if one.request)
+        progress = tuple(
+            one.notification for one in progress_in(lines) if one.request is self._request.message
+        )
         return Call(self.tool, self.arguments, reply, asked, progress, pong, tuple(rounds))
 
 

@@ -54,6 +54,7 @@ def broken_lines(server: Server) -> FuzzConversation:
     return _held(server, _send_broken_lines)
 
 
+@start_with_fuzzing
 @scenario
 def right_messages(server: Server) -> FuzzConversation:
     """Hold the conversation of right messages; skip the check if nothing is fuzzed."""
@@ -136,7 +137,7 @@ def unusual_request_violations(forms: Mapping[str, bytes], window: Window) -> It
 
 def _send_right_messages(conversation: FuzzConversation) -> None:
     server = conversation.server
-    calls = _quick(server.calls())
+    calls = _quick(server.quick_calls())
     lists = [method for method in server.served_lists() if _is_short(server, method)]
     conversation.begin_stage("ids", partial(id_violations, large=False))
     for id in IDS:

@@ -68,7 +68,7 @@ def repeated_calls(server: Server, process: int) -> tuple[Drift, str]:
 
     ``process`` is the number of the process.
     """
-    able = [call for call in server.calls() if _can_be_repeated(server, call)]
+    able = [call for call in server.quick_calls() if _can_be_repeated(server, call)]
     calls = require_some(able, skip="no tool that only reads may be called often")[:MAX_TOOLS]
     with server.fresh(f"repeated calls ({process})") as session:
         drift = Drift(session.process.pid, server.clock)
@@ -95,4 +95,4 @@ def _can_be_repeated(server: Server, call: Call) -> bool:
     """Return whether a call succeeds quickly, reads only, reaches nothing outside, and has no limit."""
     tool = call.tool
     is_free = tool.read_only and not (tool.open_world or server.settings.calls_per_tool)
-    return is_free and not (call.failed or call.asked or server.is_slow(call))
+    return is_free and not (call.failed or call.asked)

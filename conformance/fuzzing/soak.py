@@ -137,7 +137,7 @@ class Soak:
         if self._session is not None:
             self._changes = {**self._drift.changes(), **self._changes}
             self._session.close()
-            self.server.sessions.remove(self._session)
+            self.server.every_session.remove(self._session)
             self._session = None
 
     def _begin(self, until: float) -> Iterator[SoakFinding | None]:

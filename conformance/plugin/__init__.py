@@ -28,7 +28,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "conformance: a check of the conformance suites")
     if option_values.wants_suites(config):
         options.validate(config)
-        for name in ("collection", "since", "execution", "outcomes", "output"):
+        for name in ("collection", "since", "execution", "deferral", "outcomes", "output"):
             config.pluginmanager.register(
                 import_module(f"conformance.plugin.{name}"), f"mcp_conformance.{name}"
             )

@@ -336,10 +336,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _order(item: pytest.Item) -> tuple[int, int]:
     """Return the place of a check among the checks, whatever order another plugin gave them."""
-    return _stage(item), item.stash[PLACE]
+    return stage_of(item), item.stash[PLACE]
 
 
-def _stage(item: pytest.Item) -> int:
+def stage_of(item: pytest.Item) -> int:
     """Return the place of a check in a run; results that are known already come first.
 
     Checks without a mark ``stage`` come between "first" and "late", those that fuzz after "late"; those whose
@@ -354,7 +354,7 @@ def _stage(item: pytest.Item) -> int:
 
 def is_fuzzing(item: pytest.Item) -> bool:
     """Return whether the item is a check that fuzzes."""
-    return is_ours(item) and _stage(item) in FUZZING
+    return is_ours(item) and stage_of(item) in FUZZING
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

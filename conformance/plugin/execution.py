@@ -33,10 +33,12 @@ from conformance.plugin.collection import (
     is_ours,
     revision_of,
 )
+from conformance.plugin.deferral import DEFERRED, DeferredCheck
 from conformance.protocol.text import named
 from conformance.scenarios.beginning import begin, begin_fuzzing
 from conformance.target.budgets import CallCost
 from conformance.target.fuzz_time import FuzzTime
+from conformance.target.pending_calls import Deferred
 from conformance.target.server import FUZZ_TIME, Server
 from conformance.target.surface import is_live
 from conformance.transport.process_tree import end_run
@@ -138,8 +140,8 @@ def _count(config: pytest.Config) -> None:
         counts.update({("calls", tool): number for tool, number in server.tool_calls.items()})
         counts.update({("successes", tool): number for tool, number in server.tool_successes.items()})
         counts.update({("deaths", tool): number for tool, number in server.tool_deaths.items()})
-        counts["sent", revision] += sum(session.sent for session in server.sessions)
-        for session in server.sessions:
+        counts["sent", revision] += sum(session.sent for session in server.every_session)
+        for session in server.every_session:
             counts["dropped", ""] += session.lines.dropped
     if hasattr(config, "workeroutput"):
         config.workeroutput["mcp_starts"] = [(*key, number) for key, number in starts.items()]
@@ -196,6 +198,9 @@ def _skipping(item: pytest.Item) -> Iterator[None]:
         yield
     except pytest.fail.Exception as error:
         raise _ended_by_a_plugin(item, error) from None
+    except Deferred:
+        item.stash[DEFERRED] = True
+        raise DeferredCheck("it needs the answer of a slow call") from None
     except (Skipped, NoExample, Unjudgeable) as reason:
         raise _skip_or_error(item, reason) from None  # pytest would format the whole chain
     except (Blocked, Finding) as verdict:

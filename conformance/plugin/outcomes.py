@@ -25,6 +25,7 @@ from conformance.plugin.collection import (
     revision_of,
     tool_name,
 )
+from conformance.plugin.deferral import DeferredCheck
 from conformance.plugin.execution import SKIP_CAUSE, server_for
 from conformance.plugin.options import left_out, rules_as_of, sdk_findings_fail, severities
 from conformance.plugin.since import TAKEN_OVER, since_line
@@ -88,7 +89,7 @@ def pytest_runtest_makereport(
     if not is_ours(item) or (call.when != "call" and report.passed):
         return report
     error = call.excinfo.value if call.excinfo is not None else None
-    if isinstance(error, KeyboardInterrupt):
+    if isinstance(error, KeyboardInterrupt | DeferredCheck):
         return report
     settings = item.config.stash[SUBJECT].settings
     facts = (_facts(item, report, one) for one in (error, *getattr(error, "others", ())))

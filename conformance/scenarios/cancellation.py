@@ -20,8 +20,9 @@ from conformance.protocol.value import Value
 from conformance.scenarios.client_features import FULL_CLIENT, all_capabilities, run_with_client
 from conformance.scenarios.log_messages import MESSAGE, with_log_level
 from conformance.scenarios.subscriptions import subscriptions
+from conformance.target.pending_calls import SLOW_SECONDS
 from conformance.target.scenario import scenario, start_early
-from conformance.target.server import SLOW_SECONDS, Server
+from conformance.target.server import Server
 from conformance.verdicts import Blocked, Finding
 
 MAX_CROSSINGS = 50
@@ -267,7 +268,9 @@ class StartedCancellation:
             session.wait_for(lambda: session.closed or one.answers or one.has_ended, session.timeout)
             last = usual.progress[-1].lines[-1].at if usual.progress else usual.reply.request.at
             rest = 2 * (usual.reply.request.at + usual.reply.seconds - last) + LAST_ANSWER_SECONDS
-            session.wait_for(lambda: session.closed or one.answers, session.scaled_timeout(rest))
+            passed = session.process.age - one.progress[-1].lines[-1].at
+            left = max(0.0, session.scaled_timeout(rest) - passed)
+            session.wait_for(lambda: session.closed or one.answers, left)
         session.begin_close()
         return one
 
@@ -321,11 +324,14 @@ def _cancelled(server: Server, call: Call, seconds: float) -> CancelledCall | No
 @start_early
 @scenario
 def early_cancellation(server: Server) -> dict[str, StartedCancellation | None]:
-    """Call the tool whose call is pending once more, and cancel that; the record is under the tool's name."""
-    slow = server.pending_call
+    """Call a tool whose call is pending once more, and cancel that; the record is under the tool's name."""
+    slow = next(iter(server.pending), None)
     if slow is None:
         return {}
-    return {slow.tool.name: _start(server, slow.tool, slow.arguments, (), SLOW_SECONDS / 4)}
+    started = _start(server, slow.tool, slow.arguments, (), SLOW_SECONDS / 4)
+    if started is not None:
+        server.keep(started.session)
+    return {slow.tool.name: started}
 
 
 def _start(

@@ -83,8 +83,8 @@ def long_request(server: Server) -> tuple[str, Any, float]:
     """Return a request that takes its time, with the seconds that it takes."""
     calls = [
         call
-        for call in server.calls()
-        if not (call.failed or call.asked or server.is_slow(call)) and call.tool.task_support != "required"
+        for call in server.quick_calls()
+        if not (call.failed or call.asked) and call.tool.task_support != "required"
     ]
     if not calls:
         return simple_method(server), NO_PARAMS, 0.0

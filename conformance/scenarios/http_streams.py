@@ -140,7 +140,7 @@ def call_for_progress(server: Server, session: Session, most: int) -> list[str]:
 
     Those that have reported progress before come first, then the slower ones, which are more likely to.
     """
-    quick = [call for call in server.calls() if not (server.is_slow(call) or call.asked)]
+    quick = [call for call in server.quick_calls() if not call.asked]
     quick.sort(key=lambda call: (bool(call.progress), call.reply.seconds), reverse=True)
     tokens = []
     for call in quick[:most]:

@@ -107,8 +107,7 @@ def _call_unknown(server: Server, arguments: Mapping[str, Any]) -> Reply:
 
 
 def _harmless_arguments(server: Server) -> list[dict[str, Any]]:
-    quick = (call for call in server.calls() if not server.is_slow(call))
-    given = (call.arguments for call in quick if call.arguments)
+    given = (call.arguments for call in server.quick_calls() if call.arguments)
     harmless = (one for one in given if not _fits_forbidden_tool(server, one))
     distinct = {json.dumps(one, sort_keys=True): one for one in islice(harmless, MAX_UNKNOWN_CALLS)}
     return list(distinct.values())

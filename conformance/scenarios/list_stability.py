@@ -203,7 +203,7 @@ def reading_replies(server: Server) -> list[Reply]:
 
     The last comes first, so that a repetition has another order.
     """
-    calls = [call.reply for call in server.calls() if call.tool.read_only and len(call.rounds) < 2]
+    calls = [call.reply for call in server.quick_calls() if call.tool.read_only and len(call.rounds) < 2]
     replies = [reply for reply in (*server.prompts(), *server.resources(), *calls) if reply.fault is None]
     taken = accumulate(reply.seconds for reply in replies)
     quick = [reply for reply, seconds in zip(replies, taken, strict=True) if seconds <= MAX_READING_SECONDS]

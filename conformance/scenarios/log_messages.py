@@ -96,7 +96,7 @@ def _harmless_requests(server: Server) -> list[tuple[str, Any]]:
 
     A progress token that is used again would make late progress that of another request.
     """
-    calls = [call.reply for call in server.calls() if not server.is_slow(call) and len(call.rounds) < 2]
+    calls = [call.reply for call in server.quick_calls() if len(call.rounds) < 2]
     lists = [listing.replies[0] for listing in server.listings()]
     replies = lists + calls + server.prompts() + server.resources()
     requests = [reply.request.message for reply in replies if reply.fault is None]

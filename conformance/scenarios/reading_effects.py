@@ -99,7 +99,7 @@ def effects_of_reading_tools(server: Server) -> tuple[Effect, ...]:
 def reading_calls(server: Server) -> list[Call]:
     """Return the successful calls of tools that declare ``readOnlyHint``."""
     repeated = [method_and_params(reply)[1].get("name") for reply in reading_replies(server)]
-    return [call for call in server.calls() if call.tool.name in repeated and not call.failed]
+    return [call for call in server.quick_calls() if call.tool.name in repeated and not call.failed]
 
 
 def _proven(observed: Observed, calls: list[Call], one: Changes, other: Changes) -> list[Effect]:

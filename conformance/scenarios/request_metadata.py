@@ -16,8 +16,9 @@ from conformance.generation import NoExample
 from conformance.protocol import revisions
 from conformance.protocol.jsonrpc import ABSENT, IdKey, Kind, Line, id_key, is_response, kind
 from conformance.protocol.value import Value
+from conformance.target.pending_calls import SLOW_SECONDS
 from conformance.target.scenario import scenario
-from conformance.target.server import SLOW_SECONDS, Server
+from conformance.target.server import Server
 
 UNKNOWN_VERSION = "1900-01-01"
 FIRST_CALL_SECONDS = 2.5 * SLOW_SECONDS

@@ -238,7 +238,7 @@ def _reporting_calls(server: Server) -> list[dict[str, Any]]:
     """Return the params of calls of quick tools that report progress or log, as they can be made again."""
     requests = logging_requests(server) if server.declares("logging") else []
     logging = {one.params["name"] for one in requests if one.method == "tools/call"}
-    calls = [call for call in server.calls() if call.progress or call.tool.name in logging]
+    calls = [call for call in server.quick_calls() if call.progress or call.tool.name in logging]
     params = [
         {
             "name": call.tool.name,
@@ -246,7 +246,6 @@ def _reporting_calls(server: Server) -> list[dict[str, Any]]:
             "_meta": {"progressToken": f"listening-{number}"},
         }
         for number, call in enumerate(calls[:MAX_REPORTING_CALLS])
-        if not server.is_slow(call)
     ]
     return [with_log_level(each, "debug") for each in params]
 

@@ -32,7 +32,7 @@ def expect_conversation(server: Server, surroundings: tuple[Surrounding, ...]) -
     chosen = [one for one, obstacle in zip(surroundings, obstacles, strict=True) if not obstacle]
     if not chosen:
         skip("; ".join(f"{one.title}: {why}" for one, why in zip(surroundings, obstacles, strict=True)))
-    calls = [call for call in server.calls() if not (call.failed or server.is_slow(call))][:MAX_CALLS]
+    calls = [call for call in server.quick_calls() if not call.failed][:MAX_CALLS]
     for one in chosen:
         found = _trouble(server, one, calls)
         if found is not None and _trouble(server, one, calls) is not None:

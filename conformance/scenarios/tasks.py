@@ -245,7 +245,7 @@ def prompts_as_task(server: Server) -> list[Reply]:
 @scenario
 def tools_as_task(server: Server) -> list[Reply]:
     """Call a tool that gave a result as a task, whatever is declared; empty if none gave one."""
-    calls = [call for call in server.calls() if not call.failed and not server.is_slow(call)]
+    calls = [call for call in server.quick_calls() if not call.failed]
     calls.sort(key=lambda call: call.tool.task_support != "optional")
     return [call_as_task(server, call) for call in calls[:1]]
 

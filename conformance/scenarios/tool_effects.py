@@ -59,8 +59,8 @@ def effects_of_tools(server: Server) -> tuple[ToolEffects, ...]:
     call, has not: other processes of the server work in the same folder, and a server may do things by the
     clock.  A call that was made before has prepared what the tool prepares once.
     """
-    calls = [call for call in server.calls() if _is_judged(call) and not call.failed]
-    chosen = [call for call in calls if not (server.is_slow(call) or server.newer_revision_with(call.tool))]
+    calls = [call for call in server.quick_calls() if _is_judged(call) and not call.failed]
+    chosen = [call for call in calls if not server.newer_revision_with(call.tool)]
     return tuple(found for call in chosen if (found := _effects(server, call)) is not None)
 
 

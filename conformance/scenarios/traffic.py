@@ -10,9 +10,15 @@ from conformance.target.server import Server
 @scenario
 def exercise_everything(server: Server) -> None:
     """Fetch every list, call, get and read once; send requests that fail, and a line that is not JSON."""
+    send_what_fails(server)
     list(server.listings())
-    for ask in (server.calls, server.prompts, server.resources):
+    for ask in (server.prompts, server.resources, server.calls):
         ask()
+
+
+@scenario
+def send_what_fails(server: Server) -> None:
+    """Send requests that fail, and a line that is not JSON."""
     for method, params in REFUSED:
         server.session.request(method, params)
     server.malformed_session.send_raw(b"this line is not JSON")

@@ -21,6 +21,7 @@ from conformance.protocol.jsonrpc import Kind
 from conformance.protocol.methods import LISTS
 from conformance.protocol.value import Value
 from conformance.target.fuzz_time import FuzzTime
+from conformance.target.pending_calls import SLOW_SECONDS, PendingCalls
 from conformance.target.scenario import Records, scenario
 from conformance.target.sessions import Sessions
 from conformance.target.settings import Settings
@@ -34,7 +35,6 @@ MAX_SILENT_CALLS = 2
 MAX_READS = 10
 MADE_UP = "example"
 """The value of each argument of a prompt."""
-SLOW_SECONDS = 2.0
 CALLS = "calls"
 """The name of the shared session in which tools are called, and prompts and resources fetched."""
 FUZZ_TIME = "fuzz time"
@@ -47,8 +47,9 @@ class Server(Sessions):
     """The server under test in one revision.
 
     It calls each tool once (`call`) and fetches each prompt and resource once; all checks judge the same
-    answers. ``records`` are those of the scenarios.  ``tool_calls``, ``tool_successes`` and ``tool_deaths``
-    count the calls of each tool with valid arguments, those that succeeded, and those that ended the process.
+    answers. ``pending`` are slow calls without an answer.  ``records`` are those of the scenarios.
+    ``tool_calls``, ``tool_successes`` and ``tool_deaths`` count the calls of each tool with valid arguments,
+    those that succeeded, and those that ended the process.
     ``values_read`` are the names of hostile values in requests that the server answered with their ids.
     ``judged_figures`` are those that checks of budgets have measured.
     """
@@ -59,7 +60,7 @@ class Server(Sessions):
         self.other_surfaces: tuple[Surface, ...] = ()
         self.failed_cases: set[str] = set()
         self.values_read: set[str] = set()
-        self.pending_call: PendingCall | None = None
+        self.pending = PendingCalls()
         self.tool_calls = Counter[str]()
         self.tool_successes = Counter[str]()
         self.tool_deaths = Counter[str]()
@@ -211,8 +212,9 @@ class Server(Sessions):
         call without an answer.
         """
         arguments = self._arguments_for(tool)
-        self._end_pending_call()
-        if tool.name not in self._calls:
+        if tool.name in self.pending:
+            self._end_pending_calls(tool.name)
+        elif tool.name not in self._calls:
             self._calls[tool.name] = self._call(tool, arguments)
         call = self._calls[tool.name]
         if call.is_at_work:
@@ -262,13 +264,14 @@ class Server(Sessions):
         return [one for one in known if one.error is not None or one.needs_input]
 
     def _call(self, tool: Tool, arguments: dict[str, Any]) -> Call:
+        if not self.pending.leave_room:
+            self._end_pending_calls()
         if self._silent_calls >= MAX_SILENT_CALLS:
             skip(f"{MAX_SILENT_CALLS} tools did not answer, so no more are called")
-        return self._finished(PendingCall(self.shared(CALLS), tool, arguments))
+        return self._finished(call_in(self.shared(CALLS), tool, arguments))
 
-    def _finished(self, pending: PendingCall) -> Call:
-        """Wait for the reply to a call, and call again with other valid arguments if it fails."""
-        first = pending.end()
+    def _finished(self, first: Call) -> Call:
+        """Call again with other valid arguments if a call fails; return the best call."""
         if first.reply.fault is not None and not isinstance(first.reply.fault, Closed | Unread):
             self._silent_calls += 1
         calls = [first]
@@ -298,22 +301,29 @@ class Server(Sessions):
             self.tool_deaths[tool.name] += isinstance(reply.fault, Closed)
 
     def begin_calls(self) -> None:
-        """Call the tools up to the first slow one, which stays pending until some check needs a call."""
+        """Call the tools; the first slow calls stay pending until some check needs them."""
         for tool in self.tools:
-            if self.pending_call is None and tool.name not in self._calls:
+            if self.pending.leave_room and tool.name not in self._calls:
                 with suppress(Skipped):
                     self._begin_call(tool, self._arguments_for(tool))
 
     def _begin_call(self, tool: Tool, arguments: dict[str, Any]) -> None:
-        self.pending_call = PendingCall(self.shared(CALLS), tool, arguments)
-        if not self.pending_call.lasts(SLOW_SECONDS):
-            self._end_pending_call()
+        call = PendingCall(self.shared(CALLS), tool, arguments)
+        if not self.pending.add_if_long(call):
+            self._calls[tool.name] = self._finished(call.end())
 
-    def _end_pending_call(self) -> None:
-        """Wait for the pending call, if there is one."""
-        pending, self.pending_call = self.pending_call, None
-        if pending is not None:
-            self._calls[pending.tool.name] = self._finished(pending)
+    def _end_pending_calls(self, *names: str) -> None:
+        """Wait for the pending calls of these tools, for all if none are named.
+
+        Raises `Deferred` in place of a long wait, if the check may be deferred.
+        """
+        for call in self.pending.end(*names):
+            self._calls[call.tool.name] = self._finished(self._alone(call))
+
+    def _alone(self, call: Call) -> Call:
+        """Return a call; make it again if the process ended, for which other calls may be the cause."""
+        has_ended = isinstance(call.reply.fault, Closed)
+        return call_in(self.shared(CALLS), call.tool, call.arguments) if has_ended else call
 
     def is_slow(self, call: Call) -> bool:
         """Return whether a tool takes so long that it is called only once."""
@@ -345,6 +355,11 @@ class Server(Sessions):
         Raises `Blocked` for a call without an answer that no check has met yet.
         """
         return exercised(self.call, self.tools)
+
+    def quick_calls(self) -> list[Call]:
+        """Call every tool as `calls` does; leave out the slow ones, without a wait for their answers."""
+        quick = (tool for tool in self.tools if not self.pending.is_slow(tool.name))
+        return [call for call in exercised(self.call, quick) if not self.is_slow(call)]
 
     # Fetching prompts and resources
 
@@ -395,7 +410,8 @@ class Server(Sessions):
     def _fetched(self, method: str, params: Mapping[str, Any]) -> Reply:
         if self._silent_fetches >= MAX_SILENT_CALLS:
             skip(f"{MAX_SILENT_CALLS} prompts or resources did not come, so no more are fetched")
-        self._end_pending_call()
+        if self.pending.keep_others_waiting:
+            self._end_pending_calls()
         reply = self.shared(CALLS).request(method, params)
         if reply.fault is not None and not isinstance(reply.fault, Closed | Unread):
             self._silent_fetches += 1

@@ -29,6 +29,8 @@ REPRODUCTION_SECONDS = 10.0
 MAX_CLOSED_LOG_BYTES = 3_000_000
 """The memory that the lines of a closed session may take."""
 SHARED = "the shared session"
+FUZZED, REPRODUCTIONS = "fuzzed requests", "reproductions"
+"""The names of the shared sessions of the fuzzer."""
 
 
 class Sessions:
@@ -49,7 +51,7 @@ class Sessions:
         self.common = common if common is not None else {}
         self.surface = surface
         self.revision = surface.revision
-        self.sessions: list[Session] = []
+        self.every_session: list[Session] = []
         self._starter = Starter(settings, surface)
         self._shared: dict[str, Session] = {}
         self._raised: set[str] = set()
@@ -57,12 +59,19 @@ class Sessions:
         self.openings: list[Callable[[Any], object]] = []
         self.sure_starts = 0
         self._spare: list[Session] = []
+        self._kept: list[Session] = []
+        self._fuzzed: list[Session] = []
         self._excluded: list[Transport] = []
         self._others: list[Self] = []
         self._hangs = 0
         self.causes = Causes(surface.failures)
         if surface.opening_reply is not None and not surface.is_modern:
             self.note_proposal(surface.proposed_revision, surface.opening_reply)
+
+    @property
+    def sessions(self) -> list[Session]:
+        """The sessions without those of the fuzzer, which have too many lines for most checks."""
+        return [one for one in self.every_session if one not in self._fuzzed]
 
     @property
     def clock(self) -> Clock:
@@ -90,7 +99,7 @@ class Sessions:
     def adopt(self, session: Session) -> None:
         """Take the session of the probe as the shared one."""
         session.pace, session.client = self.pace, DECLINING
-        self.sessions.append(session)
+        self.every_session.append(session)
         self._shared[SHARED] = session
 
     def release(self, session: Session) -> None:
@@ -153,7 +162,7 @@ class Sessions:
             client=client,
         )
         session.pace = self.pace
-        self.sessions.append(session)
+        self.every_session.append(session)
         return session
 
     def _process(self, because: str) -> Transport:
@@ -173,18 +182,18 @@ class Sessions:
         """Skip the check if no process would open, or go on; drop old lines of closed sessions."""
         for reason in {"start", "hung", "flood"} & self._raised:
             skip(f"the server is blocked ({reason}): see the blocked check")
-        floods = [one for one in self.sessions if one.is_flooded]
+        floods = [one for one in self.every_session if one.is_flooded]
         if len(floods) >= MAX_FLOODS:
             reason = f"the server flooded its stdout in {len(floods)} processes"
             lines, stderr = floods[-1].received_lines[-2:], floods[-1].process.stderr
             self.raise_once("flood", Blocked(reason, lines, stderr, fault=Flood(0, stderr)))
-        for one in self.sessions:
+        for one in self.every_session:
             if one.closed or one.is_closing:
                 one.lines.trim(MAX_CLOSED_LOG_BYTES)
 
     def exclude(self, session: Session) -> None:
         """Exclude a session from the checks that judge all sessions; it is ended with the others."""
-        self.sessions.remove(session)
+        self.every_session.remove(session)
         self._excluded.append(session.process)
 
     def proposed(self, revision: str) -> Reply:
@@ -234,7 +243,7 @@ class Sessions:
 
         Raises `Skipped` if no session opens: a check reports that.
         """
-        session = self._or_skip(lambda: self._connect_new("reproductions", None, DECLINING))
+        session = self._or_skip(lambda: self._connect_new(REPRODUCTIONS, None, DECLINING))
         try:
             yield session
         finally:
@@ -246,10 +255,9 @@ class Sessions:
 
         Raises `Skipped` as `reproduction_session` does.
         """
-        name = "reproductions"
-        if name not in self._shared:
+        if REPRODUCTIONS not in self._shared:
             self.foresee_start()
-        session = self._or_skip(lambda: self.shared(name))
+        session = self._or_skip(lambda: self.shared(REPRODUCTIONS))
         try:
             yield session
         finally:
@@ -257,7 +265,7 @@ class Sessions:
             session.is_silent = False
             if not is_usable:
                 session.begin_close()
-                self._shared.pop(name, None)
+                self._shared.pop(REPRODUCTIONS, None)
 
     def _or_skip(self, opened: Callable[[], Session]) -> Session:
         """Return the session that a function opens; skip the check, without a report, if none opens."""
@@ -287,7 +295,7 @@ class Sessions:
     @property
     def fuzzing_session(self) -> Session:
         """The session for fuzzed calls."""
-        return self.shared("fuzzed requests")
+        return self.shared(FUZZED)
 
     def shared(
         self,
@@ -306,6 +314,8 @@ class Sessions:
                 session.begin_close()
             self._shared.pop(name, None)
             session = self._shared[name] = self.connect(name, capabilities, client)
+            if name in (FUZZED, REPRODUCTIONS):
+                self._fuzzed.append(session)
         return session
 
     def _hung(self, session: Session) -> None:
@@ -350,7 +360,7 @@ class Sessions:
         if isinstance(verdict, Blocked) and verdict.cause is Cause.NO_SESSION:
             return
         self.require_access()
-        pairs = [pair for session in self.sessions for pair in session.wrong_answers]
+        pairs = [pair for session in self.every_session for pair in session.wrong_answers]
         finding = next((wrong_answer(*pair) for pair in pairs if pair[0] in verdict.lines), None)
         if finding is not None and verdict.requirement == finding.requirement:
             return
@@ -381,14 +391,18 @@ class Sessions:
 
     def after_request(self, line: Line) -> tuple[Line, ...]:
         """Return a line of a session after the last line sent before it, which may have provoked it."""
-        session = next((session for session in self.sessions if line in session.lines), None)
+        session = next((session for session in self.every_session if line in session.lines), None)
         return session.after_request(line) if session is not None else (line,)
 
+    def keep(self, session: Session) -> None:
+        """Let a session last: a check judges later what comes in it."""
+        self._kept.append(session)
+
     def end_all_but(self, *names: str) -> None:
-        """Begin to end the sessions, except the shared ones of these names and those kept for `connect`."""
+        """Begin to end the sessions, except the shared ones of these names and those that are kept."""
         self._shared = {name: session for name, session in self._shared.items() if name in names}
-        kept = [*self._shared.values(), *self._spare]
-        for session in self.sessions:
+        kept = [*self._shared.values(), *self._spare, *self._kept]
+        for session in self.every_session:
             if session not in kept:
                 session.begin_close()
 
@@ -397,7 +411,7 @@ class Sessions:
         for other in self._others:
             other.begin_close()
         self._starter.begin_stop()
-        for session in self.sessions:
+        for session in self.every_session:
             session.begin_close()
         for process in self._excluded:
             process.begin_stop()
@@ -410,7 +424,7 @@ class Sessions:
         self._starter.stop()
         for process in self._excluded:
             process.stop()
-        for session in self.sessions:
+        for session in self.every_session:
             session.close()
 
 
