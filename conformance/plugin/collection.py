@@ -64,6 +64,8 @@ MAX_REASON = 1000
 STAGES = ("first", "", "late", "fuzz", "confirm", "last")
 """When checks run, by their mark ``stage``."""
 FUZZING = (STAGES.index("fuzz"), STAGES.index("confirm"))
+FIRST_STARTS = 2
+"""How many processes a run of all suites needs at once; they start during the collection."""
 PLACE = pytest.StashKey[int]()
 """The place of a check in the order of collection."""
 _places = count()
@@ -93,12 +95,21 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         config.stash[PROBE_TRACEBACK] = config.workerinput["mcp_probe_traceback"]  # type: ignore[attr-defined]
         return
     try:
-        config.stash[SUBJECT] = probed(config, chosen)
+        subject = config.stash[SUBJECT] = probed(config, chosen)
+        if subject.live and _may_run_all(config):
+            subject.starter(min(surface.revision for surface in subject.live)).prepare(FIRST_STARTS)
     except (pytest.UsageError, pytest.exit.Exception):
         raise
     except Exception:  # noqa: BLE001  (an error of this tool: `InternalErrorItem` reports it)
         config.stash[SUBJECT] = Subject(chosen, ())
         config.stash[PROBE_TRACEBACK] = format_exc()
+
+
+def _may_run_all(config: pytest.Config) -> bool:
+    """Return whether the options leave no check out, and no xdist worker starts its own processes."""
+    chosen = config.option
+    leaves_out = selected(config) or chosen.keyword or chosen.markexpr or chosen.collectonly
+    return not leaves_out and getattr(chosen, "dist", "no") == "no"
 
 
 def probed(config: pytest.Config, chosen: Settings) -> Subject:

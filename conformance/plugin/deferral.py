@@ -14,6 +14,8 @@ from conformance.target.server import Server
 
 DEFERRED = pytest.StashKey[bool]()
 """Whether a check was deferred: it is once."""
+COMES_AGAIN_AFTER = {"first": "fuzz", "": "fuzz", "late": "confirm"}
+"""The stage after which a deferred check of a stage comes again."""
 
 
 class DeferredCheck(Skipped):
@@ -59,7 +61,9 @@ def _deferring(server: Server) -> Iterator[None]:
 
 
 def _insert_again(item: pytest.Item) -> None:
-    """Let a check come again at the end of the checks that fuzz, or of its own stage if that is later."""
-    items, stage = item.session.items, max(stage_of(item), STAGES.index("fuzz"))
-    later = (place for place, one in enumerate(items) if is_ours(one) and stage_of(one) > stage)
+    """Let a check come again after the checks of another stage, or of its own."""
+    stage = STAGES[stage_of(item)]
+    after = STAGES.index(COMES_AGAIN_AFTER.get(stage, stage))
+    items = item.session.items
+    later = (place for place, one in enumerate(items) if is_ours(one) and stage_of(one) > after)
     items.insert(next(later, len(items)), item)

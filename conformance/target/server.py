@@ -74,6 +74,7 @@ class Server(Sessions):
     def of(cls, subject: Subject, revision: str, common: dict[str, Any] | None = None) -> Self:
         """Return the server in one revision, with the session and the proposals of the probe."""
         server = cls(subject.settings, subject.surface(revision), common)
+        server.starter = subject.starter(revision)
         if (session := subject.take_session(revision)) is not None:
             server.adopt(session)
         server.common.setdefault(SERVERS, {})[revision] = server

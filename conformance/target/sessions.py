@@ -52,7 +52,7 @@ class Sessions:
         self.surface = surface
         self.revision = surface.revision
         self.every_session: list[Session] = []
-        self._starter = Starter(settings, surface)
+        self.starter = Starter(settings, surface.opening)
         self._shared: dict[str, Session] = {}
         self._raised: set[str] = set()
         self.starts: Counter[str] = Counter()
@@ -167,7 +167,7 @@ class Sessions:
 
     def _process(self, because: str) -> Transport:
         self.starts[because] += 1
-        return self._starter.process(self.sure_starts - self.starts.total())
+        return self.starter.process(self.sure_starts - self.starts.total())
 
     def foresee_start(self) -> None:
         """Start a process ahead that will be needed, although not every server needs it.
@@ -176,7 +176,7 @@ class Sessions:
         """
         if not self._spare:
             self.sure_starts += 1
-            self._starter.prepare(self.sure_starts - self.starts.total())
+            self.starter.prepare(self.sure_starts - self.starts.total())
 
     def _skip_if_given_up(self) -> None:
         """Skip the check if no process would open, or go on; drop old lines of closed sessions."""
@@ -410,7 +410,7 @@ class Sessions:
         """Begin to end every process; `close` waits for that."""
         for other in self._others:
             other.begin_close()
-        self._starter.begin_stop()
+        self.starter.begin_stop()
         for session in self.every_session:
             session.begin_close()
         for process in self._excluded:
@@ -421,7 +421,7 @@ class Sessions:
         self.begin_close()
         for other in self._others:
             other.close()
-        self._starter.stop()
+        self.starter.stop()
         for process in self._excluded:
             process.stop()
         for session in self.every_session:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 
+from conformance.protocol.jsonrpc import Line
 from conformance.target.settings import Settings
-from conformance.target.surface import Surface
 from conformance.transport.interface import CannotStart, Transport
 
 MAX_PROCESSES_AHEAD = max(2, os.cpu_count() or 2)
@@ -16,11 +17,11 @@ SLOW_START_SECONDS = 0.02
 
 
 class Starter:
-    """Starts the processes of a server, some of them ahead if it starts slowly."""
+    """Starts the processes of a server, some of them ahead if it starts slowly, as an ``opening`` shows."""
 
-    def __init__(self, settings: Settings, surface: Surface):
+    def __init__(self, settings: Settings, opening: Sequence[Line]):
         self._settings = settings
-        self._starts_slowly = any(line.at > SLOW_START_SECONDS for line in surface.opening[1:])
+        self._starts_slowly = any(line.at > SLOW_START_SECONDS for line in opening[1:])
         self._ahead: list[Transport] = []
 
     def process(self, following: int) -> Transport:

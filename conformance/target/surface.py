@@ -17,6 +17,7 @@ from conformance.protocol.jsonrpc import Line, decode, is_response
 from conformance.protocol.text import did_you_mean, named, shorten
 from conformance.protocol.value import Value, members
 from conformance.target.settings import Sample, Settings
+from conformance.target.starter import Starter
 from conformance.verdicts import Blocked, Cause, Finding
 
 START, SILENT = "start", "silent"
@@ -259,26 +260,37 @@ class Subject:
     """The server under test: how to run it, and its surface in each revision to be tested.
 
     ``sessions`` are those of the probe that are still open and that no `Server` has taken, by revision;
-    ``ending`` are those that are about to end.  ``probed`` are the revisions of all probes, also of those
-    without a surface.
+    ``ending`` are those that are about to end.  ``starters`` start processes, by revision.  ``probed`` are
+    the revisions of all probes, also of those without a surface.
     """
 
     settings: Settings
     surfaces: tuple[Surface, ...]
     sessions: dict[str, Session] = field(default_factory=dict, compare=False)
     ending: list[Session] = field(default_factory=list, compare=False)
+    starters: dict[str, Starter] = field(default_factory=dict, compare=False)
     probed: tuple[str, ...] = ()
 
     def take_session(self, revision: str) -> Session | None:
         """Return the session of the probe in a revision, once; None if there is none."""
         return self.sessions.pop(revision, None)
 
+    def starter(self, revision: str) -> Starter:
+        """Return what starts the processes in a revision."""
+        if revision not in self.starters:
+            self.starters[revision] = Starter(self.settings, self.surface(revision).opening)
+        return self.starters[revision]
+
     def close(self) -> None:
-        """End the sessions that no `Server` has taken."""
+        """End the sessions that no `Server` has taken, and the processes that were started ahead."""
         left = [*self.sessions.values(), *self.ending]
         self.sessions.clear()
+        for starter in self.starters.values():
+            starter.begin_stop()
         for session in left:
             session.begin_close()
+        for starter in self.starters.values():
+            starter.stop()
         for session in left:
             session.close()
 

@@ -3,8 +3,12 @@
 import sys
 from importlib import import_module
 from importlib.util import find_spec
+from inspect import signature
 
 import hypothesis
+import pytest
+from _pytest.outcomes import Skipped
+from _pytest.runner import runtestprotocol
 from hypothesis import strategies as st
 
 
@@ -19,6 +23,13 @@ def test_python_has_the_private_parser_of_re():
     assert (code, least, most) == (codes.MAX_REPEAT, 2, 3), version
     assert list(body) == [(codes.LITERAL, ord("a"))], version
     assert tree.getwidth() == (2, 3), version
+
+
+def test_pytest_runs_one_check_by_a_private_function():
+    """`conformance.plugin.deferral` runs a check, and drops its reports if it comes again later."""
+    version = f"pytest {pytest.__version__} runs a check in another way: adapt plugin/deferral.py"
+    assert [*signature(runtestprotocol).parameters] == ["item", "log", "nextitem"], version
+    assert Skipped is pytest.skip.Exception, version
 
 
 def test_hypothesis_stores_settings_in_a_private_attribute():

@@ -1,6 +1,7 @@
 """Slow calls: they are in flight while other checks run, and get the usual verdicts."""
 
 import sys
+from collections import Counter
 
 import pytest
 from conformance.fixtures.reference import SILENCE
@@ -16,9 +17,9 @@ LEAN = ("--fuzz", "none", "--timeout", "6", "--select", "cancel,progress,tools,j
 SLOW = {"cancel.no-response", "cancel.stops-work"}
 
 
-def slow_server(fault):
+def slow_server(fault, *more):
     """Return the command of a server with a slow tool and this fault."""
-    return (sys.executable, script("slow_cancel_servers"), fault)
+    return (sys.executable, script("slow_cancel_servers"), fault, *more)
 
 
 def outcomes_of(run, *ids):
@@ -37,6 +38,14 @@ def test_a_slow_call_is_made_twice_and_cancelled_once(tmp_path):
 def test_an_ignored_cancellation_is_found(options):
     run = run_suite(slow_server("ignoring"), *LEAN, *options)
     assert {case.requirement for case in run.findings} == SLOW, run.output
+
+
+def test_a_check_that_needs_a_slow_call_comes_after_the_fuzzing(tmp_path):
+    """The slow call ends only when the fuzzing has begun: a check that waits for it waits in vain."""
+    run = run_suite(slow_server("fuzzed-first", str(tmp_path / "fuzzed")))
+    assert run.findings == [], run.output
+    names = Counter((case.suite, case.check) for case in run.cases)
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_an_exit_at_a_cancellation_is_reported_once():

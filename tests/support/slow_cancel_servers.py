@@ -1,10 +1,14 @@
-"""Servers with a slow tool that handle its cancellation wrongly, or never answer it."""
+"""Servers with a slow tool that handle its cancellation wrongly, or answer it late or never."""
 
 import os
 import sys
 import threading
+from pathlib import Path
 
-from conformance.fixtures.awkward.slow_tool import Server
+from conformance.fixtures.awkward._base import text
+from conformance.fixtures.awkward.slow_tool import Cancelled, Server
+
+MANY_CALLS = 60
 
 
 class Ignoring(Server):
@@ -30,5 +34,28 @@ class Silent(Server):
         threading.Event().wait()
 
 
+class FuzzedFirst(Server):
+    """A server that ends slow calls when another of its processes has got more calls than checks make."""
+
+    calls = 0
+
+    def handle(self, request):
+        """Count the calls of the quick tools."""
+        self.calls += isinstance(request, dict) and request.get("method") == "tools/call"
+        if self.calls > MANY_CALLS:
+            Path(sys.argv[2]).touch()
+        return super().handle(request)
+
+    def work(self):
+        """Wait for the other process, or until the call is cancelled."""
+        stop = self.stops[self.here.request["id"]] = threading.Event()
+        while not Path(sys.argv[2]).exists():
+            if stop.wait(0.05):
+                raise Cancelled
+        return text("done")
+
+
 if __name__ == "__main__":
-    {"ignoring": Ignoring, "exiting": Exiting, "silent": Silent}[sys.argv[1]]().serve()
+    {"ignoring": Ignoring, "exiting": Exiting, "silent": Silent, "fuzzed-first": FuzzedFirst}[
+        sys.argv[1]
+    ]().serve()
