@@ -29,6 +29,7 @@ from typing import Any
 import pytest
 
 from conformance.plugin.applicability import not_applicable, why_not
+from conformance.plugin.option_values import value
 from conformance.plugin.options import contract, left_out, selected, settings, wanted_revisions
 from conformance.protocol.revisions import LATEST_HANDSHAKE
 from conformance.protocol.text import named
@@ -108,7 +109,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def _may_run_all(config: pytest.Config) -> bool:
     """Return whether the options leave no check out, and no xdist worker starts its own processes."""
     chosen = config.option
-    leaves_out = selected(config) or chosen.keyword or chosen.markexpr or chosen.collectonly
+    narrows = chosen.keyword or chosen.markexpr or chosen.collectonly
+    leaves_out = selected(config) or value(config, "since") or narrows
     return not leaves_out and getattr(chosen, "dist", "no") == "no"
 
 

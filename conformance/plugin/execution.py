@@ -136,7 +136,7 @@ def _count(config: pytest.Config) -> None:
     for revision, server in config.stash.get(SERVERS, {}).items():
         judged[revision] = server.judged_figures
         costs.setdefault(revision, []).extend(map(CallCost.of, server.answered_calls()))
-        starts.update({(revision, purpose): number for purpose, number in server.starts.items()})
+        starts.update({(revision, purpose): number for purpose, number in server.all_starts.items()})
         counts.update({("calls", tool): number for tool, number in server.tool_calls.items()})
         counts.update({("successes", tool): number for tool, number in server.tool_successes.items()})
         counts.update({("deaths", tool): number for tool, number in server.tool_deaths.items()})

@@ -74,6 +74,11 @@ class Sessions:
         return [one for one in self.every_session if one not in self._fuzzed]
 
     @property
+    def all_starts(self) -> Counter[str]:
+        """The processes by what they are for, also those with another environment."""
+        return sum((other.all_starts for other in self._others), Counter(self.starts))
+
+    @property
     def clock(self) -> Clock:
         """The clock of all sessions."""
         return self.settings.clock

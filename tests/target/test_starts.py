@@ -1,7 +1,11 @@
 """A run starts few processes of the server."""
 
+import json
+import sys
+
 import pytest
 from conformance.fixtures.mutants import OPENING, refused
+from support import run_suite, script
 from support.bench import Bench, checks_of
 from support.in_memory import MemorySettings, VirtualClock, mutated
 
@@ -62,3 +66,23 @@ def test_a_right_server_is_started_a_few_times(revisions, fuzz, most, tmp_path):
     assert {one.outcome for one in verdicts} <= {Outcome.INFO, Outcome.WARNED}, verdicts
     assert len(starts) <= most, purposes
     assert len(starts) == len(revisions) + sum(sum(one.values()) for one in purposes.values())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--select", "ping"),
+        ("-m", "conformance", "-k", "ping"),
+        ("--fuzz", "none", "-n", "2"),
+        ("--fuzz", "none"),
+    ],
+    ids=" ".join,
+)
+def test_only_a_run_of_all_suites_starts_processes_during_the_collection(options, tmp_path):
+    """A process that is started for nothing is in no report."""
+    starts, report = tmp_path / "starts", tmp_path / "report.json"
+    server = (sys.executable, script("counted_server"), str(starts))
+    run = run_suite(server, "--report", str(report), *options)
+    assert run.exit == 0, run.output
+    reported = json.loads(report.read_text())["run"]["starts"]
+    assert starts.stat().st_size == sum(sum(one.values()) for one in reported.values())

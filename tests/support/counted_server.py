@@ -1,0 +1,10 @@
+"""The reference server, which counts its processes in a file: a byte for each."""
+
+import sys
+from pathlib import Path
+
+from conformance.fixtures.reference import main
+
+with Path(sys.argv[1]).open("ab") as starts:
+    starts.write(b".")
+sys.exit(main())
