@@ -66,10 +66,15 @@ def begin_fuzzing(server: Server) -> None:
 
     The process of the first exchange is used again.  The checks of what is started here come at the end.
     """
+    _end_earlier_sessions(server)
+    for start in STARTED_WITH_FUZZING:
+        with suppress(Skipped):
+            start(server)
+
+
+@scenario
+def _end_earlier_sessions(server: Server) -> None:
     if _is_modern(server):
         with suppress(Skipped):
             release_first_exchange(server)
     server.end_all_but(SHARED, CALLS)
-    for start in STARTED_WITH_FUZZING:
-        with suppress(Skipped):
-            start(server)
