@@ -7,10 +7,11 @@ from conformance.fixtures.reference import SILENCE
 from support.bench import Bench, settings_in_memory
 from support.in_memory import mutated
 
+from conformance.protocol.revisions import LATEST_HANDSHAKE, LATEST_MODERN
 from conformance.target.pending_calls import Deferred
 from conformance.target.probe import probe_all
+from conformance.verdicts import Blocked
 
-REVISION = "2025-11-25"
 SECONDS = 20.0
 
 
@@ -45,9 +46,9 @@ def begin():
     """Return a function that begins a run of all checks on a server; its processes are ended afterwards."""
     servers = []
 
-    def begun(mutate):
-        subject = probe_all(settings_in_memory(mutated(mutate)), (REVISION,))
-        servers.append(Bench(subject, REVISION, is_whole=True).server)
+    def begun(mutate, revision=LATEST_HANDSHAKE):
+        subject = probe_all(settings_in_memory(mutated(mutate)), (revision,))
+        servers.append(Bench(subject, revision, is_whole=True).server)
         return servers[-1]
 
     yield begun
@@ -129,3 +130,12 @@ def test_a_slow_call_is_made_again_alone_when_another_call_ends_the_process(begi
 
     server = begin(ending)
     assert server.call(server.tool("echo")).reply.fault is None
+
+
+def test_the_timeout_of_a_slow_call_counts_since_the_request(begin):
+    server = begin(lambda _, request, __: SILENCE if called(request) == "echo" else None, LATEST_MODERN)
+    server.clock.now += 25.0
+    begun = server.clock.monotonic()
+    with pytest.raises(Blocked, match="no answer within 30 s"):
+        server.call(server.tool("echo"))
+    assert server.clock.monotonic() - begun < 10.0
