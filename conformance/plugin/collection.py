@@ -65,6 +65,8 @@ MAX_REASON = 1000
 STAGES = ("first", "", "late", "fuzz", "confirm", "last")
 """When checks run, by their mark ``stage``."""
 FUZZING = (STAGES.index("fuzz"), STAGES.index("confirm"))
+STAGE = pytest.StashKey[int]()
+"""The place of a check's stage in `STAGES`."""
 FIRST_STARTS = 2
 """How many processes a run of all suites needs at once; they start during the collection."""
 PLACE = pytest.StashKey[int]()
@@ -359,6 +361,12 @@ def stage_of(item: pytest.Item) -> int:
     failures take long to confirm come after the others that fuzz.
     The order does not change a verdict: slow calls run in the background meanwhile.
     """
+    if STAGE not in item.stash:
+        item.stash[STAGE] = _stage(item)
+    return item.stash[STAGE]
+
+
+def _stage(item: pytest.Item) -> int:
     if isinstance(item, ProbeFailureItem | InternalErrorItem):
         return -1
     mark = item.get_closest_marker("stage")
