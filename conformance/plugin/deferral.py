@@ -24,16 +24,19 @@ class DeferredCheck(Skipped):
 
 @pytest.hookimpl
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Run a check beside a slow call; if it needs the answer, let it come again after the fuzzing."""
+    """Run a check beside a slow call; if it needs the answer, let it come again after the fuzzing.
+
+    A check that comes again is not logged.
+    """
     server = item.config.stash.get(SERVERS, {}).get(revision_of(item)) if is_ours(item) else None
     if server is None or nextitem is None or not _may_be_deferred(item, server):
         return None
-    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     with _deferring(server):
         reports = runtestprotocol(item, log=False, nextitem=nextitem)
     if item.stash.get(DEFERRED, False):
         _insert_again(item)
         return True
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)

@@ -179,6 +179,11 @@ class StatusLinePlugin:
             self._line.activity = activity_of(nodeid)
             self._line.show()
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Show the check that begins: one that may be deferred is logged when it has ended."""
+        self.pytest_runtest_logstart(item.nodeid)
+
     @pytest.hookimpl(wrapper=True)
     def pytest_report_teststatus(
         self, config: pytest.Config

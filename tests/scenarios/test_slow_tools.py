@@ -42,10 +42,12 @@ def test_an_ignored_cancellation_is_found(options):
 
 def test_a_check_that_needs_a_slow_call_comes_after_the_fuzzing(tmp_path):
     """The slow call ends only when the fuzzing has begun: a check that waits for it waits in vain."""
-    run = run_suite(slow_server("fuzzed-first", str(tmp_path / "fuzzed")))
+    run = run_suite(slow_server("fuzzed-first", str(tmp_path / "fuzzed")), "-vvv")
     assert run.findings == [], run.output
     names = Counter((case.suite, case.check) for case in run.cases)
     assert [name for name, count in names.items() if count > 1] == []
+    logged = [line for line in run.output.splitlines() if line.startswith("conformance/suites/")]
+    assert len(logged) == len(run.cases)
 
 
 def test_an_exit_at_a_cancellation_is_reported_once():
