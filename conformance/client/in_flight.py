@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from conformance.client.message_log import head_of
-from conformance.client.reply import Closed, Flood
+from conformance.client.reply import Closed, Flood, Reply, Silence
 from conformance.client.session import PING_SECONDS, Session
 from conformance.protocol.jsonrpc import ABSENT, IdKey, Line, id_key
 from conformance.protocol.methods import CANCELLED
@@ -17,6 +17,20 @@ OVERTAKEN_SECONDS = 0.5
 """How long to wait for an answer that a later one has overtaken."""
 QUEUED_SECONDS = 0.05
 """How long to read what came while nobody waited for it."""
+
+
+def reply_within(session: Session, request: Line, seconds: float) -> Reply:
+    """Wait for the answer to a request that was sent, until so many seconds after it was.
+
+    Those that have passed count only if the server did not wait for an answer of ours, which nobody gave
+    meanwhile.
+    """
+    session.wait_for(lambda: session.is_answered(request), QUEUED_SECONDS)
+    passed = 0.0 if session.has_asked_since(request) else session.process.age - request.at
+    reply = session.await_reply(request, max(0.0, seconds - passed))
+    if not isinstance(reply.fault, Silence):
+        return reply
+    return replace(reply, fault=replace(reply.fault, seconds=seconds))
 
 
 @dataclass(frozen=True)

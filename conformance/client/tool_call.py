@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from conformance.client.in_flight import reply_within
 from conformance.client.input_required import more_rounds
 from conformance.client.reply import Reply, Silence
 from conformance.client.session import PING_SECONDS, Session
@@ -17,8 +18,6 @@ PING_AFTER_SECONDS = 1.0
 """A call that takes longer is accompanied by a ping: does the server still answer?"""
 
 
-LEAST_SECONDS = 1.0
-"""The least time to wait for the answer of a call that was made long ago."""
 AT_WORK_SHARE = 0.75
 """The share of the wait after which progress shows that a call is still at work."""
 
@@ -94,7 +93,7 @@ class PendingCall:
     def end(self) -> Call:
         """Wait for the reply; the timeout counts since the request."""
         session, ping = self.session, self._ping
-        reply = self._reply()
+        reply = reply_within(session, self._request, session.timeout)
         seconds = session.scaled_timeout(PING_SECONDS) if reply.fault is None else 0.0
         pong = session.await_reply(ping, seconds) if ping else None
         rounds = [reply, *more_rounds(session, reply)]
@@ -107,16 +106,6 @@ class PendingCall:
             one.notification for one in progress_in(lines) if one.request is self._request.message
         )
         return Call(self.tool, self.arguments, reply, asked, progress, pong, tuple(rounds))
-
-    def _reply(self) -> Reply:
-        """Wait for the reply; the server did not wait for an answer of ours if it has asked for nothing."""
-        session = self.session
-        self.lasts(0.0)
-        passed = 0.0 if session.has_asked_since(self._request) else session.process.age - self._request.at
-        reply = session.await_reply(self._request, max(LEAST_SECONDS, session.timeout - passed))
-        if not isinstance(reply.fault, Silence):
-            return reply
-        return replace(reply, fault=replace(reply.fault, seconds=session.timeout))
 
 
 def call_in(session: Session, tool: Tool, arguments: dict[str, Any]) -> Call:

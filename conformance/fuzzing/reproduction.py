@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from conformance.client.in_flight import QUEUED_SECONDS
+from conformance.client.in_flight import reply_within
 from conformance.client.message_log import CUT, MessageLog, head_of
 from conformance.client.reply import Closed, Reply, Silence
 from conformance.client.session import Session
@@ -160,7 +160,7 @@ class Reproducer:
                     if not is_alive and not session.closed:
                         silent = [] if session.is_writing() else [self._confirmed(failed)]
                         return silent, [one for one in waiting if one is not failed]
-                replies = [(one, self._reply(session, one, line)) for one, line in sent]
+                replies = [(one, reply_within(session, line, self._max_wait(one))) for one, line in sent]
                 silent = [one for one, reply in replies if one.is_seen_in(reply)]
                 again = earlier if session.closed else []
                 return [] if session.is_writing() else list(map(self._confirmed, silent)), again
@@ -175,15 +175,6 @@ class Reproducer:
         line = self.target.send(session, failed.case.text)
         ping = session.request(session.liveness_method, timeout=self._max_wait(failed))
         return line, ping.fault is None
-
-    def _reply(self, session: Session, failed: FailedCase, line: Line) -> Reply:
-        """Wait for the answer to a case that was sent, less the seconds that have passed since.
-
-        They count only if the server did not wait for an answer of ours, which nobody gave meanwhile.
-        """
-        session.wait_for(lambda: session.is_answered(line), QUEUED_SECONDS)
-        passed = 0.0 if session.has_asked_since(line) else session.process.age - line.at
-        return session.await_reply(line, max(0.0, self._max_wait(failed) - passed))
 
     def _confirmed(self, failed: FailedCase) -> FailedCase:
         """Return the case with the seconds that its silence was confirmed for."""

@@ -224,9 +224,8 @@ def _worth_repeating(server: Server) -> tuple[list[Tool], list[Reply]]:
 
     They may have failed for want of a capability; some tools that succeeded may ask only such a client.
     """
-    calls = server.quick_calls()
+    succeeded = [call for call in server.quick_calls() if not call.failed]
     wanting = [call for call in server.calls_wanting_input() if not server.is_slow(call)]
-    succeeded = [call for call in calls if not call.failed]
     tools = list({call.tool.name: call.tool for call in [*wanting, *succeeded[:MAX_SUCCEEDED]]}.values())
     if not revisions.is_modern(server.revision):
         return tools, []

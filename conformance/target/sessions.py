@@ -30,7 +30,7 @@ MAX_CLOSED_LOG_BYTES = 3_000_000
 """The memory that the lines of a closed session may take."""
 SHARED = "the shared session"
 FUZZED, REPRODUCTIONS = "fuzzed requests", "reproductions"
-"""The names of the shared sessions of the fuzzer."""
+"""The names of the sessions in which requests are fuzzed, and sent again."""
 
 
 class Sessions:
@@ -70,7 +70,7 @@ class Sessions:
 
     @property
     def sessions(self) -> list[Session]:
-        """The sessions without those of the fuzzer, which have too many lines for most checks."""
+        """The sessions without those of the fuzzer, of which only the last checks judge the lines."""
         return [one for one in self.every_session if one not in self._fuzzed]
 
     @property
@@ -249,6 +249,7 @@ class Sessions:
         Raises `Skipped` if no session opens: a check reports that.
         """
         session = self._or_skip(lambda: self._connect_new(REPRODUCTIONS, None, DECLINING))
+        self._fuzzed.append(session)
         try:
             yield session
         finally:

@@ -78,8 +78,8 @@ def test_a_right_server_is_started_a_few_times(revisions, fuzz, most, tmp_path):
     ],
     ids=" ".join,
 )
-def test_only_a_run_of_all_suites_starts_processes_during_the_collection(options, tmp_path):
-    """A process that is started for nothing is in no report."""
+def test_no_process_is_started_for_nothing(options, tmp_path):
+    """A process that is started ahead and not used is in no report."""
     starts, report = tmp_path / "starts", tmp_path / "report.json"
     server = (sys.executable, script("counted_server"), str(starts))
     run = run_suite(server, "--report", str(report), *options)
