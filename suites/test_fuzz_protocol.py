@@ -10,8 +10,10 @@ from conformance.fuzzing.protocol import STAGES, right_messages
 pytestmark = pytest.mark.stage("confirm")
 
 
+@pytest.mark.stage("fuzz")
 @pytest.mark.requirement("stdio.stdout-purity")
 def test_nothing_but_messages_is_on_stdout_whatever_was_asked(server):
+    """Hold the conversation too: what the other checks find in it is confirmed meanwhile."""
     right_messages(server).raise_violations("stdio.stdout-purity")
 
 

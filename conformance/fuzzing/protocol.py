@@ -54,7 +54,6 @@ def broken_lines(server: Server) -> FuzzConversation:
     return _held(server, _send_broken_lines)
 
 
-@start_with_fuzzing
 @scenario
 def right_messages(server: Server) -> FuzzConversation:
     """Hold the conversation of right messages; skip the check if nothing is fuzzed."""
