@@ -24,9 +24,9 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from planted_bugs import BUGS, TOOLS
 
-from conformance.generation import boundary, draw_valid, hostile, seeded, valid
-from conformance.json_schema.validation import instance_errors
-from conformance.target.settings import FUZZ_EXAMPLES
+from mcp_conformance.generation import boundary, draw_valid, hostile, seeded, valid
+from mcp_conformance.json_schema.validation import instance_errors
+from mcp_conformance.target.settings import FUZZ_EXAMPLES
 
 REVISION = "2025-11-25"
 MAX_BOUNDARY_VALUES = 60

@@ -22,11 +22,10 @@ from statistics import median
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 
+from mcp_conformance.survey.installed import start_command  # noqa: E402
+from mcp_conformance.survey.prepare import prepare  # noqa: E402
+from mcp_conformance.survey.targets import read_targets  # noqa: E402
 from support.server_installation import filled  # noqa: E402
-
-from conformance.survey.installed import start_command  # noqa: E402
-from conformance.survey.prepare import prepare  # noqa: E402
-from conformance.survey.targets import read_targets  # noqa: E402
 
 FIGURES = Path(__file__).with_suffix(".json")
 REAL = {one.name: one for one in read_targets(HERE.parent / "reports/targets.toml")}
@@ -34,7 +33,7 @@ INSTALL_SECONDS = 900.0
 REAL_NAMES = ("everything", "time", "sqlite", "excel-py", "context7", "motherduck", "kubernetes-go")
 OWN = {
     "reference": {
-        "start": [sys.executable, "-m", "conformance.fixtures.reference"],
+        "start": [sys.executable, "-m", "mcp_conformance_fixtures.reference"],
         "options": ["--call=all"],
     },
     "hundred-tools": {"start": [sys.executable, str(HERE / "hundred_tools.py")]},
@@ -48,7 +47,7 @@ MB = 1024 if sys.platform != "darwin" else 1024 * 1024
 """The unit of `ru_maxrss` in a megabyte: kilobytes on Linux, bytes on macOS."""
 MEASURED = """
 import json, resource, sys
-from conformance.cli.main import main
+from mcp_conformance.cli.main import main
 
 def used(who):
     usage = resource.getrusage(who)

@@ -1,6 +1,6 @@
 """Run the suite several times on one server, and compare the verdicts.
 
-    python benchmarks/determinism.py -- python -m conformance.fixtures.reference
+    python benchmarks/determinism.py -- python -m mcp_conformance_fixtures.reference
     python benchmarks/determinism.py --runs 10 --option=--call --option=all -- npx -y SERVER
 
 The suite runs ten times in one process, then on one worker and on four of pytest-xdist; every second run has
@@ -43,7 +43,7 @@ def run(server: Sequence[str], options: Sequence[str], hash_seed: int) -> tuple[
         report = Path(folder, "junit.xml")
         words = ["run", *options, f"--junitxml={report}", "--", *server]
         done = subprocess.run(
-            [sys.executable, "-m", "conformance", *words],
+            [sys.executable, "-m", "mcp_conformance", *words],
             cwd=folder,
             env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
             stdin=subprocess.DEVNULL,

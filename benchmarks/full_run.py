@@ -20,8 +20,8 @@ MAX_GROWTH = 1.2
 RUNS = 3
 LOOP_STEPS = 5_000_000
 COMMAND = (
-    *(sys.executable, "-m", "conformance", "run", "--call", "all"),
-    *("--", sys.executable, "-m", "conformance.fixtures.reference"),
+    *(sys.executable, "-m", "mcp_conformance", "run", "--call", "all"),
+    *("--", sys.executable, "-m", "mcp_conformance_fixtures.reference"),
 )
 MB = 1024 if sys.platform != "darwin" else 1024 * 1024
 """The unit of `ru_maxrss` in a megabyte: kilobytes on Linux, bytes on macOS."""

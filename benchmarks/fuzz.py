@@ -22,19 +22,19 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from conformance.fuzzing.case_source import valid_cases
-from conformance.fuzzing.fuzz_target import FuzzTarget
-from conformance.fuzzing.fuzzer import Fuzzer
-from conformance.fuzzing.oracles import accepts_valid
-from conformance.fuzzing.soak import CALLS_IN_FLIGHT, Soak
-from conformance.protocol.jsonrpc import encode
-from conformance.target.probe import probe
-from conformance.target.server import Server
-from conformance.target.settings import Settings
-from conformance.target.surface import Surface
+from mcp_conformance.fuzzing.case_source import valid_cases
+from mcp_conformance.fuzzing.fuzz_target import FuzzTarget
+from mcp_conformance.fuzzing.fuzzer import Fuzzer
+from mcp_conformance.fuzzing.oracles import accepts_valid
+from mcp_conformance.fuzzing.soak import CALLS_IN_FLIGHT, Soak
+from mcp_conformance.protocol.jsonrpc import encode
+from mcp_conformance.target.probe import probe
+from mcp_conformance.target.server import Server
+from mcp_conformance.target.settings import Settings
+from mcp_conformance.target.surface import Surface
 
 REVISION = "2025-11-25"
-REFERENCE = (sys.executable, "-m", "conformance.fixtures.reference")
+REFERENCE = (sys.executable, "-m", "mcp_conformance_fixtures.reference")
 SDK = Path(__file__).with_name("sdk_server.py")
 FUZZED = ("add", "weather", "echo", "search", "area")
 EXAMPLES = 1000

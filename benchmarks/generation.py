@@ -31,7 +31,7 @@ from jsonschema import validators
 from jsonschema_specifications import REGISTRY
 from referencing.exceptions import Unresolvable
 
-from conformance.generation import (
+from mcp_conformance.generation import (
     NoExample,
     Unsatisfiable,
     boundary,
@@ -41,8 +41,8 @@ from conformance.generation import (
     valid,
     values,
 )
-from conformance.generation.regex_strings import in_python
-from conformance.json_schema.validation import DIALECTS
+from mcp_conformance.generation.regex_strings import in_python
+from mcp_conformance.json_schema.validation import DIALECTS
 
 REVISION = "2025-11-25"
 DRAFTS = {"draft2020-12": "2020-12", "draft7": "draft-07"}

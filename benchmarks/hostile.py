@@ -14,8 +14,9 @@ sys.path[:0] = [
     str(Path(__file__).parents[1] / "tests" / "servers" / "hostile"),
 ]
 
-from support.resource_usage import emptied, measured, rows  # noqa: E402
 from test_hostile import OPTIONS  # noqa: E402
+
+from support.resource_usage import emptied, measured, rows  # noqa: E402
 
 MAX_SECONDS = 3600
 

@@ -21,26 +21,25 @@ from functools import partial
 from statistics import median
 from typing import IO
 
-from conformance.fixtures.reference_modern import STEP
-
-from conformance.client.session import Session
-from conformance.protocol.jsonrpc import encode
-from conformance.transport.http.headers import ACCEPT, JSON, Mirror
-from conformance.transport.http.lines import HttpLines
-from conformance.transport.http.request import Request
-from conformance.transport.http.server import PORT, HttpServer
-from conformance.transport.process import Process
+from mcp_conformance.client.session import Session
+from mcp_conformance.protocol.jsonrpc import encode
+from mcp_conformance.transport.http.headers import ACCEPT, JSON, Mirror
+from mcp_conformance.transport.http.lines import HttpLines
+from mcp_conformance.transport.http.request import Request
+from mcp_conformance.transport.http.server import PORT, HttpServer
+from mcp_conformance.transport.process import Process
+from mcp_conformance_fixtures.reference_modern import STEP
 
 REVISIONS = ("2025-11-25", "2026-07-28")
 PARAMS = {"name": "add", "arguments": {"a": 1, "b": 2}}
 CALLS = 3000
 IN_FLIGHT = 8
 START_SECONDS = 10.0
-OVER_STDIO = ("--", sys.executable, "-m", "conformance.fixtures.reference")
-SERVER = (sys.executable, "-m", "conformance.fixtures.reference_http", "--port", PORT)
+OVER_STDIO = ("--", sys.executable, "-m", "mcp_conformance_fixtures.reference")
+SERVER = (sys.executable, "-m", "mcp_conformance_fixtures.reference_http", "--port", PORT)
 OVER_HTTP = ("--http", "--", *SERVER, "--step", str(STEP))
 """The reference over HTTP, with the pauses that it has over stdio."""
-RUN = (sys.executable, "-m", "conformance", "run", "--call", "all")
+RUN = (sys.executable, "-m", "mcp_conformance", "run", "--call", "all")
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """A server with a hundred tools, each with a schema of six members, in the handshake era."""
 
-from conformance.fixtures.awkward._base import Base, Json, Tool, text
+from mcp_conformance_fixtures.awkward._base import Base, Json, Tool, text
 
 SCHEMA: Json = {
     "type": "object",

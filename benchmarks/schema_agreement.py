@@ -33,11 +33,11 @@ from typing import Any
 from jsonschema import validators
 from jsonschema.exceptions import ValidationError
 
-from conformance.protocol import schemas as own
-from conformance.protocol.jsonrpc import Kind, kind
-from conformance.protocol.revisions import PROTOCOL_VERSION, is_modern
-from conformance.protocol.text import shorten
-from conformance.protocol.wire_schema import CLIENT, SERVER, SchemaError, message_errors
+from mcp_conformance.protocol import schemas as own
+from mcp_conformance.protocol.jsonrpc import Kind, kind
+from mcp_conformance.protocol.revisions import PROTOCOL_VERSION, is_modern
+from mcp_conformance.protocol.text import shorten
+from mcp_conformance.protocol.wire_schema import CLIENT, SERVER, SchemaError, message_errors
 
 REVISIONS = own.revisions()[1:]
 """The revisions with an official schema; the oldest draft has none."""

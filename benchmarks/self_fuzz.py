@@ -32,9 +32,9 @@ TESTS = Path(__file__).resolve().parent.parent / "tests"
 sys.path[:0] = [str(TESTS), str(TESTS / "e2e")]
 
 import test_self_fuzz as fuzz  # noqa: E402
-from support.script_strategies import scripts  # noqa: E402
 
-from conformance.protocol import revisions  # noqa: E402
+from mcp_conformance.protocol import revisions  # noqa: E402
+from support.script_strategies import scripts  # noqa: E402
 
 Script = list[dict[str, Any]]
 Try = Callable[[Script, random.Random], str]
@@ -87,7 +87,7 @@ def in_a_process(script: Script, chance: random.Random) -> str:
 def place_of(error: Exception) -> str:
     """Return the type and the place of an exception in one line."""
     frames = traceback.extract_tb(error.__traceback__)
-    ours = [one for one in frames if "/conformance/" in one.filename or "/suites/" in one.filename] or frames
+    ours = [one for one in frames if "/mcp_conformance" in one.filename] or frames
     return f"{type(error).__name__} {Path(ours[-1].filename).name}:{ours[-1].lineno} {ours[-1].name}"
 
 

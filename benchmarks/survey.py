@@ -13,10 +13,10 @@ from pathlib import Path
 
 from distributed import Client, LocalCluster
 
-from conformance.survey import engine
-from conformance.survey.results import Grade
-from conformance.survey.store import Store
-from conformance.survey.targets import Target
+from mcp_conformance.survey import engine
+from mcp_conformance.survey.results import Grade
+from mcp_conformance.survey.store import Store
+from mcp_conformance.survey.targets import Target
 
 MAX_OVERHEAD = 5.0
 """Percent of the time that the targets take."""

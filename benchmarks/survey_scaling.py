@@ -15,7 +15,7 @@ from pathlib import Path
 
 SERVER = """
 import time
-from conformance.fixtures.awkward._base import Base
+from mcp_conformance_fixtures.awkward._base import Base
 
 class Slow(Base):
     def before_reply(self, request):
@@ -49,7 +49,7 @@ def surveyed(targets, results, workers):
     words = ["survey", "run", targets, "--results", results, "--workers", str(workers)]
     begun = time.monotonic()
     done = subprocess.run(
-        [sys.executable, "-m", "conformance", *words, "--", "--fuzz", "none"],
+        [sys.executable, "-m", "mcp_conformance", *words, "--", "--fuzz", "none"],
         stdout=subprocess.PIPE,
         text=True,
         check=False,

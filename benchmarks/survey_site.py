@@ -13,9 +13,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 
+from mcp_conformance.survey.site import write_site  # noqa: E402
 from support.survey_results import made_results  # noqa: E402
-
-from conformance.survey.site import write_site  # noqa: E402
 
 FIRST_PAINT = """new Promise(done => new PerformanceObserver((list) => {
   const found = list.getEntriesByName("first-contentful-paint");

@@ -1,9 +1,9 @@
 """Pages generated from the code and the catalogue.
 
-Sphinx writes the pages of the reference in each build: the options come from `conformance/plugin/flags.py`,
-the commands from `conformance/cli/`, the report's members from its JSON Schema, the requirements from
-`conformance/requirements/`. `python docs/generating.py requirements` writes `docs/requirements.md`, the table
-for readers of the repository.
+Sphinx writes the pages of the reference in each build. In `conformance/mcp_conformance/`, the options come
+from `plugin/flags.py`, the commands from `cli/`, the report's members from its JSON Schema, the requirements
+from `requirements/`. `python docs/generating.py requirements` writes `docs/requirements.md`, the table for readers
+of the repository.
 """
 
 import json
@@ -16,20 +16,20 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from conformance.fixtures.http_mutants import all_http_mutants
-from conformance.fixtures.mutants import all_mutants
 from http_wires import http_wires_of
 from wires import wires_of
 
-from conformance.cli.arguments import parser as command_parser
-from conformance.clients.limits import clients
-from conformance.plugin import configuration
-from conformance.plugin.flags import add_options
-from conformance.protocol import revisions
-from conformance.report.formats.json import SCHEMA
-from conformance.requirements import catalogue
-from conformance.requirements.catalogue import Family, Requirement
-from conformance.requirements.checks import checked
+from mcp_conformance.cli.arguments import parser as command_parser
+from mcp_conformance.clients.limits import clients
+from mcp_conformance.plugin import configuration
+from mcp_conformance.plugin.flags import add_options
+from mcp_conformance.protocol import revisions
+from mcp_conformance.report.formats.json import SCHEMA
+from mcp_conformance.requirements import catalogue
+from mcp_conformance.requirements.catalogue import Family, Requirement
+from mcp_conformance.requirements.checks import checked
+from mcp_conformance_fixtures.http_mutants import all_http_mutants
+from mcp_conformance_fixtures.mutants import all_mutants
 
 DOCS = Path(__file__).parent
 MADE = DOCS / "reference" / "made"
@@ -198,8 +198,9 @@ def report_lines(schema: dict) -> Iterator[str]:
     yield plain(schema["description"])
     yield ""
     yield "The JSON Schema is"
-    yield "{download}`report-1.schema.json <../../../conformance/report/report-1.schema.json>`, in the folder"
-    yield "`conformance/report/` of the installed package."
+    yield "{download}`report-1.schema.json"
+    yield "<../../../conformance/mcp_conformance/report/report-1.schema.json>`, in the folder `report/` of"
+    yield "the installed package `mcp_conformance`."
     yield ""
     yield from part_lines("The report", {"properties": schema["properties"], "required": schema["required"]})
     for name, part in schema["$defs"].items():

@@ -12,17 +12,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
-from conformance.fixtures.http_mutants import HttpMutant, HttpReference, all_http_mutants
-from conformance.fixtures.http_unusual import Scoped
-from conformance.fixtures.reference_http_auth import Protected
-from conformance.fixtures.reference_http_sse24 import OldReference
 from wires import LEFT_OUT, MAX_LINE, MAX_LINES, MAX_STRING, Wires, error_of, masked
 
-from conformance.protocol.jsonrpc import Line
-from conformance.protocol.text import shorten
-from conformance.report.build import Evidence
-from conformance.scenarios.http_requests import HttpReply
-from conformance.transport.http.exchange import Exchange
+from mcp_conformance.protocol.jsonrpc import Line
+from mcp_conformance.protocol.text import shorten
+from mcp_conformance.report.build import Evidence
+from mcp_conformance.scenarios.http_requests import HttpReply
+from mcp_conformance.transport.http.exchange import Exchange
+from mcp_conformance_fixtures.http_mutants import HttpMutant, HttpReference, all_http_mutants
+from mcp_conformance_fixtures.http_unusual import Scoped
+from mcp_conformance_fixtures.reference_http_auth import Protected
+from mcp_conformance_fixtures.reference_http_sse24 import OldReference
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 

@@ -16,12 +16,11 @@ from random import Random
 from tempfile import TemporaryDirectory, gettempdir
 from unittest.mock import patch
 
-from conformance.fixtures.mutants import Mutant, all_mutants
-
-from conformance.protocol.jsonrpc import ABSENT, Line
-from conformance.protocol.text import shorten
-from conformance.report.build import Evidence
-from conformance.verdicts import Blocked, Finding
+from mcp_conformance.protocol.jsonrpc import ABSENT, Line
+from mcp_conformance.protocol.text import shorten
+from mcp_conformance.report.build import Evidence
+from mcp_conformance.verdicts import Blocked, Finding
+from mcp_conformance_fixtures.mutants import Mutant, all_mutants
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))

@@ -4,6 +4,7 @@ import gc
 import signal
 
 import pytest
+
 from support.running import bytecode_folder
 
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -6,11 +6,11 @@ from graphlib import CycleError, TopologicalSorter
 from importlib.util import find_spec
 from pathlib import Path
 
-import conformance
-from conformance.requirements.checks import suites_directory
+import mcp_conformance
+from mcp_conformance.requirements.checks import suites_directory
 
-ROOT = Path(conformance.__file__).parent
-FIXTURES = Path(find_spec("conformance.fixtures").origin).parent
+ROOT = Path(mcp_conformance.__file__).parent
+FIXTURES = Path(find_spec("mcp_conformance_fixtures").origin).parent
 LAYERS = (
     {"protocol", "requirements", "sandbox"},
     {"transport"},
@@ -48,7 +48,7 @@ def suites():
 
 
 def dotted(path):
-    """Return the name of a module below `conformance`."""
+    """Return the name of a module below `mcp_conformance`."""
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
@@ -68,10 +68,10 @@ def imports(path):
 def our_imports(path):
     """Yield the imports of modules of ours, named as in `engine`."""
     for module, name in imports(path):
-        if module == "conformance":
+        if module == "mcp_conformance":
             yield name, ""
-        elif module.startswith("conformance."):
-            yield module.removeprefix("conformance."), name
+        elif module.startswith("mcp_conformance."):
+            yield module.removeprefix("mcp_conformance."), name
 
 
 def module_of(module, name, modules):
@@ -128,7 +128,7 @@ def test_suites_import_only_modules_for_checks():
         allowed = FOR_SUITE_FIXTURES if name == "fixtures" else FOR_SUITES
         modules = {module for module, _ in our_imports(path)} - MODULES_FOR_SUITES
         ours = set(map(package_of, modules))
-        others = {module.partition(".")[0] for module, _ in imports(path)} - {"conformance"}
+        others = {module.partition(".")[0] for module, _ in imports(path)} - {"mcp_conformance"}
         offences += [f"{name} imports {one}" for one in sorted((ours - allowed) | (others - LIBRARIES))]
     assert offences == []
 

@@ -31,7 +31,7 @@ def run(name: str, revision: str, folder: Path) -> list[str]:
     """Run the tool against one server and return the ids of the rules that it reports."""
     report = folder / f"{name}.json"
     server = [sys.executable, str(HERE / "wrong.py"), name]
-    tool = [sys.executable, "-m", "conformance", "run", "--call", "all", "--revision", revision]
+    tool = [sys.executable, "-m", "mcp_conformance", "run", "--call", "all", "--revision", revision]
     command = ["nice", *tool, "--report", str(report), "--", *server]
     with (folder / f"{name}.txt").open("w") as output:
         try:

@@ -12,18 +12,18 @@ from pathlib import Path
 import pytest
 import yaml
 from markdown_it import MarkdownIt
+
+from mcp_conformance.cli.github_action import INPUTS, PREFIX, act
+from mcp_conformance.cli.github_comment import comment
+from mcp_conformance.report.formats import json as json_format
+from mcp_conformance.report.model import Interface, OfferedTool
+from mcp_conformance.report.servers import json as servers_json
+from mcp_conformance.report.servers.model import ServerOutcome, ServersReport
 from support import REFERENCE, mutant, quick_mutant
 from support.github_runner import BASH, TOKEN, CommentsApi, Runner, bash, evaluated, outputs
 from support.repositories import write
 from support.sample_report import EVIL as MARKUP
 from support.sample_report import REPORT, failed
-
-from conformance.cli.github_action import INPUTS, PREFIX, act
-from conformance.cli.github_comment import comment
-from conformance.report.formats import json as json_format
-from conformance.report.model import Interface, OfferedTool
-from conformance.report.servers import json as servers_json
-from conformance.report.servers.model import ServerOutcome, ServersReport
 
 PROJECT = Path(__file__).parents[2]
 ACTION = yaml.safe_load((PROJECT / "action.yml").read_text("utf-8"))
@@ -102,7 +102,7 @@ def test_action_is_installed_in_its_own_environment(tmp_path):
     assert done.returncode == 0, done.stderr
     assert written == {"program": f"{place}/bin/python"}
     install = "-m pip install --quiet --disable-pip-version-check $(touch pwned)"
-    begin = "-P -m conformance.cli.github_action begin"
+    begin = "-P -m mcp_conformance.cli.github_action begin"
     assert calls.read_text().splitlines() == [f"-m venv {place}", install, begin]
     assert not (tmp_path / "pwned").exists()
 

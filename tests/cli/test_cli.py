@@ -5,12 +5,12 @@ import subprocess
 import sys
 
 import pytest
+
+from mcp_conformance.report.formats import json as json_format
+from mcp_conformance.requirements import catalogue
+from mcp_conformance.requirements.checks import checked
 from support import COMMAND, REFERENCE, environment, forked, run_suite
 from support.sample_report import REPORT, REVISION
-
-from conformance.report.formats import json as json_format
-from conformance.requirements import catalogue
-from conformance.requirements.checks import checked
 
 
 @pytest.fixture

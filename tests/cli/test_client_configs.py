@@ -9,15 +9,16 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+
+from mcp_conformance.cli.combined_files import junit_files, prefixed, prefixes
+from mcp_conformance.cli.main import main
+from mcp_conformance.project.client_configs import BadConfig, NotTestable, read_config
+from mcp_conformance.transport.credentials import credentials
 from support import REFERENCE, environment, forked, mutant, read_junit
 from support.processes import is_alive
 from support.repositories import write
 
-from conformance.cli.combined_files import junit_files, prefixed, prefixes
-from conformance.cli.main import main
-from conformance.project.client_configs import BadConfig, NotTestable, read_config
-from conformance.transport.credentials import credentials
-
+RUN = (sys.executable, "-m", "mcp_conformance", "run")
 QUICK = ("--select", "ping.empty-result", "--fuzz", "none", "--revision", "2025-11-25")
 
 
@@ -306,7 +307,17 @@ def test_an_interrupt_ends_all_servers(number, tmp_path):
     hang = {one.name: started_by((sys.executable, "-c", HANGS.format(marker=str(one)))) for one in markers}
     config(tmp_path, {**hang, "next": started_by(REFERENCE)})
     ours = subprocess.Popen(
-        [sys.executable, "-m", "conformance", "run", "--config", ".mcp.json", "--all", "--jobs=2", *QUICK],
+        [
+            sys.executable,
+            "-m",
+            "mcp_conformance",
+            "run",
+            "--config",
+            ".mcp.json",
+            "--all",
+            "--jobs=2",
+            *QUICK,
+        ],
         env=environment(),
         cwd=tmp_path,
         stdout=subprocess.PIPE,

@@ -6,6 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+
 from support import REFERENCE, forked, mutant, run_suite
 
 PROJECT = Path(__file__).parents[2]

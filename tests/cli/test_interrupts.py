@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+
 from support import COMMAND, environment
 
 AT_AN_IMPORT = """
@@ -12,13 +13,13 @@ class Interrupting:
     def find_spec(self, name, path=None, target=None):
         if name == {name!r}:
             os.kill(os.getpid(), signal.SIGINT)
-from conformance.cli.main import main
+from mcp_conformance.cli.main import main
 sys.meta_path.insert(0, Interrupting())
 sys.exit(main(["run", "--", "true"]))
 """
 SERVER = """
 import json, os, signal, sys
-from conformance.fixtures.reference import main
+from mcp_conformance_fixtures.reference import main
 calls = 0
 def interrupt():
     os.kill(os.getppid(), signal.SIGINT)
@@ -44,7 +45,7 @@ def ended(command, folder):
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("name", ["pytest", "conformance.plugin.collection"])
+@pytest.mark.parametrize("name", ["pytest", "mcp_conformance.plugin.collection"])
 def test_an_interrupt_at_the_start_is_one_line(name, tmp_path):
     status, text = ended([sys.executable, "-c", AT_AN_IMPORT.format(name=name)], tmp_path)
     assert (status, text.strip()) == (130, INTERRUPTED)
@@ -66,7 +67,7 @@ def test_an_interrupt_is_short_and_no_success(method, number, again, tmp_path):
 
 AT_LOCKS = """
 import os, signal, threading
-from conformance.cli import interrupts
+from mcp_conformance.cli import interrupts
 def is_left_locked():
     lock, turns = threading.Condition(), []
     def interrupt():

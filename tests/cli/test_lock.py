@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from support import REFERENCE, awkward, forked, read_junit
 
 SERVER = Path(__file__).parents[2] / "docs" / "examples" / "server.py"

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli.main import main
+from mcp_conformance.cli.main import main
+from mcp_conformance.cli.new_check import FOLDERS
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("conformance/requirements", "suites", "fixtures/mutants")
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_a_row_a_check_and_a_mutant_are_written_beside_their_group(tree, capsys)
     printed = [line.partition(":")[0] for line in capsys.readouterr().out.splitlines()[:-1]]
     assert sorted(printed) == sorted(written)
     assert [name.partition("/")[0] for name in printed] == ["conformance", "suites", "fixtures"]
-    rows = tomllib.loads((tree / "conformance/requirements/tools.toml").read_text(encoding="utf-8"))
+    rows = tomllib.loads((tree / FOLDERS[0] / "tools.toml").read_text(encoding="utf-8"))
     ids = list(rows)
     assert ids[ids.index("tools.structured.example") - 1].startswith("tools.structured.")
     for name in printed[1:]:
@@ -63,7 +63,10 @@ def test_the_printed_line_numbers_are_those_of_the_templates(tree, capsys):
 
 def test_a_family_without_a_suite_gets_a_new_one(tree):
     main(["new-check", "deprecated.example"])
-    for name in ("suites/test_deprecated.py", "fixtures/mutants/deprecated.py"):
+    for name in (
+        "suites/mcp_conformance_suites/test_deprecated.py",
+        "fixtures/mcp_conformance_fixtures/mutants/deprecated.py",
+    ):
         text = (tree / name).read_text(encoding="utf-8")
         assert ast.get_docstring(ast.parse(text)).startswith("TODO")
         assert text == changed(tree)[name]

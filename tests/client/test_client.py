@@ -5,11 +5,11 @@ import sys
 
 import pytest
 
-from conformance.client import handlers
-from conformance.client import session as session_module
-from conformance.client.session import Session
-from conformance.protocol.methods import FEATURES
-from conformance.transport.process import Process
+from mcp_conformance.client import handlers
+from mcp_conformance.client import session as session_module
+from mcp_conformance.client.session import Session
+from mcp_conformance.protocol.methods import FEATURES
+from mcp_conformance.transport.process import Process
 
 ROOTS, SAMPLING, ELICITATION = FEATURES
 ICONS = "2025-11-25"

@@ -4,9 +4,9 @@ import sys
 
 import pytest
 
-from conformance.client.reply import Closed, Silence
-from conformance.client.session import Session
-from conformance.transport.process import Process
+from mcp_conformance.client.reply import Closed, Silence
+from mcp_conformance.client.session import Session
+from mcp_conformance.transport.process import Process
 
 SERVER = """
 import json, sys

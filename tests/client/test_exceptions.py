@@ -2,10 +2,10 @@
 
 import pytest
 
-from conformance.client.exceptions import unexpected_exception, validator_error
-from conformance.client.refusals import refuses_in_words
-from conformance.client.reply import Reply
-from conformance.protocol.jsonrpc import Line
+from mcp_conformance.client.exceptions import unexpected_exception, validator_error
+from mcp_conformance.client.refusals import refuses_in_words
+from mcp_conformance.client.reply import Reply
+from mcp_conformance.protocol.jsonrpc import Line
 
 EXCEPTIONS = (
     "Traceback (most recent call last):\n  File ...",

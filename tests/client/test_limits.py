@@ -7,9 +7,8 @@ from contextlib import closing
 from types import SimpleNamespace
 
 import pytest
-from support import awkward, run_suite
 
-from conformance.client.message_log import (
+from mcp_conformance.client.message_log import (
     CUT,
     LINE_COST,
     LONG,
@@ -23,15 +22,16 @@ from conformance.client.message_log import (
     scan,
     weight,
 )
-from conformance.client.reply import Silence
-from conformance.expect import require_answer
-from conformance.protocol.jsonrpc import MAX_ITEMS, Line, decode
-from conformance.target.probe import probe
-from conformance.target.server import Server
-from conformance.target.settings import Settings
-from conformance.transport.interface import HEAD, Overlong
-from conformance.transport.process import Splitter
-from conformance.verdicts import Blocked
+from mcp_conformance.client.reply import Silence
+from mcp_conformance.expect import require_answer
+from mcp_conformance.protocol.jsonrpc import MAX_ITEMS, Line, decode
+from mcp_conformance.target.probe import probe
+from mcp_conformance.target.server import Server
+from mcp_conformance.target.settings import Settings
+from mcp_conformance.transport.interface import HEAD, Overlong
+from mcp_conformance.transport.process import Splitter
+from mcp_conformance.verdicts import Blocked
+from support import awkward, run_suite
 
 SERVER = awkward("bare_minimum")
 SLOW = "the checks took"
@@ -208,7 +208,7 @@ def ended(server):
 
 @pytest.mark.parametrize(("words", "new"), [(["exits_at_nth", "4"], 1), (["dies_of_signal"], 3)])
 def test_equal_ends_are_reported_once_or_thrice_if_one_request_causes_them(words, new):
-    settings = Settings((sys.executable, "-m", f"conformance.fixtures.hostile.{words[0]}", *words[1:]))
+    settings = Settings((sys.executable, "-m", f"mcp_conformance_fixtures.hostile.{words[0]}", *words[1:]))
     with closing(Server(settings, probe(settings, "2025-11-25", exactly=True))) as server:
         duplicates = [server.causes.is_repeated(ended(server), server.ends_alone) for _ in range(4)]
     assert duplicates == [False] * new + [True] * (4 - new)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from conformance.client.message_log import (
+from mcp_conformance.client.message_log import (
     CUT,
     HEAD,
     LONG,
@@ -13,7 +13,7 @@ from conformance.client.message_log import (
     received,
     without_message,
 )
-from conformance.protocol.jsonrpc import ABSENT, foreign_encoding
+from mcp_conformance.protocol.jsonrpc import ABSENT, foreign_encoding
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Waits are longer for a slow server, and never longer than the timeout."""
 
-from conformance.client.timing import Pace, start_timeout
+from mcp_conformance.client.timing import Pace, start_timeout
 
 
 def paced(*pings):

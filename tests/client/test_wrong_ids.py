@@ -1,9 +1,8 @@
 """Answers with an id that no request has: they end the wait for the right answer."""
 
-from conformance.fixtures.reference import SILENCE
+from mcp_conformance.client.session import WRONG_ID_SECONDS, Session
+from mcp_conformance_fixtures.reference import SILENCE
 from support.in_memory import MemorySettings, VirtualClock, mutated
-
-from conformance.client.session import WRONG_ID_SECONDS, Session
 
 TIMEOUT = 30.0
 

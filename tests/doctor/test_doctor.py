@@ -8,20 +8,21 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import REFERENCE, forked, script
 
-from conformance.cli.doctor import Printer
-from conformance.client.reply import Reply
-from conformance.doctor.causes import CAUSES, confinement, diagnose, exits, framing, handshake, launch
-from conformance.doctor.observations import AttemptResult, Observations
-from conformance.doctor.program import Program, find_program
-from conformance.protocol.jsonrpc import Line
-from conformance.target.settings import Settings
-from conformance.transport.throwaway import SECRET
+from mcp_conformance.cli.doctor import Printer
+from mcp_conformance.client.reply import Reply
+from mcp_conformance.doctor.causes import CAUSES, confinement, diagnose, exits, framing, handshake, launch
+from mcp_conformance.doctor.observations import AttemptResult, Observations
+from mcp_conformance.doctor.program import Program, find_program
+from mcp_conformance.protocol.jsonrpc import Line
+from mcp_conformance.target.settings import Settings
+from mcp_conformance.transport.throwaway import SECRET
+from support import REFERENCE, forked, script
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the command is run in a forked process")
 
 HERE = Path(__file__).parent
+STATELESS = (sys.executable, "-m", "mcp_conformance_fixtures.stateless")
 SHORT = ("--start-timeout", "2")
 OPEN = ("--cwd", str(HERE), "--inherit-home")
 """Options that leave the doctor no restriction to lift in another attempt."""
@@ -178,7 +179,10 @@ def test_an_unset_variable_gets_the_option_env_with_a_placeholder(examine):
     ("server", "description"),
     [
         (REFERENCE, "reference 1.0.0, revision 2025-11-25, offers tools"),
-        ((sys.executable, "-m", "conformance.fixtures.stateless"), "stateless 1.0.0, revision 2026-07-28"),
+        (
+            (sys.executable, "-m", "mcp_conformance_fixtures.stateless"),
+            "stateless 1.0.0, revision 2026-07-28",
+        ),
         (broken_server("is_healthy"), "sick 1.0, revision 2025-11-25, offers tools (0)"),
         (broken_server("never_stops"), "sick 1.0, revision 2025-11-25, offers tools (0)"),
     ],

@@ -4,13 +4,13 @@ import json
 import sys
 
 import pytest
+
+from mcp_conformance.cli.main import main
+from mcp_conformance.doctor.http import HttpObservations, cause
 from support.raw_server import RawServer, replying
 
-from conformance.cli.main import main
-from conformance.doctor.http import HttpObservations, cause
-
 OLD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\nevent: endpoint\ndata: /messages?id=1\n\n"
-REFERENCE = (sys.executable, "-m", "conformance.fixtures.reference_http", "--port", "{port}")
+REFERENCE = (sys.executable, "-m", "mcp_conformance_fixtures.reference_http", "--port", "{port}")
 
 
 def response(status, body=b"", *headers):

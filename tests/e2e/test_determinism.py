@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from support import mutant
 from support.repositories import FILES, MINE, on, run_pytest, write
 
@@ -49,7 +50,7 @@ def test_junit_has_the_properties(both_ways, way):
     (found, *_) = (case for case in failed if case.suite.endswith("test_tools_call"))
     facts = (found.suite, found.requirement, found.level, found.revision)
     assert facts == (
-        "conformance.suites.test_tools_call",
+        "mcp_conformance_suites.test_tools_call",
         "tools.call.is-error-boolean",
         "MUST",
         "2025-11-25",

@@ -23,11 +23,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from support import environment, forked
 
-from conformance.cli.arguments import parser
-from conformance.report import baseline
-from conformance.requirements.checks import checked
+from mcp_conformance.cli.arguments import parser
+from mcp_conformance.report import baseline
+from mcp_conformance.requirements.checks import checked
+from support import environment, forked
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -57,7 +57,7 @@ SHELL = re.compile(r"[|&;<>$`*]")
 TIMEOUT = 300
 ALLOWED_STATUSES = (0, 1)
 """The exit statuses of a command without a usage error: no findings, and findings."""
-SOURCES = ("conformance/requirements", "suites", "fixtures", "docs/generating.py")
+SOURCES = ("conformance/mcp_conformance/requirements", "suites", "fixtures", "docs/generating.py")
 """The parts of the repository that the commands for contributors read and change."""
 
 
@@ -237,7 +237,11 @@ def test_links_between_pages_have_targets():
 
 
 def test_the_example_for_contributors_is_in_the_repository():
-    files = ("conformance/requirements/ping.toml", "suites/test_ping.py", "fixtures/mutants/ping.py")
+    files = (
+        "conformance/mcp_conformance/requirements/ping.toml",
+        "suites/mcp_conformance_suites/test_ping.py",
+        "fixtures/mcp_conformance_fixtures/mutants/ping.py",
+    )
     examples = [body for kind, _, _, body in blocks(ROOT / "CONTRIBUTING.md") if kind in ("toml", "python")]
     assert len(examples) == len(files)
     for body, name in zip(examples, files, strict=True):

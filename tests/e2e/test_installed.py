@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
 from support import read_junit, run_suite
 from support.repositories import ALONE, CONFTEST, OTHER_NAMES, alone_environment, named, run_pytest, write
 
@@ -59,7 +60,7 @@ class Installed:
 
     @property
     def server(self):
-        return (self.program("python"), "-m", "conformance.fixtures.reference")
+        return (self.program("python"), "-m", "mcp_conformance_fixtures.reference")
 
     def pytest(self, *options, **more):
         return run_pytest(self.repo, *QUIET, *options, pytest_=[self.program("pytest")], **more)
@@ -130,7 +131,7 @@ def installed(request, wheel, source, shared):
 
 @pytest.fixture(scope="module")
 def alone():
-    return run_suite((sys.executable, "-m", "conformance.fixtures.reference"), *ALONE).cases
+    return run_suite((sys.executable, "-m", "mcp_conformance_fixtures.reference"), *ALONE).cases
 
 
 OWN = ["check_mine[blue]", "check_mine[red]"]
@@ -150,7 +151,7 @@ def test_the_wheel_has_every_file_of_the_packages(wheel, source):
 def test_the_environment_has_the_named_installation(installed):
     done = run(installed.program("pytest"), "--version", cwd=installed.repo)
     assert done.stdout.startswith("pytest 8.4." if installed.way == "pytest-8.4" else "pytest ")
-    code = "import conformance; print(conformance.__file__)"
+    code = "import mcp_conformance; print(mcp_conformance.__file__)"
     place = Path(run(installed.program("python"), "-c", code, cwd=installed.repo).stdout)
     assert (installed.repo / ".venv" in place.parents) == (installed.way != "editable")
 
@@ -172,7 +173,10 @@ def test_a_named_path_runs_alone(installed):
 def test_node_ids_do_not_depend_on_the_installation(installed):
     output = installed.suites("--collect-only", "-q").output
     files = {line.partition("::")[0] for line in output.splitlines() if "::" in line}
-    suites = {f"conformance/suites/{path.name}" for path in (PROJECT / "suites").glob("test_*.py")}
+    suites = {
+        f"mcp_conformance_suites/{path.name}"
+        for path in (PROJECT / "suites" / "mcp_conformance_suites").glob("test_*.py")
+    }
     assert "spec/check_mine.py" in files
     assert files - suites == {"spec/check_mine.py"}
 

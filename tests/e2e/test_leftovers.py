@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
 from support import environment
 from support.resource_usage import MARK, end, processes
 
@@ -21,8 +22,8 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason=
 
 CLINGING = """
 import os, signal, time
-from conformance.fixtures.hostile._base import Base
-from conformance.fixtures.hostile.forks_daemon import daemon
+from mcp_conformance_fixtures.hostile._base import Base
+from mcp_conformance_fixtures.hostile.forks_daemon import daemon
 
 for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
     signal.signal(number, signal.SIG_IGN)
@@ -46,8 +47,8 @@ WAIT_SECONDS = 60
 OWN_TEST = "def test_it(conformance_server):\n    conformance_server.call('hello')\n"
 MODULE = (sys.executable, "-m")
 ONE_CHECK = ("--conformance", "--conformance-select=tools.call.listed-is-callable", "--conformance-call=all")
-RUN = (*MODULE, "conformance", "run", "--select=tools.call.listed-is-callable", "--call=all", "--")
-SOAK = (*MODULE, "conformance", "soak", "--for=1h", "--call=all", "--")
+RUN = (*MODULE, "mcp_conformance", "run", "--select=tools.call.listed-is-callable", "--call=all", "--")
+SOAK = (*MODULE, "mcp_conformance", "soak", "--for=1h", "--call=all", "--")
 PYTEST = (*MODULE, "pytest", "-p", "no:cacheprovider")
 
 

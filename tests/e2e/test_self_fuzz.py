@@ -17,25 +17,25 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+
+from mcp_conformance.generation import NoExample, boundary, clearly_invalid, hostile
+from mcp_conformance.generation import example as example_of
+from mcp_conformance.json_schema.subschemas import subschemas
+from mcp_conformance.json_schema.validation import Unjudgeable, instance_errors, schema_errors
+from mcp_conformance.protocol import revisions
+from mcp_conformance.protocol.jsonrpc import ABSENT, Line, decode, glued, id_key, kind, show, torn
+from mcp_conformance.protocol.text import shorten
+from mcp_conformance.protocol.uri import expand, is_template, matches, scheme, variables
+from mcp_conformance.protocol.value import Value
+from mcp_conformance.protocol.wire_schema import CLIENT, SERVER, conversation_errors, message_errors
+from mcp_conformance.requirements.checks import checked
+from mcp_conformance.transport.interface import Overlong
+from mcp_conformance.transport.process import Splitter
 from support import scripted_server
 from support.bench import all_checks
 from support.reports_in_memory import run_in_memory
 from support.resource_usage import measured
 from support.script_strategies import messages, names, replacements, schemas, scripts, values
-
-from conformance.generation import NoExample, boundary, clearly_invalid, hostile
-from conformance.generation import example as example_of
-from conformance.json_schema.subschemas import subschemas
-from conformance.json_schema.validation import Unjudgeable, instance_errors, schema_errors
-from conformance.protocol import revisions
-from conformance.protocol.jsonrpc import ABSENT, Line, decode, glued, id_key, kind, show, torn
-from conformance.protocol.text import shorten
-from conformance.protocol.uri import expand, is_template, matches, scheme, variables
-from conformance.protocol.value import Value
-from conformance.protocol.wire_schema import CLIENT, SERVER, conversation_errors, message_errors
-from conformance.requirements.checks import checked
-from conformance.transport.interface import Overlong
-from conformance.transport.process import Splitter
 
 EXAMPLES = int(os.environ.get("SELF_FUZZ", "40"))
 MANY = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
@@ -231,7 +231,7 @@ def test_the_benchmark_runs_a_script():
 
 # --- a run, on a server in a process --------------------------------------------------------------
 
-OUR_TRACEBACK = re.compile(r"File \"[^\"]*/(conformance|suites)/[\w/]+\.py\"")
+OUR_TRACEBACK = re.compile(r"File \"[^\"]*/mcp_conformance(_suites)?/[\w/]+\.py\"")
 OUTCOMES = {"passed", "failed", "blocked", "warned", "info", "skipped"}
 FAMILIES = sorted({id.partition(".")[0] for id in checked()})
 OPTIONS = ("--call", "all", "--fuzz", "none", "--timeout", "2", "--start-timeout", "5")

@@ -7,6 +7,7 @@ import json
 import sys
 
 import pytest
+
 from support import run_suite
 from support.repositories import (
     ALONE,
@@ -117,7 +118,7 @@ def test_select_chooses_among_the_suites_and_leaves_the_projects_tests(repo, alo
 
 
 def test_the_marker_chooses_the_suites(repo, alone):
-    assert run_pytest(repo, *on(), "-m", "conformance").is_clean(alone, [])
+    assert run_pytest(repo, *on(), "-m", "mcp_conformance").is_clean(alone, [])
     assert run_pytest(repo, *on(), "-m", "not conformance").is_clean([])
 
 
@@ -198,7 +199,7 @@ def test_a_plugin_that_shuffles_changes_no_order_of_checks(repo):
         "import pytest\n@pytest.hookimpl(tryfirst=True)\n"
         "def pytest_collection_modifyitems(items):\n    items.reverse()\n"
     )
-    listing = ("--collect-only", "-q", "-m", "conformance")
+    listing = ("--collect-only", "-q", "-m", "mcp_conformance")
     before = run_pytest(repo, *on(), *listing).output
     write(repo, {"conftest.py": CONFTEST + hook})
     after = run_pytest(repo, *on(), *listing).output
@@ -209,7 +210,7 @@ def test_a_plugin_that_shuffles_changes_no_order_of_checks(repo):
 def test_the_summary_has_one_line_for_skipped_checks(repo):
     run = run_pytest(repo, *on(), "-rs")
     (line,) = [line for line in run.output.splitlines() if line.startswith("SKIPPED")]
-    assert line.endswith("conformance/suites: nothing to judge (-v lists the reasons)")
+    assert line.endswith("mcp_conformance_suites: nothing to judge (-v lists the reasons)")
 
 
 def test_their_test_may_ask_for_no_fixture_of_ours(repo):
@@ -221,4 +222,4 @@ def test_their_test_may_ask_for_no_fixture_of_ours(repo):
 def test_node_ids_are_the_same_everywhere(repo):
     run = run_pytest(repo, *on(), "--collect-only", "-q")
     ids = [line for line in run.output.splitlines() if "::" in line]
-    assert {line.split("::")[0].rpartition("/")[0] for line in ids} == {"tests", "conformance/suites"}
+    assert {line.split("::")[0].rpartition("/")[0] for line in ids} == {"tests", "mcp_conformance_suites"}

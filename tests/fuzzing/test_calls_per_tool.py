@@ -1,13 +1,13 @@
 """Tools that reach an open world are called a few times only, unless the user wants more."""
 
 import pytest
-from conformance.fixtures.mutants import item, method, params
+
+from mcp_conformance.report.text import limit_lines
+from mcp_conformance.target.probe import probe_all
+from mcp_conformance.target.settings import FUZZ_EXAMPLES, OPEN_WORLD_CALLS
+from mcp_conformance_fixtures.mutants import item, method, params
 from support.bench import run_checks, settings_in_memory
 from support.in_memory import mutated
-
-from conformance.report.text import limit_lines
-from conformance.target.probe import probe_all
-from conformance.target.settings import FUZZ_EXAMPLES, OPEN_WORLD_CALLS
 
 REVISION = "2025-11-25"
 FIRST_CALLS = 1

@@ -1,18 +1,18 @@
 """Missing answers are confirmed while other checks run: their timeouts overlap."""
 
 import pytest
-from conformance.fixtures.reference import SILENCE, Reference
 from hypothesis.database import InMemoryExampleDatabase
+
+from mcp_conformance.fuzzing.fuzz_target import FuzzTarget
+from mcp_conformance.fuzzing.fuzzer import Fuzzer
+from mcp_conformance.fuzzing.oracles import answers
+from mcp_conformance.protocol.jsonrpc import encode
+from mcp_conformance.target.probe import probe
+from mcp_conformance.target.server import Server
+from mcp_conformance.verdicts import Finding
+from mcp_conformance_fixtures.reference import SILENCE, Reference
 from support.bench import settings_in_memory
 from support.in_memory import mutated
-
-from conformance.fuzzing.fuzz_target import FuzzTarget
-from conformance.fuzzing.fuzzer import Fuzzer
-from conformance.fuzzing.oracles import answers
-from conformance.protocol.jsonrpc import encode
-from conformance.target.probe import probe
-from conformance.target.server import Server
-from conformance.verdicts import Finding
 
 REVISION = "2025-11-25"
 ODD = "conformance odd"

@@ -1,12 +1,12 @@
 """The database of values that failed before, at an address that runs share."""
 
 import pytest
-from conformance.fixtures.mutants import params
 from hypothesis.database import ExampleDatabase
+
+from mcp_conformance.fuzzing.databases import BadDatabase, Forgiving, database_at
+from mcp_conformance_fixtures.mutants import params
 from support.bench import run_checks, settings_in_memory
 from support.in_memory import mutated
-
-from conformance.fuzzing.databases import BadDatabase, Forgiving, database_at
 
 RULE = "tools.structured.conforms"
 KEY = b"mcp-conformance reference 1.0.0 2025-11-25 add valid arguments"

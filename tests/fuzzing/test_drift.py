@@ -8,17 +8,17 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from support.in_memory import VirtualClock
 
-from conformance.client.reply import Reply
-from conformance.fuzzing import drift as drift_module
-from conformance.fuzzing import repeated_calls as repeated_calls_module
-from conformance.fuzzing.drift import FILES, LEAST, MEMORY, MIN_CALLS, TIME, Answers, Drift
-from conformance.fuzzing.growth import growth
-from conformance.fuzzing.repeated_calls import expect_level, expect_same_answers
-from conformance.protocol.jsonrpc import Line
-from conformance.transport.usage import Usage, usage_of
-from conformance.verdicts import Finding, Skipped
+from mcp_conformance.client.reply import Reply
+from mcp_conformance.fuzzing import drift as drift_module
+from mcp_conformance.fuzzing import repeated_calls as repeated_calls_module
+from mcp_conformance.fuzzing.drift import FILES, LEAST, MEMORY, MIN_CALLS, TIME, Answers, Drift
+from mcp_conformance.fuzzing.growth import growth
+from mcp_conformance.fuzzing.repeated_calls import expect_level, expect_same_answers
+from mcp_conformance.protocol.jsonrpc import Line
+from mcp_conformance.transport.usage import Usage, usage_of
+from mcp_conformance.verdicts import Finding, Skipped
+from support.in_memory import VirtualClock
 
 MB = 1e6
 CALLS = range(0, 80_000, 1000)

@@ -8,12 +8,11 @@ from random import Random
 from types import SimpleNamespace
 
 import pytest
-from support import HANDSHAKE, REFERENCE, mutant, run_suite, started
 
-from conformance.client.in_flight import Window
-from conformance.client.inbox import Inbox
-from conformance.fuzzing.invariants import broken_rules
-from conformance.fuzzing.payloads import (
+from mcp_conformance.client.in_flight import Window
+from mcp_conformance.client.inbox import Inbox
+from mcp_conformance.fuzzing.invariants import broken_rules
+from mcp_conformance.fuzzing.payloads import (
     BROKEN_LINE_KINDS,
     NOTIFICATIONS,
     PING,
@@ -22,13 +21,14 @@ from conformance.fuzzing.payloads import (
     request_line,
     unusual_requests,
 )
-from conformance.fuzzing.protocol import id_violations, in_any_order, right_messages
-from conformance.fuzzing.random_bursts import broken_line
-from conformance.protocol.jsonrpc import Kind, Line, decode, kind
-from conformance.target.probe import probe
-from conformance.target.server import Server
-from conformance.target.settings import Settings
-from conformance.transport.interface import NoAnswer
+from mcp_conformance.fuzzing.protocol import id_violations, in_any_order, right_messages
+from mcp_conformance.fuzzing.random_bursts import broken_line
+from mcp_conformance.protocol.jsonrpc import Kind, Line, decode, kind
+from mcp_conformance.target.probe import probe
+from mcp_conformance.target.server import Server
+from mcp_conformance.target.settings import Settings
+from mcp_conformance.transport.interface import NoAnswer
+from support import HANDSHAKE, REFERENCE, mutant, run_suite, started
 
 ANSWERED = "jsonrpc.response-every-request"
 QUICK = ("--timeout", "5", "--call", "all")
@@ -299,7 +299,7 @@ def test_exit_is_replayed_with_its_requests_in_flight(tmp_path):
 ONCE = """
 import sys, time
 from pathlib import Path
-from conformance.fixtures.reference import main
+from mcp_conformance_fixtures.reference import main
 
 def mutate(server, request, reply):
     if isinstance(request, dict) and request.get("method") == "notifications/cancelled":
@@ -342,8 +342,8 @@ def test_answer_that_is_slow_once_is_not_reported(tmp_path):
 COUNTED = """
 import sys
 from pathlib import Path
-from conformance.fixtures.mutants import named
-from conformance.fixtures.reference import main
+from mcp_conformance_fixtures.mutants import named
+from mcp_conformance_fixtures.reference import main
 
 with Path({log!r}).open("a") as log:
     log.write("started\\n")

@@ -8,19 +8,19 @@ import sys
 from dataclasses import replace
 
 import pytest
-from conformance.fixtures import reference_surface as surface
-from conformance.fixtures.mutants import named
-from conformance.fixtures.validating import TOOL, fault_without, first_item
 from hypothesis.database import InMemoryExampleDatabase
+
+from mcp_conformance.client.transcript import BadTranscript, Transcript, replay
+from mcp_conformance.fuzzing.fuzzer import Fuzzer
+from mcp_conformance.fuzzing.reduction import reduced
+from mcp_conformance.protocol.jsonrpc import Line
+from mcp_conformance.transport.process import Process
+from mcp_conformance_fixtures import reference_surface as surface
+from mcp_conformance_fixtures.mutants import named
+from mcp_conformance_fixtures.validating import TOOL, fault_without, first_item
 from support import REFERENCE, environment, forked, mutant, run_suite
 from support.bench import leave_out_shrinking, run_checks, settings_in_memory
 from support.in_memory import mutated
-
-from conformance.client.transcript import BadTranscript, Transcript, replay
-from conformance.fuzzing.fuzzer import Fuzzer
-from conformance.fuzzing.reduction import reduced
-from conformance.protocol.jsonrpc import Line
-from conformance.transport.process import Process
 
 REVISION = "2025-11-25"
 QUICK = ("--timeout", "5", "--revision", REVISION)
@@ -216,7 +216,7 @@ def test_a_tool_that_ignores_several_keywords_is_one_finding(fuzzed, validating,
 
 
 def test_server_that_validates_every_keyword_is_not_accused():
-    server = (sys.executable, "-m", "conformance.fixtures.validating")
+    server = (sys.executable, "-m", "mcp_conformance_fixtures.validating")
     run = run_suite(server, "--select", f"{VALIDATED}[order]", *QUICK)
     assert run.findings == []
     assert run.of("passed")
@@ -236,7 +236,7 @@ def test_failure_is_replayed(tmp_path):
 
 
 def replay_again(file, *words):
-    command = [sys.executable, "-m", "conformance", "replay", str(file), *words]
+    command = [sys.executable, "-m", "mcp_conformance", "replay", str(file), *words]
     return subprocess.run(
         command,
         cwd=file.parent,

@@ -2,11 +2,11 @@
 
 import pytest
 
-from conformance.client.reply import Reply
-from conformance.fuzzing.oracles import grade, has_array
-from conformance.generation.invalid import Invalid
-from conformance.json_schema.validation import instance_errors
-from conformance.protocol.jsonrpc import Line
+from mcp_conformance.client.reply import Reply
+from mcp_conformance.fuzzing.oracles import grade, has_array
+from mcp_conformance.generation.invalid import Invalid
+from mcp_conformance.json_schema.validation import instance_errors
+from mcp_conformance.protocol.jsonrpc import Line
 
 SCHEMA = {
     "type": "object",

@@ -10,17 +10,17 @@ import sys
 
 import pytest
 from hypothesis import find, settings
-from support import REFERENCE, awkward, environment, forked, mutant, started
 
-from conformance.fuzzing import drift as drift_module
-from conformance.fuzzing import soak as soak_module
-from conformance.fuzzing.soak import Soak
-from conformance.report.formats import json as json_format
-from conformance.target.probe import probe
-from conformance.target.server import Server
-from conformance.target.settings import Settings
-from conformance.transport.interface import SYSTEM_CLOCK
-from conformance.verdicts import Blocked, Finding
+from mcp_conformance.fuzzing import drift as drift_module
+from mcp_conformance.fuzzing import soak as soak_module
+from mcp_conformance.fuzzing.soak import Soak
+from mcp_conformance.report.formats import json as json_format
+from mcp_conformance.target.probe import probe
+from mcp_conformance.target.server import Server
+from mcp_conformance.target.settings import Settings
+from mcp_conformance.transport.interface import SYSTEM_CLOCK
+from mcp_conformance.verdicts import Blocked, Finding
+from support import REFERENCE, awkward, environment, forked, mutant, started
 
 AWKWARD = ("out_of_order", "notification_first", "split_writes", "chatty_stderr")
 LONG = 600.0
@@ -58,9 +58,9 @@ def mutated(*lines):
     body = "\n    ".join(lines)
     code = f"""
 import os, sys
-from conformance.fixtures.mutants import params
-from conformance.fixtures.mutants.fuzz_tools import arguments
-from conformance.fixtures.reference import SILENCE, main
+from mcp_conformance_fixtures.mutants import params
+from mcp_conformance_fixtures.mutants.fuzz_tools import arguments
+from mcp_conformance_fixtures.reference import SILENCE, main
 calls = 0
 def mutate(server, request, reply):
     global calls
@@ -380,7 +380,7 @@ def test_ctrl_c_ends_the_soak_with_its_summary(tmp_path):
         "if calls == 200:", f"    print(os.getpid(), file=open({str(marker)!r}, 'w'), flush=True)"
     )
     ours = subprocess.Popen(
-        [sys.executable, "-m", "conformance", "soak", "--for", "1h", "--", *server],
+        [sys.executable, "-m", "mcp_conformance", "soak", "--for", "1h", "--", *server],
         env=environment(),
         cwd=tmp_path,
         stdout=subprocess.PIPE,

@@ -6,20 +6,20 @@ from collections import Counter
 from functools import partial
 
 import pytest
-from conformance.fixtures.reference import SILENCE, Reference
 from hypothesis.database import InMemoryExampleDatabase
+
+from mcp_conformance.fuzzing import trials
+from mcp_conformance.fuzzing.case_source import valid_cases
+from mcp_conformance.fuzzing.fuzz_target import FuzzTarget
+from mcp_conformance.fuzzing.fuzzer import Fuzzer
+from mcp_conformance.fuzzing.oracles import accepts_valid, answers
+from mcp_conformance.target.probe import probe
+from mcp_conformance.target.server import Server
+from mcp_conformance.verdicts import Blocked, Finding
+from mcp_conformance_fixtures.reference import SILENCE, Reference
 from support.bench import settings_in_memory
 from support.in_memory import MemoryTransport, mutated
 from support.scripted_server import Ended
-
-from conformance.fuzzing import trials
-from conformance.fuzzing.case_source import valid_cases
-from conformance.fuzzing.fuzz_target import FuzzTarget
-from conformance.fuzzing.fuzzer import Fuzzer
-from conformance.fuzzing.oracles import accepts_valid, answers
-from conformance.target.probe import probe
-from conformance.target.server import Server
-from conformance.verdicts import Blocked, Finding
 
 REVISION = "2025-11-25"
 EXAMPLES = 200

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
 
-from conformance.generation import (
+from mcp_conformance.generation import (
     HypothesisSource,
     NoExample,
     PlainSource,
@@ -21,7 +21,7 @@ from conformance.generation import (
     valid,
     values,
 )
-from conformance.json_schema.validation import DIALECTS, instance_errors
+from mcp_conformance.json_schema.validation import DIALECTS, instance_errors
 
 REVISION = "2025-11-25"
 WITHOUT_DIALECT = "2024-11-05"

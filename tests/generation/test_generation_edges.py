@@ -7,7 +7,7 @@ import pytest
 from hypothesis import find, given, settings
 from test_generation import IMPOSSIBLE, MIXED, QUIET, REVISION, SCHEMAS, SHRINKING, TREE, of
 
-from conformance.generation import (
+from mcp_conformance.generation import (
     NoExample,
     boundary,
     clearly_invalid,
@@ -18,7 +18,7 @@ from conformance.generation import (
     invalid_strategy,
     seeded,
 )
-from conformance.json_schema.validation import instance_errors
+from mcp_conformance.json_schema.validation import instance_errors
 
 LARGE = {"meta-schema"}
 TABLE = {name: schema for name, schema in SCHEMAS.items() if name not in LARGE}

@@ -5,12 +5,11 @@ import socket
 from contextlib import suppress
 
 import pytest
-from conformance.fixtures.hostile import cyclic_refs, evil_pattern, exponential_schema, remote_ref
 
-from conformance import generation
-from conformance.generation import NoExample
-from conformance.json_schema import validation as dialects
-from conformance.json_schema.validation import (
+from mcp_conformance import generation
+from mcp_conformance.generation import NoExample
+from mcp_conformance.json_schema import validation as dialects
+from mcp_conformance.json_schema.validation import (
     MAX_SCHEMA_LENGTH,
     TOO_COSTLY,
     TooLarge,
@@ -18,8 +17,9 @@ from conformance.json_schema.validation import (
     instance_errors,
     schema_errors,
 )
-from conformance.protocol.jsonrpc import MAX_DEPTH, TOO_DEEP, TOO_LONG, decode
-from conformance.protocol.text import named
+from mcp_conformance.protocol.jsonrpc import MAX_DEPTH, TOO_DEEP, TOO_LONG, decode
+from mcp_conformance.protocol.text import named
+from mcp_conformance_fixtures.hostile import cyclic_refs, evil_pattern, exponential_schema, remote_ref
 
 REVISION = "2025-11-25"
 SCHEMAS = {

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from conformance.generation import boundary, draw_valid, hostile, seeded
-from conformance.generation.hostile import NUMBERS
-from conformance.generation.modest import MODEST, is_amount, modest
-from conformance.json_schema.validation import instance_errors
+from mcp_conformance.generation import boundary, draw_valid, hostile, seeded
+from mcp_conformance.generation.adversarial import NUMBERS
+from mcp_conformance.generation.modest import MODEST, is_amount, modest
+from mcp_conformance.json_schema.validation import instance_errors
 
 REVISION = "2025-11-25"
 INTEGER = {"type": "integer"}

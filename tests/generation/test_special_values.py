@@ -9,7 +9,7 @@ import pytest
 from hypothesis import find, settings
 from test_generation import REVISION, SHRINKING, TREE, of
 
-from conformance.generation import (
+from mcp_conformance.generation import (
     NoExample,
     Unsatisfiable,
     boundary,
@@ -21,7 +21,7 @@ from conformance.generation import (
     shrunk,
     valid,
 )
-from conformance.json_schema.validation import instance_errors
+from mcp_conformance.json_schema.validation import instance_errors
 
 TEXT, NUMBER, INTEGER = {"type": "string"}, {"type": "number"}, {"type": "integer"}
 RANGE = of(

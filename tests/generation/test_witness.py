@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.generation.witness import witness
-from conformance.json_schema.validation import instance_errors
+from mcp_conformance.generation.witness import witness
+from mcp_conformance.json_schema.validation import instance_errors
 
 NOW = "2025-11-25"
 TEXT, WHOLE, NUMBER = {"type": "string"}, {"type": "integer"}, {"type": "number"}

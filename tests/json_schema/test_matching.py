@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conformance.json_schema.regex import (
+from mcp_conformance.json_schema.regex import (
     MAX_PATTERN_LENGTH,
     MAX_PYTHON_STEPS,
     Automaton,

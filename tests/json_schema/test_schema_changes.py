@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from conformance.json_schema.compatibility import Effect, changes
+from mcp_conformance.json_schema.compatibility import Effect, changes
 
 NARROWS, WIDENS, REPLACES, UNCLEAR, NONE = (
     *(Effect.NARROWS, Effect.WIDENS, Effect.REPLACES),

@@ -2,8 +2,8 @@
 
 import pytest
 
-from conformance.json_schema.subschemas import circular, dangling, subschemas
-from conformance.protocol.value import Value
+from mcp_conformance.json_schema.subschemas import circular, dangling, subschemas
+from mcp_conformance.protocol.value import Value
 
 MARK = {"mark": 1}
 

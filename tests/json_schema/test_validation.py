@@ -2,7 +2,7 @@
 
 import pytest
 
-from conformance.json_schema.validation import Unjudgeable, instance_errors
+from mcp_conformance.json_schema.validation import Unjudgeable, instance_errors
 
 NEWEST = "2026-07-28"
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"

@@ -6,15 +6,15 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
-from conformance.fixtures.http_mutants import all_http_mutants, started
-from conformance.fixtures.http_unusual import UNUSUAL, headers_for
+
+from mcp_conformance.transport.http.server import HttpServer
+from mcp_conformance_fixtures.http_mutants import all_http_mutants, started
+from mcp_conformance_fixtures.http_unusual import UNUSUAL, headers_for
 from support.bench import SAMPLES, leave_out_shrinking, run_checks, settings_on_process
 from support.http_in_thread import served
 from support.mutant_runs import WHOLE, MutantRun, on_processes, revisions_of
 
-from conformance.transport.http.server import HttpServer
-
-REFERENCE = (sys.executable, "-m", "conformance.fixtures.reference_http", "--port", "{port}")
+REFERENCE = (sys.executable, "-m", "mcp_conformance_fixtures.reference_http", "--port", "{port}")
 
 
 ONE_PROCESS = "all conversations share a process, so none is without the effects of the others"

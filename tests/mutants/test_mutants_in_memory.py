@@ -5,6 +5,7 @@ it breaks; one in 180, and with ``MUTANTS=whole`` all of them in each era, under
 """
 
 import pytest
+
 from support.bench import leave_out_shrinking, settings_in_memory
 from support.in_memory import mutated
 from support.mutant_runs import in_memory

@@ -4,6 +4,7 @@ With ``MUTANTS=processes`` all mutants are.
 """
 
 import pytest
+
 from support import quick_mutant
 from support.bench import SAMPLES, hurry, leave_out_shrinking, settings_on_process
 from support.mutant_runs import on_processes

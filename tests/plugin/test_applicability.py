@@ -4,12 +4,12 @@ import json
 from types import SimpleNamespace
 
 import pytest
-from support import REFERENCE, awkward, run_suite
 
-from conformance.plugin.applicability import not_applicable, why_not
-from conformance.protocol.revisions import KNOWN, LATEST_HANDSHAKE, LATEST_MODERN
-from conformance.requirements.checks import Check, checks
-from conformance.target.surface import Subject, Surface
+from mcp_conformance.plugin.applicability import not_applicable, why_not
+from mcp_conformance.protocol.revisions import KNOWN, LATEST_HANDSHAKE, LATEST_MODERN
+from mcp_conformance.requirements.checks import Check, checks
+from mcp_conformance.target.surface import Subject, Surface
+from support import REFERENCE, awkward, run_suite
 
 FUZZING, NOT_FUZZING = (SimpleNamespace(examples=examples, http=None) for examples in (1, 0))
 PING = "ping.empty-result"

@@ -7,11 +7,11 @@ import subprocess
 import sys
 
 import pytest
+
+from mcp_conformance.cli.main import main
+from mcp_conformance.plugin.execution import pytest_keyboard_interrupt
 from support import REFERENCE, environment, forked, run_suite
 from support.processes import is_alive
-
-from conformance.cli.main import main
-from conformance.plugin.execution import pytest_keyboard_interrupt
 
 QUICK = ("--start-timeout", "2", "--timeout", "2")
 
@@ -24,8 +24,8 @@ def faulty(condition, action):
     """Return the reference server with an action where a condition on (server, request, reply) holds."""
     return python(
         f"""
-from conformance.fixtures.mutants import params
-from conformance.fixtures.reference import SILENCE, main
+from mcp_conformance_fixtures.mutants import params
+from mcp_conformance_fixtures.reference import SILENCE, main
 def fault(server, request, reply):
     if {condition}:
             {action}
@@ -247,7 +247,7 @@ def test_run_without_a_tested_rule_is_not_green():
 def test_ctrl_c_ends_the_server_and_writes_the_report(tmp_path):
     """The server hangs in a tool call, and its child holds its pipes."""
     report, marker = tmp_path / "junit.xml", tmp_path / "called"
-    command = [sys.executable, "-m", "conformance", "run", "-v", "--call", "all", f"--junitxml={report}"]
+    command = [sys.executable, "-m", "mcp_conformance", "run", "-v", "--call", "all", f"--junitxml={report}"]
     os.mkfifo(marker)
     hang = f"""
             import os, subprocess, time

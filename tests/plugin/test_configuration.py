@@ -7,9 +7,8 @@ import tomllib
 
 import jsonschema
 import pytest
-from support import REFERENCE, forked
 
-from conformance.plugin.configuration import (
+from mcp_conformance.plugin.configuration import (
     CALLS,
     LIST_NAMES,
     NAMES,
@@ -19,7 +18,8 @@ from conformance.plugin.configuration import (
     nearest_configuration,
     schema,
 )
-from conformance.project.files import CONFIGURATION_FILE
+from mcp_conformance.project.files import CONFIGURATION_FILE
+from support import REFERENCE, forked
 
 COMMAND = json.dumps(list(REFERENCE))
 QUICK = ("--fuzz", "none", "--revision", "2025-11-25", "--select", "ping")

@@ -3,12 +3,12 @@
 import re
 
 import pytest
-from conformance.fixtures.mutants import all_mutants
+
+from mcp_conformance.target.probe import probe_all
+from mcp_conformance_fixtures.mutants import all_mutants
 from support import REFERENCE, awkward, mutant, run_suite
 from support.bench import Bench, settings_in_memory
 from support.in_memory import mutated
-
-from conformance.target.probe import probe_all
 
 CALLS = ("--select", "tools.call.listed-is-callable", "--fuzz", "none", "--call", "all")
 REVISION = "2025-11-25"

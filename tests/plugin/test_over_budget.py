@@ -4,11 +4,11 @@ import json
 from types import SimpleNamespace
 
 import pytest
-from support import REFERENCE, run_suite
 
-from conformance.plugin.collection import SUBJECT
-from conformance.plugin.execution import pytest_testnodedown
-from conformance.plugin.outcomes import measured_figures
+from mcp_conformance.plugin.collection import SUBJECT
+from mcp_conformance.plugin.execution import pytest_testnodedown
+from mcp_conformance.plugin.outcomes import measured_figures
+from support import REFERENCE, run_suite
 
 SELECT = ("--revision", "2025-11-25", "--select", "budget", "--call", "all", "-v")
 NAMES = {"start", "tools.count", "tools.bytes", "call.p95", "result.bytes"}

@@ -10,11 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
+
+import mcp_conformance
 from support import REFERENCE, run_suite
 from support.processes import is_alive
 from support.repositories import PYTEST, alone_environment, on, run_pytest, server_named, write
-
-import conformance
 
 SERVER = """
 import json, os, sys, time
@@ -83,7 +83,7 @@ for line in sys.stdin:
 """
 START = server_named((sys.executable, "calculator.py"))
 SUM = """
-from conformance import for_valid_arguments
+from mcp_conformance import for_valid_arguments
 
 
 @for_valid_arguments("add")
@@ -93,7 +93,7 @@ def test_the_sum_is_right(add, arguments):
 EXAMPLES = f"""{SUM}
 import pytest
 from hypothesis import given, strategies as st
-from conformance import NoAnswer, invalid_arguments, valid_arguments
+from mcp_conformance import NoAnswer, invalid_arguments, valid_arguments
 
 
 def test_a_sum_in_words(conformance_server):
@@ -133,7 +133,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from conformance import McpServer, McpTool, for_valid_arguments, valid_arguments
+from mcp_conformance import McpServer, McpTool, for_valid_arguments, valid_arguments
 
 
 @for_valid_arguments("get-sum")
@@ -244,7 +244,7 @@ def test_documented_api_works(tmp_path, options):
 def test_own_tests_run_with_the_suites(tmp_path):
     echoes = "assert echo(**arguments).text == arguments['text']"
     decorated = "@for_valid_arguments('echo')\ndef test_echo(echo, arguments):"
-    text = f"from conformance import for_valid_arguments\n{decorated}\n    {echoes}\n"
+    text = f"from mcp_conformance import for_valid_arguments\n{decorated}\n    {echoes}\n"
     repo = repository(tmp_path / "repo", test_mine=text)
     run = run_pytest(repo, *on(REFERENCE), "-W", "error", "--conformance-select=capabilities")
     assert run.exit == 0, run.output
@@ -268,7 +268,7 @@ def test_the_same_seed_tries_the_same_arguments(tmp_path):
 FAILING = """
 import pytest
 from hypothesis import settings
-from conformance import for_valid_arguments
+from mcp_conformance import for_valid_arguments
 
 def test_plain(conformance_server):
     conformance_server.call("add", {"a": 1, "b": 2})
@@ -390,7 +390,9 @@ def test_own_tests_fail_without_a_usable_server(tmp_path, option, message):
 
 @pytest.mark.parametrize("head", ["def test_bad(add)", "async def test_bad(add, arguments)"])
 def test_a_function_with_unsuitable_parameters_is_refused(tmp_path, head):
-    text = f"from conformance import for_valid_arguments\n@for_valid_arguments('add')\n{head}:\n    pass\n"
+    text = (
+        f"from mcp_conformance import for_valid_arguments\n@for_valid_arguments('add')\n{head}:\n    pass\n"
+    )
     run = run_pytest(repository(tmp_path / "repo", test_bad=text), START, ".")
     assert "test_bad must be a plain function with a parameter 'arguments'" in run.output
 
@@ -415,19 +417,19 @@ def test_ctrl_c_ends_the_server(tmp_path):
 
 
 def test_every_public_name_exists_and_is_typed():
-    tree = ast.parse(Path(conformance.__file__).read_text("utf-8"))
+    tree = ast.parse(Path(mcp_conformance.__file__).read_text("utf-8"))
     typed = [
         alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names
     ]
-    assert set(conformance.__all__) == {*typed} - {"annotations", "import_module", "TYPE_CHECKING", "Any"}
-    assert all(getattr(conformance, name).__name__ == name for name in conformance.__all__)
+    assert set(mcp_conformance.__all__) == {*typed} - {"annotations", "import_module", "TYPE_CHECKING", "Any"}
+    assert all(getattr(mcp_conformance, name).__name__ == name for name in mcp_conformance.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
-        getattr(conformance, "nonsense")  # noqa: B009
+        getattr(mcp_conformance, "nonsense")  # noqa: B009
 
 
 def test_heavy_modules_are_imported_only_when_used():
-    heavy = "print(sorted({'hypothesis', 'jsonschema', 'conformance.testing'} & {*sys.modules}))"
-    code = f"import sys, conformance, conformance.plugin; dir(conformance); {heavy}"
+    heavy = "print(sorted({'hypothesis', 'jsonschema', 'mcp_conformance.testing'} & {*sys.modules}))"
+    code = f"import sys, mcp_conformance, mcp_conformance.plugin; dir(mcp_conformance); {heavy}"
     done = subprocess.run(
         [sys.executable, "-c", code], env=alone_environment(), capture_output=True, text=True, check=True
     )

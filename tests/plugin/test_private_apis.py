@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 
 def test_python_has_the_private_parser_of_re():
-    """`conformance.json_schema.regex` reads parse trees of ``re._parser``."""
+    """`mcp_conformance.json_schema.regex` reads parse trees of ``re._parser``."""
     version = (
         f"Python {sys.version.split()[0]} changed re._parser or re._constants: adapt json_schema/regex.py"
     )
@@ -26,14 +26,14 @@ def test_python_has_the_private_parser_of_re():
 
 
 def test_pytest_runs_one_check_by_a_private_function():
-    """`conformance.plugin.deferral` runs a check, and drops its reports if it comes again later."""
+    """`mcp_conformance.plugin.deferral` runs a check, and drops its reports if it comes again later."""
     version = f"pytest {pytest.__version__} runs a check in another way: adapt plugin/deferral.py"
     assert [*signature(runtestprotocol).parameters] == ["item", "log", "nextitem"], version
     assert Skipped is pytest.skip.Exception, version
 
 
 def test_hypothesis_stores_settings_in_a_private_attribute():
-    """`conformance.plugin.own_tests` changes the default deadline and phases of a user's Hypothesis test."""
+    """`plugin.own_tests` changes the default deadline and phases of a user's Hypothesis test."""
     version = f"Hypothesis {hypothesis.__version__} stores settings elsewhere: adapt plugin/own_tests.py"
 
     @hypothesis.settings(max_examples=7)

@@ -1,11 +1,12 @@
 """A server that others use too, at a URL of another machine, is tested with care."""
 
 import pytest
+
 from support import forked
 
 PROBE = """
 import pytest
-from conformance.plugin.options import settings
+from mcp_conformance.plugin.options import settings
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config):

@@ -1,6 +1,7 @@
 """A project that is pinned to a version: findings of rules that came later, or find more now, do not fail."""
 
 import pytest
+
 from support import mutant, run_suite
 
 RULE = "content.annotations.audience"

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+
 from support import REFERENCE, mutant, run_suite
 
 SELECT = ("--select", "tools.def,ping,version", "--fuzz", "none", "--revision", "2025-11-25")

@@ -8,10 +8,11 @@ from contextlib import suppress
 from io import StringIO
 
 import pytest
-from support import environment, quick_mutant
 
-from conformance.plugin.status_line import StatusLine, activity_of, duration, fitted, width
-from conformance.verdicts import Outcome
+from mcp_conformance.plugin.status_line import StatusLine, activity_of, duration, fitted, width
+from mcp_conformance.requirements.checks import PACKAGE
+from mcp_conformance.verdicts import Outcome
+from support import environment, quick_mutant
 
 
 class Clock:
@@ -50,7 +51,7 @@ def test_line_shows_the_check_and_the_wait(line, clock):
         {Outcome.FAILED: 2, Outcome.WARNED: 0, Outcome.BLOCKED: 1},
     )
     line.activity = activity_of(
-        "conformance/suites/test_fuzz_tools.py::test_valid_arguments_are_accepted[2025-11-25-add]"
+        "mcp_conformance_suites/test_fuzz_tools.py::test_valid_arguments_are_accepted[2025-11-25-add]"
     )
     clock.now = 75.0
     line.wait(1.0, 30.0)
@@ -91,11 +92,14 @@ def test_line_fits_into_the_terminal(activity, limit):
 @pytest.mark.parametrize(
     ("node", "words"),
     [
-        ("conformance/suites/test_ping.py::test_a_ping_is_answered[2025-11-25]", "ping: a ping is answered"),
-        ("conformance/suites/test_tools_call.py::test_x_y[2026-07-28-add]", "tools call: x y (add)"),
-        ("conformance/suites::blocked[2025-11-25-initialize]", "suites: blocked (initialize)"),
+        (
+            "mcp_conformance_suites/test_ping.py::test_a_ping_is_answered[2025-11-25]",
+            "ping: a ping is answered",
+        ),
+        (f"{PACKAGE}/test_tools_call.py::test_x_y[2026-07-28-add]", "tools call: x y (add)"),
+        (f"{PACKAGE}::blocked[2025-11-25-initialize]", "suites: blocked (initialize)"),
         ("tests/test_mine.py::test_it", "mine: it"),
-        ("conformance/suites/test_fuzz_tools.py::test_a[2025-11-25-\x1b[31m]", "fuzzing \\u001b[31m: a"),
+        ("mcp_conformance_suites/test_fuzz_tools.py::test_a[2025-11-25-\x1b[31m]", "fuzzing \\u001b[31m: a"),
     ],
 )
 def test_activity_is_the_name_of_the_check_in_words(node, words):
@@ -121,7 +125,7 @@ def on_a_terminal(folder, *options, **variables):
     """Return what a run writes to a terminal."""
     pty = pytest.importorskip("pty")
     ours, theirs = pty.openpty()
-    words = [sys.executable, "-m", "conformance", "run", *SELECTED, *options, "--", *SERVER]
+    words = [sys.executable, "-m", "mcp_conformance", "run", *SELECTED, *options, "--", *SERVER]
     variables = environment(TERM="xterm", COLUMNS="90", **variables)
     process = subprocess.Popen(words, cwd=folder, env=variables, stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)

@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from support import REFERENCE, run_suite
 
-from conformance.target.fuzz_time import FuzzTime
+from mcp_conformance.target.fuzz_time import FuzzTime
+from support import REFERENCE, run_suite
 
 SELECT = ("--revision", "2025-11-25", "--select", "jsonrpc.response-every-request,ping")
 

@@ -1,6 +1,7 @@
 """Tools that raise exceptions on valid arguments: they inform, and fail if the user wants it."""
 
 import pytest
+
 from support import mutant, run_suite
 
 SELECT = ("--select", "tools.call.execution-error-actionable", "--call", "all")

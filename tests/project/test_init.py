@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from support.repositories import alone_environment, write
 
-from conformance.cli.main import main
-from conformance.project.init import PROJECT_PROGRAMS
+from mcp_conformance.cli.main import main
+from mcp_conformance.project.init import PROJECT_PROGRAMS
+from support.repositories import alone_environment, write
 
 WORKFLOW = ".github/workflows/mcp-conformance.yml"
 ACTIONS = {
@@ -298,7 +298,7 @@ def test_several_configured_servers_are_left_to_the_user(tmp_path, capsys):
 
 
 def test_pytest_runs_the_suites_with_the_written_configuration(tmp_path):
-    server = "from conformance.fixtures.reference import main\nmain()\n"
+    server = "from mcp_conformance_fixtures.reference import main\nmain()\n"
     write(
         tmp_path,
         {"pyproject.toml": f"{PACKAGED}{PROJECT}", "acme/__main__.py": server, "acme/__init__.py": ""},

@@ -1,7 +1,7 @@
 """The lines on which the servers of a configuration stand."""
 
-from conformance.project.client_configs import without_comments
-from conformance.project.places import json_lines, toml_lines
+from mcp_conformance.project.client_configs import without_comments
+from mcp_conformance.project.places import json_lines, toml_lines
 
 JSON = """{ // {
   "other": {"mcpServers": {"a": 1}}, /* "mcpServers": {

@@ -8,8 +8,8 @@ import pytest
 METADATA = "Metadata-Version: 2.4\nName: pytest-mcp-conformance\nVersion: 0.1.0\n"
 PAGE = "https://docs.example/en/reference/made/requirements/ping.html#pingempty-result"
 PROGRAM = """
-from conformance.report.model import Outcome, Result
-from conformance.requirements.catalogue import requirement
+from mcp_conformance.report.model import Outcome, Result
+from mcp_conformance.requirements.catalogue import requirement
 print(Result.of(requirement("ping.empty-result"), "2025-11-25", node="", outcome=Outcome.FAILED).page)
 """
 

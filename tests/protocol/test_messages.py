@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
+
+from mcp_conformance.protocol import revisions
+from mcp_conformance.protocol import schemas as own
+from mcp_conformance.protocol.jsonrpc import Line
+from mcp_conformance.protocol.wire_schema import CLIENT, SERVER, conversation_errors, message_errors
+from mcp_conformance.requirements import catalogue
 from support.bench import run_checks, settings_in_memory
 from support.in_memory import recorded
-
-from conformance.protocol import revisions
-from conformance.protocol import schemas as own
-from conformance.protocol.jsonrpc import Line
-from conformance.protocol.wire_schema import CLIENT, SERVER, conversation_errors, message_errors
-from conformance.requirements import catalogue
 
 REVISIONS = own.revisions()
 OFFICIAL = REVISIONS[1:]

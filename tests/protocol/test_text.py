@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from conformance.protocol.text import shell_line
+from mcp_conformance.protocol.text import shell_line
 
 WORDS = ["run", "--select", "tools.call[echo]", "--", "C:\\My Tools\\server.exe", "it's"]
 

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from conformance.protocol.uri import expand, is_template, is_uri, matches, scheme, variables
+from mcp_conformance.protocol.uri import expand, is_template, is_uri, matches, scheme, variables
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,8 @@ from datetime import date
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import REFERENCE, forked, quick_mutant, run_suite
 
-from conformance.report.baseline import (
+from mcp_conformance.report.baseline import (
     BadBaseline,
     Baseline,
     BaselineEntry,
@@ -21,9 +20,10 @@ from conformance.report.baseline import (
     to_toml,
     updated,
 )
-from conformance.report.model import Result
-from conformance.requirements.checks import checked
-from conformance.verdicts import Outcome
+from mcp_conformance.report.model import Result
+from mcp_conformance.requirements.checks import checked
+from mcp_conformance.verdicts import Outcome
+from support import REFERENCE, forked, quick_mutant, run_suite
 
 TODAY = date(2026, 11, 21)
 NOW, BEFORE = "2025-11-25", "2025-06-18"
@@ -35,7 +35,7 @@ FAILED, PASSED, SKIPPED = Outcome.FAILED, Outcome.PASSED, Outcome.SKIPPED
 
 
 def result(outcome, tool="nothing", check=CHECK, revision=NOW, requirement=TITLE):
-    node = f"conformance/suites/{check}[{revision}{'-' if tool else ''}{tool}]"
+    node = f"mcp_conformance_suites/{check}[{revision}{'-' if tool else ''}{tool}]"
     return Result(node, requirement, "MUST", "schema", revision, "", "", outcome, tool)
 
 

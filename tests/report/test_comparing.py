@@ -1,11 +1,11 @@
 """Comparison of two reports: rules that broke or are fixed, and changes that clients notice."""
 
 import pytest
-from support import REFERENCE, forked, quick_mutant
 
-from conformance.report.compare import compared, comparison_lines
-from conformance.report.model import DEAD, Interface, OfferedTool, Report, Result
-from conformance.verdicts import Outcome
+from mcp_conformance.report.compare import compared, comparison_lines
+from mcp_conformance.report.model import DEAD, Interface, OfferedTool, Report, Result
+from mcp_conformance.verdicts import Outcome
+from support import REFERENCE, forked, quick_mutant
 
 NOW, BEFORE = "2025-11-25", "2025-06-18"
 TITLE, SHAPE = "tools.def.title-string", "jsonrpc.message-shape"
@@ -14,7 +14,7 @@ PASSED, FAILED, SKIPPED = Outcome.PASSED, Outcome.FAILED, Outcome.SKIPPED
 
 
 def result(outcome, tool="add", check="test_a.py::test_a", rule=TITLE, *, cited=(), revision=NOW):
-    node = f"conformance/suites/{check}[{revision}-{tool}]"
+    node = f"mcp_conformance_suites/{check}[{revision}-{tool}]"
     facts = {"tool": tool, "reason": "wrong", "requirements": cited or (rule,)}
     return Result(node, rule, "MUST", "schema", revision, "", "", outcome, **facts)
 

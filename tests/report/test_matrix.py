@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from support.sample_report import REPORT, RESULTS, REVISION, result
 
-from conformance.report.formats import html as html_format
-from conformance.report.formats import terminal
-from conformance.report.model import in_order
-from conformance.verdicts import Outcome
+from mcp_conformance.report.formats import html as html_format
+from mcp_conformance.report.formats import terminal
+from mcp_conformance.report.model import in_order
+from mcp_conformance.verdicts import Outcome
+from support.sample_report import REPORT, RESULTS, REVISION, result
 
 OLD = "2024-11-05"
 TWO = replace(

@@ -4,10 +4,10 @@ import re
 from dataclasses import replace
 
 import pytest
-from support.sample_report import REPORT, failed
 
-from conformance.report.formats import html as html_format
-from conformance.report.formats.page import ASSETS
+from mcp_conformance.report.formats import html as html_format
+from mcp_conformance.report.formats.page import ASSETS
+from support.sample_report import REPORT, failed
 
 CSS = (ASSETS / "report.css").read_text(encoding="utf-8")
 LIGHT, DARK = (

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance.survey.cleaning import cleaned, without_hosts
-from conformance.survey.markdown import render, unexplained
-from conformance.survey.notes import BadNotes, read_notes
-from conformance.survey.results import Grade, SurveyResult
-from conformance.survey.store import Store
-from conformance.survey.targets import Target, read_targets
+from mcp_conformance.survey.cleaning import cleaned, without_hosts
+from mcp_conformance.survey.markdown import render, unexplained
+from mcp_conformance.survey.notes import BadNotes, read_notes
+from mcp_conformance.survey.results import Grade, SurveyResult
+from mcp_conformance.survey.store import Store
+from mcp_conformance.survey.targets import Target, read_targets
 
 REPORTS = Path(__file__).parents[2] / "reports"
 NOTES = REPORTS / "notes.toml"

@@ -8,13 +8,13 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from support import REFERENCE, environment, forked, mutant, run_suite
 
-from conformance.protocol.jsonrpc import Line
-from conformance.report.build import CheckFacts, Evidence, build_result
-from conformance.requirements import catalogue
-from conformance.target.settings import Settings
-from conformance.verdicts import Outcome
+from mcp_conformance.protocol.jsonrpc import Line
+from mcp_conformance.report.build import CheckFacts, Evidence, build_result
+from mcp_conformance.requirements import catalogue
+from mcp_conformance.target.settings import Settings
+from mcp_conformance.verdicts import Outcome
+from support import REFERENCE, environment, forked, mutant, run_suite
 
 GOLDEN = Path(__file__).parent / "golden"
 SELECTED = (
@@ -150,8 +150,8 @@ def test_tools_not_called_are_listed_with_the_options_that_allow_them():
 
 def test_call_none_calls_no_tool():
     ends_at_a_call = """
-from conformance.fixtures.mutants import params
-from conformance.fixtures.reference import main
+from mcp_conformance_fixtures.mutants import params
+from mcp_conformance_fixtures.reference import main
 def mutate(server, request, reply):
     if params(request).get("name") in ("add", "echo", "nothing", "weather"):
         raise SystemExit(3)

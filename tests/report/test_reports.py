@@ -13,21 +13,21 @@ from xml.etree import ElementTree
 
 import jsonschema
 import pytest
+
+from mcp_conformance.protocol.text import shorten
+from mcp_conformance.report.formats import badge as badge_format
+from mcp_conformance.report.formats import github, html, sarif, terminal
+from mcp_conformance.report.formats import json as json_format
+from mcp_conformance.report.formats import markdown as markdown_format
+from mcp_conformance.report.formats.json import BadReport
+from mcp_conformance.report.formats.page import ASSETS
+from mcp_conformance.report.model import OfferedTool
+from mcp_conformance.target.redaction import Redaction
+from mcp_conformance.target.settings import Settings
+from mcp_conformance.transport.credentials import credentials, redacted, without
+from mcp_conformance.verdicts import Cause, Outcome
 from support import REFERENCE, environment, forked, mutant, run_suite
 from support.sample_report import EVIL, REPORT, RESULTS, failed, result
-
-from conformance.protocol.text import shorten
-from conformance.report.formats import badge as badge_format
-from conformance.report.formats import github, html, sarif, terminal
-from conformance.report.formats import json as json_format
-from conformance.report.formats import markdown as markdown_format
-from conformance.report.formats.json import BadReport
-from conformance.report.formats.page import ASSETS
-from conformance.report.model import OfferedTool
-from conformance.target.redaction import Redaction
-from conformance.target.settings import Settings
-from conformance.transport.credentials import credentials, redacted, without
-from conformance.verdicts import Cause, Outcome
 
 GOLDEN = Path(__file__).parent / "golden"
 SCHEMA = json.loads(json_format.SCHEMA.read_text())

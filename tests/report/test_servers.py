@@ -9,15 +9,15 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 from referencing import Registry, Resource
-from support.sample_report import EVIL, REPORT
 
-from conformance.cli.combined_files import write_files
-from conformance.report.exit_status import FAILED, NOT_RUN, PASSED
-from conformance.report.formats import json as json_format
-from conformance.report.servers import html, junit, markdown, sarif
-from conformance.report.servers import json as servers_json
-from conformance.report.servers.model import ServerOutcome, ServersReport
-from conformance.report.servers.text import table
+from mcp_conformance.cli.combined_files import write_files
+from mcp_conformance.report.exit_status import FAILED, NOT_RUN, PASSED
+from mcp_conformance.report.formats import json as json_format
+from mcp_conformance.report.servers import html, junit, markdown, sarif
+from mcp_conformance.report.servers import json as servers_json
+from mcp_conformance.report.servers.model import ServerOutcome, ServersReport
+from mcp_conformance.report.servers.text import table
+from support.sample_report import EVIL, REPORT
 
 SCHEMA = json_format.SCHEMA.with_name("servers-1.schema.json")
 GOOD = replace(REPORT, results=REPORT.results[-1:], ended="")

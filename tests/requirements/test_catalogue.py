@@ -9,13 +9,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from conformance.fixtures import http_mutants as http_mutants_package
-from conformance.fixtures import mutants as mutants_package
 from jsonschema.validators import validator_for
 
-from conformance.protocol import revisions
-from conformance.requirements import catalogue
-from conformance.requirements.catalogue import (
+from mcp_conformance.protocol import revisions
+from mcp_conformance.requirements import catalogue
+from mcp_conformance.requirements.catalogue import (
     UnknownRequirement,
     all_requirements,
     families,
@@ -23,7 +21,9 @@ from conformance.requirements.catalogue import (
     select,
     stem,
 )
-from conformance.requirements.checks import checked, suites_directory
+from mcp_conformance.requirements.checks import checked, suites_directory
+from mcp_conformance_fixtures import http_mutants as http_mutants_package
+from mcp_conformance_fixtures import mutants as mutants_package
 
 FOLDER = Path(catalogue.__file__).parent
 SCHEMA = "requirements.schema.json"
@@ -336,14 +336,14 @@ def test_one_row_is_found_without_reading_other_families_or_importing_more():
 import sys
 read = []
 sys.addaudithook(lambda event, args: read.append(str(args[0])) if event == "open" else None)
-from conformance.requirements import catalogue
+from mcp_conformance.requirements import catalogue
 catalogue.requirement("ping.responds")
 print(*sorted(name.replace("\\\\", "/").rpartition("/")[2] for name in read if name.endswith(".toml")))
-print(*sorted(name for name in sys.modules if name.partition(".")[0] == "conformance"))
+print(*sorted(name for name in sys.modules if name.startswith("mcp_conformance")))
 """
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.splitlines() == [
         "families.toml ping.toml",
-        "conformance conformance.requirements conformance.requirements.catalogue",
+        "mcp_conformance mcp_conformance.requirements mcp_conformance.requirements.catalogue",
     ]

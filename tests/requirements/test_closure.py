@@ -6,23 +6,23 @@ import os
 import sys
 
 import pytest
-from conformance.fixtures.http_mutants import all_http_mutants
-from conformance.fixtures.http_unusual import UNUSUAL, headers_for
-from conformance.fixtures.mutants import all_mutants
+
+from mcp_conformance.clients.limits import clients
+from mcp_conformance.protocol import revisions
+from mcp_conformance.requirements import catalogue
+from mcp_conformance.requirements.checks import checked, checks
+from mcp_conformance.scenarios.other_machines import LOCALES
+from mcp_conformance.target.budgets import FIGURES
+from mcp_conformance.target.settings import FUZZ_EXAMPLES, Settings
+from mcp_conformance_fixtures.http_mutants import all_http_mutants
+from mcp_conformance_fixtures.http_unusual import UNUSUAL, headers_for
+from mcp_conformance_fixtures.mutants import all_mutants
 from support import EVERYTHING, REFERENCE, awkward, run_suite
 from support.bench import hurry, reference_contract, run_checks, settings_in_memory
 from support.in_memory import mutated
 from support.mutant_runs import SEEN_BY_PACKETS, own_network
 
-from conformance.clients.limits import clients
-from conformance.protocol import revisions
-from conformance.requirements import catalogue
-from conformance.requirements.checks import checked, checks
-from conformance.scenarios.other_machines import LOCALES
-from conformance.target.budgets import FIGURES
-from conformance.target.settings import FUZZ_EXAMPLES, Settings
-
-OVER_HTTP = (sys.executable, "-m", "conformance.fixtures.reference_http", "--port", "{port}")
+OVER_HTTP = (sys.executable, "-m", "mcp_conformance_fixtures.reference_http", "--port", "{port}")
 NEWEST = {revisions.LATEST_HANDSHAKE, revisions.LATEST_MODERN}
 FUZZ = os.environ.get("FUZZ", "none")
 """How thoroughly the reference server is fuzzed on processes."""
@@ -87,7 +87,7 @@ def header_words(http):
 
 def test_every_check_has_run_on_a_right_server(monkeypatch):
     """On the reference server, on one that offers next to nothing, or on one that has what else there is."""
-    stateless = (sys.executable, "-m", "conformance.fixtures.stateless")
+    stateless = (sys.executable, "-m", "mcp_conformance_fixtures.stateless")
     nothing = run_suite(awkward("bare_minimum"), "--revision", "all", "--fuzz", "none")
     confined = ("--sandbox", "landlock") if own_network() is not None else ()
     options = ("--revision", "latest", "--fuzz", "none", "--call", "all")

@@ -5,10 +5,10 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from conformance.cli.main import main
-from conformance.requirements import catalogue
-from conformance.requirements.checks import checked
-from conformance.requirements.official import NOT_HERE, SCENARIOS
+from mcp_conformance.cli.main import main
+from mcp_conformance.requirements import catalogue
+from mcp_conformance.requirements.checks import checked
+from mcp_conformance.requirements.official import NOT_HERE, SCENARIOS
 
 DOCS = Path(__file__).parents[2] / "docs"
 sys.path.insert(0, str(DOCS))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.requirements.checks import checked
+from mcp_conformance.requirements.checks import checked
 
 DOCS = Path(__file__).parents[2] / "docs"
 sys.path.insert(0, str(DOCS))

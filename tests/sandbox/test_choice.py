@@ -4,13 +4,13 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from mcp_conformance.sandbox import sandbox as module
+from mcp_conformance.sandbox.policy import Unavailable
+from mcp_conformance.sandbox.refusals import refusal_in
+from mcp_conformance.sandbox.sandbox import Choice, Sandbox
 from support import REFERENCE, run_suite
 from support.mutant_runs import SEEN_BY_PACKETS
-
-from conformance.sandbox import sandbox as module
-from conformance.sandbox.policy import Unavailable
-from conformance.sandbox.refusals import refusal_in
-from conformance.sandbox.sandbox import Choice, Sandbox
 
 is_linux = pytest.mark.skipif(sys.platform != "linux", reason="Landlock and Bubblewrap are of Linux")
 

@@ -10,11 +10,11 @@ from dataclasses import replace
 
 import pytest
 
-from conformance.sandbox.confined import Start
-from conformance.sandbox.landlock import TCP_ABI
-from conformance.sandbox.policy import MAX_MEMORY_BYTES, Unavailable
-from conformance.sandbox.sandbox import BUBBLEWRAP, LANDLOCK, Choice
-from conformance.sandbox.sockets import is_known_machine
+from mcp_conformance.sandbox.confined import Start
+from mcp_conformance.sandbox.landlock import TCP_ABI
+from mcp_conformance.sandbox.policy import MAX_MEMORY_BYTES, Unavailable
+from mcp_conformance.sandbox.sandbox import BUBBLEWRAP, LANDLOCK, Choice
+from mcp_conformance.sandbox.sockets import is_known_machine
 
 TRIES = """
 import json, os, signal, socket, sys

@@ -11,19 +11,19 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from support import HANDSHAKE
 
-from conformance.client.session import Session
-from conformance.sandbox.landlock import SIGNAL_ABI
-from conformance.sandbox.policy import Unavailable
-from conformance.sandbox.sandbox import LANDLOCK, NONE, Choice
-from conformance.target.settings import Settings
-from conformance.transport.throwaway import throwaway_folder
+from mcp_conformance.client.session import Session
+from mcp_conformance.sandbox.landlock import SIGNAL_ABI
+from mcp_conformance.sandbox.policy import Unavailable
+from mcp_conformance.sandbox.sandbox import LANDLOCK, NONE, Choice
+from mcp_conformance.target.settings import Settings
+from mcp_conformance.transport.throwaway import throwaway_folder
+from support import HANDSHAKE
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "hostile.md"
 ROW = re.compile(r"^\| ([^|]+) \| (yes|no) \| (yes|no) \| (yes|no) \|$", re.MULTILINE)
 KINDS = (NONE, LANDLOCK, "bubblewrap")
-SERVER = (sys.executable, "-m", "conformance.fixtures.hostile.escapes")
+SERVER = (sys.executable, "-m", "mcp_conformance_fixtures.hostile.escapes")
 CLAIMED = ("reads", "spies")
 """The deeds that only the server itself can report."""
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from conformance.sandbox.runtime_paths import named_paths, runtime_paths
+from mcp_conformance.sandbox.runtime_paths import named_paths, runtime_paths
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links, and the first lines of scripts")
 

@@ -1,7 +1,8 @@
 """Lists that calls have changed, without a call that the user names."""
 
 import pytest
-from conformance.fixtures.reference import SILENCE
+
+from mcp_conformance_fixtures.reference import SILENCE
 from support.bench import run_checks
 from support.in_memory import MemorySettings, VirtualClock, mutated
 

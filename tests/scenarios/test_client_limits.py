@@ -5,12 +5,12 @@ from datetime import date
 
 import pytest
 
-from conformance.clients.limits import KINDS, UnknownClient, beyond, chosen, clients, limits_of
-from conformance.plugin.flags import option_help
-from conformance.protocol.value import Value
-from conformance.report.text import reproduce_command
-from conformance.requirements import catalogue
-from conformance.target.settings import Settings
+from mcp_conformance.clients.limits import KINDS, UnknownClient, beyond, chosen, clients, limits_of
+from mcp_conformance.plugin.flags import option_help
+from mcp_conformance.protocol.value import Value
+from mcp_conformance.report.text import reproduce_command
+from mcp_conformance.requirements import catalogue
+from mcp_conformance.target.settings import Settings
 
 LIMITS = [limit for limits in clients().values() for limit in limits]
 LINK = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+/(issues|pull)/\d+")

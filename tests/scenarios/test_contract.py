@@ -3,15 +3,15 @@
 from pathlib import Path
 
 import pytest
-from conformance.fixtures.mutants import item
+
+from mcp_conformance.scenarios.contract import Observed, differences, observed
+from mcp_conformance.target.contract import Contract
+from mcp_conformance.target.probe import probe_all
+from mcp_conformance.target.server import Server
+from mcp_conformance.verdicts import Outcome
+from mcp_conformance_fixtures.mutants import item
 from support.bench import reference_contract, run_checks, settings_in_memory
 from support.in_memory import mutated
-
-from conformance.scenarios.contract import Observed, differences, observed
-from conformance.target.contract import Contract
-from conformance.target.probe import probe_all
-from conformance.target.server import Server
-from conformance.verdicts import Outcome
 
 NOW, MODERN = "2025-11-25", "2026-07-28"
 TEXT = {"type": "object", "properties": {"a": {"type": "string"}}}

@@ -5,17 +5,12 @@ from contextlib import closing
 from types import SimpleNamespace
 
 import pytest
-from conformance.fixtures.mutants import method, refused
-from support import mutant, run_suite, script
-from support.bench import run_checks, settings_in_memory
-from support.in_memory import MemorySettings, VirtualClock, mutated
-from support.typescript1_server import mutate as errors_of_typescript_1
 
-from conformance.client.reply import Closed, Reply, Silence, Unanswered
-from conformance.protocol.jsonrpc import Line
-from conformance.protocol.methods import NO_SUCH_METHOD
-from conformance.scenarios import sdk_deviations as ecosystem
-from conformance.scenarios.sdk_deviations import (
+from mcp_conformance.client.reply import Closed, Reply, Silence, Unanswered
+from mcp_conformance.protocol.jsonrpc import Line
+from mcp_conformance.protocol.methods import NO_SUCH_METHOD
+from mcp_conformance.scenarios import sdk_deviations as ecosystem
+from mcp_conformance.scenarios.sdk_deviations import (
     CSHARP,
     GO,
     KOTLIN,
@@ -26,9 +21,14 @@ from conformance.scenarios.sdk_deviations import (
     TYPESCRIPT_2,
     UNHANDLED,
 )
-from conformance.target.probe import probe
-from conformance.target.server import Server
-from conformance.verdicts import Finding
+from mcp_conformance.target.probe import probe
+from mcp_conformance.target.server import Server
+from mcp_conformance.verdicts import Finding
+from mcp_conformance_fixtures.mutants import method, refused
+from support import mutant, run_suite, script
+from support.bench import run_checks, settings_in_memory
+from support.in_memory import MemorySettings, VirtualClock, mutated
+from support.typescript1_server import mutate as errors_of_typescript_1
 
 IMITATION = (sys.executable, script("typescript1_server"))
 NOTE = "every server built on the TypeScript SDK 1.x"

@@ -4,17 +4,17 @@ import json
 from dataclasses import replace
 
 import pytest
-from conformance.fixtures.http_mutants.http_auth import (
+
+from mcp_conformance.cli.main import main
+from mcp_conformance_fixtures.http_mutants.http_auth import (
     a_missing_token_gets_403,
     a_token_in_the_query_is_accepted,
     the_metadata_has_no_server,
 )
-from conformance.fixtures.http_unusual import OldReference, Scoped
-from conformance.fixtures.reference_http_auth import Protected
+from mcp_conformance_fixtures.http_unusual import OldReference, Scoped
+from mcp_conformance_fixtures.reference_http_auth import Protected
 from support.bench import all_checks, run_checks, settings_on_process
 from support.http_in_thread import served
-
-from conformance.cli.main import main
 
 AUTH, SSE = "test_http_auth", "test_http_sse24"
 ODD_TOKEN = "odd+token/with=signs&"

@@ -4,14 +4,14 @@ import json
 from dataclasses import replace
 
 import pytest
-from conformance.fixtures.http_mutants import HttpReference, Refused
+
+from mcp_conformance.protocol.revisions import LATEST_MODERN
+from mcp_conformance.scenarios.http_parameters import mirrored_calls
+from mcp_conformance.target.probe import probe_all
+from mcp_conformance.verdicts import Skipped
+from mcp_conformance_fixtures.http_mutants import HttpReference, Refused
 from support.bench import Bench, run_checks, settings_on_process
 from support.http_in_thread import served
-
-from conformance.protocol.revisions import LATEST_MODERN
-from conformance.scenarios.http_parameters import mirrored_calls
-from conformance.target.probe import probe_all
-from conformance.verdicts import Skipped
 
 COUNT = {"type": "integer", "minimum": 0, "maximum": 7, "x-mcp-header": "Day-Count"}
 BACKWARDS = {"type": "boolean", "x-mcp-header": "Backwards"}

@@ -4,19 +4,19 @@ import sys
 from dataclasses import replace
 
 import pytest
-from conformance.fixtures.reference_http import HttpReference
+
+from mcp_conformance.client.reply import Closed
+from mcp_conformance.protocol.revisions import LATEST_MODERN
+from mcp_conformance.scenarios import http_shutdown
+from mcp_conformance.scenarios.http_shutdown import end_of_subscription
+from mcp_conformance.target.probe import probe_all
+from mcp_conformance.transport.http.server import HttpServer
+from mcp_conformance.verdicts import Skipped
+from mcp_conformance_fixtures.reference_http import HttpReference
 from support.bench import Bench, settings_on_process
 from support.http_in_thread import served
 
-from conformance.client.reply import Closed
-from conformance.protocol.revisions import LATEST_MODERN
-from conformance.scenarios import http_shutdown
-from conformance.scenarios.http_shutdown import end_of_subscription
-from conformance.target.probe import probe_all
-from conformance.transport.http.server import HttpServer
-from conformance.verdicts import Skipped
-
-START = "import os, signal, sys; from conformance.fixtures import reference_http as server\n"
+START = "import os, signal, sys; from mcp_conformance_fixtures import reference_http as server\n"
 SERVE = "\nserver.main(['--port', sys.argv[1]])"
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="the signal is one of POSIX")
 

@@ -3,19 +3,19 @@
 import sys
 
 import pytest
-from support import EVERYTHING, REFERENCE, run_suite, script
 
-from conformance.client.input_required import (
+from mcp_conformance.client.input_required import (
     MAX_ROUNDS,
     input_requests,
     more_rounds,
     replies_in,
     retry_params,
 )
-from conformance.client.session import Session
-from conformance.scenarios.client_features import FULL_CLIENT
-from conformance.scenarios.multi_round_trip import tampered, truncated
-from conformance.transport.process import Process
+from mcp_conformance.client.session import Session
+from mcp_conformance.scenarios.client_features import FULL_CLIENT
+from mcp_conformance.scenarios.multi_round_trip import tampered, truncated
+from mcp_conformance.transport.process import Process
+from support import EVERYTHING, REFERENCE, run_suite, script
 
 MODERN = "2026-07-28"
 UNUSUAL = (sys.executable, script("unusual_asks_server"))

@@ -3,8 +3,9 @@
 from types import SimpleNamespace
 
 import pytest
-from conformance.fixtures.mutants import answered, method, params, refused
-from conformance.fixtures.reference import END, START
+
+from mcp_conformance_fixtures.mutants import answered, method, params, refused
+from mcp_conformance_fixtures.reference import END, START
 from support.bench import run_checks, settings_in_memory
 from support.in_memory import mutated
 

@@ -4,11 +4,11 @@ import random
 from collections import Counter
 
 import pytest
-from conformance.fixtures.mutants import all_mutants
+
+from mcp_conformance.target.probe import probe_all
+from mcp_conformance_fixtures.mutants import all_mutants
 from support.bench import Bench, checks_of, settings_in_memory
 from support.in_memory import mutated
-
-from conformance.target.probe import probe_all
 
 LAST = "test_messages"
 """The suite that judges the messages of all others; it is always the last one."""

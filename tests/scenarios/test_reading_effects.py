@@ -3,7 +3,8 @@
 import itertools
 
 import pytest
-from conformance.fixtures.mutants import blocks, items, method, params
+
+from mcp_conformance_fixtures.mutants import blocks, items, method, params
 from support.bench import run_checks, settings_in_memory
 from support.in_memory import mutated
 

@@ -4,14 +4,14 @@ import sys
 from collections import Counter
 
 import pytest
-from conformance.fixtures.reference import SILENCE
+
+from mcp_conformance.protocol.revisions import LATEST_MODERN
+from mcp_conformance.scenarios.request_metadata import first_request_without_capabilities
+from mcp_conformance.target.probe import probe_all
+from mcp_conformance_fixtures.reference import SILENCE
 from support import awkward, run_suite, script
 from support.bench import Bench, settings_in_memory
 from support.in_memory import mutated
-
-from conformance.protocol.revisions import LATEST_MODERN
-from conformance.scenarios.request_metadata import first_request_without_capabilities
-from conformance.target.probe import probe_all
 
 LEAN = ("--fuzz", "none", "--timeout", "6", "--select", "cancel,progress,tools,jsonrpc,ping")
 SLOW = {"cancel.no-response", "cancel.stops-work"}
@@ -46,7 +46,7 @@ def test_a_check_that_needs_a_slow_call_comes_after_the_fuzzing(tmp_path):
     assert run.findings == [], run.output
     names = Counter((case.suite, case.check) for case in run.cases)
     assert [name for name, count in names.items() if count > 1] == []
-    logged = [line for line in run.output.splitlines() if line.startswith("conformance/suites/")]
+    logged = [line for line in run.output.splitlines() if line.startswith("mcp_conformance_suites/")]
     assert len(logged) == len(run.cases)
 
 

@@ -5,12 +5,12 @@ import sys
 from dataclasses import replace
 
 import pytest
-from support import REFERENCE, run_suite
 
-from conformance.scenarios import other_machines
-from conformance.scenarios.other_machines import LOCALES, NO_GIT, READ_ONLY
-from conformance.target.settings import Settings
-from conformance.transport.throwaway import throwaway_folder
+from mcp_conformance.scenarios import other_machines
+from mcp_conformance.scenarios.other_machines import LOCALES, NO_GIT, READ_ONLY
+from mcp_conformance.target.settings import Settings
+from mcp_conformance.transport.throwaway import throwaway_folder
+from support import REFERENCE, run_suite
 
 WITH_AN_EM_DASH = """
 import json, sys

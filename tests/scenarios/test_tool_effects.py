@@ -5,13 +5,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from conformance.fixtures.mutants import items, method, params
+
+from mcp_conformance.sandbox.traffic import Attempt
+from mcp_conformance.scenarios import tool_effects
+from mcp_conformance.transport.throwaway import Throwaway
+from mcp_conformance_fixtures.mutants import items, method, params
 from support.bench import run_checks, settings_in_memory
 from support.in_memory import MemoryTransport, mutated
-
-from conformance.sandbox.traffic import Attempt
-from conformance.scenarios import tool_effects
-from conformance.transport.throwaway import Throwaway
 
 FILES, IDEMPOTENT, CLOSED = (
     f"tools.hints.{name}" for name in ("read-only-files", "idempotent", "closed-world")

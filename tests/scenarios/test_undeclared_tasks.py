@@ -1,6 +1,6 @@
 """A server whose tasks cannot be listed or cancelled is not asked to list or to cancel them."""
 
-from conformance.fixtures.mutants import method
+from mcp_conformance_fixtures.mutants import method
 from support.bench import run_checks, settings_in_memory
 from support.in_memory import mutated
 

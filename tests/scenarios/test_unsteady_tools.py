@@ -1,12 +1,12 @@
 """Tools and lists that change at times, or end their process, are not accused of anything else."""
 
 import pytest
-from conformance.fixtures.mutants import method, params
-from conformance.fixtures.reference import SILENCE
+
+from mcp_conformance.target.probe import probe_all
+from mcp_conformance_fixtures.mutants import method, params
+from mcp_conformance_fixtures.reference import SILENCE
 from support.bench import Bench, run_checks, settings_in_memory
 from support.in_memory import mutated
-
-from conformance.target.probe import probe_all
 
 REVISION = "2025-11-25"
 ROOTS = "clientfeature.roots.capability-checked"

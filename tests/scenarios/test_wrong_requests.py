@@ -4,12 +4,12 @@ import sys
 
 import pytest
 
-from conformance.scenarios.invalid_requests import unknown_calls
-from conformance.target.probe import probe
-from conformance.target.server import Server
-from conformance.target.settings import Settings
+from mcp_conformance.scenarios.invalid_requests import unknown_calls
+from mcp_conformance.target.probe import probe
+from mcp_conformance.target.server import Server
+from mcp_conformance.target.settings import Settings
 
-REFERENCE = (sys.executable, "-m", "conformance.fixtures.reference")
+REFERENCE = (sys.executable, "-m", "mcp_conformance_fixtures.reference")
 
 
 @pytest.fixture

@@ -8,22 +8,22 @@ from importlib import import_module
 
 import pytest
 
-from conformance.fuzzing import drift
-from conformance.fuzzing.fuzzer import Fuzzer
-from conformance.generation import NoExample
-from conformance.json_schema.validation import Unjudgeable
-from conformance.plugin.applicability import why_not
-from conformance.plugin.collection import STAGES
-from conformance.requirements import catalogue
-from conformance.requirements.checks import PACKAGE, check_of, suites_directory
-from conformance.scenarios.beginning import begin
-from conformance.scenarios.contract import observed
-from conformance.target.contract import Contract
-from conformance.target.probe import probe_all
-from conformance.target.server import Server
-from conformance.target.settings import Sample, Settings
-from conformance.transport.throwaway import Throwaway
-from conformance.verdicts import ORDER, Blocked, Finding, Skipped, broken_rule, outcome_of
+from mcp_conformance.fuzzing import drift
+from mcp_conformance.fuzzing.fuzzer import Fuzzer
+from mcp_conformance.generation import NoExample
+from mcp_conformance.json_schema.validation import Unjudgeable
+from mcp_conformance.plugin.applicability import why_not
+from mcp_conformance.plugin.collection import STAGES
+from mcp_conformance.requirements import catalogue
+from mcp_conformance.requirements.checks import PACKAGE, check_of, suites_directory
+from mcp_conformance.scenarios.beginning import begin
+from mcp_conformance.scenarios.contract import observed
+from mcp_conformance.target.contract import Contract
+from mcp_conformance.target.probe import probe_all
+from mcp_conformance.target.server import Server
+from mcp_conformance.target.settings import Sample, Settings
+from mcp_conformance.transport.throwaway import Throwaway
+from mcp_conformance.verdicts import ORDER, Blocked, Finding, Skipped, broken_rule, outcome_of
 from support.in_memory import MemorySettings, VirtualClock, mutated
 
 

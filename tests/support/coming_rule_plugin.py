@@ -2,7 +2,7 @@
 
 import os
 
-from conformance.requirements.catalogue import requirement
+from mcp_conformance.requirements.catalogue import requirement
 
 NEXT = "0.2"
 

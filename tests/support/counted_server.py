@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from conformance.fixtures.reference import main
+from mcp_conformance_fixtures.reference import main
 
 with Path(sys.argv[1]).open("ab") as starts:
     starts.write(b".")

@@ -1,6 +1,6 @@
 """A pytest plugin that puts an error into the probe of the server."""
 
-from conformance.plugin import collection
+from mcp_conformance.plugin import collection
 
 
 def pytest_configure():

@@ -21,9 +21,9 @@ import pytest
 from _pytest.assertion.rewrite import AssertionRewritingHook
 from hypothesis.configuration import set_hypothesis_home_dir
 
-from conformance.cli.main import main
-from conformance.requirements import catalogue
-from conformance.requirements.checks import PACKAGE, checked, suites_directory
+from mcp_conformance.cli.main import main
+from mcp_conformance.requirements import catalogue
+from mcp_conformance.requirements.checks import PACKAGE, checked, suites_directory
 
 TESTS = str(Path(__file__).parents[1])
 sys.path.append(TESTS)  # for ``-p``, with PYTHONSAFEPATH too
@@ -34,7 +34,7 @@ def load():
     for plugin in entry_points(group="pytest11"):
         plugin.load()
     for name in ("collection", "execution", "outcomes", "output"):
-        import_module(f"conformance.plugin.{name}")
+        import_module(f"mcp_conformance.plugin.{name}")
     for path in sorted(suites_directory().glob("test_*.py")):
         import_module(f"{PACKAGE}.{path.stem}")
     catalogue.all_requirements()

@@ -4,12 +4,11 @@ import threading
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from conformance.fixtures import reference_modern
-from conformance.fixtures.http_unusual import headers_for
-from conformance.fixtures.reference_http import PATH
-from conformance.fixtures.reference_http_wire import Server
-
-from conformance.transport.http.server import HttpServer
+from mcp_conformance.transport.http.server import HttpServer
+from mcp_conformance_fixtures import reference_modern
+from mcp_conformance_fixtures.http_unusual import headers_for
+from mcp_conformance_fixtures.reference_http import PATH
+from mcp_conformance_fixtures.reference_http_wire import Server
 
 STEP_SECONDS = 0.1
 """How long a pause of a tool is: on a busy machine too, a connection is closed meanwhile."""

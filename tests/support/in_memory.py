@@ -6,12 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module
 
-from conformance.fixtures.reference import END, START, Reference
-
-from conformance.protocol.jsonrpc import Line
-from conformance.target.settings import Settings
-from conformance.transport.interface import EOF, MAX_LINE, STOP_SECONDS, CannotStart
-from conformance.transport.process import Splitter
+from mcp_conformance.protocol.jsonrpc import Line
+from mcp_conformance.target.settings import Settings
+from mcp_conformance.transport.interface import EOF, MAX_LINE, STOP_SECONDS, CannotStart
+from mcp_conformance.transport.process import Splitter
+from mcp_conformance_fixtures.reference import END, START, Reference
 from support.scripted_server import Ended, Scripted
 
 LOOK_SECONDS = 1e-6
@@ -41,7 +40,7 @@ class Pipe:
 
 
 class MemoryTransport:
-    """A `conformance.transport.interface.Transport`; the reference server runs inside of `write` and `read`.
+    """A `transport.interface.Transport`; the reference server runs inside of `write` and `read`.
 
     ``serve`` takes the server's stdout and stderr and returns the server.  What the server schedules is done
     while somebody waits in `read` or `wait`, at its time.
@@ -203,7 +202,7 @@ class Awkward:
     """An awkward server as `MemoryTransport` drives it."""
 
     def __init__(self, name, out):
-        server = import_module(f"conformance.fixtures.awkward.{name}").Server()
+        server = import_module(f"mcp_conformance_fixtures.awkward.{name}").Server()
         server.out = out
         self.take = server.take
         self.modern = self

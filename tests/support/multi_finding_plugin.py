@@ -1,6 +1,6 @@
 """A pytest plugin that gives each check of ping several findings."""
 
-from conformance.verdicts import Blocked, Finding
+from mcp_conformance.verdicts import Blocked, Finding
 
 
 def pytest_collection_modifyitems(items):

@@ -10,16 +10,15 @@ import zlib
 from dataclasses import dataclass
 from functools import cache
 
-from conformance.fixtures.mutants import Mutant, all_mutants
-
-from conformance.clients.limits import clients as all_clients
-from conformance.protocol import revisions
-from conformance.requirements import catalogue
-from conformance.sandbox.policy import Unavailable
-from conformance.sandbox.sandbox import LANDLOCK, Choice
-from conformance.scenarios.other_machines import LOCALES, NO_GIT, READ_ONLY
-from conformance.target.settings import FUZZ_EXAMPLES
-from conformance.target.surface import SESSIONLESS
+from mcp_conformance.clients.limits import clients as all_clients
+from mcp_conformance.protocol import revisions
+from mcp_conformance.requirements import catalogue
+from mcp_conformance.sandbox.policy import Unavailable
+from mcp_conformance.sandbox.sandbox import LANDLOCK, Choice
+from mcp_conformance.scenarios.other_machines import LOCALES, NO_GIT, READ_ONLY
+from mcp_conformance.target.settings import FUZZ_EXAMPLES
+from mcp_conformance.target.surface import SESSIONLESS
+from mcp_conformance_fixtures.mutants import Mutant, all_mutants
 from support.bench import reference_contract, run_checks
 
 WHOLE = os.environ.get("MUTANTS") == "whole"

@@ -5,7 +5,7 @@ import re
 import socket
 import threading
 
-from conformance.transport.http.endpoint import Endpoint
+from mcp_conformance.transport.http.endpoint import Endpoint
 
 LENGTH = re.compile(rb"(?im)^content-length: (\d+)\r?$")
 

@@ -3,11 +3,11 @@
 from collections import Counter
 from datetime import UTC, datetime
 
-from conformance.report.build import CheckFacts, Evidence, RunFacts, build_report, build_result
-from conformance.report.formats import terminal
-from conformance.scenarios.sdk_deviations import known_deviation
-from conformance.target.probe import probe_all
-from conformance.target.surface import Surface
+from mcp_conformance.report.build import CheckFacts, Evidence, RunFacts, build_report, build_result
+from mcp_conformance.report.formats import terminal
+from mcp_conformance.scenarios.sdk_deviations import known_deviation
+from mcp_conformance.target.probe import probe_all
+from mcp_conformance.target.surface import Surface
 from support.bench import Bench, settings_in_memory
 from support.in_memory import scripted
 

@@ -41,7 +41,7 @@ class Row:
 
     @property
     def command(self):
-        return (PYTHON, "-m", f"conformance.fixtures.hostile.{self.name}", *self.arguments)
+        return (PYTHON, "-m", f"mcp_conformance_fixtures.hostile.{self.name}", *self.arguments)
 
 
 @dataclass(frozen=True)

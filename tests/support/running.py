@@ -17,10 +17,10 @@ from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
 
-from conformance import fixtures
+import mcp_conformance_fixtures as fixtures
 
 HANDSHAKE = "2025-11-25"
-REFERENCE = (sys.executable, "-m", "conformance.fixtures.reference")
+REFERENCE = (sys.executable, "-m", "mcp_conformance_fixtures.reference")
 EVERYTHING = (
     *("--call", "all"),
     *("--failing-call", 'fail {"reason": "disk full"}'),
@@ -28,7 +28,7 @@ EVERYTHING = (
 )
 """Options under which every check has what it needs on the reference server."""
 
-COMMAND = (sys.executable, "-m", "conformance")
+COMMAND = (sys.executable, "-m", "mcp_conformance")
 BYTECODE = "TESTS_PYCACHE"
 """The environment variable with the folder for the bytecode of the processes of the tests."""
 CI = ("CI", "GITHUB_ACTIONS", "GITLAB_CI", "__TOX_ENVIRONMENT_VARIABLE_ORIGINAL_CI")
@@ -82,7 +82,7 @@ def script(name: str) -> str:
 
 
 def mutant(name: str) -> tuple[str, ...]:
-    return (sys.executable, "-m", "conformance.fixtures.mutants", name)
+    return (sys.executable, "-m", "mcp_conformance_fixtures.mutants", name)
 
 
 def quick_mutant(name: str) -> tuple[str, ...]:
@@ -91,7 +91,7 @@ def quick_mutant(name: str) -> tuple[str, ...]:
 
 
 def awkward(name: str, *arguments: str) -> tuple[str, ...]:
-    return (sys.executable, "-m", f"conformance.fixtures.awkward.{name}", *arguments)
+    return (sys.executable, "-m", f"mcp_conformance_fixtures.awkward.{name}", *arguments)
 
 
 def run_suite(

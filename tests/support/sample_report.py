@@ -1,8 +1,8 @@
 """A report of a server whose texts contain markup and commands for the programs that show them."""
 
-from conformance.report.model import REFUSED, Interface, OfferedTool, Report, Result, in_order
-from conformance.requirements import catalogue
-from conformance.verdicts import Outcome
+from mcp_conformance.report.model import REFUSED, Interface, OfferedTool, Report, Result, in_order
+from mcp_conformance.requirements import catalogue
+from mcp_conformance.verdicts import Outcome
 
 EVIL = (
     "<script>alert(1)</script> \u202eevil\u2066 \x1b[31mred\x1b[0m"
@@ -17,7 +17,7 @@ def result(requirement, outcome, check="test_x", tool="", revision=REVISION, **m
     return Result.of(
         row,
         revision,
-        node=f"conformance/suites/test_suite.py::{check}[{name}]",
+        node=f"mcp_conformance_suites/test_suite.py::{check}[{name}]",
         requirements=more.pop("requirements", (requirement,)),
         outcome=outcome,
         tool=tool,

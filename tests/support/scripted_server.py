@@ -17,8 +17,8 @@ import marshal
 import os
 import sys
 
-from conformance.fixtures.mutants import method
-from conformance.fixtures.reference import END, SILENCE, START, Reference
+from mcp_conformance_fixtures.mutants import method
+from mcp_conformance_fixtures.reference import END, SILENCE, START, Reference
 
 MAX_DEPTH = 300  # of the values that a step can choose
 

@@ -5,8 +5,8 @@ import sys
 import threading
 from pathlib import Path
 
-from conformance.fixtures.awkward._base import text
-from conformance.fixtures.awkward.slow_tool import Cancelled, Server
+from mcp_conformance_fixtures.awkward._base import text
+from mcp_conformance_fixtures.awkward.slow_tool import Cancelled, Server
 
 MANY_CALLS = 60
 

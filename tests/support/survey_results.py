@@ -4,11 +4,11 @@ import random
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from conformance.report.model import Result, in_order
-from conformance.requirements.catalogue import all_requirements
-from conformance.survey.results import Grade, Obstacle, SurveyResult
-from conformance.survey.targets import Target
-from conformance.verdicts import Outcome, severity
+from mcp_conformance.report.model import Result, in_order
+from mcp_conformance.requirements.catalogue import all_requirements
+from mcp_conformance.survey.results import Grade, Obstacle, SurveyResult
+from mcp_conformance.survey.targets import Target
+from mcp_conformance.verdicts import Outcome, severity
 
 REVISION = "2025-11-25"
 SDKS = {
@@ -114,7 +114,7 @@ def made_finding(rule, outcome, target=None, got="a number", revision=REVISION):
     return Result.of(
         row,
         revision,
-        node=f"conformance/suites/test_made.py::test_made[{revision}]",
+        node=f"mcp_conformance_suites/test_made.py::test_made[{revision}]",
         outcome=outcome,
         reason=f"expected a string, got {got}",
         expected="a string",

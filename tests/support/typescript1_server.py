@@ -3,7 +3,7 @@
 import json
 import sys
 
-from conformance.fixtures.reference import main
+from mcp_conformance_fixtures.reference import main
 
 ISSUE = {"expected": "string", "code": "invalid_type", "path": ["params"], "message": "Invalid input"}
 

@@ -2,9 +2,9 @@
 
 import sys
 
-from conformance.fixtures.mutants import answered, member, method, params
-from conformance.fixtures.reference import main
-from conformance.fixtures.reference_surface import text
+from mcp_conformance_fixtures.mutants import answered, member, method, params
+from mcp_conformance_fixtures.reference import main
+from mcp_conformance_fixtures.reference_surface import text
 
 RETRY = ("inputResponses", "requestState")
 

@@ -7,15 +7,15 @@ from html import unescape
 from urllib.parse import unquote
 
 import pytest
+
+from mcp_conformance.report.formats.page import ASSETS
+from mcp_conformance.survey.figures import NO_SDK, Entry, before, broken_rules, file_name, surveys_of
+from mcp_conformance.survey.results import Grade, NoResults, Obstacle, SurveyResult
+from mcp_conformance.survey.site import write_site
+from mcp_conformance.survey.targets import Target
+from mcp_conformance.verdicts import Outcome
 from support.sample_report import EVIL
 from support.survey_results import REVISION, made_finding, made_result, made_results
-
-from conformance.report.formats.page import ASSETS
-from conformance.survey.figures import NO_SDK, Entry, before, broken_rules, file_name, surveys_of
-from conformance.survey.results import Grade, NoResults, Obstacle, SurveyResult
-from conformance.survey.site import write_site
-from conformance.survey.targets import Target
-from conformance.verdicts import Outcome
 
 PING, TITLE = "ping.responds", "tools.def.title-string"
 DATA = re.compile(r'<script type="application/json">(.*?)</script>', re.DOTALL)

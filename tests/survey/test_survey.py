@@ -8,21 +8,21 @@ import threading
 from dataclasses import replace
 
 import pytest
-from support.running import forked
 
-from conformance.survey.engine import Plan, cluster, survey
-from conformance.survey.examine import Examination
-from conformance.survey.prepare import DONE, installation_key
-from conformance.survey.results import Grade, Obstacle
-from conformance.survey.store import Store
-from conformance.survey.targets import Target
+from mcp_conformance.survey.engine import Plan, cluster, survey
+from mcp_conformance.survey.examine import Examination
+from mcp_conformance.survey.prepare import DONE, installation_key
+from mcp_conformance.survey.results import Grade, Obstacle
+from mcp_conformance.survey.store import Store
+from mcp_conformance.survey.targets import Target
+from support.running import forked
 
 OPTIONS = ("--select", "ping", "--select", "tools.def.title-string", "--fuzz", "none", "--timeout", "5")
 
 
 def ours(name, module, *words, **more):
     """Return a target that is one of our servers."""
-    return Target(name, command=(sys.executable, "-m", f"conformance.fixtures.{module}", *words), **more)
+    return Target(name, command=(sys.executable, "-m", f"mcp_conformance_fixtures.{module}", *words), **more)
 
 
 RIGHT = ours("right", "reference")

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from conformance.survey.sources import from_config, from_registry
-from conformance.survey.targets import BadTarget, Target, read_targets, write_targets
+from mcp_conformance.survey.sources import from_config, from_registry
+from mcp_conformance.survey.targets import BadTarget, Target, read_targets, write_targets
 
 WEATHER = {"name": "weather", "registry": "npm", "package": "@example/weather", "version": "1.2.3"}
 OFFICIAL = "io.modelcontextprotocol.registry/official"

@@ -1,11 +1,9 @@
 """Budgets: how they are read and written, and what is measured."""
 
 import pytest
-from support.bench import settings_in_memory
-from support.in_memory import mutated
 
-from conformance.protocol.jsonrpc import compact_size
-from conformance.target.budgets import (
+from mcp_conformance.protocol.jsonrpc import compact_size
+from mcp_conformance.target.budgets import (
     FIGURES,
     BadBudget,
     CallCost,
@@ -14,8 +12,10 @@ from conformance.target.budgets import (
     read_budgets,
     written,
 )
-from conformance.target.probe import probe_all
-from conformance.target.server import Server
+from mcp_conformance.target.probe import probe_all
+from mcp_conformance.target.server import Server
+from support.bench import settings_in_memory
+from support.in_memory import mutated
 
 NOW = "2025-11-25"
 

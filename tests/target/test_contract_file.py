@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from support.bench import reference_contract
 
-from conformance.target.contract import BadContract, Contract, from_text, kept, to_text
+from mcp_conformance.target.contract import BadContract, Contract, from_text, kept, to_text
+from support.bench import reference_contract
 
 OLD, NOW, MODERN = "2025-06-18", "2025-11-25", "2026-07-28"
 

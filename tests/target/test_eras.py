@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+
 from support import EVERYTHING, REFERENCE, awkward, mutant, run_suite
 
 HANDSHAKE, MODERN = "2025-11-25", "2026-07-28"
@@ -10,8 +11,8 @@ QUICK = ("--fuzz", "none", "--timeout", "3")
 LOGGED = """
 import os
 from pathlib import Path
-from conformance.fixtures.mutants import params, refused
-from conformance.fixtures.reference import SILENCE, main
+from mcp_conformance_fixtures.mutants import params, refused
+from mcp_conformance_fixtures.reference import SILENCE, main
 
 def mutate(server, request, reply):
     if not isinstance(request, dict):

@@ -3,14 +3,14 @@
 from functools import partial
 
 import pytest
-from conformance.fixtures.reference import SILENCE
+
+from mcp_conformance.protocol.revisions import LATEST_HANDSHAKE, LATEST_MODERN
+from mcp_conformance.target.pending_calls import Deferred
+from mcp_conformance.target.probe import probe_all
+from mcp_conformance.verdicts import Blocked
+from mcp_conformance_fixtures.reference import SILENCE
 from support.bench import Bench, settings_in_memory
 from support.in_memory import mutated
-
-from conformance.protocol.revisions import LATEST_HANDSHAKE, LATEST_MODERN
-from conformance.target.pending_calls import Deferred
-from conformance.target.probe import probe_all
-from conformance.verdicts import Blocked
 
 SECONDS = 20.0
 

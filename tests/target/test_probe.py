@@ -1,15 +1,14 @@
 """What the probe makes of servers that do not go on."""
 
-from conformance.fixtures.mutants import method, params, refused
-from conformance.fixtures.reference import SILENCE
-from conformance.fixtures.reference_http import PATH, HttpReference, Refused
+from mcp_conformance.target.probe import probe_all
+from mcp_conformance.target.settings import Settings
+from mcp_conformance.transport.http.endpoint import Endpoint
+from mcp_conformance.transport.http.server import HttpServer
+from mcp_conformance_fixtures.mutants import method, params, refused
+from mcp_conformance_fixtures.reference import SILENCE
+from mcp_conformance_fixtures.reference_http import PATH, HttpReference, Refused
 from support.http_in_thread import served
 from support.in_memory import MemorySettings, VirtualClock, mutated
-
-from conformance.target.probe import probe_all
-from conformance.target.settings import Settings
-from conformance.transport.http.endpoint import Endpoint
-from conformance.transport.http.server import HttpServer
 
 
 def silent_after_initialize(server, request, reply):

@@ -1,11 +1,10 @@
 """Later starts may take much longer than the first one: on a busy machine they do."""
 
-from conformance.fixtures.mutants import OPENING
-from conformance.fixtures.reference import SILENCE
+from mcp_conformance.target.probe import probe_all
+from mcp_conformance_fixtures.mutants import OPENING
+from mcp_conformance_fixtures.reference import SILENCE
 from support.bench import Bench, settings_in_memory
 from support.in_memory import mutated
-
-from conformance.target.probe import probe_all
 
 REVISION = "2025-11-25"
 

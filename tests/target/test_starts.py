@@ -4,15 +4,15 @@ import json
 import sys
 
 import pytest
-from conformance.fixtures.mutants import OPENING, refused
+
+from mcp_conformance.protocol.revisions import LATEST_HANDSHAKE, LATEST_MODERN
+from mcp_conformance.target.probe import probe_all
+from mcp_conformance.target.settings import FUZZ_EXAMPLES
+from mcp_conformance.verdicts import Outcome
+from mcp_conformance_fixtures.mutants import OPENING, refused
 from support import run_suite, script
 from support.bench import Bench, checks_of
 from support.in_memory import MemorySettings, VirtualClock, mutated
-
-from conformance.protocol.revisions import LATEST_HANDSHAKE, LATEST_MODERN
-from conformance.target.probe import probe_all
-from conformance.target.settings import FUZZ_EXAMPLES
-from conformance.verdicts import Outcome
 
 DONE = {"resultType": "complete", "content": []}
 BOTH = (LATEST_HANDSHAKE, LATEST_MODERN)
@@ -72,7 +72,7 @@ def test_a_right_server_is_started_a_few_times(revisions, fuzz, most, tmp_path):
     "options",
     [
         ("--select", "ping"),
-        ("-m", "conformance", "-k", "ping"),
+        ("-m", "mcp_conformance", "-k", "ping"),
         ("--fuzz", "none", "-n", "2"),
         ("--fuzz", "none"),
     ],

@@ -4,10 +4,10 @@ import threading
 
 import pytest
 
-from conformance.protocol.jsonrpc import Line
-from conformance.transport import queue
-from conformance.transport.interface import EOF, Overlong
-from conformance.transport.queue import ByteQueue
+from mcp_conformance.protocol.jsonrpc import Line
+from mcp_conformance.transport import queue
+from mcp_conformance.transport.interface import EOF, Overlong
+from mcp_conformance.transport.queue import ByteQueue
 
 BIG = b"x" * (queue.MAX_QUEUED + 1)
 SECONDS = 10.0

@@ -9,12 +9,18 @@ import time
 from pathlib import Path
 
 import pytest
-from support import run_suite
 
-from conformance.cli import interrupts
-from conformance.transport import process_tree
-from conformance.transport.process_tree import Tree, no_process_left
-from conformance.transport.throwaway import Throwaway, importable, rooted, throwaway_folder, without_secrets
+from mcp_conformance.cli import interrupts
+from mcp_conformance.transport import process_tree
+from mcp_conformance.transport.process_tree import Tree, no_process_left
+from mcp_conformance.transport.throwaway import (
+    Throwaway,
+    importable,
+    rooted,
+    throwaway_folder,
+    without_secrets,
+)
+from support import run_suite
 
 REPORTER = """
 import json, os, sys

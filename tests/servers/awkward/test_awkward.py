@@ -7,12 +7,12 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from conformance.fixtures import awkward as folder
+
+from mcp_conformance.target.settings import FUZZ_EXAMPLES
+from mcp_conformance_fixtures import awkward as folder
 from support import awkward, run_suite
 from support.bench import is_any, run_checks, settings_on_process
 from support.in_memory import MemorySettings, VirtualClock, awkward_in_memory
-
-from conformance.target.settings import FUZZ_EXAMPLES
 
 NAMES = sorted(path.stem for path in Path(folder.__file__).parent.glob("[a-z]*.py"))
 ARGUMENTS = {"slow_start": ["0.3"]}

@@ -11,7 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from conformance.fixtures import awkward
+
+from mcp_conformance_fixtures import awkward
 
 REVISIONS = ("2024-10-07", "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 NEWEST = REVISIONS[-1]
@@ -30,7 +31,7 @@ class Conversation:
     """A conversation with one awkward server, and its output so far."""
 
     def __init__(self, name):
-        command = [sys.executable, "-m", f"conformance.fixtures.awkward.{name}", *ARGUMENTS.get(name, [])]
+        command = [sys.executable, "-m", f"mcp_conformance_fixtures.awkward.{name}", *ARGUMENTS.get(name, [])]
         pipe = subprocess.PIPE
         self.child = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0)
         self.chunks = queue.SimpleQueue()

@@ -10,7 +10,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
-from conformance.fixtures import hostile
+
+from mcp_conformance_fixtures import hostile
 from support.resource_usage import measured, rows, well_formed
 
 ROWS = rows()

@@ -6,9 +6,9 @@ import threading
 import time
 
 import pytest
-from support.raw_server import RawServer
 
-from conformance.cli.main import main
+from mcp_conformance.cli.main import main
+from support.raw_server import RawServer
 
 ID = re.compile(rb'"id":("[^"]*"|\d+)')
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: %b\r\n"

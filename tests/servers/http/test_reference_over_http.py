@@ -3,9 +3,10 @@
 import sys
 
 import pytest
+
 from support import EVERYTHING, run_suite
 
-REFERENCE = (sys.executable, "-m", "conformance.fixtures.reference_http", "--port", "{port}")
+REFERENCE = (sys.executable, "-m", "mcp_conformance_fixtures.reference_http", "--port", "{port}")
 
 
 @pytest.mark.parametrize("revision", ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"])

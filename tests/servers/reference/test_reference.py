@@ -9,9 +9,10 @@ import threading
 from itertools import pairwise
 
 import pytest
-from conformance.fixtures import mutants
-from conformance.fixtures.mutants import MUTANTS, SILENCE, all_mutants, mutant
-from conformance.fixtures.reference import REVISIONS
+
+from mcp_conformance_fixtures import mutants
+from mcp_conformance_fixtures.mutants import MUTANTS, SILENCE, all_mutants, mutant
+from mcp_conformance_fixtures.reference import REVISIONS
 
 DRAFT, FIRST, BATCHES, TITLES, ICONS = REVISIONS
 LISTS = {
@@ -27,7 +28,9 @@ class Wire:
     """A connection to one process; `notifications` came before the last answer."""
 
     def __init__(self, revision=None, name=None, capabilities=None):
-        module = ["conformance.fixtures.mutants", name] if name else ["conformance.fixtures.reference"]
+        module = (
+            ["mcp_conformance_fixtures.mutants", name] if name else ["mcp_conformance_fixtures.reference"]
+        )
         command = [sys.executable, "-m", *module]
         self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.watchdog = threading.Timer(30, self.child.kill)
@@ -653,7 +656,7 @@ def test_a_mutant_without_a_capability_lacks_its_methods():
 
 
 def test_mutants_are_listed_and_an_unknown_one_is_refused():
-    command = [sys.executable, "-m", "conformance.fixtures.mutants"]
+    command = [sys.executable, "-m", "mcp_conformance_fixtures.mutants"]
     listed = subprocess.run(
         command, capture_output=True, text=True, timeout=30, check=True
     ).stdout.splitlines()

@@ -10,12 +10,12 @@ import sys
 import threading
 
 import pytest
-from conformance.fixtures.http_mutants import HttpReference, all_http_mutants
 
-from conformance.transport.http.client import Client
-from conformance.transport.http.endpoint import Endpoint
-from conformance.transport.http.exchange import Listener
-from conformance.transport.http.request import Request
+from mcp_conformance.transport.http.client import Client
+from mcp_conformance.transport.http.endpoint import Endpoint
+from mcp_conformance.transport.http.exchange import Listener
+from mcp_conformance.transport.http.request import Request
+from mcp_conformance_fixtures.http_mutants import HttpReference, all_http_mutants
 
 SECONDS = 20.0
 HANDSHAKES = ("2025-03-26", "2025-06-18", "2025-11-25")
@@ -53,7 +53,7 @@ class Running:
     """A running server, and a client of it."""
 
     def __init__(self, *arguments):
-        command = [sys.executable, "-m", "conformance.fixtures.reference_http", "--port", "0", *arguments]
+        command = [sys.executable, "-m", "mcp_conformance_fixtures.reference_http", "--port", "0", *arguments]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         line = self.process.stderr.readline()
         self.endpoint = Endpoint.parse(re.fullmatch("listening on (.*)\n", line)[1])
@@ -929,7 +929,7 @@ def test_mutants_of_http_differ_where_they_say():
 
 
 def test_an_unknown_mutant_is_named():
-    command = [sys.executable, "-m", "conformance.fixtures.reference_http", "no_such"]
+    command = [sys.executable, "-m", "mcp_conformance_fixtures.reference_http", "no_such"]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (found.returncode, found.stderr) == (4, "there is no mutant called no_such\n")
 

@@ -7,9 +7,10 @@ import sys
 import threading
 
 import pytest
-from conformance.fixtures import mutants
-from conformance.fixtures.mutants import mutant
-from conformance.fixtures.reference import Reference
+
+from mcp_conformance_fixtures import mutants
+from mcp_conformance_fixtures.mutants import mutant
+from mcp_conformance_fixtures.reference import Reference
 
 OURS = "io.modelcontextprotocol/"
 VERSION, CAPABILITIES, LEVEL = OURS + "protocolVersion", OURS + "clientCapabilities", OURS + "logLevel"
@@ -30,7 +31,7 @@ FORM, PAGE, MODEL = {"form": {}}, {"url": {}}, {"role": "assistant", "model": "m
 class Wire:
     """A connection to one process; `notifications` came before the last answer."""
 
-    def __init__(self, module="conformance.fixtures.reference", *more):
+    def __init__(self, module="mcp_conformance_fixtures.reference", *more):
         command = [sys.executable, "-m", module, *more]
         self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.watchdog = threading.Timer(30, self.child.kill)

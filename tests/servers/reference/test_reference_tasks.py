@@ -1,8 +1,9 @@
 """The tasks of the reference server, over pipes."""
 
 import pytest
-from conformance.fixtures.reference_tasks import RELATED, STATUS, WAIT
 from test_reference import ICONS, REVISIONS, Wire
+
+from mcp_conformance_fixtures.reference_tasks import RELATED, STATUS, WAIT
 
 MEMBERS = {"taskId", "status", "statusMessage", "createdAt", "lastUpdatedAt", "ttl", "pollInterval"}
 ELICITING = {"elicitation": {"form": {}}}

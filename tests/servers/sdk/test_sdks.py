@@ -7,11 +7,11 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+
+import mcp_conformance_fixtures as fixtures
+from mcp_conformance.protocol import revisions
 from support import FINDINGS, run_suite
 from support.server_installation import filled, installed, left_behind
-
-from conformance import fixtures
-from conformance.protocol import revisions
 
 SERVERS = tomllib.loads((Path(__file__).parent / "servers.toml").read_text())
 PLACE = Path(os.environ["SDK_SERVERS"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from conformance.transport.http.challenge import Challenge, challenges
+from mcp_conformance.transport.http.challenge import Challenge, challenges
 
 URL = "https://mcp.example.com/.well-known/oauth-protected-resource"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from conformance.transport.http.endpoint import Endpoint
+from mcp_conformance.transport.http.endpoint import Endpoint
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.transport.http.events import Event, EventParser, EventTooLarge
+from mcp_conformance.transport.http.events import Event, EventParser, EventTooLarge
 
 STREAMS = [
     (b"data: a\n\n", [Event(data="a")]),

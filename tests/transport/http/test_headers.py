@@ -2,8 +2,8 @@
 
 import pytest
 
-from conformance.protocol import revisions
-from conformance.transport.http.headers import Mirror, annotated, encoded
+from mcp_conformance.protocol import revisions
+from mcp_conformance.transport.http.headers import Mirror, annotated, encoded
 
 SCHEMA = {
     "type": "object",

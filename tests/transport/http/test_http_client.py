@@ -9,14 +9,14 @@ import sys
 import threading
 
 import pytest
-from support.raw_server import RawServer, replying
 
-from conformance.transport.http.client import Client
-from conformance.transport.http.endpoint import Endpoint
-from conformance.transport.http.events import Event
-from conformance.transport.http.exchange import Listener
-from conformance.transport.http.request import Request
-from conformance.transport.http.stream import ConnectionFailed, Stream
+from mcp_conformance.transport.http.client import Client
+from mcp_conformance.transport.http.endpoint import Endpoint
+from mcp_conformance.transport.http.events import Event
+from mcp_conformance.transport.http.exchange import Listener
+from mcp_conformance.transport.http.request import Request
+from mcp_conformance.transport.http.stream import ConnectionFailed, Stream
+from support.raw_server import RawServer, replying
 
 SECONDS = 10.0
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
@@ -510,10 +510,11 @@ def test_an_early_answer_to_a_large_body_is_read(client):
 
 def test_h11_is_imported_only_by_a_client():
     lines = (
-        "import sys, conformance.transport.http.client as module, conformance.transport.http.exchange",
+        "import sys, mcp_conformance.transport.http.client as module",
+        "import mcp_conformance.transport.http.exchange",
         "assert 'h11' not in sys.modules",
         "sys.modules['h11'] = None",
-        "from conformance.transport.http.endpoint import Endpoint",
+        "from mcp_conformance.transport.http.endpoint import Endpoint",
         "try: module.Client(Endpoint.parse('http://localhost/'))",
         "except module.HttpUnavailable as error: print(error)",
     )

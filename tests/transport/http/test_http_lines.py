@@ -6,13 +6,13 @@ import threading
 import time
 
 import pytest
-from support.raw_server import RawServer
 
-from conformance.client.reply import Closed, Unanswered
-from conformance.client.session import Session
-from conformance.transport.http.lines import HttpLines
-from conformance.transport.http.server import HttpServer
-from conformance.transport.interface import EOF
+from mcp_conformance.client.reply import Closed, Unanswered
+from mcp_conformance.client.session import Session
+from mcp_conformance.transport.http.lines import HttpLines
+from mcp_conformance.transport.http.server import HttpServer
+from mcp_conformance.transport.interface import EOF
+from support.raw_server import RawServer
 
 SECONDS = 10.0
 ID = re.compile(rb'"id":(\d+)')

@@ -2,8 +2,8 @@
 
 import pytest
 
-from conformance.transport.http.endpoint import Endpoint
-from conformance.transport.http.request import Request
+from mcp_conformance.transport.http.endpoint import Endpoint
+from mcp_conformance.transport.http.request import Request
 
 ENDPOINT = Endpoint.parse("http://localhost:8000/mcp")
 HOST = (b"Host", b"localhost:8000")

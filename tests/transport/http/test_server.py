@@ -3,13 +3,13 @@
 import sys
 
 import pytest
-from support.raw_server import replying
 
-from conformance.transport.http.client import Client
-from conformance.transport.http.request import Request
-from conformance.transport.http.server import HttpServer
-from conformance.transport.interface import CannotStart
-from conformance.transport.process import Process
+from mcp_conformance.transport.http.client import Client
+from mcp_conformance.transport.http.request import Request
+from mcp_conformance.transport.http.server import HttpServer
+from mcp_conformance.transport.interface import CannotStart
+from mcp_conformance.transport.process import Process
+from support.raw_server import replying
 
 SECONDS = 20.0
 ONE_EXCHANGE = """

@@ -1,0 +1,42 @@
+"""Conformance suite and fuzzer for MCP servers over stdio.
+
+What tests of your own need is found here, and loaded when it is first asked for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mcp_conformance.testing import (
+        McpError,
+        McpResult,
+        McpServer,
+        McpTool,
+        NoAnswer,
+        for_valid_arguments,
+        invalid_arguments,
+        valid_arguments,
+    )
+
+__all__ = [
+    "McpError",
+    "McpResult",
+    "McpServer",
+    "McpTool",
+    "NoAnswer",
+    "for_valid_arguments",
+    "invalid_arguments",
+    "valid_arguments",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return getattr(import_module("mcp_conformance.testing"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,423 @@
+"""The arguments of ``mcp-conformance``: the parser, the options of each command, and the user's errors."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from itertools import pairwise
+from pathlib import Path
+from typing import TypeAlias
+
+from mcp_conformance.plugin.configuration import BadConfiguration, Configuration, nearest_configuration
+from mcp_conformance.plugin.flags import option_help, optional_value
+from mcp_conformance.project.files import CONFIGURATION_PLACES
+from mcp_conformance.project.version import tool_version
+from mcp_conformance.protocol import revisions
+from mcp_conformance.protocol.text import did_you_mean, shell_line
+from mcp_conformance.target.contract import FILE
+
+HTTP_VALUES, HTTP_LISTS = ("url", "http-path", "rate"), ("header", "header-env")
+HTTP_OPTIONS = (*HTTP_VALUES, *HTTP_LISTS, "http")
+VALUES = (
+    *HTTP_VALUES,
+    *("revision", "timeout", "start-timeout", "cwd", "sandbox", "failing-call", "mutating-call"),
+    *("fuzz", "fuzz-errors", "calls-per-tool", "seed", "transcripts", "max-line", "max-time"),
+    *("time", "max-tools", "env-file", "contract", "baseline", "since"),
+    *("sdk-findings", "output-format", "rules-as-of", "database"),
+)
+REPEATED = (
+    *(*HTTP_LISTS, "env", "call", "select", "skip", "example", "report", "budget", "client"),
+    *("allow-read", "allow-write", "allow-net"),
+)
+FLAGS = ("http", "inherit-home", "surroundings", "strict", "pedantic")
+SANDBOX_OPTIONS = ("sandbox", "allow-read", "allow-write", "allow-net")
+RUN_OPTIONS = (*VALUES, *REPEATED, *FLAGS)
+"""The options of ``run`` that the pytest plugin has too, with ``--conformance-`` before them."""
+UPDATE_OPTIONS = tuple(name for name in RUN_OPTIONS if name not in ("baseline", "since"))
+SOAK_OPTIONS = (
+    *("revision", "timeout", "start-timeout", "cwd", "seed", "transcripts", "max-line", "max-tools"),
+    *("database", *HTTP_VALUES, *HTTP_LISTS, "env", "call", "example", "report", "fuzz-errors"),
+    *SANDBOX_OPTIONS,
+    *(name for name in FLAGS if name != "surroundings"),
+)
+LOCK_OPTIONS = (
+    *("revision", "timeout", "start-timeout", "cwd", "env-file", "max-line", "env", "inherit-home"),
+    *HTTP_OPTIONS,
+    *SANDBOX_OPTIONS,
+)
+DOCTOR_OPTIONS = ("start-timeout", "env", "cwd", "inherit-home", *SANDBOX_OPTIONS, *HTTP_OPTIONS)
+URL = re.compile(r"https?://", re.IGNORECASE)
+MISSPELT = 0.86
+"""How alike an option and one of ours are, from 0 to 1, to be taken for a misspelling."""
+RUN_USAGE = "%(prog)s [options] [pytest's options] [-- COMMAND [ARGUMENTS ...] | --url URL | --config FILE]"
+Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001  (argparse has no public name for it)
+
+
+class UsageError(Exception):
+    """An error of the user, in one line."""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line and have pytest's exit status for them, 4."""
+
+    def error(self, message: str) -> None:  # type: ignore[override]
+        """Raise the message as a `UsageError`."""
+        raise UsageError(message)
+
+
+def parser() -> Parser:
+    """Return the parser of the command; ``action`` is the module of the command and its function."""
+    parser = Parser(
+        prog="mcp-conformance", description="Conformance tests for MCP servers over stdio and HTTP."
+    )
+    version = f"mcp-conformance {tool_version()}"
+    parser.add_argument("--version", action="version", version=version)
+    names = "init|run|doctor|baseline|lock|compare|soak|survey|list|explain|replay|new-check"
+    commands = parser.add_subparsers(metavar=names, required=True)
+    _add_init(commands)
+    _add_run(commands)
+    _add_doctor(commands)
+    _add_baseline(commands)
+    _add_lock(commands)
+    _add_compare(commands)
+    _add_soak(commands)
+    _add_survey(commands)
+    _add_list(commands)
+    _add_replay(commands)
+    _add_explain(commands)
+    _add_new_check(commands)
+    return parser
+
+
+def _add_init(commands: Commands) -> None:
+    init = commands.add_parser(
+        "init",
+        help="write pytest's configuration and a CI workflow for a server's repository",
+        usage="%(prog)s [DIR] [-- COMMAND [ARGUMENTS ...]]",
+    )
+    init.add_argument(
+        "folder", nargs="?", type=Path, default=Path(), metavar="DIR", help="the repository (default: here)"
+    )
+    init.set_defaults(action=("init", "main"))
+
+
+def _add_run(commands: Commands) -> None:
+    run = commands.add_parser(
+        "run", help="run the conformance suites against a server", usage=RUN_USAGE, allow_abbrev=False
+    )
+    _add_options(run, RUN_OPTIONS)
+    run.add_argument("--config", type=Path, metavar="FILE", help="a client's mcp.json, which lists servers")
+    _add_server(run)
+    run.add_argument("--all", action="store_true", help="test all servers of the file")
+    help_ = (
+        "with --all: a server that cannot be tested (remote, disabled, without its variables) fails the run"
+    )
+    run.add_argument("--require-all", action="store_true", help=help_)
+    help_ = "with several servers: how many are tested at once (default: the number of cores, at most 4)"
+    run.add_argument("--jobs", type=_positive, metavar="N", help=help_)
+    run.add_argument("--report-file", type=Path, help=argparse.SUPPRESS)
+    run.set_defaults(action=("run", "main"))
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a number of at least 1 is expected, not {text!r}")
+    return int(text)
+
+
+def _add_server(parser: Parser) -> None:
+    help_ = f"the server of that name in {CONFIGURATION_PLACES}"
+    parser.add_argument("--server", action="append", default=[], metavar="NAME", help=help_)
+
+
+def _add_survey(commands: Commands) -> None:
+    survey = commands.add_parser("survey", help="run the suites over many servers, on a Dask cluster")
+    parts = survey.add_subparsers(metavar="run|targets|table|site|diff", required=True, dest="what")
+    _add_survey_run(parts)
+    targets = parts.add_parser("targets", help="print targets, as JSON Lines")
+    source = targets.add_mutually_exclusive_group(required=True)
+    help_ = "the answer of the official registry to GET /v0/servers"
+    source.add_argument("--from-registry", type=Path, metavar="FILE", help=help_)
+    source.add_argument("--from-config", type=Path, metavar="FILE", help="a client's mcp.json")
+    table = parts.add_parser("table", help="print a survey as a page of Markdown")
+    table.add_argument("results", metavar="RESULTS", help="the address of the results")
+    help_ = "a TOML file that explains each red rule; exit with 1 if one is not explained"
+    table.add_argument("--notes", type=Path, metavar="FILE", help=help_)
+    site = parts.add_parser("site", help="write static pages")
+    site.add_argument("results", metavar="RESULTS", help="the address of the results")
+    site.add_argument("folder", type=Path, metavar="FOLDER", help="the folder for the pages")
+    diff = parts.add_parser("diff", help="print what changed between two surveys of the same targets")
+    diff.add_argument("old", metavar="OLD", help="the address of the results before")
+    diff.add_argument("new", metavar="NEW", help="the address of the results after")
+    survey.set_defaults(action=("survey", "main"))
+
+
+def _add_survey_run(parts: Commands) -> None:
+    run = parts.add_parser(
+        "run",
+        help="examine targets",
+        usage="%(prog)s TARGETS [NAME ...] [options] [-- OPTIONS OF RUN]",
+        allow_abbrev=False,
+    )
+    run.add_argument("targets", type=Path, metavar="TARGETS", help="a file of targets, .toml or .jsonl")
+    run.add_argument("only", nargs="*", metavar="NAME", help="only these targets")
+    help_ = "where the results are: a folder, or an address that fsspec knows (default: survey-results)"
+    run.add_argument("--results", metavar="ADDRESS", default="survey-results", help=help_)
+    help_ = "the folder for installations, which all workers see (default: survey-installations)"
+    run.add_argument("--installations", metavar="DIR", default="survey-installations", help=help_)
+    help_ = "a Dask scheduler, such as tcp://HOST:8786 (default: a local cluster)"
+    run.add_argument("--scheduler", metavar="ADDRESS", default="", help=help_)
+    help_ = "how many workers a local cluster has (default: the number of cores, at most 4)"
+    run.add_argument("--workers", type=_positive, metavar="N", help=help_)
+    help_ = "the time limit for each run of the suite (default: 600)"
+    run.add_argument("--seconds", type=_positive, metavar="N", default=600, help=help_)
+    help_ = "what confines the servers: auto (the default: the strongest there is), none, or as for run"
+    run.add_argument("--sandbox", metavar="KIND", default="auto", help=help_)
+    run.add_argument("--retry", action="store_true", help="examine again what could not be judged")
+    help_ = "allow packages to run scripts and builds while they are installed"
+    run.add_argument("--allow-scripts", action="store_true", help=help_)
+
+
+def _add_doctor(commands: Commands) -> None:
+    doctor = commands.add_parser(
+        "doctor",
+        help="find out why a server does not start",
+        usage="%(prog)s [options] -- COMMAND [ARGUMENTS ...]",
+        allow_abbrev=False,
+    )
+    _add_server(doctor)
+    _add_options(doctor, DOCTOR_OPTIONS)
+    doctor.set_defaults(action=("doctor", "main"))
+
+
+def _add_baseline(commands: Commands) -> None:
+    baseline = commands.add_parser("baseline", help="keep a file of expected findings")
+    update = baseline.add_subparsers(metavar="update", required=True).add_parser(
+        "update",
+        help="run the suites against a server, and write its findings to the file",
+        usage="%(prog)s FILE [options] [pytest's options] -- COMMAND [ARGUMENTS ...]",
+        allow_abbrev=False,
+    )
+    update.add_argument("file", type=Path, metavar="FILE", help="the baseline, a TOML file")
+    _add_server(update)
+    _add_options(update, UPDATE_OPTIONS)
+    update.set_defaults(action=("baseline", "main"))
+
+
+def _add_lock(commands: Commands) -> None:
+    lock = commands.add_parser(
+        "lock",
+        help="write the contract of a server, which a run compares with what it offers",
+        usage="%(prog)s [options] -- COMMAND [ARGUMENTS ...]",
+        allow_abbrev=False,
+    )
+    help_ = f"the file to write (default: {FILE})"
+    lock.add_argument("--contract", dest="file", type=Path, default=Path(FILE), metavar="FILE", help=help_)
+    lock.add_argument("--update", action="store_true", help="renew the file, and print what changed")
+    _add_server(lock)
+    _add_options(lock, LOCK_OPTIONS)
+    lock.set_defaults(action=("lock", "main"))
+
+
+def _add_compare(commands: Commands) -> None:
+    compare = commands.add_parser("compare", help="show what changed between two JSON reports")
+    compare.add_argument("old", type=Path, help="the report of the earlier run")
+    compare.add_argument("new", type=Path, help="the report of the later run")
+    help_ = "lines of text, or Markdown for a comment on a pull request (default: text)"
+    compare.add_argument("--output-format", choices=("text", "markdown"), default="text", help=help_)
+    compare.set_defaults(action=("compare", "main"))
+
+
+def _add_soak(commands: Commands) -> None:
+    soak = commands.add_parser(
+        "soak",
+        help="call a server's tools at full speed for a while",
+        usage="%(prog)s --for 30s|10m|1h [options] -- COMMAND [ARGUMENTS ...]",
+        allow_abbrev=False,
+    )
+    soak.add_argument(
+        "--for", dest="duration", metavar="DURATION", help="how long, such as 30s, 10m or 1h30m"
+    )
+    _add_server(soak)
+    _add_options(soak, SOAK_OPTIONS)
+    soak.set_defaults(action=("soak", "main"))
+
+
+def _add_list(commands: Commands) -> None:
+    list_ = commands.add_parser("list", help="list the requirements")
+    list_.add_argument("pattern", nargs="?", help="a family or the beginning of an id")
+    levels = ("MUST", "SHOULD", "MAY")
+    list_.add_argument("--level", choices=levels, type=str.upper, help="only those of this level")
+    list_.add_argument("--revision", choices=revisions.KNOWN, help="only those of this revision")
+    state = list_.add_mutually_exclusive_group()
+    state.add_argument("--checked", action="store_true", help="only those with a check")
+    state.add_argument("--unchecked", action="store_true", help="only those without a check")
+    official = "the scenarios of the official conformance suite, each with the rules that judge the same"
+    list_.add_argument("--official", action="store_true", help=official)
+    list_.add_argument(
+        "--format",
+        choices=("text", "json", "md"),
+        default="text",
+        help="a line for each requirement, a JSON array, or a table in Markdown (default: text)",
+    )
+    list_.add_argument(
+        "--with",
+        dest="report",
+        type=Path,
+        metavar="REPORT",
+        help="add the outcome of each requirement in each revision, from a JSON report",
+    )
+    list_.set_defaults(action=("requirements", "list_requirements"))
+
+
+def _add_replay(commands: Commands) -> None:
+    replay = commands.add_parser(
+        "replay",
+        help="send the transcript of a failure to the server again",
+        usage="%(prog)s FILE [--timeout SECONDS] [--cwd DIR] [-- COMMAND [ARGUMENTS ...]]",
+    )
+    replay.add_argument("file", type=Path, metavar="FILE", help="a transcript")
+    replay.add_argument(
+        "--timeout",
+        type=float,
+        default=30.0,
+        metavar="SECONDS",
+        help="the time limit for an answer (default: 30)",
+    )
+    replay.add_argument("--cwd", type=Path, metavar="DIR", help="the server's working directory")
+    _add_options(replay, ("header", "http-path", *SANDBOX_OPTIONS))
+    replay.set_defaults(action=("replay", "main"))
+
+
+def _add_explain(commands: Commands) -> None:
+    explain = commands.add_parser("explain", help="explain one requirement")
+    explain.add_argument("id", metavar="ID", help="the id of a requirement, such as ping.responds")
+    explain.set_defaults(action=("requirements", "explain"))
+
+
+def _add_new_check(commands: Commands) -> None:
+    new_check = commands.add_parser(
+        "new-check", help="write a requirement, a check and a mutant to fill in, in a copy of the repository"
+    )
+    new_check.add_argument("id", help="the id of the new requirement")
+    new_check.set_defaults(action=("new_check", "main"))
+
+
+def _add_options(parser: Parser, names: Iterable[str]) -> None:
+    for name in names:
+        metavar, help_ = option_help(name)
+        if name in REPEATED:
+            extra = optional_value(name)
+            parser.add_argument(
+                f"--{name}", metavar=metavar, action="append", default=[], help=help_, **extra
+            )
+        elif name in FLAGS:
+            parser.add_argument(f"--{name}", action="store_true", help=help_)
+        else:
+            parser.add_argument(f"--{name}", metavar=metavar, help=help_)
+
+
+# What a command may have -------------------------------------------------------------------------
+
+
+def expect_no_more(rest: Sequence[str], command: Sequence[str] | None = None) -> None:
+    """Raise `UsageError` for words that a command does not take."""
+    if rest or command:
+        raise UsageError(f"unrecognised arguments: {' '.join([*rest, *(command or [])])}")
+
+
+def expect_known_options(rest: Sequence[str], name: str) -> None:
+    """Raise `UsageError` for a misspelt option of ours; all other options are pytest's."""
+    ours = [f"--{option}" for option in RUN_OPTIONS]
+    for word in rest:
+        given = word.partition("=")[0]
+        near = get_close_matches(given, ours, 1, MISSPELT) if given.startswith("--") else []
+        if near:
+            raise UsageError(f"{name}: unknown option {given}; did you mean {near[0]}?")
+
+
+def _words(rest: Sequence[str]) -> list[str]:
+    """Return the words among pytest's options that are no option, nor behind one, as its value may be."""
+    return [
+        word for before, word in pairwise(["", *rest]) if not (word.startswith("-") or before.startswith("-"))
+    ]
+
+
+def expect_no_stray_path(rest: Sequence[str], name: str) -> None:
+    """Raise `UsageError` for a file's name among pytest's options: it belongs to the server's command."""
+    stray = next((word for word in _words(rest) if Path(word).exists()), None)
+    if stray is not None:
+        raise UsageError(f"{name}: {stray!r} must come after --, as a part of the server's command")
+
+
+def require_server(
+    options: argparse.Namespace,
+    command: Sequence[str] | None,
+    name: str,
+    usage: str,
+    rest: Sequence[str] = (),
+) -> list[str] | str:
+    """Return the server's command, or its name in the configuration file, empty if it is the only one.
+
+    It is empty too if there is a URL instead.  Raises `UsageError` if there is none, or two.
+    """
+    is_chosen = bool(options.server or getattr(options, "all", False))
+    if getattr(options, "url", None):
+        if command or is_chosen:
+            raise UsageError(f"{name}: --url names the server; remove what follows --, or --server and --all")
+        return ""
+    if command and is_chosen:
+        raise UsageError(
+            f"{name}: --server and --all choose a configured server; remove -- and what follows it"
+        )
+    if not command and not _words(rest) and (file := configuration(name)):
+        server = chosen_servers(file.path, file.servers, options, name)
+        if len(server) > 1:
+            raise UsageError(f"{name}: only one --server NAME can be given")
+        return server[0]
+    if is_chosen:
+        raise UsageError(
+            f"{name}: --server and --all choose from {CONFIGURATION_PLACES}, and there is none here"
+        )
+    return require_command(command, name, usage, rest)
+
+
+def configuration(name: str) -> Configuration | None:
+    """Return the configuration file nearest to the working directory.  Raises `UsageError`."""
+    try:
+        return nearest_configuration(Path())
+    except BadConfiguration as error:
+        raise UsageError(f"{name}: {error}") from error
+
+
+def chosen_servers(path: Path, known: Iterable[str], options: argparse.Namespace, name: str) -> list[str]:
+    """Return the names of the servers that ``--server`` and ``--all`` choose.  Raises `UsageError`."""
+    names = list(known)
+    listed = ", ".join(names)
+    unknown = next((one for one in options.server if one not in names), None)
+    if unknown is not None:
+        near = did_you_mean(unknown, names)
+        raise UsageError(f"{name}: {path}: it has no server {unknown!r}; it has {listed}{near}")
+    if options.server:
+        return list(dict.fromkeys(options.server))
+    if len(names) == 1 or getattr(options, "all", False):
+        return names
+    choice = "--server NAME or --all" if "all" in options else "--server NAME"
+    raise UsageError(f"{name}: {path}: choose with {choice}; it has {listed}")
+
+
+def require_command(
+    command: Sequence[str] | None, name: str, usage: str, rest: Sequence[str] = ()
+) -> list[str]:
+    """Return the server's command.  Raises `UsageError` if there is none, or if it is a URL."""
+    url = next((word for word in [*(command or [])[:1], *rest] if URL.match(word)), None)
+    if url is not None:
+        raise UsageError(f"{name}: {url} is a URL: name it with --url {url}")
+    words = _words(rest)
+    if not command and words:
+        raise UsageError(f"{name}: put -- before the server's command: -- {shell_line(words)}")
+    if not command:
+        raise UsageError(f"{name}: no server is given: mcp-conformance {usage} -- COMMAND [ARGUMENTS ...]")
+    return list(command)

@@ -1,0 +1,129 @@
+"""The command ``mcp-conformance lock``: write what a server offers to a file, its contract."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mcp_conformance.cli.arguments import UsageError, expect_no_more, require_server
+from mcp_conformance.cli.pytest_words import pytest_words, run_without_tests
+from mcp_conformance.plugin.collection import probed
+from mcp_conformance.plugin.options import settings, validate
+from mcp_conformance.protocol.text import named
+from mcp_conformance.report.build import interfaces
+from mcp_conformance.report.model import plural
+from mcp_conformance.report.text import server_lines
+from mcp_conformance.scenarios.contract import KINDS, Observed, differences, observed
+from mcp_conformance.target.contract import BadContract, Contract, from_text, to_text
+from mcp_conformance.target.server import Server
+from mcp_conformance.target.surface import Subject
+from mcp_conformance.transport.throwaway import throwaway_folder
+
+NO_MAX_TOOLS = sys.maxsize
+
+
+def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
+    """Write the file; return 0 if it is written or right already, 1 if the server cannot be locked."""
+    expect_no_more(rest)
+    server = require_server(options, command, "lock", "lock [options]")
+    path: Path = options.file
+    if path.exists() and not options.update:
+        raise UsageError(f"lock: {path} is there already: --update renews it")
+    if not path.parent.is_dir():
+        raise UsageError(f"lock: no such directory: {path.parent}")
+    return run_without_tests(pytest_words(options, server), LockPlugin(path, _contract_in(path)))
+
+
+def _contract_in(path: Path) -> Contract | None:
+    """Return the contract in a file; None if there is none, or if it has to be written anew."""
+    try:
+        return from_text(path.read_text(encoding="utf-8"), path.name) if path.exists() else None
+    except (BadContract, UnicodeDecodeError):
+        return None
+    except OSError as error:
+        raise UsageError(f"lock: {path}: {error.strerror}") from error
+
+
+class LockPlugin:
+    """A pytest plugin that writes the contract of the server to ``path``."""
+
+    def __init__(self, path: Path, old: Contract | None):
+        self._path, self._old = path, old
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_cmdline_main(self, config: pytest.Config) -> int:
+        """Look at the server, write the file, and return the exit status."""
+        validate(config)
+        with throwaway_folder() as throwaway:
+            chosen = replace(settings(config), throwaway=throwaway, max_tools=NO_MAX_TOOLS)
+            return self._lock(probed(config, chosen))
+
+    def _lock(self, subject: Subject) -> int:
+        try:
+            found = dict(_observed(subject))
+        finally:
+            subject.close()
+        _print(server_lines(interfaces(subject)))
+        if wrong := _why_not(subject, found):
+            _print([f"not written: {wrong}"])
+            return pytest.ExitCode.TESTS_FAILED
+        sizes = {one.revision: one.tools_bytes for one in subject.live}
+        offers = {revision: one.offer for revision, one in found.items()}
+        name = next(one.server for one in interfaces(subject) if one.revision in found)
+        text = to_text(Contract(self._path.name, name, offers, sizes))
+        if self._old is not None:
+            _print(_changes(self._old, found))
+        self._write(text)
+        counted = ", ".join(plural(len(offers[max(offers)][member]), kind) for member, kind in KINDS.items())
+        _print([f"written: {self._path} ({counted})"])
+        return pytest.ExitCode.OK
+
+    def _write(self, text: str) -> None:
+        try:
+            self._path.write_text(text, encoding="utf-8", newline="\n")
+        except OSError as error:
+            raise pytest.UsageError(f"lock: not written: {error}") from error
+
+
+def _observed(subject: Subject) -> Iterator[tuple[str, Observed]]:
+    """Yield what the server offers in each revision."""
+    for surface in subject.live:
+        server = Server.of(subject, surface.revision)
+        try:
+            yield surface.revision, observed(server)
+        finally:
+            server.close()
+
+
+def _why_not(subject: Subject, found: dict[str, Observed]) -> str:
+    """Return why the server has no contract; empty if it has one."""
+    failures = [
+        f"in {one.revision}: {failure.reason}" for one in subject.surfaces for failure in one.failures
+    ]
+    for revision, one in found.items():
+        failures += [
+            f"in {revision}: not all of its {name} could be listed" for name in sorted(one.incomplete)
+        ]
+    return failures[0] if failures else ""
+
+
+def _changes(old: Contract, found: dict[str, Observed]) -> Iterator[str]:
+    """Yield what changed since the contract was written, each change once for all revisions."""
+    shared = [revision for revision in found if revision in old.offers]
+    lists = [differences(old.offers[revision], found[revision], revision) for revision in shared]
+    changes = dict.fromkeys(one.change for each in lists for one in each)
+    yield from map(str, sorted(changes, key=lambda one: not one.breaking))
+    yield from (f"{revision} is new" for revision in found if revision not in old.offers)
+    yield from (f"{revision} is gone" for revision in old.offers if revision not in found)
+    if number := sum(one.breaking for one in changes):
+        yield f"{plural(number, 'change')} that can break clients"
+
+
+def _print(lines: Iterable[str]) -> None:
+    for line in lines:
+        print(named(line, 2000))  # noqa: T201

@@ -1,0 +1,139 @@
+"""The commands ``mcp-conformance list`` and ``explain``: the requirements of the catalogue."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from mcp_conformance.cli.arguments import UsageError, expect_no_more
+from mcp_conformance.cli.report_file import report_in
+from mcp_conformance.report.text import explanation
+from mcp_conformance.requirements import catalogue
+from mcp_conformance.requirements.catalogue import Requirement
+from mcp_conformance.requirements.checks import checked
+from mcp_conformance.requirements.official import NOT_HERE, SCENARIOS, scenarios_of
+from mcp_conformance.verdicts import Outcome
+
+Outcomes = Mapping[str, Mapping[str, Outcome]]
+"""The worst outcome of each requirement in each revision."""
+
+
+def list_requirements(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
+    """Print each requirement: its id, its levels, whether it is checked, the rule, its outcomes if wanted."""
+    expect_no_more(rest, command)
+    if options.official:
+        print("\n".join(_as_scenarios(list(_chosen(options)), is_whole=not options.pattern)))  # noqa: T201
+        return 0
+    outcomes = report_in(options.report).matrix if options.report else None
+    for line in FORMATS[options.format](list(_chosen(options)), options.revision, outcomes):
+        print(line)  # noqa: T201
+    return 0
+
+
+def _chosen(options: argparse.Namespace) -> Iterator[Requirement]:
+    """Yield the requirements that the options select."""
+    rows = catalogue.all_requirements()
+    wanted = _matching(options.pattern) if options.pattern else frozenset(rows)
+    for id, row in rows.items():
+        if id not in wanted or (options.revision and not row.holds_in(options.revision)):
+            continue
+        if options.level and options.level not in _levels(row, options.revision):
+            continue
+        if not (options.checked and id not in checked()) and not (options.unchecked and id in checked()):
+            yield row
+
+
+def _levels(row: Requirement, only: str | None) -> list[str]:
+    """Return the levels of a requirement, in one revision if there is one."""
+    return sorted({row.level(revision) for revision in row.revisions if only in (None, revision)})
+
+
+def _state(row: Requirement) -> str:
+    return "checked" if row.id in checked() else "untestable" if row.untestable else "-"
+
+
+def _as_text(rows: Sequence[Requirement], only: str | None, outcomes: Outcomes | None) -> Iterator[str]:
+    """Yield a line for each requirement."""
+    for row in rows:
+        found = ""
+        if outcomes is not None:
+            worst = outcomes.get(row.id, {})
+            listed = ", ".join(f"{outcome} in {revision}" for revision, outcome in worst.items())
+            found = f"{listed or 'not run'}: "
+        yield f"{row.id:<48} {'/'.join(_levels(row, only)):<12} {_state(row):<11} {found}{row.says}"
+
+
+def _as_json(rows: Sequence[Requirement], only: str | None, outcomes: Outcomes | None) -> Iterator[str]:
+    """Yield the lines of an array with an object for each requirement."""
+    values = [
+        {
+            "id": row.id,
+            "levels": {one: row.level(one) for one in row.revisions if only in (None, one)},
+            "state": _state(row),
+            "says": row.says,
+            "fix": row.fix,
+            "spec": row.url(only or row.revisions[-1]),
+            "official": scenarios_of(row.id),
+            **({} if outcomes is None else {"outcomes": outcomes.get(row.id, {})}),
+        }
+        for row in rows
+    ]
+    yield json.dumps(values, indent=1)
+
+
+def _as_markdown(rows: Sequence[Requirement], only: str | None, outcomes: Outcomes | None) -> Iterator[str]:
+    """Yield the lines of a table."""
+    revisions = sorted({revision for found in (outcomes or {}).values() for revision in found})
+    heads = ["requirement", "level", "state", "rule", *revisions]
+    yield f"| {' | '.join(heads)} |"
+    yield f"|{' --- |' * len(heads)}"
+    for row in rows:
+        found = (outcomes or {}).get(row.id, {})
+        link = f"[`{row.id}`]({row.url(only or row.revisions[-1])})"
+        cells = [link, "/".join(_levels(row, only)), _state(row), row.says.replace("|", "\\|")]
+        yield f"| {' | '.join([*cells, *(found.get(one, '') for one in revisions)])} |"
+
+
+def _as_scenarios(rows: Sequence[Requirement], *, is_whole: bool) -> Iterator[str]:
+    """Yield a line for each scenario of the official suite with some of these rules, and the counts.
+
+    Those without a rule are among all rules only.
+    """
+    chosen = [row.id for row in rows]
+    shared = {name: [id for id in rules if id in chosen] for name, rules in SCENARIOS.items()}
+    for name, rules in shared.items():
+        if rules:
+            yield f"{name:<48} {', '.join(rules)}"
+    for name, why in NOT_HERE.items() if is_whole else ():
+        yield f"{name:<48} (none: {why})"
+    common = {id for rules in shared.values() for id in rules}
+    own = Counter(id.partition(".")[0] for id in chosen if id in checked() and id not in common)
+    families = ", ".join(f"{family} {count}" for family, count in own.most_common())
+    others = f"{own.total()} others are checked only here{': ' if own else ''}{families}"
+    yield f"{len(common)} of these rules are in official scenarios, {others}"
+
+
+FORMATS = {"text": _as_text, "json": _as_json, "md": _as_markdown}
+
+
+def explain(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
+    """Print a requirement in full."""
+    expect_no_more(rest, command)
+    _matching(options.id)
+    if options.id not in catalogue.all_requirements():
+        raise UsageError(
+            f"{options.id!r} is a family: name one of its requirements (mcp-conformance list {options.id})"
+        )
+    for line in explanation(catalogue.requirement(options.id)):
+        print(line)  # noqa: T201
+    return 0
+
+
+def _matching(pattern: str) -> frozenset[str]:
+    """Return the ids that a pattern selects.  Raises `UsageError` if it selects none."""
+    try:
+        return catalogue.select(pattern)
+    except catalogue.UnknownRequirement as error:
+        raise UsageError(str(error)) from error

@@ -1,0 +1,189 @@
+"""The command ``mcp-conformance run``: pytest with the suites, on one server or on those of a client."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mcp_conformance.cli.arguments import (
+    UsageError,
+    chosen_servers,
+    configuration,
+    expect_known_options,
+    expect_no_stray_path,
+    require_server,
+)
+from mcp_conformance.cli.pytest_words import (
+    NO_REWRITE_WARNING,
+    OptionNamesPlugin,
+    ShortErrorsPlugin,
+    option_words,
+    pytest_words,
+    run_without_tests,
+)
+from mcp_conformance.project.version import tool_version
+from mcp_conformance.report.exit_status import NOT_RUN
+
+if TYPE_CHECKING:
+    from mcp_conformance.cli.run_many import RunPlan
+    from mcp_conformance.plugin.configuration import Configuration
+    from mcp_conformance.project.client_configs import ClientConfig, ServerEntry
+    from mcp_conformance.report.servers.model import ServerOutcome
+
+VERBOSE = re.compile("-v+|--verbose")
+
+
+def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
+    """Run the suites against a server, or against servers of a client's or our own configuration."""
+    expect_known_options(rest, "run")
+    if (options.require_all or options.jobs) and not (options.all or len(options.server) > 1):
+        raise UsageError(f"run: --{'jobs' if options.jobs else 'require-all'} belongs to --all")
+    if options.config is not None:
+        return _run_configured(options, rest, command)
+    expect_no_stray_path(rest, "run")
+    file = configuration("run") if options.all or len(options.server) > 1 else None
+    if file is not None and not command:
+        return _run_own(file, options, rest)
+    server = require_server(options, command, "run", "run [options]", rest)
+    return run_suites(pytest_words(options, server), rest, *_part_plugins(options))
+
+
+def _part_plugins(options: argparse.Namespace) -> list[object]:
+    """Return the plugin that writes the report for the run of several servers, if this is a part of one."""
+    if not options.report_file:
+        return []
+    from mcp_conformance.cli.run_many import ReportFilePlugin  # noqa: PLC0415
+
+    return [ReportFilePlugin(options.report_file)]
+
+
+def run_suites(words: Sequence[str], rest: Sequence[str], *plugins: object, name: str = "run") -> int:
+    """Run pytest on a server, with a status line on a terminal; return its exit status.
+
+    A diagnosis follows if the server ended instead of starting.
+    """
+    from mcp_conformance.plugin.status_line import StatusLinePlugin  # noqa: PLC0415  (slow to import)
+
+    shown = StatusLinePlugin()
+    own = [shown, OptionNamesPlugin(), ShortErrorsPlugin(name), *plugins]
+    status = int(pytest.main([*words, *rest, *NO_REWRITE_WARNING], plugins=own))
+    if shown.ended_at_start:
+        from mcp_conformance.cli.doctor import DoctorPlugin  # noqa: PLC0415  (only a server that does not start needs it)
+
+        run_without_tests(words, DoctorPlugin(is_brief=True))
+    return status
+
+
+# Several servers ---------------------------------------------------------------------------------
+
+
+def _run_own(file: Configuration, options: argparse.Namespace, rest: Sequence[str]) -> int:
+    """Run the suites against several servers of the configuration file."""
+    from mcp_conformance.cli.run_many import RunPlan  # noqa: PLC0415
+
+    names = chosen_servers(file.path, file.servers, options, "run")
+    return _run_many(RunPlan(file.path, tuple(names), file.lines()), options, rest)
+
+
+def _run_configured(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
+    """Run the suites against servers of a client's configuration."""
+    from mcp_conformance.cli.run_many import RunPlan  # noqa: PLC0415
+    from mcp_conformance.project.client_configs import BadConfig, NotTestable, read_config  # noqa: PLC0415
+
+    if command:
+        raise UsageError("run: --config names the server already; remove -- and what follows it")
+    expect_no_stray_path(rest, "run")
+    try:
+        config = read_config(options.config)
+        names = chosen_servers(options.config, config.servers, options, "run")
+        if options.all or len(names) > 1:
+            untested = partial(_untested, config, frozenset(options.server), _given_variables(options))
+            own = [f"--config={config.path}"]
+            plan = RunPlan(config.path, tuple(names), config.lines, untested, own)
+            return _run_many(plan, options, rest)
+        return _run_entry(config.entry(names[0], _given_variables(options)), options, rest)
+    except BadConfig as error:
+        raise UsageError(f"run: {options.config}: {error}") from error
+    except NotTestable as reason:
+        raise UsageError(f"run: {options.config}: {names[0]} cannot be tested: {reason}") from reason
+
+
+def _untested(
+    config: ClientConfig, chosen: frozenset[str], given: frozenset[str], name: str
+) -> ServerOutcome | None:
+    """Return the outcome of a server that is not, or cannot be, tested; None for one that can.
+
+    The user has ``chosen`` some servers by name, and ``given`` some variables to all of them.
+    """
+    from mcp_conformance.project.client_configs import BadConfig, NotTestable  # noqa: PLC0415
+    from mcp_conformance.report.servers.model import ServerOutcome  # noqa: PLC0415
+    from mcp_conformance.transport.http.endpoint import is_loopback  # noqa: PLC0415
+
+    if name not in chosen and config.is_disabled(name):
+        return ServerOutcome(name, None, "it is disabled in the configuration")
+    try:
+        entry = config.entry(name, given)
+        if name not in chosen and entry.url and not is_loopback(entry.url):
+            return ServerOutcome(name, None, f"it is remote: --server {name} tests it all the same")
+    except NotTestable as reason:
+        return ServerOutcome(name, None, str(reason))
+    except BadConfig as error:
+        return ServerOutcome(name, NOT_RUN, str(error).removeprefix(f"{name}: "))
+    return None
+
+
+def _given_variables(options: argparse.Namespace) -> frozenset[str]:
+    """Return the names of the environment variables that the user sets for the server."""
+    return frozenset(text.partition("=")[0] for text in options.env)
+
+
+def _run_entry(entry: ServerEntry, options: argparse.Namespace, rest: Sequence[str]) -> int:
+    options.env = [*(f"{name}={content}" for name, content in entry.env.items()), *options.env]
+    options.cwd = options.cwd or entry.cwd
+    options.url = entry.url or None
+    options.header = [*(f"{name}: {value}" for name, value in entry.headers.items()), *options.header]
+    return run_suites(pytest_words(options, entry.command or ""), rest, *_part_plugins(options))
+
+
+def _run_many(plan: RunPlan, options: argparse.Namespace, rest: Sequence[str]) -> int:
+    """Run the suites against each server; print a table, write the files, and return the exit status."""
+    from mcp_conformance.cli.combined_files import junit_files, write_files  # noqa: PLC0415
+    from mcp_conformance.cli.run_many import default_jobs, run_servers  # noqa: PLC0415
+    from mcp_conformance.plugin.output import expect_formats  # noqa: PLC0415
+    from mcp_conformance.report.servers.model import ServersReport  # noqa: PLC0415
+    from mcp_conformance.report.servers.text import table  # noqa: PLC0415
+
+    if options.baseline:
+        raise UsageError("run: a baseline belongs to one server: choose it with --server NAME")
+    if options.contract not in (None, "none"):
+        raise UsageError("run: a contract belongs to one server: choose it with --server NAME")
+    try:
+        expect_formats(map(Path, options.report))
+    except pytest.UsageError as error:
+        raise UsageError(f"run: {str(error).replace('conformance-', '')}") from error
+    junits, others = junit_files(rest)
+    contract = "none" if plan.options else options.contract
+    own = argparse.Namespace(**{**vars(options), "report": [], "contract": contract})
+    shared = [*option_words(own), *plan.options, *others]
+    plan = replace(
+        plan, jobs=options.jobs or default_jobs(), verbose=any(VERBOSE.fullmatch(word) for word in rest)
+    )
+    outcomes = run_servers(plan, lambda name: [*shared, f"--server={name}"])
+    servers = ServersReport(from_here(plan.path), outcomes, tool_version(), options.require_all)
+    print(f"\n==== {plan.path}: {servers.headline} ====\n")  # noqa: T201
+    print("\n".join(table(servers)))  # noqa: T201
+    is_written = write_files(servers, options.report, junits)
+    return servers.status if servers.status or is_written else NOT_RUN
+
+
+def from_here(path: Path) -> str:
+    """Return a path as seen from the working directory, with forward slashes; its name if it is outside."""
+    full, here = path.resolve(), Path.cwd().resolve()
+    return full.relative_to(here).as_posix() if full.is_relative_to(here) else full.name

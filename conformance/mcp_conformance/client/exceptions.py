@@ -1,0 +1,58 @@
+"""Tool errors that are not refusals: texts of exceptions that nobody expected, and of schema validators."""
+
+from __future__ import annotations
+
+import re
+
+from mcp_conformance.client.reply import Reply
+
+UNEXPECTED = re.compile(
+    "|".join(
+        (
+            # Python
+            r"Traceback \(most recent call last\)",
+            r"\b(?:Type|Key|Index|Attribute|UnboundLocal|Recursion|Assertion)Error\b[:(]",
+            r"\AError executing tool [^\s:]+: '[^']*'\Z",  # the text of a KeyError
+            r"'NoneType' object|object has no attribute '|\bindex out of range\b|unsupported operand type",
+            r"got an unexpected keyword argument|missing \d+ required positional argument",
+            r"object is not (?:subscriptable|iterable|callable)|maximum recursion depth exceeded",
+            # JavaScript
+            r"Cannot read propert(?:y|ies) of (?:undefined|null)|Cannot destructure property",
+            r"undefined is not (?:a|an|iterable)\b|Cannot convert undefined or null",
+            r"Maximum call stack size exceeded",
+            r"\b[\w.]+ is not a function\b",
+            # Go, Rust, Java, C#
+            r"invalid memory address or nil pointer|slice bounds out of range|\bruntime error: ",
+            r"called `(?:Option|Result)::unwrap\(\)`|panicked at ",
+            r"\bNullPointerException\b|\bjava\.lang\.\w+(?:Exception|Error)\b",
+            r"Object reference not set to an instance|\bSystem\.\w+Exception\b",
+        )
+    )
+)
+"""What runtimes say of a mistake in a program.
+
+Left out is what an evaluator or a parser may say of its input: names that are not defined, syntax,
+conversions of text, division by zero.
+"""
+VALIDATOR = re.compile(
+    r"\b\d+ validation errors? for \w+"
+    r"|\"code\": ?\"(?:invalid_type|invalid_string|invalid_format|unrecognized_keys|too_small|too_big)\""
+)
+"""What validators say of arguments: pydantic, zod."""
+
+
+def unexpected_exception(reply: Reply) -> str:
+    """Return the words in a tool error that only an exception has that nobody expected; empty if none."""
+    return _found(UNEXPECTED, reply)
+
+
+def validator_error(reply: Reply) -> str:
+    """Return the words in a tool error that only the validator of a schema has; empty if there are none."""
+    return _found(VALIDATOR, reply)
+
+
+def _found(words: re.Pattern[str], reply: Reply) -> str:
+    for text in reply.texts if reply.is_tool_error else ():
+        if found := words.search(text.strip()):
+            return found[0]
+    return ""

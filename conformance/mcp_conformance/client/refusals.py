@@ -1,0 +1,135 @@
+"""Requests that every conforming server refuses, and the comparison of two refusals."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from mcp_conformance.client.reply import Reply
+from mcp_conformance.protocol.methods import NO_SUCH_METHOD
+
+MAX_REFUSAL = 300
+"""How many characters of a text may hold the words of a refusal."""
+NO_SUCH_NAME = "conformance_no_such_name_8f14e45fceea167a"
+"""A name, URI or cursor that no server has."""
+NO_SUCH_URI = f"conformance://{NO_SUCH_NAME}"
+
+REFUSED: tuple[tuple[str, Any], ...] = (
+    (NO_SUCH_METHOD, {}),
+    ("tools/call", {"name": NO_SUCH_NAME, "arguments": {}}),
+    ("tools/call", {}),
+    ("tools/list", {"cursor": 5}),
+)
+"""Requests that a conforming server refuses; none of them runs anything."""
+
+FEATURE_REQUESTS: tuple[tuple[tuple[str, ...], str, str, dict[str, Any]], ...] = (
+    (("tools",), "2024-11-05", "tools/list", {}),
+    (("tools",), "2024-11-05", "tools/call", {"name": NO_SUCH_NAME, "arguments": {}}),
+    (("prompts",), "2024-11-05", "prompts/list", {}),
+    (("prompts",), "2024-11-05", "prompts/get", {"name": NO_SUCH_NAME}),
+    (("resources",), "2024-11-05", "resources/list", {}),
+    (("resources",), "2024-11-05", "resources/templates/list", {}),
+    (("resources",), "2024-11-05", "resources/read", {"uri": NO_SUCH_URI}),
+    (("resources", "subscribe"), "2024-11-05", "resources/subscribe", {"uri": NO_SUCH_URI}),
+    (("logging",), "2024-11-05", "logging/setLevel", {"level": "info"}),
+    (
+        ("completions",),
+        "2025-03-26",
+        "completion/complete",
+        {"ref": {"type": "ref/prompt", "name": NO_SUCH_NAME}, "argument": {"name": "a", "value": ""}},
+    ),
+)
+"""For each feature a well-formed request, and the first revision that has it."""
+
+MISSHAPEN: tuple[tuple[str, str, Any], ...] = (
+    ("tools", "tools/call", {}),
+    ("tools", "tools/list", {"cursor": 5}),
+    ("prompts", "prompts/get", {}),
+    ("prompts", "prompts/list", {"cursor": 5}),
+    ("resources", "resources/read", {}),
+    ("resources", "resources/list", {"cursor": 5}),
+    ("resources", "resources/templates/list", {"cursor": 5}),
+    ("resources.subscribe", "resources/subscribe", {}),
+    ("completions", "completion/complete", {}),
+    ("logging", "logging/setLevel", {}),
+)
+"""For each feature a request whose params have the wrong shape."""
+
+NOT_FOUND: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("prompts", "prompts/get", {"name": NO_SUCH_NAME}),
+    ("resources", "resources/read", {"uri": NO_SUCH_URI}),
+)
+"""For each feature a well-formed request for something that does not exist."""
+
+
+NO_NETWORK = re.compile(
+    r"ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|EHOSTUNREACH|ETIMEDOUT|UND_ERR_CONNECT|fetch failed"
+    r"|getaddrinfo|name or service not known|(?:name|host) resolution|no such host|network is unreachable"
+    r"|connection refused|could not resolve host|failed to resolve|nodename nor servname|dial tcp"
+    r"|all connection attempts failed",
+    re.IGNORECASE,
+)
+"""What runtimes and HTTP clients say when they reach no host."""
+
+
+CLIENT_NEEDED_CODES = (-32042, -32021)
+"""The errors with which a server asks for something of the client, or of its user."""
+
+
+def asks_client(reply: Reply) -> bool:
+    """Return whether the server asks for something of the client, or of its user, before it goes on."""
+    return reply.needs_input or reply.code in CLIENT_NEEDED_CODES
+
+
+def complaint_about_network(reply: Reply) -> str:
+    """Return the words in a refusal that say that no host was reached; empty if there are none."""
+    found = NO_NETWORK.search(words(reply)) if _refuses(reply) else None
+    return found[0] if found is not None else ""
+
+
+REFUSAL = re.compile(
+    r"\A\W*(?:error|exception|invalid|missing|failed|failure|unknown|unsupported)\b"
+    r"|\A\W*(?:cannot|could not|unable|no such)\b"
+    r"|\bmust (?:be|not|have|contain)\b|\b(?:is|are) required\b|\bis not (?:a |an )?(?:valid|allowed)\b",
+    re.IGNORECASE,
+)
+"""What the text of a result says that refuses the arguments, or fails."""
+
+
+def refuses_in_words(reply: Reply) -> bool:
+    """Return whether a result without ``isError`` refuses in its first text, or complains about a network."""
+    for text in reply.texts[:1] if not reply.is_tool_error else ():
+        return REFUSAL.search(text[:MAX_REFUSAL]) is not None or NO_NETWORK.search(text) is not None
+    return False
+
+
+def same_refusal(one: Reply, other: Reply) -> bool:
+    """Return whether two requests are refused in the same words."""
+    return _refuses(one) and _refuses(other) and words(one) == words(other)
+
+
+UNKNOWN = re.compile(r"unknown|unrecogni[sz]ed|not found|no such|not exist|no tool|no prompt", re.IGNORECASE)
+"""What a refusal says of something that does not exist."""
+
+
+def refused_as_unknown(reply: Reply, name: str, unknown: Reply) -> bool:
+    """Return whether a call of ``name`` is refused like one of `NO_SUCH_NAME`, the name in the text aside.
+
+    A refusal without that name must say that something does not exist.
+    """
+    if not (_refuses(reply) and _refuses(unknown)):
+        return False
+    text = words(unknown)
+    if NO_SUCH_NAME in text:
+        return words(reply).replace(name, NO_SUCH_NAME) == text
+    return words(reply) == text and UNKNOWN.search(text) is not None
+
+
+def _refuses(reply: Reply) -> bool:
+    return reply.error is not None or reply.is_tool_error
+
+
+def words(reply: Reply) -> str:
+    """Return the result or the error object as text."""
+    return json.dumps(reply.result if reply.error is None else reply.error, sort_keys=True)

@@ -1,0 +1,165 @@
+"""A conversation as a file: written when a check fails, replayed by ``mcp-conformance replay``."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any, TypeVar
+
+from mcp_conformance.client.message_log import CUT
+from mcp_conformance.client.session import Session
+from mcp_conformance.protocol.jsonrpc import Kind, Line, is_response, kind
+from mcp_conformance.transport.credentials import HIDDEN, credentials, redacted, without
+from mcp_conformance.transport.interface import Transport
+
+FORMAT = 1
+T = TypeVar("T")
+
+
+class BadTranscript(Exception):  # noqa: N818
+    """A file is not a transcript; the text says which line is wrong, and why."""
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """The lines of a conversation, with the server's command, the revision, and what the lines prove.
+
+    ``env`` are the variables that the user gave to the server; they are not written.  ``is_redacted`` says
+    that the command in the file lacks credentials.
+    """
+
+    command: tuple[str, ...]
+    revision: str
+    about: str
+    lines: tuple[Line, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    is_redacted: bool = False
+
+    def write(self, path: Path) -> None:
+        """Write a JSON-lines file: a header, then a row for each line, its bytes as Latin-1.
+
+        Over HTTP, the row of an answer names its response.
+
+        Credentials of the command and of ``env`` are left out.  Sent lines that are cut are left out too, as
+        they cannot be replayed.
+        """
+        command = redacted(self.command)
+        header = {"format": FORMAT, "command": command, "revision": self.revision}
+        header |= {"about": without(self.about, self._hidden)}
+        header |= {"redacted": True} if command != self.command else {}
+        rows = [
+            {
+                "sent": line.sent,
+                "at": round(line.at, 6),
+                "raw": self._shown(line.raw).decode("latin-1"),
+                **({"carried_by": line.carried_by} if line.carried_by else {}),
+            }
+            for line in self.lines
+            if not line.sent or line.fault != CUT
+        ]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(json.dumps(row) + "\n" for row in [header, *rows]), encoding="ascii")
+
+    @property
+    def _hidden(self) -> tuple[str, ...]:
+        return credentials(self.command, self.env)
+
+    def _shown(self, raw: bytes) -> bytes:
+        for one in self._hidden:
+            raw = raw.replace(one.encode("utf-8", "surrogateescape"), HIDDEN.encode())
+        return raw
+
+    def keep(self, folder: Path, name: str) -> Path:
+        """Write it to a file with a name like ``name`` in a folder, and return the path.
+
+        A new folder gets a ``.gitignore``.  Raises `OSError`.
+        """
+        is_new = not folder.exists()
+        folder.mkdir(parents=True, exist_ok=True)
+        if is_new:
+            (folder / ".gitignore").write_text("*\n", encoding="ascii")
+        path = Path(folder, re.sub(r"\W+", "-", name).strip("-") + ".jsonl")
+        self.write(path)
+        return path
+
+    @classmethod
+    def read(cls, path: Path) -> Transcript:
+        """Read the transcript in a file.  Raises `BadTranscript`, and `OSError` if it cannot be read."""
+        rows = [_row(number, text) for number, text in enumerate(path.read_text("utf-8").splitlines(), 1)]
+        if not rows or rows[0].get("format") != FORMAT:
+            raise BadTranscript(f"line 1: a header with format {FORMAT} is expected")
+        try:
+            lines = tuple(_line(row) for row in rows[1:])
+            command, revision, about = (rows[0][name] for name in ("command", "revision", "about"))
+            return cls(tuple(command), revision, about, lines, is_redacted=bool(rows[0].get("redacted")))
+        except (KeyError, TypeError, AttributeError, UnicodeEncodeError) as error:
+            raise BadTranscript(f"a member is missing or of the wrong type: {error}") from error
+
+
+def _row(number: int, text: str) -> dict[str, Any]:
+    try:
+        row = json.loads(text)
+    except ValueError as error:
+        raise BadTranscript(f"line {number}: not JSON: {error}") from error
+    if not isinstance(row, dict):
+        raise BadTranscript(f"line {number}: an object is expected")
+    return row
+
+
+def _line(row: dict[str, Any]) -> Line:
+    line = Line.received(row["raw"].encode("latin-1"), float(row["at"]), str(row.get("carried_by", "")))
+    return replace(line, sent=bool(row["sent"]))
+
+
+# Replaying ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ReplayStep:
+    """A line that was replayed, and its answers ``then`` and ``now`` (None for no answer)."""
+
+    line: Line
+    then: Line | None
+    now: Line | None
+    fault: str = ""
+
+    @property
+    def differs(self) -> bool:
+        """Whether the answers differ as JSON."""
+        if self.then is None or self.now is None:
+            return self.then is not self.now
+        return bool(self.then.message != self.now.message)
+
+
+def replay(transcript: Transcript, process: Transport, timeout: float) -> Iterator[ReplayStep]:
+    """Send the lines of a transcript again, byte for byte; yield a step for each request."""
+    session = Session(process, revision=transcript.revision, timeout=timeout)
+    answers = {_id(line): line for line in transcript.lines if not line.sent and is_response(line.message)}
+    waiting: dict[str, Line] = {}
+
+    def step(line: Line) -> ReplayStep:
+        reply = session.await_reply(line, timeout)
+        return ReplayStep(line, answers.get(_id(line)), reply.line, str(reply.fault or ""))
+
+    with closing(session):
+        for sent, lines in groupby(transcript.lines, lambda line: line.sent):
+            if session.closed:
+                break
+            if sent:
+                sent_lines = session.send_lines(lines)
+                waiting |= {_id(line): line for line in sent_lines if kind(line.message) is Kind.REQUEST}
+                continue
+            for line in lines:
+                if is_response(line.message) and _id(line) in waiting:
+                    yield step(waiting.pop(_id(line)))
+        yield from map(step, waiting.values())
+
+
+def _id(line: Line) -> str:
+    id = line.message.get("id") if isinstance(line.message, dict) else None
+    return json.dumps(id)

@@ -1,0 +1,188 @@
+"""The limits of clients, read from one file for each client, and the tools that are beyond them."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from mcp_conformance.json_schema.subschemas import subschemas
+from mcp_conformance.protocol.text import did_you_mean
+from mcp_conformance.protocol.value import Value
+
+FOLDER, ENDING, ALL = "mcp_conformance.clients", ".toml", "all"
+
+
+class UnknownClient(ValueError):  # noqa: N818  (an error of the user, in one line)
+    """A name that no client has."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A limit of a client: its ``kind``, with a ``value`` if that has one, and what happens beyond it.
+
+    ``seen`` is the day of the newest ``evidence``, links to reports of it.
+    """
+
+    client: str
+    kind: str
+    effect: str
+    seen: date
+    evidence: tuple[str, ...]
+    value: Any = None
+
+    @property
+    def accepts(self) -> str:
+        """What the client accepts, in words."""
+        value = ", ".join(self.value) if isinstance(self.value, list) else self.value
+        return KINDS[self.kind].accepts.format(value)
+
+    def __str__(self) -> str:
+        return f"{self.client}, as seen on {self.seen}: {self.effect} ({self.evidence[0]})"
+
+
+@cache
+def clients() -> Mapping[str, tuple[Limit, ...]]:
+    """Return the limits of each client, by the name that ``--client`` takes."""
+    paths = sorted(files(FOLDER).iterdir(), key=lambda path: path.name)
+    return {
+        path.name.removesuffix(ENDING): _limits(path.read_text(encoding="utf-8"))
+        for path in paths
+        if path.name.endswith(ENDING)
+    }
+
+
+def _limits(text: str) -> tuple[Limit, ...]:
+    found = tomllib.loads(text)
+    return tuple(
+        Limit(found["name"], **{**row, "evidence": tuple(row["evidence"])}) for row in found["limit"]
+    )
+
+
+def chosen(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of the chosen clients, each once.  Raises `UnknownClient`."""
+    wanted = dict.fromkeys(one for name in names for one in (clients() if name == ALL else [name]))
+    for name in wanted:
+        if name not in clients():
+            near = did_you_mean(name, (*clients(), ALL)) or f"; there are {', '.join(clients())} and {ALL}"
+            raise UnknownClient(f"no client {name!r} is known{near}")
+    return tuple(wanted)
+
+
+def limits_of(names: Iterable[str], kind: str) -> list[Limit]:
+    """Return the limits of one kind that these clients have."""
+    return [limit for name in names for limit in clients()[name] if limit.kind == kind]
+
+
+# What is beyond a limit --------------------------------------------------------------------------
+
+
+def beyond(limit: Limit, tools: Sequence[Value]) -> Iterator[Value]:
+    """Yield the parts of the definitions of tools that are beyond a limit."""
+    yield from KINDS[limit.kind].beyond(tools, limit.value)
+
+
+def _names(tools: Sequence[Value]) -> Iterator[Value]:
+    for tool in tools:
+        name = tool.get("name")
+        if name is not None and name.is_a(str):
+            yield name
+
+
+def _schemas(tools: Sequence[Value]) -> Iterator[Value]:
+    for tool in tools:
+        schema = tool.get("inputSchema")
+        if schema is not None and schema.is_a(dict):
+            yield schema
+
+
+def _parts(tools: Sequence[Value]) -> Iterator[Value]:
+    """Yield each part of the schemas, but not of ``additionalProperties``, which many hosts remove."""
+    for schema in _schemas(tools):
+        yield from (part.value for part in subschemas(schema) if "additionalProperties" not in part.way)
+
+
+def _members(value: Value, names: Iterable[str]) -> Iterator[Value]:
+    yield from (found for name in names if (found := value.get(name)) is not None)
+
+
+def _wrong_names(tools: Sequence[Value], pattern: str) -> Iterator[Value]:
+    yield from (name for name in _names(tools) if not re.search(pattern, name.json, re.ASCII))
+
+
+def _long_names(tools: Sequence[Value], most: int) -> Iterator[Value]:
+    yield from (name for name in _names(tools) if len(name.json) > most)
+
+
+def _wrong_properties(tools: Sequence[Value], pattern: str) -> Iterator[Value]:
+    for schema in _schemas(tools):
+        properties = schema.get("properties")
+        if properties is not None and properties.is_a(dict):
+            yield from _members(
+                properties, [name for name in properties.json if not re.search(pattern, name, re.ASCII)]
+            )
+
+
+def _top_keywords(tools: Sequence[Value], refused: Sequence[str]) -> Iterator[Value]:
+    for schema in _schemas(tools):
+        yield from _members(schema, refused)
+
+
+def _keywords(tools: Sequence[Value], refused: Sequence[str]) -> Iterator[Value]:
+    for part in _parts(tools):
+        yield from _members(part, refused)
+
+
+def _arrays_without_items(tools: Sequence[Value], _: None) -> Iterator[Value]:
+    for part in _parts(tools):
+        if part.json.get("type") == "array" and not {"items", "prefixItems"} & set(part.json):
+            yield part
+
+
+def _formats(tools: Sequence[Value], accepted: Sequence[str]) -> Iterator[Value]:
+    for part in _parts(tools):
+        found = part.get("format")
+        if found is not None and "string" in _types(part) and found.is_a(str) and found.json not in accepted:
+            yield found
+
+
+def _types(part: Value) -> list[Any]:
+    types = part.json.get("type")
+    return types if isinstance(types, list) else [types]
+
+
+def _several_types(tools: Sequence[Value], _: None) -> Iterator[Value]:
+    for part in _parts(tools):
+        if isinstance(part.json.get("type"), list):
+            yield from _members(part, ["type"])
+
+
+def _too_many(tools: Sequence[Value], most: int) -> Iterator[Value]:
+    yield from tools[most : most + 1]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of limits: what is within one, in words with a place for its value, and the search beyond it."""
+
+    accepts: str
+    beyond: Callable[[Sequence[Value], Any], Iterator[Value]]
+
+
+KINDS: Mapping[str, Kind] = {
+    "tool-name": Kind("names of tools that match {}", _wrong_names),
+    "name-length": Kind("names of tools with at most {} characters", _long_names),
+    "property-name": Kind("names of outermost properties that match {}", _wrong_properties),
+    "top-keyword": Kind("an outermost input schema without {}", _top_keywords),
+    "keyword": Kind("input schemas without {}", _keywords),
+    "array-items": Kind("items in each array of an input schema", _arrays_without_items),
+    "format": Kind("no format of a string in an input schema but {}", _formats),
+    "one-type": Kind("one type in each part of an input schema, not a list of types", _several_types),
+    "tool-count": Kind("at most {} tools", _too_many),
+}
+"""The kinds of limits; the rule of each is ``client.`` and its name."""

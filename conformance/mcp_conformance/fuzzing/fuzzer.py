@@ -1,0 +1,280 @@
+"""Fuzz one request parameter: generate values, judge answers, then shrink, reproduce and report failures."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from hashlib import blake2b
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, find, settings
+from hypothesis import strategies as st
+from hypothesis.database import ExampleDatabase, InMemoryExampleDatabase
+from hypothesis.errors import NoSuchExample, Unsatisfiable
+from hypothesis.strategies import SearchStrategy
+
+from mcp_conformance.client.reply import Reply
+from mcp_conformance.expect import skip
+from mcp_conformance.fuzzing.case_source import CaseSource
+from mcp_conformance.fuzzing.fuzz_target import FuzzTarget
+from mcp_conformance.fuzzing.oracles import VALIDATED, Case, Oracle, fault_of, grade
+from mcp_conformance.fuzzing.reproduction import FailedCase, Reproduction, shown_text
+from mcp_conformance.fuzzing.trials import Trials
+from mcp_conformance.generation import NoExample
+from mcp_conformance.generation.adversarial import READABLE, value_name
+from mcp_conformance.json_schema.validation import instance_errors
+from mcp_conformance.protocol.jsonrpc import encode
+from mcp_conformance.target.server import Server
+from mcp_conformance.target.unanswered import NOT_FATAL
+from mcp_conformance.verdicts import Blocked, Cause, Finding
+
+CASES_PER_EXAMPLE = 4
+"""The average number of cases in one example of Hypothesis: faster than one at a time."""
+MAX_CASES_PER_EXAMPLE = 10
+MAX_FAILED_DRAWS = 10
+"""After so many seeds in a row without a value, no more values are made."""
+MAX_CASES_PER_SEED = 10**12
+"""The distance of the seeds of two searches, so that they have no case in common."""
+MAX_KINDS_SHRUNK = 3
+MAX_KINDS_REPORTED = 8
+MAX_NAMES_SHOWN = 8
+
+
+def require_time(server: Server) -> None:
+    """Skip the check if no time is left for fuzzing."""
+    if server.fuzz_seconds <= 0:
+        skip(f"the time was over: --time {server.settings.time:g}", cause=Cause.NOT_REACHED)
+
+
+Smaller = Callable[[Case, Callable[[Case], bool]], Case]
+"""Finds the smallest case next to one for which a function is true."""
+
+
+class Fuzzer:
+    """The fuzzing of one target.
+
+    ``label`` names the kind of values.  Failures of the kinds in ``known`` are not reported.
+    """
+
+    def __init__(self, server: Server, target: FuzzTarget, label: str, known: Iterable[str] = ()):
+        self.server, self.target, self.label = server, target, label
+        self._examples = server.settings.examples
+        self._trials = Trials(server, target, set(known))
+        self._failures = self._trials.failures
+
+    # Trying
+
+    def try_again(self, remembered: Callable[[Any], Case | None]) -> None:
+        """Try values that failed in earlier runs; ``remembered`` makes a case of one, None if stale."""
+        for text in self._database.fetch(self._key()):
+            try:
+                case = remembered(json.loads(text))
+            except ValueError:
+                case = None
+            if case is None or self._trials.failed(case) is None:
+                self._database.delete(self._key(), text)
+
+    def try_each(self, cases: Iterable[Case]) -> None:
+        """Try these cases; the smallest case of each kind of failure is reported."""
+        self._trials.each(cases)
+
+    def try_edges(self, cases: Iterable[Case], smaller: Smaller) -> None:
+        """Try these cases, which were not drawn, and shrink the failures of a few kinds with ``smaller``."""
+        self.shrink_edges(self._new_kinds(cases), smaller)
+
+    def try_hostile(self, named: Iterable[tuple[str, bytes | None]], oracle: Oracle) -> None:
+        """Try hostile values (name, JSON text or None), except those that failed with another target.
+
+        Those that a parser may refuse are sent alone, until the server has read them for another tool.
+        """
+        failed = self.server.failed_cases
+        cases = [Case(text or b"", oracle, what, hostile=True) for what, text in named if what not in failed]
+        readable = READABLE | self.server.values_read
+        self._trials.each((one for one in cases if value_name(one.name) in readable), hostile=True)
+        for one in cases:
+            if not self._trials.is_spent:
+                self._trials.failed(one)
+        failed |= {one.case.name for same in self._failures.values() for one in same if one.case.name}
+
+    def search(self, source: CaseSource, smaller: Smaller | None = None) -> None:
+        """Try the cases of many seeds, then shrink the failures of a few kinds, at last with ``smaller``."""
+        new = self._new_kinds(self._seeded(source))
+        self.shrink(source, new)
+        if smaller is not None:
+            self.shrink_edges(new, smaller)
+
+    def _new_kinds(self, cases: Iterable[Case]) -> list[str]:
+        """Try these cases; return the kinds of failures of which one of them is the plainest."""
+        known = {kind: same[0] for kind, same in self._failures.items()}
+        self._trials.each(cases)
+        return [kind for kind, same in self._failures.items() if same[0] is not known.get(kind)]
+
+    def _seeded(self, source: CaseSource) -> Iterator[Case]:
+        """Yield the cases of as many seeds as examples are wanted; stop when no values are found."""
+        names = f"{self.server.settings.seed} {self.target.name} {self.label}"
+        first = int.from_bytes(blake2b(names.encode(errors="surrogatepass"), digest_size=8).digest())
+        failed = 0
+        for number in range(self._examples):
+            try:
+                yield source.case(first * MAX_CASES_PER_SEED + number)
+            except NoExample:
+                failed += 1
+                if failed == MAX_FAILED_DRAWS:
+                    return
+            else:
+                failed = 0
+
+    # Shrinking
+
+    def shrink(self, source: CaseSource, kinds: Sequence[str]) -> None:
+        """Shrink the failures of some kinds with Hypothesis, starting from other cases or from their own."""
+        for kind in kinds[:MAX_KINDS_SHRUNK]:
+            failed = self._failures[kind][0]
+            if self._is_repeatable(failed):
+                self._trials.allow_shrinking()
+                case = failed.case
+                if not self._shrunk(source.like(case), kind) and case.seed is not None:
+                    self._shrunk(source.variations(case.seed), kind)
+                self._database.save(self._key(), self._failures[kind][0].case.text)
+
+    def shrink_edges(self, kinds: Sequence[str], smaller: Smaller) -> None:
+        """Replace the failures of some kinds by the smallest case that ``smaller`` finds next to each."""
+        for kind in kinds[:MAX_KINDS_SHRUNK]:
+            if self._is_repeatable(self._failures[kind][0]):
+                self._trials.allow_shrinking()
+                found = smaller(self._failures[kind][0].case, partial(self._fails, kind))
+                self._failures[kind].insert(0, self._trials.whole(found))
+                self._database.save(self._key(), found.text)
+
+    def _shrunk(self, cases: SearchStrategy[Case], kind: str) -> bool:
+        """Find and shrink a failure of a kind; return whether one was found."""
+        with suppress(NoSuchExample, Unsatisfiable):
+            smallest = self._smallest(cases, partial(self._fails, kind))
+            self._failures[kind].insert(0, self._trials.whole(smallest))
+            return True
+        return False
+
+    def _fails(self, kind: str, case: Case) -> bool:
+        """Return whether a case fails in this way; False for a new one when the purse is empty."""
+        if self._trials.is_spent and self._trials.is_new(case):
+            return False
+        failed = self._trials.failed(case)
+        return failed is not None and failed.failure.kind == kind
+
+    def _smallest(self, cases: SearchStrategy[Case], fails: Callable[[Case], bool]) -> Case:
+        """Return the plainest case that fails; raise `NoSuchExample` or `Unsatisfiable` if none is found."""
+        several = st.lists(
+            cases, min_size=1, max_size=MAX_CASES_PER_EXAMPLE, unique_by=lambda case: case.text
+        )
+        source = random.Random(self.server.settings.seed)  # noqa: S311
+        found = find(several, lambda some: any(map(fails, some)), settings=self._settings(), random=source)
+        return next(filter(fails, found))
+
+    def _is_repeatable(self, failed: FailedCase) -> bool:
+        """Return whether a failure can be shrunk: it does not depend on earlier requests."""
+        return failed.is_silence or self._trials.reproducer.fails_in_isolation(failed)
+
+    def _key(self) -> bytes:
+        """Return the database key of failing values: the server's name and the target, but no path."""
+        names = (self.server.surface.server_name, self.server.revision, self.target.name, self.label)
+        return " ".join(("mcp-conformance", *names)).encode(errors="surrogatepass")
+
+    def _settings(self) -> settings:
+        return settings(
+            max_examples=math.ceil(self._examples / CASES_PER_EXAMPLE),
+            deadline=None,
+            database=None,  # a seeded search has none
+            suppress_health_check=list(HealthCheck),
+            phases=[Phase.generate, Phase.shrink],
+        )
+
+    @property
+    def _database(self) -> ExampleDatabase:
+        """The database of failing values, as JSON text."""
+        return self.server.settings.database or settings().database or InMemoryExampleDatabase()
+
+    # Reporting
+
+    @property
+    def kinds(self) -> set[str]:
+        """The kinds of failures found."""
+        return set(self._failures)
+
+    def begin_confirming(self) -> None:
+        """Begin to confirm missing answers, whose long timeouts pass until the `report`."""
+        for same in self._reported():
+            self._trials.reproducer.begin(same)
+
+    def _reported(self) -> list[list[FailedCase]]:
+        """Return the failures by kind, the worst first."""
+        kinds = self._failures.values()
+        worst_first = sorted(kinds, key=lambda same: (same[0].reply.fault is None, same[0].is_advisory))
+        return _merged(worst_first)[:MAX_KINDS_REPORTED]
+
+    def report(self) -> None:
+        """Raise the worst of the failures, with the others in it; nothing if there are none.
+
+        Raises `Finding`, or `Blocked` if a request that is not hostile got no answer.
+        """
+        reproductions = self._trials.reproducer.reproductions(self._reported())
+        verdicts = [self._verdict(same, reproduction) for same, reproduction in reproductions]
+        if verdicts:
+            raise verdicts[0].with_others(verdicts[1:])
+
+    def _verdict(self, same: list[FailedCase], reproduction: Reproduction) -> Finding | Blocked:
+        failed, lines = same[0], reproduction.lines
+        failure, reply, text = failed.failure, failed.reply, failed.case.text
+        written = self._trials.reproducer.write(failure, text, reproduction.conversations)
+        more = f"{reproduction.how}{self._grade(failed)}{_likewise(same)}{written}"
+        got = f"{self.label} {shown_text(text)}: {reply}{more}"
+        id, paths = failure.requirement, written.paths
+        if failed.is_death or (failed.is_silence and not failed.case.hostile):
+            stderr = reply.fault.stderr if reply.fault is not None else ""
+            fault = reply.fault if reproduction.how else None  # a failure in isolation is always reported
+            if id == NOT_FATAL and not reproduction.how:
+                return Finding(failure.expected, got, lines, id, transcripts=paths, stderr=stderr, fatal=True)
+            return Blocked(got, lines, stderr, id, self.target.tool, fault=fault, transcripts=paths)
+        return failure.finding(got, lines, paths)
+
+    def _grade(self, failed: FailedCase) -> str:
+        """Return how a tool took invalid arguments that it accepted, in brackets; empty if unknown."""
+        if failed.case.wrong is None or not failed.was_accepted:
+            return ""
+        how = grade(self._call, failed.case.wrong, failed.reply, self._is_valid)
+        return f" ({how})" if how else ""
+
+    def _is_valid(self, arguments: Any) -> bool:
+        """Return whether arguments of the target's tool are valid."""
+        tool = next(tool for tool in self.server.tools if tool.name == self.target.tool)
+        return not instance_errors(arguments, tool.input_schema, self.server.revision)
+
+    def _call(self, arguments: Any) -> Reply:
+        return self.target.ask(self.server.fuzzing_session, encode(arguments), self._trials.answer_seconds)
+
+
+def _merged(kinds: Iterable[list[FailedCase]]) -> list[list[FailedCase]]:
+    """Return the failures by kind; those that accept invalid arguments are one kind if they are as severe."""
+    merged: dict[Any, list[FailedCase]] = {}
+    for same in kinds:
+        failure = same[0].failure
+        key = (VALIDATED, failure.advisory) if failure.requirement == VALIDATED else failure.kind
+        merged.setdefault(key, []).extend(same)
+    return list(merged.values())
+
+
+def _likewise(same: Sequence[FailedCase]) -> str:
+    """Return what else failed in the same way, in brackets."""
+    _, *others = list(dict.fromkeys(filter(None, map(_title, same)))) or [""]
+    more = f" and {len(others) - MAX_NAMES_SHOWN} more" if len(others) > MAX_NAMES_SHOWN else ""
+    how = "accepted too" if same[0].was_accepted else "so did"
+    return f" ({how}: {', '.join(others[:MAX_NAMES_SHOWN])}{more})" if others else ""
+
+
+def _title(failed: FailedCase) -> str:
+    """Return the name of a value, or what is wrong with arguments that were accepted; empty for others."""
+    wrong = failed.case.wrong if failed.was_accepted else None
+    return failed.case.name if wrong is None else fault_of(wrong)

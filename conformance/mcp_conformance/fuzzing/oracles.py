@@ -1,0 +1,344 @@
+"""Judge answers to fuzzed values: one oracle for each kind of values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from mcp_conformance.client.exceptions import unexpected_exception, validator_error
+from mcp_conformance.client.refusals import asks_client, refuses_in_words, same_refusal
+from mcp_conformance.client.reply import Closed, Reply, Unanswered
+from mcp_conformance.client.tool_call import Tool
+from mcp_conformance.generation import Invalid
+from mcp_conformance.json_schema.validation import Unjudgeable, instance_errors
+from mcp_conformance.protocol.content import embeds, has_data, has_text, has_uri_and_name, is_base64
+from mcp_conformance.protocol.jsonrpc import NOT_JSON, Line, show
+from mcp_conformance.protocol.revisions import CONTENT_TYPES, has_content, is_modern
+from mcp_conformance.target.unanswered import NOT_FATAL
+from mcp_conformance.verdicts import NOT_JSON_RULE, Finding, transport_of
+
+ANSWERED = "jsonrpc.response-every-request"
+VALIDATED = "tools.call.inputs-validated"
+CHANNEL = "tools.call.invalid-arguments-channel"
+ACTIONABLE = "tools.call.execution-error-actionable"
+BLOCKS: Mapping[Any, tuple[str, Callable[[Any], bool], str]] = {
+    "text": ("content.text.text-string", has_text, "a string in text"),
+    "image": ("content.image.fields", has_data, "strings in data and mimeType"),
+    "audio": ("content.audio.fields", has_data, "strings in data and mimeType"),
+    "resource_link": ("content.resource-link.fields", has_uri_and_name, "strings in uri and name"),
+    "resource": ("content.embedded.fields", embeds, "an object resource with uri, and text or blob"),
+}
+"""The rule of each type of content blocks."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A wrong answer: the rule it breaks, what the rule expects, and its ``kind``.
+
+    Failures of one ``kind`` count as the same failure.  ``advisory`` and ``tool_bug`` are those of a
+    `mcp_conformance.verdicts.Finding`.
+    """
+
+    requirement: str
+    expected: str
+    kind: str
+    advisory: bool = False
+    tool_bug: bool = False
+
+    def finding(self, got: str, lines: Sequence[Line], transcripts: Sequence[Path] = ()) -> Finding:
+        """Return the finding that the failure is."""
+        return Finding(
+            self.expected,
+            got,
+            lines,
+            self.requirement,
+            advisory=self.advisory,
+            tool_bug=self.tool_bug,
+            transcripts=transcripts,
+        )
+
+
+Oracle = Callable[[Reply], Failure | None]
+"""Returns the failure that an answer shows, None if it is right."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A value to try, as JSON text, and the oracle for its answer.
+
+    ``name`` describes a value that is too long to show; ``wrong`` is what was made invalid in it; ``seed`` is
+    the one it was made from, if it was.  No answer to a ``hostile`` value is a `Finding` and not `Blocked`,
+    unless the process ends.
+    """
+
+    text: bytes
+    oracle: Oracle = field(repr=False)
+    name: str = ""
+    wrong: Invalid | None = field(default=None, repr=False)
+    hostile: bool = False
+    seed: int | None = field(default=None, repr=False)
+
+
+def answers(reply: Reply) -> Failure | None:
+    """Judge the answer to any request: one must come, or the status of a refusal over HTTP."""
+    if isinstance(reply.fault, Closed):
+        return Failure(
+            ANSWERED, "an answer", f"dies {reply.fault.exit_code} {_last_words(reply.fault.stderr)}"
+        )
+    is_refused = isinstance(reply.fault, Unanswered) and reply.fault.is_refusal
+    return None if reply.fault is None or is_refused else Failure(ANSWERED, "an answer", "never answers")
+
+
+def _last_words(stderr: str) -> str:
+    """Return the last line of stderr, or its exception, without parts that vary."""
+    lines = stderr.strip().splitlines() or [""]
+    exception = re.match(r"[\w.]+(Error|Exception)\b", lines[-1])
+    return (
+        exception[0] if exception else re.sub(r"0x[0-9a-fA-F]+|\d+|'[^']*'|\"[^\"]*\"", "_", lines[-1])[:80]
+    )
+
+
+def has_array(requirement: str, *path: str) -> Oracle:
+    """Return the oracle of a request that may be refused: a result must have an array at ``path``.
+
+    One that requires input has none yet.
+    """
+
+    def oracle(reply: Reply) -> Failure | None:
+        if reply.value is None or reply.needs_input:
+            return answers(reply)
+        array = reply.value.get(*path)
+        if array is not None and array.is_a(list):
+            return None
+        name = ".".join(path)
+        return Failure(requirement, f"an array in {name}", f"no array in {name}")
+
+    return oracle
+
+
+# Tools -------------------------------------------------------------------------------------------
+
+
+def accepts_valid(tool: Tool, revision: str, reply: Reply) -> Failure | None:
+    """Judge the answer to valid arguments: a tool result of the right shape, as its schema says."""
+    failure = answers(reply) or _no_number(reply)
+    if failure is not None and isinstance(reply.fault, Closed):
+        return replace(failure, requirement=NOT_FATAL)
+    if failure is not None or reply.fault is not None or asks_client(reply):
+        return failure
+    if reply.error is not None:
+        id = "tools.call.schema-honest" if reply.code == -32602 else "tools.call.execution-error-as-result"
+        return Failure(id, "a tool result", f"error {show(reply.code)}")
+    failure = _type_failure(revision, reply.result) or _result_failure(tool, revision, reply.result)
+    return failure or tool_bug(reply)
+
+
+def _no_number(reply: Reply) -> Failure | None:
+    """Return the failure of an answer with NaN or an infinity; the log of a long session may have lost it."""
+    constants = NOT_JSON.intersection(reply.line.oddities) if reply.line is not None else set()
+    what = "JSON-RPC messages only"
+    if not constants or reply.line is None:
+        return None
+    return Failure(NOT_JSON_RULE[transport_of(reply.line)], what, f"{min(constants)} in an answer")
+
+
+def _type_failure(revision: str, result: Any) -> Failure | None:
+    """Judge the type of a modern result to a client without extensions."""
+    if not isinstance(result, dict) or not is_modern(revision):
+        return None
+    if "resultType" not in result:
+        return Failure("result.result-type-present", "a member resultType", "no resultType")
+    if result["resultType"] in ("complete", "input_required"):
+        return None
+    type = show(result["resultType"], 40)
+    return Failure("result.result-type-known", "complete or input_required", f"resultType {type}")
+
+
+def _result_failure(tool: Tool, revision: str, result: Any) -> Failure | None:
+    if not isinstance(result, dict) or not has_content(revision):
+        return None
+    content = result.get("content")
+    if not isinstance(content, list):
+        return Failure("tools.call.result-content-array", "an array in content", "no content")
+    unknown = _unknown_types(content, revision)
+    if unknown:
+        return Failure("tools.call.content-known-type", "known content types", f"content {unknown}")
+    if not isinstance(result.get("isError", False), bool):
+        return Failure("tools.call.is-error-boolean", "true or false in isError", "isError")
+    if failure := next(filter(None, map(_block_failure, content)), None):
+        return failure
+    return None if result.get("isError") else _structured_failure(tool, revision, result)
+
+
+def tool_bug(reply: Reply) -> Failure | None:
+    """Judge a tool error after valid arguments: it is a refusal in words, or a failure of something else."""
+    if words := unexpected_exception(reply):
+        return Failure(ACTIONABLE, "a result, or a refusal in words", f"raises {words}", tool_bug=True)
+    if words := validator_error(reply):
+        expected = "a schema that allows no more than the tool accepts"
+        return Failure("tools.call.schema-honest", expected, "a validator refuses", tool_bug=True)
+    return None
+
+
+def _unknown_types(content: list[Any], revision: str) -> str:
+    """Return the types of content blocks that the revision does not have; empty if there are none."""
+    types = [block.get("type") if isinstance(block, dict) else None for block in content]
+    known = tuple(CONTENT_TYPES[revision])
+    return ", ".join(sorted({show(type) for type in types if type not in known}))
+
+
+def _block_failure(block: Any) -> Failure | None:
+    """Judge a content block of a known type."""
+    type = block["type"]
+    rule, holds, expected = BLOCKS[type]
+    if not holds(block):
+        return Failure(rule, expected, f"{type} without {expected}")
+    if type in ("image", "audio") and not is_base64(block["data"]):
+        return Failure(f"content.{type}.base64", "base64 in data", f"{type} that is not base64")
+    return None
+
+
+def _structured_failure(tool: Tool, revision: str, result: dict[str, Any]) -> Failure | None:
+    schema = tool.output_schema
+    if schema is None or revision < "2025-06-18":
+        return None
+    if "structuredContent" not in result:
+        return Failure("tools.structured.present", "structuredContent", "no structuredContent")
+    try:
+        errors = instance_errors(result["structuredContent"], schema.json, revision)
+    except Unjudgeable:
+        return None
+    if not errors:
+        return None
+    kind = re.sub(r"'[^']*'|\"[^\"]*\"|-?\d+(\.\d+)?", "_", errors[0])
+    return Failure("tools.structured.conforms", f"what the output schema says ({errors[0]})", kind)
+
+
+def rejects_invalid(wrong: Invalid, usual: Reply, revision: str, reply: Reply) -> Failure | None:
+    """Judge the answer to invalid arguments: a refusal, in the way that the revision requires.
+
+    ``usual`` is the answer to valid arguments: a tool that refuses those in the same words can't be judged.
+    A result that refuses in words accepts nothing, but does not report the refusal either.
+    """
+    failure = answers(reply)
+    if failure is not None or same_refusal(reply, usual):
+        return failure
+    if refuses_in_words(reply):
+        is_usual = reply.result == usual.result
+        return None if is_usual else Failure(CHANNEL, _channels(revision), "refuses in words", advisory=True)
+    if reply.error is None and not reply.is_tool_error:
+        kind = f"coerces {wrong.kind}" if wrong.coercible else f"accepts {fault_of(wrong)}"
+        return Failure(VALIDATED, f"a refusal ({fault_of(wrong)})", kind, advisory=wrong.coercible)
+    if _is_in_right_channel(revision, reply):
+        failure = _type_failure(revision, reply.result)
+        return None if failure == _type_failure(revision, usual.result) else failure
+    return Failure(CHANNEL, _channels(revision), "wrong channel")
+
+
+def _is_in_right_channel(revision: str, reply: Reply) -> bool:
+    if revision == "2024-10-07":
+        return reply.error is not None
+    return reply.is_tool_error or (revision < "2025-11-25" and reply.code == -32602)
+
+
+def _channels(revision: str) -> str:
+    if revision == "2024-10-07":
+        return "a JSON-RPC error"
+    other = ", or error -32602" if revision < "2025-11-25" else ""
+    return f"a tool result with isError true{other}"
+
+
+def fault_of(wrong: Invalid) -> str:
+    """Return what is wrong with invalid arguments, in a few words."""
+    detail = f" {wrong.detail!r}" if wrong.detail else ""
+    return f"{wrong.keyword}{detail} at {wrong.pointer or 'the root'}"
+
+
+# Ignored or coerced ------------------------------------------------------------------------------
+
+
+def grade(
+    call: Callable[[Any], Reply], wrong: Invalid, accepted: Reply, is_valid: Callable[[Any], bool]
+) -> str:
+    """Return whether a tool ignored or coerced invalid arguments that it accepted; empty if unknown.
+
+    The tool is called again without the invalid member, and with what a lenient reader makes of it; a tool
+    that gives the same result in both cases, or another one each time, proves nothing.  Only a value that is
+    valid in that place is one to coerce to.
+    """
+    path = [_key(word) for word in wrong.pointer.split("/")[1:]]
+    path += [wrong.detail] if wrong.kind in ("additional", "name") else []
+    try:
+        inner = _at(wrong.arguments, path)
+        without = _changed(wrong.arguments, path)
+    except (LookupError, TypeError):  # the root, or a member that is missing
+        return ""
+    others = {
+        show(value): _changed(wrong.arguments, path, value)
+        for value in _coerced(inner)
+        if not _alike(value, inner)
+    }
+    same = {text: arguments for text, arguments in others.items() if _same(call(arguments), accepted)}
+    if _same(call(without), accepted):
+        return "ignored: the result is the same without it" if len(same) < len(others) else ""
+    coerced = next((text for text, arguments in same.items() if is_valid(arguments)), None)
+    return f"coerced: the result is the same as with {coerced}" if coerced is not None else ""
+
+
+def _alike(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and bool(one == other)
+
+
+def _same(one: Reply, other: Reply) -> bool:
+    return one.fault is None and one.error is None and not one.is_tool_error and one.result == other.result
+
+
+def _key(word: str) -> str | int:
+    return int(word) if word.isdecimal() else word.replace("~1", "/").replace("~0", "~")
+
+
+def _at(value: Any, path: list[Any]) -> Any:
+    for key in path:
+        value = value[str(key) if isinstance(value, dict) else key]
+    return value
+
+
+_REMOVED = object()
+
+
+def _changed(value: Any, path: list[Any], new: Any = _REMOVED) -> Any:
+    """Return a copy with ``new`` at ``path``, or without a value there."""
+    copied = deepcopy(value)
+    parent = _at(copied, path[:-1])
+    key = str(path[-1]) if isinstance(parent, dict) else path[-1]
+    if new is _REMOVED:
+        del parent[key]
+    else:
+        parent[key] = new
+    return copied
+
+
+def _coerced(value: Any) -> Iterator[Any]:
+    """Yield what a lenient reader may make of a value."""
+    if isinstance(value, str):
+        words = {"true": True, "false": False, "null": None}
+        yield from (meant for word, meant in words.items() if value.lower() == word)
+        if re.fullmatch(r"-?\d{1,15}", value):
+            yield int(value)
+        if re.fullmatch(r"-?\d+\.\d+", value):
+            yield float(value)
+    elif isinstance(value, bool):
+        yield int(value)
+        yield str(value).lower()
+    elif isinstance(value, int | float):
+        yield str(value)
+        yield bool(value)
+        yield int(value)
+    elif isinstance(value, list) and len(value) == 1:
+        yield value[0]
+    if not isinstance(value, list | dict):
+        yield [value]

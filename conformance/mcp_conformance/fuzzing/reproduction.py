@@ -1,0 +1,282 @@
+"""Reproduce failures on fresh servers, and find the requests that each needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from mcp_conformance.client.in_flight import reply_within
+from mcp_conformance.client.message_log import CUT, MessageLog, head_of
+from mcp_conformance.client.reply import Closed, Reply, Silence
+from mcp_conformance.client.session import Session
+from mcp_conformance.fuzzing.fuzz_target import FuzzTarget
+from mcp_conformance.fuzzing.oracles import VALIDATED, Case, Failure
+from mcp_conformance.fuzzing.reduction import FEWEST_SO_FAR, reduced, reduction_purse
+from mcp_conformance.protocol.jsonrpc import Kind, Line, kind
+from mcp_conformance.protocol.text import shorten
+from mcp_conformance.target.server import Server
+from mcp_conformance.target.transcripts import Written, write_transcripts
+from mcp_conformance.verdicts import Skipped
+
+MAX_LINES_SHOWN = 6
+MAX_CASE_LENGTH = 200
+HOSTILE_FACTOR = 3
+"""A missing answer to a hostile value is confirmed with this many times the usual timeout."""
+OPENING_METHODS = ("initialize", "notifications/initialized", "server/discover")
+
+
+@dataclass(eq=False)
+class FailedCase:
+    """A case that failed; the first ``length`` of ``lines`` are the conversation up to the failure.
+
+    ``is_brief`` says that only the beginning of a long reply was kept.
+    """
+
+    case: Case
+    failure: Failure
+    reply: Reply
+    lines: MessageLog
+    length: int
+    is_brief: bool = False
+
+    @property
+    def conversation(self) -> list[Line]:
+        """The conversation up to the failure."""
+        return self.lines[: self.length]
+
+    def drop_long_reply(self) -> None:
+        """Keep only the beginning of a long answer, once it is judged."""
+        line = self.reply.line
+        if line is not None and head_of(line) is not line:
+            self.reply = replace(self.reply, line=head_of(line), message={})
+            self.is_brief = True
+
+    @property
+    def is_death(self) -> bool:
+        """Whether the process ended instead of answering."""
+        return isinstance(self.reply.fault, Closed)
+
+    @property
+    def is_silence(self) -> bool:
+        """Whether no answer came although the process is alive."""
+        return self.reply.fault is not None and not self.is_death
+
+    @property
+    def is_advisory(self) -> bool:
+        """Whether the failure is advisory, or a bug of the tool."""
+        return self.failure.advisory or self.failure.tool_bug
+
+    @property
+    def was_accepted(self) -> bool:
+        """Whether invalid arguments were accepted."""
+        return self.failure.requirement == VALIDATED
+
+    def is_seen_in(self, reply: Reply) -> bool:
+        """Return whether an answer shows the same failure; all deaths count as the same."""
+        if self.is_death:
+            return isinstance(reply.fault, Closed)
+        failure = self.case.oracle(reply)
+        return failure is not None and failure.kind == self.failure.kind
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A description of how a failure was reproduced, empty if in isolation, and the lines that show it.
+
+    ``conversations`` are complete, for transcripts.
+    """
+
+    how: str
+    lines: Sequence[Line]
+    conversations: Sequence[Sequence[Line]]
+
+
+class Reproducer:
+    """The reproduction of a target's failed cases.
+
+    The answer to a failed case may take as long as the user allows, or `HOSTILE_FACTOR` times
+    ``answer_seconds`` if the case is hostile; other answers may take ``answer_seconds`` seconds.
+    """
+
+    def __init__(self, server: Server, target: FuzzTarget, answer_seconds: float):
+        self.server, self.target, self.answer_seconds = server, target, answer_seconds
+        self._begun: dict[FailedCase, tuple[Session, Line]] = {}
+
+    def _max_wait(self, failed: FailedCase) -> float:
+        timeout = self.server.settings.timeout
+        return min(timeout, HOSTILE_FACTOR * self.answer_seconds) if failed.case.hostile else timeout
+
+    def fails_in_isolation(self, failed: FailedCase) -> bool:
+        """Return whether the request fails on a fresh server too, with nothing sent before."""
+        return self._fails_after([failed.reply.request], failed)[0]
+
+    def fails_after_others(self, failed: FailedCase) -> bool:
+        """Return whether a request fails on a fresh server after the same others, one at a time."""
+        return self._fails_after(_history(failed), failed)[0]
+
+    def begin(self, failures: Sequence[FailedCase]) -> None:
+        """Send cases again that got no answer; `reproductions` waits for what remains of their timeouts."""
+        with suppress(Skipped), self.server.shared_reproduction_session() as session:
+            for failed in failures if failures[0].is_silence else ():
+                line, is_alive = self._sent_again(session, failed)
+                if not is_alive:
+                    return
+                self._begun[failed] = session, line
+
+    def reproductions(
+        self, kinds: Sequence[list[FailedCase]]
+    ) -> Iterator[tuple[list[FailedCase], Reproduction]]:
+        """Yield the failures of each kind, and a reproduction of the first; drop late answers."""
+        repeated = self._repeated([same[0] for same in kinds if same[0].reply.fault is None])
+        for same in kinds:
+            failures = self._still_silent(same) if same[0].is_silence else same
+            if failures:
+                is_confirmed = failures[0].is_silence or failures[0] in repeated
+                yield failures, self._alone(failures[0]) if is_confirmed else self._reproduction(failures[0])
+
+    def _still_silent(self, failures: Sequence[FailedCase]) -> list[FailedCase]:
+        """Return the cases that get no answer again.  Those sent to one process share one timeout."""
+        silent: list[FailedCase] = []
+        waiting = list(failures)
+        while waiting:
+            found, waiting = self._unanswered(waiting)
+            silent += found
+        return silent
+
+    def _unanswered(self, waiting: list[FailedCase]) -> tuple[list[FailedCase], list[FailedCase]]:
+        """Send all cases to one process; return those not answered, and those to send to another process.
+
+        The latter are all other cases if one made the process silent, and those sent earlier if it has ended
+        since.  A server that still writes a line has begun an answer: none is missing.
+        """
+        sent: list[tuple[FailedCase, Line]] = []
+        earlier = [one for one in waiting if one in self._begun]
+        try:
+            with self.server.shared_reproduction_session() as session:
+                for failed in waiting:
+                    line, is_alive = self._sent_again(session, failed)
+                    sent.append((failed, line))
+                    if not is_alive and not session.closed:
+                        silent = [] if session.is_writing() else [self._confirmed(failed)]
+                        return silent, [one for one in waiting if one is not failed]
+                replies = [(one, reply_within(session, line, self._max_wait(one))) for one, line in sent]
+                silent = [one for one, reply in replies if one.is_seen_in(reply)]
+                again = earlier if session.closed else []
+                return [] if session.is_writing() else list(map(self._confirmed, silent)), again
+        except Skipped:
+            return [], []
+
+    def _sent_again(self, session: Session, failed: FailedCase) -> tuple[Line, bool]:
+        """Send a case, unless that has begun; return its line, and whether a ping after it is answered."""
+        begun_in, line = self._begun.pop(failed, (None, None))
+        if line is not None and begun_in is session:
+            return line, True
+        line = self.target.send(session, failed.case.text)
+        ping = session.request(session.liveness_method, timeout=self._max_wait(failed))
+        return line, ping.fault is None
+
+    def _confirmed(self, failed: FailedCase) -> FailedCase:
+        """Return the case with the seconds that its silence was confirmed for."""
+        fault = failed.reply.fault
+        if isinstance(fault, Silence):
+            fault = replace(fault, seconds=self._max_wait(failed))
+        return replace(failed, reply=replace(failed.reply, fault=fault))
+
+    def _repeated(self, failures: Sequence[FailedCase]) -> list[FailedCase]:
+        """Return the cases that get the same wrong answer again, all from one process."""
+        if not failures:
+            return []
+        try:
+            with self.server.shared_reproduction_session() as session:
+                asked = [
+                    (one, self.target.ask(session, one.case.text, self.answer_seconds)) for one in failures
+                ]
+        except Skipped:
+            return []
+        return [one for one, reply in asked if one.is_seen_in(reply)]
+
+    def _reproduction(self, failed: FailedCase) -> Reproduction:
+        """Reproduce a failure in isolation, else after as few requests as possible; else it is flaky."""
+        if self.fails_in_isolation(failed):
+            return self._alone(failed)
+        history = _history(failed)
+        is_reproduced, again = self._fails_after(history, failed)
+        if not is_reproduced:
+            same = "the same" if len(history) == len(_requests(failed)) else "what was kept of it"
+            how = f" (it happened once, and not again when {same} was sent to a fresh server: flaky)"
+            return Reproduction(how, failed.reply.lines, [failed.conversation, again])
+        history, lines = self._reduce(history, again, failed)
+        others = len(history) - 1
+        so_far = FEWEST_SO_FAR if reduction_purse(self.server).is_empty else ""
+        how = f" (on a fresh server, after {others} other requests{so_far})" if others else ""
+        shown = lines[len(self._opening()) :][-MAX_LINES_SHOWN:]
+        return Reproduction(how, shown, [lines])
+
+    def _reduce(
+        self, history: list[Line], whole: list[Line], failed: FailedCase
+    ) -> tuple[list[Line], list[Line]]:
+        """Return the fewest requests that still fail, and the conversation in which they did."""
+        latest, purse = whole, reduction_purse(self.server)
+
+        def fails(some: Sequence[Line]) -> bool:
+            nonlocal latest
+            is_seen, lines = self._fails_after(some, failed)
+            latest = lines if is_seen else latest
+            return is_seen
+
+        alike = [line for line in history if self.target.is_requested_in(line)]
+        if purse.pay_for(lambda: fails(alike)):
+            history = alike
+        fewest = reduced(history, lambda some: purse.pay_for(lambda: fails(some)))
+        return fewest, latest
+
+    def _alone(self, failed: FailedCase) -> Reproduction:
+        lines = failed.reply.lines
+        return Reproduction("", lines, [(*self._opening(), *lines)])
+
+    def _opening(self) -> tuple[Line, ...]:
+        return self.server.surface.opening_lines
+
+    def _fails_after(self, asked: Sequence[Line], failed: FailedCase) -> tuple[bool, list[Line]]:
+        """Send lines to a fresh server; return whether the last fails likewise, and the conversation."""
+        try:
+            with self.server.reproduction_session() as session:
+                reply = self._last_reply(session, asked, self._max_wait(failed))
+                return failed.is_seen_in(reply), session.lines
+        except Skipped:
+            return False, []
+
+    def _last_reply(self, session: Session, asked: Sequence[Line], max_wait: float) -> Reply:
+        for line in asked[:-1]:
+            reply = session.await_reply(
+                session.send_raw(line.raw, line.message), self.answer_seconds, alone=True
+            )
+            if session.closed:
+                return reply
+        last = session.send_raw(asked[-1].raw, asked[-1].message)
+        return session.await_reply(last, max_wait, alone=True)
+
+    def write(self, failed: Failure, case: bytes, conversations: Sequence[Sequence[Line]]) -> Written:
+        """Write the conversations that show a failure of a case to files."""
+        name = f"{self.server.revision} {failed.requirement} {self.target.name} {failed.kind}"[:90]
+        about = f"{failed.requirement}: {self.target.name} {shown_text(case)}"
+        return write_transcripts(self.server, conversations, name=name, about=about)
+
+
+def shown_text(case: bytes) -> str:
+    """Return the JSON text of a case, shortened."""
+    return shorten(case.decode("utf-8", "backslashreplace"), MAX_CASE_LENGTH)
+
+
+def _requests(failed: FailedCase) -> list[Line]:
+    return [line for line in failed.conversation if line.sent and _is_request(line)]
+
+
+def _history(failed: FailedCase) -> list[Line]:
+    """Return the requests up to a failure that were kept whole."""
+    return [line for line in _requests(failed) if line.fault != CUT]
+
+
+def _is_request(line: Line) -> bool:
+    return kind(line.message) is Kind.REQUEST and line.message["method"] not in OPENING_METHODS

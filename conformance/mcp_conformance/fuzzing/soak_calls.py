@@ -1,0 +1,81 @@
+"""The calls of a soak: each depends only on a seed and its number, so any of them can be repeated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from hypothesis import strategies as st
+
+from mcp_conformance.client.tool_call import Call
+from mcp_conformance.fuzzing.case_source import CaseSource, invalid_cases, valid_cases
+from mcp_conformance.fuzzing.fuzz_target import FuzzTarget
+from mcp_conformance.fuzzing.oracles import Case, accepts_valid
+from mcp_conformance.fuzzing.window import Request
+from mcp_conformance.generation import NoExample, Source
+from mcp_conformance.protocol.jsonrpc import encode
+from mcp_conformance.target.server import Server
+
+CALLS_PER_REPEATED = 10
+"""One call of a tool in so many has the arguments of the first."""
+CALLS_PER_INVALID = 10
+"""One call in so many has invalid arguments, if the tool's schema forbids any."""
+MAX_CALLS_PER_SEED = 10**12
+"""The distance of the seeds of calls, so that two soaks have no call in common."""
+
+
+@dataclass(frozen=True)
+class SoakCall:
+    """One call: its number, its tool, and the arguments."""
+
+    number: int
+    load: ToolLoad
+    case: Case
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether this is the first call of the tool, which is made again and again."""
+        return self.case is self.load.first.case
+
+    @property
+    def label(self) -> str:
+        """The kind of its arguments."""
+        return "valid arguments" if self.case.wrong is None else "invalid arguments"
+
+    @property
+    def request(self) -> Request:
+        """The request that makes the call."""
+        return self.load.target.request(self.case.text)
+
+
+class ToolLoad:
+    """The calls of one tool, which was called once before.
+
+    ``answer_seconds`` is the time after which a missing answer is looked into.
+    """
+
+    def __init__(self, server: Server, call: Call):
+        self.tool, self.name = call.tool, call.tool.name
+        self.target = FuzzTarget.of_tool(call)
+        self.answer_seconds = self.target.answer_seconds(server.settings.timeout)
+        schema, revision = call.tool.input_schema, server.revision
+        oracle = partial(accepts_valid, call.tool, revision)
+        self._valid = valid_cases(schema, revision, oracle, server.examples(call.tool))
+        self._invalid = invalid_cases(schema, revision, call.reply, clear=True)
+        self.cases = CaseSource(self._case, self._like)
+        self.first = SoakCall(0, self, Case(encode(call.arguments), oracle))
+
+    def call(self, seed: int, number: int) -> SoakCall:
+        """Return the call of a number; raise `NoExample` if no arguments are found."""
+        return SoakCall(number, self, self.cases.case(seed * MAX_CALLS_PER_SEED + number))
+
+    def _case(self, source: Source) -> Case:
+        if source.index(CALLS_PER_INVALID) == CALLS_PER_INVALID - 1:
+            try:
+                return self._invalid.draw(source)
+            except NoExample:
+                pass
+        return self._valid.draw(source)
+
+    def _like(self, case: Case) -> st.SearchStrategy[Case]:
+        return (self._valid if case.wrong is None else self._invalid).like(case)

@@ -1,0 +1,145 @@
+"""A seeded source of choices, which takes the values that handlers often get wrong much more than others."""
+
+from __future__ import annotations
+
+import random
+import string
+
+from hypothesis import strategies as st
+
+from mcp_conformance.generation import special
+from mcp_conformance.generation.choices import DEEP, MAX_USUAL_ITEMS, USUAL_DEPTH, pooled
+
+EDGE_RATE, HIGH_EDGE_RATE = 0.1, 0.65
+"""How often a number or a text is one that handlers get wrong, in most values and in the others."""
+
+LONG_LENGTHS = (61, 100, 127, 128, 255, 256, 257, 300, 512, 1000, 1024, 1025, 2000)
+ALPHABET = string.ascii_letters + string.digits
+KINDS = (special.WORDS, special.SYNTAX, special.SYNTAX, special.BLANKS, special.BASIC, special.ASTRAL)
+
+
+class RandomSource:
+    """Choices made by a seeded generator; the same seed makes the same choices.
+
+    Each value has its own rates of members, items and edges, so that some values have all members, and some
+    have several edges at once.
+    """
+
+    def __init__(self, generator: random.Random, *, only_edges: bool = False) -> None:
+        self._generator = generator
+        self._random = generator.random
+        self._only_edges = only_edges
+        self._edge_rate = EDGE_RATE
+        self._member_rate = 0.5
+        self._item_rate = 0.5
+        self._is_deep = False
+
+    def begin(self) -> int:
+        """Choose the rates of one value, and its depth."""
+        way = self._random()
+        self._edge_rate = HIGH_EDGE_RATE if way < 0.4 or self._only_edges else EDGE_RATE
+        self._member_rate = (0.5, 0.5, 0.2, 0.9)[int(way * 1000) % 4]
+        self._item_rate = (0.5, 0.6, 0.75, 0.3)[int(way * 10_000) % 4]
+        self._is_deep = int(way * 100_000) % 10 == 0
+        return DEEP if self._is_deep else USUAL_DEPTH
+
+    def index(self, size: int) -> int:
+        """Choose a number from 0 to ``size - 1``."""
+        return int(self._random() * size)
+
+    def boolean(self) -> bool:
+        """Choose false or true."""
+        return self._random() < 0.5
+
+    def takes(self) -> bool:
+        """Choose whether an optional member is present."""
+        return self._random() < self._member_rate
+
+    def repeats(self) -> bool:
+        """Choose now and then to repeat an earlier value."""
+        return self._random() < 0.12
+
+    def more(self, count: int) -> bool:
+        """Choose whether a list goes on: most are short, a few very long."""
+        if count < MAX_USUAL_ITEMS:
+            rate = self._item_rate if not self._is_deep else (0.95 if count == 0 else 0.2)
+        else:
+            rate = 0.985
+        return self._random() < rate
+
+    def integer(self, low: int, high: int) -> int:
+        """Choose an integer between two bounds: one that handlers get wrong, a small one, or any."""
+        way = self._random()
+        if way < self._edge_rate:
+            found = special.integers(low, high)
+            return found[int(self._random() * len(found))]
+        way = self._random()
+        near = min(max(0, low), high)
+        if way < 0.75:
+            room = 5 if way < 0.3 else 100
+        else:
+            room = 1 << int(self._random() * 54) if way < 0.9 else high - low
+        low, high = max(low, near - room), min(high, near + room)
+        span = high - low + 1
+        return low + (int(self._random() * span) if span <= 2**52 else self._generator.randrange(span))
+
+    def number(self, low: float, high: float) -> float:
+        """Choose a number between two bounds: one that handlers get wrong, a short one, or any."""
+        if self._random() < self._edge_rate:
+            found = special.floats(low, high)
+            return found[int(self._random() * len(found))]
+        way = self._random()
+        near = min(max(0.0, low), high)
+        if way < 0.85:
+            room = 5.0 if way < 0.3 else 100.0 if way < 0.6 else 10.0 ** (self._random() * 26 - 8)
+            low, high = max(low, near - room), min(high, near + room)
+        share = self._random()
+        any_one = low * (1 - share) + high * share
+        short = round(any_one, 0 if way < 0.4 else 2) if way < 0.5 else any_one
+        found_one = short if low <= short <= high else any_one
+        return special.shortest(found_one) if way < 0.9 else found_one
+
+    def text(self, low: int, high: int | None) -> str:
+        """Choose a text: empty or full, fragments that handlers get wrong, letters, or any characters."""
+        way = self._random()
+        if way < self._edge_rate:
+            return self._edge(low, high)
+        kind = KINDS[int(self._random() * len(KINDS))]
+        if way < 0.8:
+            count = 1 + int(self._generator.expovariate(0.5))
+            choose = kind if way < 0.35 else special.WORDS + kind
+            return special.fitted("".join(self._generator.choices(choose, k=count)), low, high)
+        length = low + int(self._generator.expovariate(0.12))
+        if way < 0.9:
+            return special.fitted("".join(self._generator.choices(ALPHABET, k=length)), low, high)
+        return special.fitted("".join(self._character() for _ in range(length)), low, high)
+
+    def _edge(self, low: int, high: int | None) -> str:
+        """Choose a text of the least or the greatest length, or of one fragment."""
+        way = self._random()
+        if way < 0.25:
+            return special.fitted("", low, high) if low == 0 else "x" * low
+        if way < 0.45:
+            length = low + self._generator.choice(LONG_LENGTHS)
+            word = self._generator.choice(special.WORDS + special.ASTRAL if high is None else special.WORDS)
+            length = length if high is None else min(high, 2 * length)
+            return (word * length)[:length]
+        found = special.texts(low, high)
+        return found[int(self._random() * len(found))]
+
+    def _character(self) -> str:
+        code = int(self._random() * (0xFFFF if self._random() < 0.9 else 0x10FFFE)) + 1
+        return chr(code if not 0xD800 <= code <= 0xDFFF else code - 0x1000)
+
+    def drawn(self, strategy: st.SearchStrategy[str]) -> str:
+        """Choose one of the strategy's pooled strings."""
+        return self._generator.choice(pooled(strategy))
+
+    def familiar(self, size: int) -> int | None:
+        """Choose one of the named values now and then."""
+        return self.index(size) if self._random() < 0.2 else None
+
+
+def seeded(seed: int, *, only_edges: bool = False) -> RandomSource:
+    """Return the source of a seed; with ``only_edges``, most of its values have several edges."""
+    return RandomSource(random.Random(seed), only_edges=only_edges)  # noqa: S311

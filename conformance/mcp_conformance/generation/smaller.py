@@ -1,0 +1,111 @@
+"""Smaller neighbours of a valid value, for failures at values that Hypothesis did not draw."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from mcp_conformance.generation.errors import NoExample
+from mcp_conformance.generation.generator import Generator
+
+MAX_STEPS = 200_000
+"""The most validation steps for the neighbours of one value."""
+
+MAX_CUTS = 40
+"""The most items, members or characters that are left out one by one."""
+
+
+def shrunk(generator: Generator, value: Any, fails: Callable[[Any], bool], most: int) -> Any:
+    """Return the plainest valid value reached from ``value``, step by step, while ``fails`` is true.
+
+    ``fails`` is called at most ``most`` times, never twice for equal values.
+    """
+    validator = generator.validator
+    validator.refill(MAX_STEPS)
+    tried = {_key(value)}
+    goes_on = True
+    while goes_on:
+        goes_on = False
+        for one in neighbours(value):
+            if _key(one) in tried or most <= 0:
+                continue
+            tried.add(_key(one))
+            try:
+                is_valid = validator.is_valid(one)
+            except NoExample:
+                return value
+            if is_valid:
+                most -= 1
+                if fails(one):
+                    value, goes_on = one, True
+                    break
+    return value
+
+
+def _key(value: Any) -> str:
+    return json.dumps(value)
+
+
+def neighbours(value: Any) -> Iterator[Any]:
+    """Yield plainer values of the same type next to ``value``, the plainest first; they may be invalid."""
+    if isinstance(value, bool):
+        yield from [False] if value else []
+    elif isinstance(value, int | float):
+        yield from _numbers(value)
+    elif isinstance(value, str):
+        yield from _texts(value)
+    elif isinstance(value, list):
+        yield from _lists(value)
+    elif isinstance(value, dict):
+        for name in value:
+            yield {key: content for key, content in value.items() if key != name}
+        for name, content in value.items():
+            yield from ({**value, name: one} for one in neighbours(content))
+
+
+def _numbers(number: float) -> Iterator[float]:
+    """Yield a power of two, 0, and numbers ever nearer to this one, as integers where possible."""
+    if isinstance(number, float):
+        yield from [int(number)] if abs(number) < 2**53 else _numbers(int(number))
+        yield from (float(f"{number:.{digits}g}") for digits in (1, 2))
+        return
+    sign = 1 if number > 0 else -1
+    if sign < 0:
+        yield -number
+    size = abs(number)
+    if size > 1:
+        yield sign * 2 ** (size.bit_length() - 1)
+    gap = size
+    while gap:
+        yield sign * (size - gap)
+        gap //= 2
+
+
+def _texts(text: str) -> Iterator[str]:
+    """Yield shorter texts, then texts with plainer characters."""
+    for start, end in _cuts(len(text)):
+        yield text[:start] + text[end:]
+    for index, one in enumerate(text[:MAX_CUTS]):
+        if one not in "0a":
+            yield from (text[:index] + other + text[index + 1 :] for other in "0a")
+
+
+def _lists(items: list[Any]) -> Iterator[list[Any]]:
+    """Yield shorter lists, then lists with a plainer item."""
+    for start, end in _cuts(len(items)):
+        yield items[:start] + items[end:]
+    for index, one in enumerate(items[:MAX_CUTS]):
+        yield from ([*items[:index], other, *items[index + 1 :]] for other in neighbours(one))
+
+
+def _cuts(length: int) -> Iterator[tuple[int, int]]:
+    """Yield ranges to leave out: all, then halves, quarters, and so on from the end, single ones last."""
+    size = length
+    while size >= 1:
+        if length // size <= MAX_CUTS:
+            for end in range(length, 0, -size):
+                yield max(0, end - size), end
+        else:
+            yield length - size, length
+        size //= 2

@@ -1,0 +1,425 @@
+"""Probe the server, and collect the suites as pytest items, for each revision and tool.
+
+The plugin loads this module only for a run that collects the suites.  Its rules were measured on pytest 8.4
+and 9.2:
+
+* The suites are children of the session, not arguments in ``config.args``: as an argument, a suites directory
+  in ``./.venv`` is dropped, or replaces the user's own tests.
+* They are collected whatever the user's ``python_files``, their names begin with ``mcp_conformance_suites/``
+  wherever they are installed, and no other test sees their fixtures.
+* The server is probed once; under xdist the controller sends the result to the workers, which must all
+  collect the same items.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from importlib import import_module
+from inspect import signature
+from itertools import compress, count
+from pathlib import Path
+from traceback import format_exc
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from mcp_conformance.plugin.applicability import not_applicable, why_not
+from mcp_conformance.plugin.option_values import value
+from mcp_conformance.plugin.options import contract, left_out, selected, settings, wanted_revisions
+from mcp_conformance.protocol.revisions import LATEST_HANDSHAKE
+from mcp_conformance.protocol.text import named
+from mcp_conformance.requirements import catalogue
+from mcp_conformance.requirements.checks import PACKAGE, Check, check_of, checked, checks, suites_directory
+from mcp_conformance.target.budgets import CallCost
+from mcp_conformance.target.probe import probe_all
+from mcp_conformance.target.redaction import Redaction
+from mcp_conformance.target.server import Server
+from mcp_conformance.target.settings import Settings
+from mcp_conformance.target.surface import ProbeFailure, Subject, Surface
+from mcp_conformance.transport.interface import SYSTEM_CLOCK, CannotStart, OnWait
+from mcp_conformance.transport.throwaway import throwaway_folder
+
+pytest.register_assert_rewrite(PACKAGE)
+SUITES = suites_directory()
+SUBJECT = pytest.StashKey[Subject]()
+SERVERS = pytest.StashKey[dict[str, Server]]()
+BEGUN = pytest.StashKey[float]()
+OUTLIVED = pytest.StashKey[int]()
+STARTS = pytest.StashKey[Counter[tuple[str, str]]]()
+"""The number of processes started in a revision for a purpose."""
+COUNTS = pytest.StashKey[Counter[tuple[str, str]]]()
+"""The numbers of lines and of calls, as `mcp_conformance.report.text.limit_lines` takes them."""
+COSTS = pytest.StashKey[dict[str, list[CallCost]]]()
+"""What the calls with valid arguments cost, by revision."""
+JUDGED = pytest.StashKey[dict[str, dict[str, float]]]()
+"""The figures that checks of budgets have measured, by revision."""
+ON_WAIT = pytest.StashKey[OnWait]()
+PROBE_TRACEBACK = pytest.StashKey[str]()
+COMMON = pytest.StashKey[dict[str, Any]]()
+MAX_REASON = 1000
+STAGES = ("first", "", "late", "fuzz", "confirm", "last")
+"""When checks run, by their mark ``stage``."""
+FUZZING = (STAGES.index("fuzz"), STAGES.index("confirm"))
+STAGE = pytest.StashKey[int]()
+"""The place of a check's stage in `STAGES`."""
+FIRST_STARTS = 2
+"""How many processes a run of all suites needs at once; they start during the collection."""
+PLACE = pytest.StashKey[int]()
+"""The place of a check in the order of collection."""
+_places = count()
+WHOLE = pytest.StashKey[bool]()
+STARTED = pytest.StashKey[float]()
+
+
+# Probing -----------------------------------------------------------------------------------------
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Probe the server, or take the controller's result."""
+    config = session.config
+    config.stash[STARTED] = SYSTEM_CLOCK.monotonic()
+    stack = ExitStack()
+    config.add_cleanup(stack.close)
+    throwaway = stack.enter_context(throwaway_folder())
+    on_wait = config.stash.get(ON_WAIT, None)
+    chosen = replace(settings(config), throwaway=throwaway, on_wait=on_wait, contract=contract(config))
+    if chosen.http is not None:
+        config.add_cleanup(chosen.http.close)
+    found = getattr(config, "workerinput", {}).get("mcp_surfaces")
+    if found is not None:
+        surfaces = tuple(Surface.from_json(text) for text in json.loads(found))
+        config.stash[SUBJECT] = Subject(chosen, surfaces)
+        config.stash[PROBE_TRACEBACK] = config.workerinput["mcp_probe_traceback"]  # type: ignore[attr-defined]
+        return
+    try:
+        subject = config.stash[SUBJECT] = probed(config, chosen)
+        if subject.live and _may_run_all(config):
+            subject.starter(min(surface.revision for surface in subject.live)).prepare(FIRST_STARTS)
+    except (pytest.UsageError, pytest.exit.Exception):
+        raise
+    except Exception:  # noqa: BLE001  (an error of this tool: `InternalErrorItem` reports it)
+        config.stash[SUBJECT] = Subject(chosen, ())
+        config.stash[PROBE_TRACEBACK] = format_exc()
+
+
+def _may_run_all(config: pytest.Config) -> bool:
+    """Return whether the options leave no check out, and no xdist worker starts its own processes."""
+    chosen = config.option
+    narrows = chosen.keyword or chosen.markexpr or chosen.collectonly
+    leaves_out = selected(config) or value(config, "since") or narrows
+    return not leaves_out and getattr(chosen, "dist", "no") == "no"
+
+
+def probed(config: pytest.Config, chosen: Settings) -> Subject:
+    """Return the server in each revision wanted.  Raises `pytest.UsageError` for an error of the user."""
+    try:
+        subject = probe_all(chosen, wanted_revisions(config))
+    except CannotStart as error:
+        raise pytest.UsageError(f"{error} (mcp-conformance doctor -- COMMAND finds out more)") from error
+    if wrong := _user_error(subject):
+        subject.close()
+        raise pytest.UsageError(Redaction.of(chosen)(wrong))
+    return subject
+
+
+def _user_error(subject: Subject) -> str:
+    """Return what is wrong with the user's options for this server; empty if nothing is."""
+    if all(surface.refused for surface in subject.surfaces):
+        asked = ", ".join(surface.revision for surface in subject.surfaces)
+        offered = named(subject.surfaces[0].refused)
+        return f"--conformance-revision: the server does not speak {asked}; it offers {offered}"
+    if rejection := subject.rejection:
+        return f"the server {rejection}"
+    if wrong := subject.error_in_samples():
+        return f"--conformance-example: {named(wrong, MAX_REASON)}"
+    unmatched = subject.unmatched_pattern()
+    return f"--conformance-call: {named(unmatched, MAX_REASON)}" if unmatched else ""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Send the result of the probe to an xdist worker."""
+    if SUBJECT in node.config.stash:
+        node.config.stash[SUBJECT].close()
+        surfaces = node.config.stash[SUBJECT].surfaces
+        node.workerinput["mcp_surfaces"] = json.dumps([surface.to_json() for surface in surfaces])
+        node.workerinput["mcp_probe_traceback"] = node.config.stash.get(PROBE_TRACEBACK, "")
+
+
+# Collecting --------------------------------------------------------------------------------------
+
+
+class SuiteModule(pytest.Module):
+    """One suite: one chapter of the specification."""
+
+    def _getobj(self) -> ModuleType:
+        module = import_module(f"{PACKAGE}.{self.path.stem}")
+        for name, fixture in vars(import_module(f"{PACKAGE}.fixtures")).items():
+            if not name.startswith("__"):
+                vars(module).setdefault(name, fixture)
+        return module
+
+    def funcnamefilter(self, name: str) -> bool:
+        """Return whether a function is a check, whatever the user's ``python_functions``."""
+        return name.startswith("test_")
+
+    def istestfunction(self, obj: object, name: str) -> bool:
+        """Return whether a function is a check that applies in some revision."""
+        return super().istestfunction(obj, name) and bool(
+            _applying(self.config, check_of(self.path.name, name))
+        )
+
+    def classnamefilter(self, name: str) -> bool:  # noqa: ARG002
+        """Return False: suites have no classes."""
+        return False
+
+
+class ProbeFailureItem(pytest.Item):
+    """An item that fails because the probe failed, so that other rules cannot be exercised."""
+
+    def __init__(self, *, failure: ProbeFailure, revision: str, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.failure, self.revision = failure, revision
+        self.add_marker(pytest.mark.requirement(failure.requirement))
+
+    def runtest(self) -> None:
+        """Raise what the probe found."""
+        raise self.failure.verdict
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Return the place that pytest shows for this item."""
+        return self.path, 0, self.name
+
+
+class InternalError(Exception):
+    """An error of this tool while it probed the server; the text is the last line of the traceback."""
+
+
+class InternalErrorItem(pytest.Item):
+    """An item for an error of this tool in the probe, so that no rule can be exercised."""
+
+    def __init__(self, *, traceback: str, revision: str, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.traceback, self.revision = traceback, revision
+        self.add_marker(pytest.mark.requirement("lifecycle.initialize.responds"))
+
+    def runtest(self) -> None:
+        """Raise the error."""
+        raise InternalError(self.traceback.strip().rpartition("\n")[2])
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:  # noqa: ARG002
+        """Return the traceback of the error, not of this item."""
+        return self.traceback
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Return the place that pytest shows for this item."""
+        return self.path, 0, self.name
+
+
+class SuiteDirectory(pytest.Directory):
+    """The built-in suites."""
+
+    def _selected(self) -> Iterator[Path]:
+        """Return the files of the suites in which a selected check applies; others are not imported."""
+        patterns, suites = selected(self.config), _applying_suites(self.config)
+        if patterns:
+            suites &= {one.suite for ids, _ in patterns for id in ids for one in checked().get(id, ())}
+        return (path for path in self.path.glob("test_*.py") if path.name in suites)
+
+    def collect(self) -> Iterator[pytest.Collector | pytest.Item]:
+        """Yield the failures of the probe, then every suite if something can be judged."""
+        subject = self.config.stash[SUBJECT]
+        if traceback := self.config.stash.get(PROBE_TRACEBACK, ""):
+            wanted = wanted_revisions(self.config)
+            revision = LATEST_HANDSHAKE if wanted == ("latest",) else wanted[0]
+            node, name = f"{PACKAGE}::internal-error", "internal-error"
+            yield InternalErrorItem.from_parent(
+                self, name=name, nodeid=node, traceback=traceback, revision=revision
+            )
+        for surface in subject.surfaces:
+            for failure in surface.failures:
+                name = f"blocked[{surface.revision}-{failure.name}]"
+                yield ProbeFailureItem.from_parent(
+                    self,
+                    name=name,
+                    nodeid=f"{PACKAGE}::{name}",
+                    failure=failure,
+                    revision=surface.revision,
+                )
+        if subject.judged:
+            for path in sorted(self._selected()):
+                yield SuiteModule.from_parent(self, path=path, nodeid=f"{PACKAGE}/{path.name}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Attach the suites to the session of a run without paths."""
+    report = yield
+    config = collector.config
+    if isinstance(collector, pytest.Session) and SUBJECT in config.stash and str(SUITES) not in config.args:
+        report.result.append(SuiteDirectory.from_parent(collector, path=SUITES))
+    return report
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collect the directory of the suites without the user's rules."""
+    if path == SUITES and SUBJECT in parent.config.stash:
+        return SuiteDirectory.from_parent(parent, path=path)
+    return None
+
+
+def is_ours(item: pytest.Item) -> bool:
+    """Return whether the item is a check of the suites."""
+    return item.getparent(SuiteDirectory) is not None
+
+
+# Parameters --------------------------------------------------------------------------------------
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a check once in each revision, and once for each tool if it has an argument ``tool``."""
+    if metafunc.definition.getparent(SuiteModule) is None or "revision" not in metafunc.fixturenames:
+        return
+    check = check_of(metafunc.definition.path.name, metafunc.definition.name)
+    cases = []
+    for surface in _applying(metafunc.config, check):
+        if check.per_tool:
+            for index, tool in enumerate(surface.tools):
+                name = f"{surface.revision}-{named(tool.name) or index}"
+                cases.append(pytest.param(surface.revision, index, id=name))
+        else:
+            cases.append(pytest.param(surface.revision, id=surface.revision))
+    names = ("revision", "tool") if check.per_tool else ("revision",)
+    metafunc.parametrize(names, cases, indirect=True, scope="function")
+
+
+def _applying(config: pytest.Config, check: Check) -> list[Surface]:
+    """Return the server in each revision in which a check applies."""
+    subject = config.stash[SUBJECT]
+    return [one for one in subject.surfaces if not why_not(one, check, subject.settings)]
+
+
+def inapplicable(config: pytest.Config) -> dict[str, int]:
+    """Count the selected checks that do not apply, by the reason."""
+    patterns = selected(config)
+    chosen = {id for ids, _ in patterns for id in ids}
+    wanted = [one for one in checks() if not patterns or chosen & set(one.requirements)]
+    return not_applicable(config.stash[SUBJECT], wanted)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark a check, and give it the fixtures it names, without the user's autouse fixtures."""
+    if not is_ours(item):
+        return
+    item.add_marker("conformance")
+    item.stash[PLACE] = next(_places)
+    if isinstance(item, pytest.Function):
+        item.fixturenames = list(signature(item.function).parameters)
+
+
+def _cited(node: pytest.Item | Any) -> list[str]:
+    return [str(id) for mark in node.iter_markers("requirement") for id in mark.args]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the selected checks in their order; refuse one that cites an unknown requirement."""
+    known = catalogue.all_requirements()
+    wrong = {(id, item.nodeid) for item in items if is_ours(item) for id in _cited(item) if id not in known}
+    if wrong:
+        raise pytest.UsageError(
+            *(f"{node}: no requirement {id!r} in the catalogue" for id, node in sorted(wrong))
+        )
+    patterns, without = selected(config), left_out(config)
+    if patterns or without:
+        chosen = [_is_selected(item, patterns, without) for item in items]
+        config.hook.pytest_deselected(
+            items=[item for item, kept in zip(items, chosen, strict=True) if not kept]
+        )
+        items[:] = compress(items, chosen)
+    ours = sorted(filter(is_ours, items), key=_order)
+    items[:] = [*(item for item in items if not is_ours(item)), *ours]
+
+
+def _order(item: pytest.Item) -> tuple[int, int]:
+    """Return the place of a check among the checks, whatever order another plugin gave them."""
+    return stage_of(item), item.stash[PLACE]
+
+
+def stage_of(item: pytest.Item) -> int:
+    """Return the place of a check in a run; results that are known already come first.
+
+    Checks without a mark ``stage`` come between "first" and "late", those that fuzz after "late"; those whose
+    failures take long to confirm come after the others that fuzz.
+    The order does not change a verdict: slow calls run in the background meanwhile.
+    """
+    if STAGE not in item.stash:
+        item.stash[STAGE] = _stage(item)
+    return item.stash[STAGE]
+
+
+def _stage(item: pytest.Item) -> int:
+    if isinstance(item, ProbeFailureItem | InternalErrorItem):
+        return -1
+    mark = item.get_closest_marker("stage")
+    return STAGES.index(mark.args[0] if mark is not None else "")
+
+
+def is_fuzzing(item: pytest.Item) -> bool:
+    """Return whether the item is a check that fuzzes."""
+    return is_ours(item) and stage_of(item) in FUZZING
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Note whether checks of every suite run, so that slow tools are worth starting early.
+
+    The server of the probe does not run on beside the user's own tests, which may start it too.
+    """
+    if SUBJECT in session.config.stash and not all(map(is_ours, session.items)):
+        session.config.stash[SUBJECT].close()
+    run = {item.path.name for item in session.items if is_ours(item)}
+    session.config.stash[WHOLE] = not selected(session.config) and run == _applying_suites(session.config)
+
+
+def _applying_suites(config: pytest.Config) -> set[str]:
+    """Return the suites with a check that applies."""
+    return {one.suite for one in checks() if SUBJECT in config.stash and _applying(config, one)}
+
+
+def _is_selected(
+    item: pytest.Item, patterns: list[tuple[frozenset[str], str]], without: frozenset[str]
+) -> bool:
+    if not is_ours(item) or isinstance(item, ProbeFailureItem | InternalErrorItem):
+        return True
+    cited = set(_cited(item)) - without
+    if not patterns:
+        return bool(cited)
+    return any(cited & ids and (not tool or tool == tool_name(item)) for ids, tool in patterns)
+
+
+def tool_name(item: pytest.Item) -> str:
+    """Return the name of the tool that an item is about; empty if it is about none."""
+    index = _params(item).get("tool")
+    return "" if index is None else item.config.stash[SUBJECT].surface(revision_of(item)).tools[index].name
+
+
+def revision_of(item: pytest.Item) -> str:
+    """Return the revision of an item."""
+    return (
+        item.revision
+        if isinstance(item, ProbeFailureItem | InternalErrorItem)
+        else str(_params(item).get("revision", ""))
+    )
+
+
+def _params(item: pytest.Item) -> dict[str, Any]:
+    callspec = getattr(item, "callspec", None)
+    return callspec.params if callspec is not None else {}

@@ -1,0 +1,422 @@
+"""Pytest hooks that make results of what checks raise, store them, and sum up the run."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from mcp_conformance.plugin.baseline import outdated, with_baseline
+from mcp_conformance.plugin.collection import (
+    COSTS,
+    COUNTS,
+    JUDGED,
+    OUTLIVED,
+    STARTS,
+    SUBJECT,
+    inapplicable,
+    is_ours,
+    revision_of,
+    tool_name,
+)
+from mcp_conformance.plugin.deferral import DeferredCheck
+from mcp_conformance.plugin.execution import SKIP_CAUSE, server_for
+from mcp_conformance.plugin.options import left_out, rules_as_of, sdk_findings_fail, severities
+from mcp_conformance.plugin.since import TAKEN_OVER, since_line
+from mcp_conformance.protocol.text import shorten
+from mcp_conformance.report.build import (
+    CheckFacts,
+    Evidence,
+    RunFacts,
+    build_result,
+    interfaces,
+    tools_not_called,
+)
+from mcp_conformance.report.exit_status import NOT_STARTED
+from mcp_conformance.report.model import SDK_FINDING, Result, plural
+from mcp_conformance.report.text import WIDTH, limit_lines, not_called_line, server_lines, wrapped
+from mcp_conformance.requirements import catalogue
+from mcp_conformance.requirements.catalogue import families
+from mcp_conformance.requirements.checks import PACKAGE, family_of
+from mcp_conformance.scenarios.sdk_deviations import known_deviation, sdk_of
+from mcp_conformance.target.budgets import measured
+from mcp_conformance.transport.interface import CannotStart
+from mcp_conformance.verdicts import ORDER, UNTESTED, Blocked, Finding, Outcome, broken_rule, outcome_of
+
+RESULTS = pytest.StashKey[list[Result]]()
+PROPERTIES = ("requirement", "level", "basis", "revision", "spec", "outcome")
+LETTERS = {
+    Outcome.WARNED: "W",
+    Outcome.INFO: "i",
+    Outcome.EXPECTED: "x",
+    Outcome.NEW: "n",
+    Outcome.BLOCKED: "B",
+    Outcome.INTERNAL_ERROR: "E",
+}
+BASE_VERBOSITY = pytest.StashKey[int]()
+"""Pytest's verbosity in a run without ``-v``, if it is not 0."""
+MIN_COLUMNS = 50
+"""The beginning of the ids of our checks."""
+SILENT = (Outcome.PASSED, Outcome.SKIPPED)
+COUNTED = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED)
+"""The outcomes of findings that count, unless the SDK is at fault or the rule is new."""
+NOT_FAILING = (Outcome.WARNED, Outcome.INFO, Outcome.NEW, Outcome.EXPECTED)
+CATEGORIES = {Outcome.BLOCKED: "failed", Outcome.INTERNAL_ERROR: "error"}
+GREEN = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start an empty list of results."""
+    config.stash[RESULTS] = []
+
+
+# Facts -------------------------------------------------------------------------------------------
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn what a check raised into results, and the worst of them into pytest's outcome."""
+    report = yield
+    if not is_ours(item) or (call.when != "call" and report.passed):
+        return report
+    error = call.excinfo.value if call.excinfo is not None else None
+    if isinstance(error, KeyboardInterrupt | DeferredCheck):
+        return report
+    settings = item.config.stash[SUBJECT].settings
+    facts = (_facts(item, report, one) for one in (error, *getattr(error, "others", ())))
+    results = [_excused(item.config, build_result(one, settings)) for one in facts]
+    results.sort(key=lambda result: ORDER.index(result.outcome), reverse=True)
+    texts = [result.text for result in results if result.text]
+    if texts:
+        report.longrepr = "\n\n".join(texts)
+    _store(item, report, results)
+    worst = results[0]
+    is_excused = worst.outcome in NOT_FAILING
+    if is_excused and call.when == "call":
+        report.outcome, report.longrepr = "passed", None
+    elif report.failed and (is_excused or worst.outcome is Outcome.SKIPPED):
+        report.outcome, report.longrepr = "skipped", (str(item.path), 0, f"Skipped: {worst.reason}")
+    return report
+
+
+def _excused(config: pytest.Config, result: Result) -> Result:
+    """Return the result; it does not fail if the user, the baseline, the SDK or its age excuses it."""
+    if result.requirement in left_out(config):
+        return replace(result, outcome=Outcome.SKIPPED, reason="left out: --skip", text="")
+    result = with_baseline(config, result)
+    if result.outcome not in COUNTED or result.is_late:
+        return result
+    if result.deviation and not sdk_findings_fail(config):
+        return replace(result, outcome=Outcome.EXPECTED, baseline=SDK_FINDING)
+    row, pinned = catalogue.requirement(result.requirement), rules_as_of(config)
+    if pinned and row.is_newer_than(pinned):
+        return replace(result, outcome=Outcome.NEW, baseline=f"new in {row.newest}: rules as of {pinned}")
+    return result
+
+
+def _facts(item: pytest.Item, report: pytest.TestReport, error: BaseException | None) -> CheckFacts:
+    """Collect the facts about a check and one of the errors that it raised."""
+    row = broken_rule(list(map(catalogue.requirement, _cited(item))), revision_of(item), error)
+    return CheckFacts(
+        node=item.nodeid,
+        row=row,
+        revision=revision_of(item),
+        outcome=_outcome(item, report, error, row),
+        tool=getattr(error, "tool", "") or tool_name(item),
+        reason=item.stash.get(TAKEN_OVER, "") or _reason(error),
+        requirements=tuple(_cited(item)),
+        selector=_selector(item, error, row),
+        deviation=_deviation(item, row, error),
+        sdk=_sdk(item, row, error),
+        cause=error.cause if isinstance(error, Blocked) else item.stash.get(SKIP_CAUSE, None),
+        evidence=_evidence(error),
+        traceback=str(report.longrepr),
+    )
+
+
+def _deviation(item: pytest.Item, row: catalogue.Requirement, error: BaseException | None) -> str:
+    """Return the SDK that breaks this rule in every server built on it; empty if there is none."""
+    if not isinstance(error, Blocked | Finding):
+        return ""
+    return known_deviation(server_for(item.config, revision_of(item)), row.id, error)
+
+
+def _sdk(item: pytest.Item, row: catalogue.Requirement, error: BaseException | None) -> str:
+    """Return the SDK of the server if the rule's remedy depends on it; empty if none is recognised."""
+    if not (row.fix_in and isinstance(error, Blocked | Finding)):
+        return ""
+    return sdk_of(server_for(item.config, revision_of(item)))
+
+
+def _selector(item: pytest.Item, error: BaseException | None, row: catalogue.Requirement) -> str:
+    """Return the id that selects the check again: one it cites, unless the error names the tool."""
+    if getattr(error, "tool", ""):
+        return row.id
+    cited = _cited(item)
+    return row.id if row.id in cited else cited[0]
+
+
+def _cited(item: pytest.Item) -> list[str]:
+    return [str(id) for mark in item.iter_markers("requirement") for id in mark.args]
+
+
+def _outcome(
+    item: pytest.Item, report: pytest.TestReport, error: BaseException | None, row: catalogue.Requirement
+) -> Outcome:
+    if report.skipped:
+        return Outcome.SKIPPED
+    if error is None:
+        return Outcome.PASSED
+    if isinstance(error, CannotStart):
+        return Outcome.BLOCKED
+    if not isinstance(error, Finding | Blocked):
+        return Outcome.INTERNAL_ERROR
+    return outcome_of(error, row, revision_of(item), **severities(item.config))
+
+
+def _evidence(error: BaseException | None) -> Evidence:
+    if isinstance(error, Finding | Blocked):
+        return Evidence.of(error)
+    return Evidence(got=str(error)) if isinstance(error, CannotStart) else Evidence()
+
+
+def _reason(error: BaseException | None) -> str:
+    if isinstance(error, pytest.skip.Exception):
+        return error.msg or ""
+    if error is None or isinstance(error, Finding | Blocked | CannotStart):
+        return str(error or "")
+    text = f"{type(error).__name__}: {shorten(str(error), 500)}"
+    return f"an internal error in this tool, please report it: {text}"
+
+
+def _store(item: pytest.Item, report: pytest.TestReport, results: list[Result]) -> None:
+    """Attach the results, the worst first, for JUnit, xdist and the summary.
+
+    The properties of each result follow one another, those of the worst last: a reader that keeps one value
+    for each name has the worst one's.
+    """
+    for one in reversed(results):
+        item.user_properties += [(name, str(getattr(one, name))) for name in PROPERTIES]
+        item.user_properties += [("finding", one.text)] if one.text else []
+        item.user_properties += [("baseline", one.baseline)] if one.baseline else []
+    report.user_properties = list(item.user_properties)
+    report.mcp_results = [one.to_row() for one in results]  # type: ignore[attr-defined]
+
+
+def results_of(report: Any) -> list[Result]:
+    """Return the results of a check that ran here or in an xdist worker; none for a user's test."""
+    return [Result.from_row(row) for row in getattr(report, "mcp_results", [])]
+
+
+# Output ------------------------------------------------------------------------------------------
+
+
+def pytest_report_teststatus(report: Any) -> tuple[str, str, str] | None:
+    """Return our own letter and word for an outcome that pytest does not have."""
+    outcome = next((result.outcome for result in results_of(report)), None)
+    if outcome not in LETTERS:
+        return None
+    return CATEGORIES.get(outcome, outcome.value), LETTERS[outcome], outcome.upper()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Return lines about the server."""
+    return list(_header(config)) if SUBJECT in config.stash else []
+
+
+def _header(config: pytest.Config) -> Iterator[str]:
+    subject = config.stash[SUBJECT]
+    lines = [f"MCP server: {line}" for line in server_lines(interfaces(subject))]
+    names = tools_not_called(subject)
+    for line in (*lines, *([not_called_line(names)] if names else [])):
+        yield from wrapped(line, columns(config), "", "  ")
+
+
+def columns(config: pytest.Config) -> int:
+    """Return how many characters a line may have: the terminal's width, within limits."""
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is None or not terminal.isatty:
+        return WIDTH
+    return max(MIN_COLUMNS, min(WIDTH, shutil.get_terminal_size().columns))
+
+
+RECORDER = pytest.StashKey["Recorder"]()
+
+
+class Recorder:
+    """A plugin that keeps the ids of the checks, and each result as its report comes in, from any process."""
+
+    def __init__(self, results: list[Result], plugins: pytest.PytestPluginManager):
+        self.results = results
+        self.plugins = plugins
+        self.checks: tuple[str, ...] = ()
+        self.has_errors = False
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Note that some tests could not be collected."""
+        self.has_errors = self.has_errors or report.failed
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Keep the ids of the checks that are to run."""
+        self.checks = tuple(item.nodeid for item in session.items if is_ours(item))
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
+        """Keep the ids that an xdist worker collected: all workers collect the same."""
+        self.checks = tuple(id for id in ids if id.startswith(PACKAGE))
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep the results, and drop from pytest's own report what is not needed: there may be thousands."""
+        results = results_of(report)
+        self.results += results
+        if results and all(one.outcome in SILENT for one in results):
+            report.mcp_results = []  # type: ignore[attr-defined]
+        if report.nodeid.startswith(PACKAGE):
+            report.keywords = {}
+            self._forget_if_quiet(report)
+
+    def _forget_if_quiet(self, report: pytest.TestReport) -> None:
+        """Drop the report of a setup or teardown from pytest's list if it has nothing to show."""
+        terminal = self.plugins.get_plugin("terminalreporter")
+        quiet = terminal.stats.get("", []) if terminal is not None else []
+        if report.when != "call" and report.passed and not report.sections and quiet[-1:] == [report]:
+            quiet.pop()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Register the recorder, and write the header if pytest writes none."""
+    config = session.config
+    recorder = config.stash[RECORDER] = Recorder(config.stash[RESULTS], config.pluginmanager)
+    config.pluginmanager.register(recorder)
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    is_quiet = config.get_verbosity() < 0
+    if terminal is not None and config.option.no_header and not is_quiet and SUBJECT in config.stash:
+        for line in _header(config):
+            terminal.write_line(line)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_internalerror(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+    """Print that the traceback shows an error of this tool, not of the server."""
+    if isinstance(excinfo.value, Exception):
+        sys.stderr.write(
+            "This is a bug in pytest-mcp-conformance, or in another plugin, not in the server: "
+            "please report it with the lines of INTERNALERROR.\n"
+        )
+
+
+# The end of the run ------------------------------------------------------------------------------
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Set the exit status: a run that tested nothing is not green, one with internal errors only says so."""
+    results = session.config.stash[RESULTS]
+    broken_checks = {one.node for one in results if one.outcome is Outcome.INTERNAL_ERROR}
+    if exitstatus == pytest.ExitCode.TESTS_FAILED and session.testsfailed == len(broken_checks):
+        session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
+    if exitstatus == pytest.ExitCode.OK and results and all(one.outcome in UNTESTED for one in results):
+        session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+    subject = session.config.stash.get(SUBJECT, None)
+    if subject is not None and subject.never_opened and session.testsfailed == len(subject.surfaces):
+        session.exitstatus = NOT_STARTED
+    if session.exitstatus in GREEN and _outdated(session.config):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _outdated(config: pytest.Config) -> list[str]:
+    """Return what is out of date in the baseline; an xdist worker has not seen enough to know."""
+    if not config.stash[RESULTS] or SUBJECT not in config.stash or hasattr(config, "workerinput"):
+        return []
+    return outdated(config, config.stash[SUBJECT], config.stash[RESULTS])
+
+
+def run_facts(session: pytest.Session, started: datetime, seconds: float) -> RunFacts:
+    """Return the facts about the run."""
+    config = session.config
+    ended = _reason_of_end(session, config.stash[RESULTS])
+    not_run = _not_run(config) if ended else {}
+    counts = config.stash.get(COUNTS, Counter())
+    sent = {revision: number for (what, revision), number in counts.items() if what == "sent" and number}
+    return RunFacts(
+        started,
+        seconds,
+        ended,
+        not_run,
+        tuple(_outdated(config)),
+        _starts(config),
+        sent,
+        inapplicable(config),
+        measured_figures(config),
+    )
+
+
+def _starts(config: pytest.Config) -> dict[str, dict[str, int]]:
+    """Count the processes of the server in each revision, by what they were started for."""
+    found = {revision: {"the probe": 1} for revision in config.stash[SUBJECT].probed}
+    for (revision, purpose), number in config.stash.get(STARTS, Counter()).items():
+        found[revision][purpose] = number
+    return found
+
+
+def measured_figures(config: pytest.Config) -> dict[str, Mapping[str, float]]:
+    """Return the measured figures of each revision: those that checks have judged, else those of all calls.
+
+    Under xdist a check judges its worker's calls, one of each tool; the calls of all workers are more.
+    """
+    costs, judged = config.stash.get(COSTS, {}), config.stash.get(JUDGED, {})
+    figures = {
+        one.revision: {**measured(one, costs.get(one.revision, [])), **judged.get(one.revision, {})}
+        for one in config.stash[SUBJECT].live
+    }
+    return {
+        revision: {name: round(amount, 4) for name, amount in some.items()}
+        for revision, some in figures.items()
+    }
+
+
+def _reason_of_end(session: pytest.Session, results: list[Result]) -> str:
+    """Return why the run ended before all checks had run; empty if it did not."""
+    if late := next((one for one in results if one.outcome is Outcome.BLOCKED and one.is_late), None):
+        return late.reason
+    stopped = str(session.shouldfail or session.shouldstop or "")
+    most = session.config.getoption("maxfail")
+    if stopped and most and session.testsfailed >= most:
+        return f"stopped after {plural(session.testsfailed, 'failure')}"
+    if session.exitstatus != pytest.ExitCode.INTERRUPTED:
+        return stopped
+    has_errors = session.config.stash[RECORDER].has_errors
+    return stopped or ("tests could not be collected" if has_errors else "interrupted")
+
+
+def _not_run(config: pytest.Config) -> dict[str, int]:
+    """Count the checks of each chapter that have not run."""
+    run = {one.node for one in config.stash[RESULTS] if not one.is_late}
+    missing = Counter(family_of(node) for node in config.stash[RECORDER].checks if node not in run)
+    return {family: missing[family] for family in families() if missing[family]}
+
+
+def notices(config: pytest.Config) -> list[str]:
+    """Return what was not tested or not kept, and what the server left behind."""
+    recorder = config.stash[RECORDER]
+    counts = config.stash.get(COUNTS, Counter())
+    lines = list(limit_lines(config.stash[SUBJECT], recorder.results, counts))
+    settings = config.stash[SUBJECT].settings
+    if settings.sandbox is not None:
+        lines.insert(0, f"sandbox: {settings.sandbox.describe(listens=settings.http is not None)}")
+    if outlived := config.stash.get(OUTLIVED, 0):
+        lines.append(f"ended: {outlived} of the processes that the server has started outlived it")
+    if line := since_line(config, (one.reason for one in recorder.results)):
+        lines.append(line)
+    return lines

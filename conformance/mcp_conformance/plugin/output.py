@@ -1,0 +1,146 @@
+"""Write the report of a run to files, to GitHub and to the terminal, even if the run is interrupted."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_conformance.plugin.collection import SUBJECT
+from mcp_conformance.plugin.option_values import given
+from mcp_conformance.plugin.options import output_format, reports
+from mcp_conformance.plugin.outcomes import BASE_VERBOSITY, OUR_NODES, RESULTS, columns, notices, run_facts
+from mcp_conformance.report.build import build_report
+from mcp_conformance.report.formats import badge, github, html, markdown, sarif, terminal
+from mcp_conformance.report.formats import json as json_format
+from mcp_conformance.report.model import Report
+
+RENDERERS: Mapping[str, Callable[[Report], str]] = {
+    "badge.json": badge.endpoint,
+    ".sarif.json": sarif.render,
+    ".json": json_format.render,
+    ".html": html.render,
+    ".md": markdown.render,
+    ".sarif": sarif.render,
+    ".svg": badge.svg,
+}
+"""The function that makes a report, by the ending of the file's name; the first match counts."""
+BEGUN = pytest.StashKey[tuple[datetime, float]]()
+REPORT = pytest.StashKey[Report]()
+WRITTEN = pytest.StashKey[list[str]]()
+
+
+def renderer(path: Path) -> Callable[[Report], str]:
+    """Return the function that makes the report in a file of that name.  Raises `pytest.UsageError`."""
+    matching = (render for ending, render in RENDERERS.items() if path.name.lower().endswith(ending))
+    found = next(matching, None)
+    if found is None:
+        endings = ", ".join(ending for ending in RENDERERS if ending.startswith("."))
+        raise pytest.UsageError(f"--conformance-report: {path.name!r} ends in none of {endings}, badge.json")
+    return found
+
+
+def expect_formats(paths: Iterable[Path]) -> None:
+    """Raise `pytest.UsageError` for a file whose name gives no format, or that is a directory."""
+    for path in paths:
+        renderer(path)
+        if path.is_dir():
+            raise pytest.UsageError(f"--conformance-report: {path} is a directory")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse a file whose name gives no format, or that cannot be written."""
+    config.stash[BEGUN] = (datetime.now(UTC), time.monotonic())
+    expect_formats(reports(config))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write the reports."""
+    config = session.config
+    if hasattr(config, "workerinput") or SUBJECT not in config.stash or config.option.collectonly:
+        return
+    results = config.stash[RESULTS]
+    started, begun = config.stash[BEGUN]
+    facts = run_facts(session, started, time.monotonic() - begun)
+    report = build_report(config.stash[SUBJECT], results, facts, given(config), notices(config))
+    config.stash[REPORT] = report
+    config.stash[WRITTEN] = [*_write_files(session, report), *_write_for_github(session, report)]
+
+
+def _write_files(session: pytest.Session, report: Report) -> Iterator[str]:
+    for path in reports(session.config):
+        yield _noted(session, write_file(path, renderer(path)(report)))
+
+
+def _write_for_github(session: pytest.Session, report: Report) -> Iterator[str]:
+    """Yield annotations for GitHub, and append to the summary of its job."""
+    if os.environ.get("GITHUB_ACTIONS") != "true":
+        return
+    yield from github.commands(report)
+    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+        yield _noted(session, write_file(Path(summary), f"{markdown.render(report)}\n", mode="a"))
+
+
+def _noted(session: pytest.Session, written: tuple[str, bool]) -> str:
+    """Return the text about a file; a file that is not written makes a green run a usage error."""
+    text, is_written = written
+    if not is_written and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.USAGE_ERROR
+    return text
+
+
+def write_file(path: Path, text: str, mode: str = "w") -> tuple[str, bool]:
+    """Write to a file; return a text about it, and whether it is written."""
+    folder = "" if path.parent.exists() else f" (made the folder {path.parent})"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open(mode, encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+            file.write(text)
+    except OSError as error:
+        return f"report: not written: {error}", False
+    return f"report: {path}{folder}", True
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Print the report in the form that the user chose, and the names of the files."""
+    report, form = config.stash.get(REPORT, None), output_format(config)
+    if report is not None and (report.results or report.ended or report.not_applicable):
+        if config.get_verbosity() >= 0 or BASE_VERBOSITY not in config.stash:
+            terminalreporter.write_sep("=", "MCP conformance")
+        for row in _rows(report, config, form):
+            for text, style in row:
+                terminalreporter.write(text, **dict.fromkeys(style.split(), True))
+            terminalreporter.write_line("")
+    for line in config.stash.get(WRITTEN, []) if form != "json" else ():
+        terminalreporter.write_line(line)
+    if config.get_verbosity() < 1:
+        _fold_skips(terminalreporter.stats.get("skipped", []))
+
+
+def _rows(report: Report, config: pytest.Config, form: str) -> Iterator[terminal.Row]:
+    """Yield the lines of a report in one of the forms of ``--output-format``."""
+    if form == "full":
+        verbose, tracebacks = verbosity(config) > 0, config.option.tbstyle == "no"
+        yield from terminal.lines(report, width=columns(config), verbose=verbose, tracebacks=tracebacks)
+        return
+    texts = {"concise": terminal.concise, "github": github.commands}
+    lines = json_format.render(report).splitlines() if form == "json" else texts[form](report)
+    yield from map(terminal.plain, lines)
+
+
+def verbosity(config: pytest.Config) -> int:
+    """Return how often the user gave ``-v``: the command itself begins with ``-qq``."""
+    return config.get_verbosity() - config.stash.get(BASE_VERBOSITY, 0)
+
+
+def _fold_skips(reports: Iterable[pytest.TestReport]) -> None:
+    """Give our skipped checks one place and reason, so that pytest's ``-rs`` has one line for them."""
+    for report in reports:
+        if report.nodeid.startswith(OUR_NODES):
+            report.longrepr = (OUR_NODES, None, "Skipped: nothing to judge (-v lists the reasons)")  # type: ignore[assignment]

@@ -1,0 +1,287 @@
+"""Build the report of a run: facts about a check become a `Result`, facts about a run become a `Report`.
+
+Credentials are left out here (`Redaction`), before a text is cut to the length that a report keeps.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import pairwise
+from typing import Any
+
+from mcp_conformance.client.tool_call import Tool
+from mcp_conformance.project.version import tool_version
+from mcp_conformance.protocol.jsonrpc import Line, strict
+from mcp_conformance.protocol.text import named, shell_line, shorten
+from mcp_conformance.protocol.value import Value
+from mcp_conformance.report.model import (
+    DEAD,
+    REFUSED,
+    TESTED,
+    Interface,
+    OfferedTool,
+    Report,
+    Result,
+    in_order,
+    plural,
+)
+from mcp_conformance.report.text import finding_text, internal_error_text, reproduce_command
+from mcp_conformance.requirements.catalogue import Requirement
+from mcp_conformance.target.redaction import Redaction
+from mcp_conformance.target.settings import Settings
+from mcp_conformance.target.surface import Subject, Surface
+from mcp_conformance.transport.credentials import redacted
+from mcp_conformance.verdicts import UNTESTED, Blocked, Cause, Finding, Outcome
+
+MAX_REASON, MAX_GOT, MAX_STDERR, MAX_TRACEBACK = 1000, 4000, 1000, 20_000
+"""How many characters of each text a result keeps."""
+MAX_WIRE_LINES, MAX_WIRE_LINE = 10, 1500
+"""How many lines a result keeps, and how many characters of each."""
+MAX_TEXT_LINES, MAX_TEXT_LINE = 6, 600
+"""The same for the text of a finding."""
+MAX_NAME = 200
+PROJECT = ("pyproject.toml", "package.json", "go.mod", "Cargo.toml", "README.md")
+"""Files that describe a project, in case the command names no file of it."""
+MAX_DEFINITION, MAX_DEFINITIONS = 100_000, 2_000_000
+"""How many characters of JSON the definition of a tool, and those of all tools in a revision, may have."""
+
+
+# Checks ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a check found: ``expected`` and ``got``, the lines that prove it, and the server's stderr."""
+
+    expected: str = ""
+    got: str = ""
+    lines: tuple[Line, ...] = ()
+    stderr: str = ""
+    transcripts: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, verdict: Finding | Blocked) -> Evidence:
+        """Return the evidence of a verdict."""
+        transcripts = tuple(map(str, verdict.transcripts))
+        if isinstance(verdict, Finding):
+            return cls(verdict.expected, verdict.got, verdict.lines, verdict.stderr, transcripts)
+        return cls("", verdict.reason, verdict.lines, verdict.stderr, transcripts)
+
+
+@dataclass(frozen=True)
+class CheckFacts:
+    """The facts about one check: the rule that was judged, and what came of it.
+
+    ``cited`` are all rules that the check cites, ``selector`` is the one that selects the check again (none
+    if it is empty).  ``sdk`` is the one that the server is recognised to be built on.  An internal error has
+    a ``traceback`` in place of ``evidence``.
+    """
+
+    node: str
+    row: Requirement
+    revision: str
+    outcome: Outcome
+    tool: str = ""
+    reason: str = ""
+    requirements: tuple[str, ...] = ()
+    selector: str = ""
+    deviation: str = ""
+    sdk: str = ""
+    cause: Cause | None = None
+    evidence: Evidence = Evidence()
+    traceback: str = ""
+
+
+def build_result(facts: CheckFacts, settings: Settings) -> Result:
+    """Return the result of a check, without credentials and cut to what a report keeps."""
+    redact = Redaction.of(settings)
+    facts = redact(facts)
+    result = Result.of(
+        facts.row,
+        facts.revision,
+        node=facts.node,
+        outcome=facts.outcome,
+        tool=facts.tool,
+        reason=shorten(facts.reason, MAX_REASON),
+        deviation=facts.deviation,
+        requirements=facts.requirements,
+        cause=str(facts.cause or ""),
+    )
+    if result.outcome is Outcome.PASSED or result.outcome is Outcome.SKIPPED:
+        return result
+    if facts.selector:
+        command = redact(reproduce_command(settings, facts.selector, facts.revision, facts.tool))
+        result = replace(result, reproduce=named(command, MAX_GOT))
+    if result.outcome in UNTESTED:
+        return replace(result, text=internal_error_text(result, shorten(facts.traceback, MAX_TRACEBACK)))
+    fix = "" if facts.cause is Cause.NO_SESSION else facts.row.remedy(facts.sdk)
+    return _with_evidence(result, facts.evidence, fix)
+
+
+def _with_evidence(result: Result, evidence: Evidence, fix: str) -> Result:
+    """Return the result with its remedy, and as much of the evidence as a report keeps."""
+    result = replace(
+        result,
+        fix=fix,
+        expected=shorten(evidence.expected, MAX_GOT),
+        got=shorten(evidence.got, MAX_GOT),
+        wire=tuple(_wire(evidence.lines, MAX_WIRE_LINES, MAX_WIRE_LINE)),
+        stderr=shorten(evidence.stderr[-MAX_STDERR:].strip(), MAX_STDERR),
+        transcripts=evidence.transcripts,
+    )
+    return replace(
+        result, text=finding_text(result, list(_wire(evidence.lines, MAX_TEXT_LINES, MAX_TEXT_LINE)))
+    )
+
+
+def _wire(lines: Sequence[Line], most: int, longest: int) -> Iterator[str]:
+    """Yield lines as text; lines that were dropped from memory are only counted."""
+    shown = [line for line in lines if line.raw or line.fault]
+    for line in shown[:most]:
+        note = f"   ({line.fault})" if line.fault else ""
+        yield f"{line.shown(longest)}{note}"
+    if len(shown) > most:
+        yield f"... and {len(shown) - most} more lines"
+    if dropped := len(lines) - len(shown):
+        yield f"... and {plural(dropped, 'line')} dropped, as the server wrote too much to keep"
+
+
+# Runs --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """The facts about a run: its start, its duration, and why it ``ended`` early, if it did.
+
+    ``not_run`` counts the checks of each chapter that did not run, ``outdated`` lists what to fix in the
+    baseline.  ``starts`` counts the processes in each revision by what they were started for, ``sent`` the
+    lines that were sent in each revision, ``not_applicable`` the checks that do not apply by the reason.
+    ``measured`` has the figures of each revision in bytes and seconds.
+    """
+
+    started: datetime
+    seconds: float
+    ended: str = ""
+    not_run: Mapping[str, int] = field(default_factory=dict)
+    outdated: tuple[str, ...] = ()
+    starts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    sent: Mapping[str, int] = field(default_factory=dict)
+    not_applicable: Mapping[str, int] = field(default_factory=dict)
+    measured: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+
+def build_report(
+    subject: Subject,
+    results: Iterable[Result],
+    facts: RunFacts,
+    options: Mapping[str, Any],
+    notices: Iterable[str],
+) -> Report:
+    """Return the report of a run, without credentials."""
+    settings = subject.settings
+    redact = Redaction.of(settings)
+    command = redact(redacted(settings.command))
+    found = interfaces(subject)
+    newest = next((one for one in reversed(found) if one.server), Interface(""))
+    report = Report(
+        tool_version=tool_version(),
+        command=command,
+        server=newest.server or shell_line(command),
+        version=newest.version,
+        started=facts.started.isoformat(timespec="seconds"),
+        seconds=round(facts.seconds, 2),
+        source=source(settings),
+        revisions=found,
+        options=options,
+        ended=facts.ended,
+        results=in_order(replace(one, tool=_name(one.tool)) for one in results),
+        not_called=tuple(map(_name, tools_not_called(subject))),
+        notices=tuple(notices),
+        not_run=facts.not_run,
+        outdated=facts.outdated,
+        starts=facts.starts,
+        sent=facts.sent,
+        not_applicable=facts.not_applicable,
+        measured=facts.measured,
+        never_opened=subject.never_opened,
+    )
+    return redact(report)
+
+
+def interfaces(subject: Subject) -> tuple[Interface, ...]:
+    """Return what the server offers in each revision, without credentials."""
+    settings = subject.settings
+    return Redaction.of(settings)(tuple(_interface(one, settings) for one in subject.surfaces))
+
+
+def source(settings: Settings) -> str:
+    """Return the file that the command starts, else one that describes the project; empty without either."""
+    words = [word for word in settings.command if not word.startswith("-")]
+    modules = [word.replace(".", "/") for before, word in pairwise(settings.command) if before == "-m"]
+    places = [place for module in modules for place in (f"{module}/__main__.py", f"{module}.py")]
+    candidates = [*words[1:], *places, *(f"src/{place}" for place in places), *words[:1], *PROJECT]
+    return next((one for one in candidates if _is_source(settings, one)), "")
+
+
+def _is_source(settings: Settings, name: str) -> bool:
+    here = settings.here
+    try:
+        path = (here / name).resolve()
+        return path.is_relative_to(here.resolve()) and path.is_file() and path == (here / name).absolute()
+    except (OSError, ValueError):
+        return False
+
+
+def tools_not_called(subject: Subject) -> list[str]:
+    """Return the names of the tools that may not be called."""
+    settings = subject.settings
+    return sorted({one.name for face in subject.live for one in face.tools if not settings.may_call(one)})
+
+
+def _interface(surface: Surface, settings: Settings) -> Interface:
+    if surface.refused:
+        return Interface(surface.revision, REFUSED, named(surface.refused, MAX_NAME))
+    info = surface.server_info or Value({})
+    offered = surface.offers.json if surface.offers.is_a(dict) else {}
+    return Interface(
+        revision=surface.revision,
+        state=DEAD if surface.dead else TESTED,
+        server=_word(info.get("name")),
+        version=_word(info.get("version")),
+        offers=tuple(named(str(name), MAX_NAME) for name in offered),
+        found=bool(surface.found_features),
+        tools=tuple(_tools(surface.tools, settings)),
+        left_out=surface.left_out,
+        noise=surface.noise,
+    )
+
+
+def _name(tool: str) -> str:
+    """Return the name of a tool, cut if it is very long."""
+    return tool if len(tool) <= MAX_NAME else named(tool, MAX_NAME)
+
+
+def _word(value: Value | None) -> str:
+    return named(str(value.json), MAX_NAME) if value is not None else ""
+
+
+def _tools(tools: Iterable[Tool], settings: Settings) -> Iterator[OfferedTool]:
+    room = MAX_DEFINITIONS
+    for tool in tools:
+        text = _definition(tool)
+        room -= len(text)
+        definition = json.loads(text) if room >= 0 else {}
+        yield OfferedTool(_name(tool.name), settings.may_call(tool), definition)
+
+
+def _definition(tool: Tool) -> str:
+    """Return a tool's definition as strict JSON; an empty object if it is not an object, or too long."""
+    try:
+        plain = strict(tool.definition.json)
+        text = json.dumps(plain, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return "{}"
+    return text if len(text) <= MAX_DEFINITION and isinstance(plain, dict) else "{}"

@@ -1,0 +1,70 @@
+"""Findings as annotations of GitHub Actions: workflow commands, a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mcp_conformance.protocol.text import named, shorten
+from mcp_conformance.report.model import Report, Result, by_reason, grouped
+from mcp_conformance.verdicts import Outcome
+
+MAX_ANNOTATIONS = 10
+"""How many errors, and how many warnings, GitHub shows for one step."""
+MAX_REASON = 500
+MAX_CASES = 3
+
+
+def commands(report: Report) -> Iterator[str]:
+    """Yield a line for each broken rule: an error, or a warning."""
+    general = list(_general(report))
+    yield from general
+    yield from _commands("error", report, MAX_ANNOTATIONS - len(general), Outcome.FAILED, Outcome.BLOCKED)
+    yield from _commands("warning", report, MAX_ANNOTATIONS, Outcome.WARNED)
+
+
+def _general(report: Report) -> Iterator[str]:
+    """Yield an error for a run that ended early, and one for a baseline that is out of date."""
+    if report.ended:
+        yield _command("error", report.source, "MCP run not finished", named(report.headline, MAX_REASON))
+    if report.outdated:
+        lines = [named(one, MAX_REASON) for one in report.outdated[:MAX_CASES]]
+        more = len(report.outdated) - len(lines)
+        lines += [f"and {more} more"] if more else []
+        yield _command("error", report.source, "MCP baseline out of date", "\n".join(lines))
+
+
+def _commands(kind: str, report: Report, most: int, *outcomes: Outcome) -> Iterator[str]:
+    groups = list(grouped(report.judged, *outcomes))
+    shown = groups if len(groups) <= most else groups[: most - 1]
+    for group in shown:
+        yield _command(kind, report.source, _title(group[0]), _message(group))
+    if len(groups) > len(shown):
+        yield _command(kind, report.source, "MCP", f"and {len(groups) - len(shown)} more rules: see the log")
+
+
+def _title(first: Result) -> str:
+    return f"MCP {first.requirement} {first.outcome} ({first.level}, {first.basis})"
+
+
+def _message(group: Sequence[Result]) -> str:
+    cases = by_reason(group)
+    lines = [group[0].says]
+    for case in cases[:MAX_CASES]:
+        names = ", ".join(f"{one.revision} {named(one.tool)}".strip() for one in case[:MAX_CASES])
+        more = f" and {len(case) - MAX_CASES} more" if len(case) > MAX_CASES else ""
+        lines.append(f"{names}{more}: {shorten(case[0].reason, MAX_REASON)}")
+    lines += [f"and {len(cases) - MAX_CASES} more"] if len(cases) > MAX_CASES else []
+    return "\n".join([*lines, group[0].page])
+
+
+def _command(kind: str, source: str, title: str, message: str) -> str:
+    file = f"file={_property(source)}," if source else ""
+    return f"::{kind} {file}title={_property(title)}::{_data(message)}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,144 @@
+"""A report as JSON, written and read.  ``report-1.schema.json`` describes it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from mcp_conformance.report.model import Interface, OfferedTool, Report, Result
+from mcp_conformance.requirements.catalogue import families
+from mcp_conformance.verdicts import Outcome
+
+FORMAT = 1
+SCHEMA = Path(__file__).parents[1] / "report-1.schema.json"
+TOOL = "pytest-mcp-conformance"
+FACTS = ("node", "requirement", "revision", "outcome", "level", "basis")
+EVIDENCE = (
+    *("tool", "requirements", "reason", "expected", "got", "wire", "stderr"),
+    *("transcripts", "reproduce", "fix"),
+    *("deviation", "baseline", "cause"),
+)
+"""The members of a result: `FACTS` always, `EVIDENCE` unless they are empty."""
+SERVER = {"name": "server", "version": "version", "command": "command", "source": "source"}
+RUN, COUNTS = ("started", "seconds", "ended"), ("not_run", "starts", "sent", "not_applicable", "measured")
+
+
+class BadReport(ValueError):  # noqa: N818
+    """A text is not a report; the message says why."""
+
+
+def render(report: Report) -> str:
+    """Return the report as JSON, in ASCII, with a line for each result."""
+    head = json.dumps(_head(report), indent=1)
+    results = ",\n".join(f"  {json.dumps(_result(one))}" for one in report.results)
+    return f'{head[:-2]},\n "results": [\n{results}\n ]\n}}\n'
+
+
+def _head(report: Report) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "tool": {"name": TOOL, "version": report.tool_version},
+        "server": {name: getattr(report, member) for name, member in SERVER.items()},
+        "run": {**{name: getattr(report, name) for name in (*RUN, *COUNTS)}, "options": report.options},
+        "verdict": {"status": report.status, "text": report.verdict, "counts": report.counts},
+        "chapters": [
+            {"name": name, "title": families()[name].title, "counts": counts}
+            for name, counts in report.chapters.items()
+        ],
+        "revisions": [_interface(one) for one in report.revisions],
+        "not_called": report.not_called,
+        "notices": report.notices,
+        "outdated": report.outdated,
+        "deviations": [{"sdk": sdk, "requirements": rules} for sdk, rules in report.deviations.items()],
+        "matrix": report.matrix,
+        "rules": _rules(report.results),
+    }
+
+
+def _interface(one: Interface) -> dict[str, Any]:
+    return {**vars(one), "tools": [vars(tool) for tool in one.tools]}
+
+
+def _rules(results: Iterable[Result]) -> dict[str, Any]:
+    """Return the text of each rule, and its place in each revision of the specification."""
+    rules: dict[str, Any] = {}
+    for one in results:
+        rule = rules.setdefault(one.requirement, {"says": one.says, "spec": {}})
+        rule["spec"][one.revision] = one.spec
+    return rules
+
+
+def _result(one: Result) -> dict[str, Any]:
+    evidence = {name: getattr(one, name) for name in EVIDENCE}
+    if one.requirements == (one.requirement,):
+        del evidence["requirements"]
+    return {name: getattr(one, name) for name in FACTS} | {
+        name: some for name, some in evidence.items() if some
+    }
+
+
+# Reading -----------------------------------------------------------------------------------------
+
+
+def read(text: str) -> Report:
+    """Return the report that `render` wrote; its results have no text for a terminal.  Raises `BadReport`."""
+    data = read_members(text)
+    if "servers" in data:
+        raise BadReport("it is about several servers: take the file whose name begins with the server's")
+    return report_from(data)
+
+
+def read_members(text: str) -> Mapping[str, Any]:
+    """Return the members of a report, be it about one server or about several.  Raises `BadReport`."""
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadReport(f"not JSON: {error}") from error
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise BadReport(f"it is not a report of format {FORMAT}")
+    return data
+
+
+def report_from(data: Mapping[str, Any]) -> Report:
+    """Return the report of one server that has these members.  Raises `BadReport`."""
+    try:
+        return _report(data)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BadReport(f"a member is missing or of the wrong type: {error}") from error
+
+
+def _report(data: Mapping[str, Any]) -> Report:
+    server, rules = data["server"], data["rules"]
+    return Report(
+        tool_version=data["tool"]["version"],
+        command=tuple(server["command"]),
+        server=server["name"],
+        version=server["version"],
+        source=server["source"],
+        revisions=tuple(_read_interface(one) for one in data["revisions"]),
+        results=tuple(_read_result(one, rules) for one in data["results"]),
+        not_called=tuple(data["not_called"]),
+        notices=tuple(data["notices"]),
+        **{name: data["run"].get(name, {}) for name in COUNTS},
+        outdated=tuple(data.get("outdated", [])),
+        options=data["run"]["options"],
+        **{name: data["run"][name] for name in RUN},
+        never_opened=data["verdict"]["status"] == "not-started",
+    )
+
+
+def _read_interface(one: Mapping[str, Any]) -> Interface:
+    tools = tuple(OfferedTool(**tool) for tool in one["tools"])
+    return Interface(**{**one, "tools": tools, "offers": tuple(one["offers"])})
+
+
+def _read_result(one: Mapping[str, Any], rules: Mapping[str, Any]) -> Result:
+    rule = rules[one["requirement"]]
+    facts = {name: one[name] for name in (*FACTS, *EVIDENCE) if name in one}
+    facts |= {name: tuple(one.get(name, ())) for name in ("wire", "transcripts")}
+    facts["requirements"] = tuple(one.get("requirements", [one["requirement"]]))
+    return Result(
+        **{**facts, "outcome": Outcome(one["outcome"])}, says=rule["says"], spec=rule["spec"][one["revision"]]
+    )

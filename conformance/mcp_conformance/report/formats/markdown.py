@@ -1,0 +1,144 @@
+"""A report as Markdown, short enough for a comment on a pull request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from mcp_conformance.protocol.text import named, shorten
+from mcp_conformance.report.model import Report, Result, by_reason, grouped
+from mcp_conformance.report.text import figures_of
+from mcp_conformance.requirements.catalogue import families
+from mcp_conformance.verdicts import ORDER, Outcome
+
+MAX_LENGTH = 60_000
+"""GitHub takes a comment of 65,536 characters."""
+SIGNS = {
+    "passed": "✅",
+    "failed": "❌",
+    "internal-error": "💥",
+    "untested": "⚪",
+    "not-started": "⚪",
+    "unfinished": "⚪",
+}
+WORDS = {
+    Outcome.FAILED: "❌ failed",
+    Outcome.BLOCKED: "⛔ blocked",
+    Outcome.WARNED: "⚠️ warned",
+    Outcome.NEW: "🆕 new",
+    Outcome.INTERNAL_ERROR: "💥 internal error",
+}
+MAX_CASES = 5
+MAX_NAMES = 8
+MAX_TEXT = 600
+MAX_WIRE_LINES = 6
+
+
+def render(report: Report, changes: Sequence[str] = ()) -> str:
+    """Return the report: the verdict, the broken rules worst first, and a table of the chapters.
+
+    Blocks about ``changes`` against another report follow the verdict, if there are any.
+    """
+    blocks = [*_head(report), *changes, *_about(report)]
+    tail = list(_tail(report))
+    found = ["\n\n".join(_finding(group)) for group in grouped(report.judged, *WORDS)]
+    room = MAX_LENGTH - sum(len(block) + 2 for block in (*blocks, *tail))
+    return "\n\n".join([*blocks, *fitting(found, room, "rules"), *tail]) + "\n"
+
+
+def fitting(blocks: Sequence[str], room: int, noun: str) -> Iterator[str]:
+    """Yield the first blocks, as many as fit into ``room`` characters, and how many more there are."""
+    for number, block in enumerate(blocks):
+        room -= len(block) + 2
+        if room < 0:
+            yield f"… and {len(blocks) - number} more {noun}, for which there is no room here."
+            return
+        yield block
+
+
+def _head(report: Report) -> Iterator[str]:
+    yield f"## {SIGNS[report.status]} MCP conformance: {report.verdict}"
+    tested = ", ".join(report.tested)
+    facts = [f"{code(report.server)} {code(report.version)}", tested or "no session could be used"]
+    facts += [f"{report.seconds:.0f} s", f"pytest-mcp-conformance {report.tool_version}"]
+    yield " · ".join(facts)
+
+
+def _about(report: Report) -> Iterator[str]:
+    lines = [f"**Not finished:** {code(report.ended)}"] if report.ended else []
+    if report.not_run:
+        lacking = ", ".join(f"{families()[name].title} ({number})" for name, number in report.not_run.items())
+        lines.append(f"Checks that did not run: {lacking}")
+    lines += [f"**Out of date in the baseline:** {code(one)}" for one in report.outdated[:MAX_NAMES]]
+    lines += [f"Not called: {_names(report.not_called)}"] if report.not_called else []
+    lines += [code(notice) for notice in report.notices[:MAX_NAMES]]
+    lines += [
+        f"Not only this server: every server built on the {sdk} breaks {_names(rules)}"
+        for sdk, rules in report.deviations.items()
+    ]
+    lines += [f"Measured in {revision}: {figures}" for revision, figures in figures_of(report)]
+    if lines:
+        yield "\n".join(f"- {one}" for one in lines)
+
+
+def _finding(group: Sequence[Result]) -> Iterator[str]:
+    first, cases = group[0], by_reason(group)
+    yield f"### {WORDS[first.outcome]}: {code(first.requirement)} ({first.level}, {first.basis})"
+    yield f"{first.says} [Specification]({first.spec})" if first.spec.startswith("https:") else first.says
+    items = [f"{_names(_place(one) for one in case)}: {code(case[0].reason)}" for case in cases[:MAX_CASES]]
+    items += [f"and {len(cases) - MAX_CASES} more"] if len(cases) > MAX_CASES else []
+    yield "\n".join(f"- {item}" for item in items)
+    yield from _evidence(first)
+
+
+def _place(one: Result) -> str:
+    return f"{one.revision} {one.tool}".strip()
+
+
+def _evidence(one: Result) -> Iterator[str]:
+    lines = [shorten(line, MAX_TEXT) for line in one.wire[:MAX_WIRE_LINES]]
+    lines += [shorten(one.stderr, MAX_TEXT)] if one.stderr else []
+    shown = "".join(
+        f"\n\n{fence(text, kind)}" for text, kind in (("\n".join(lines), ""), (one.reproduce, "sh")) if text
+    )
+    if shown:
+        title = "On the wire, and the command that reproduces it"
+        yield f"<details><summary>{title}</summary>{shown}\n\n</details>"
+
+
+def _tail(report: Report) -> Iterator[str]:
+    if not report.results:
+        return
+    shown = [outcome for outcome in reversed(ORDER) if outcome in report.counts]
+    rows = [["chapter", *shown], ["---", *("---:" for _ in shown)]]
+    for name, counts in report.chapters.items():
+        rows.append([families()[name].title, *(str(counts.get(outcome, "")) for outcome in shown)])
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    yield f"<details><summary>Chapters</summary>\n\n{table}\n\n</details>"
+
+
+def _names(names: Iterable[str]) -> str:
+    known = list(dict.fromkeys(names))
+    more = f" and {len(known) - MAX_NAMES} more" if len(known) > MAX_NAMES else ""
+    return ", ".join(map(code, known[:MAX_NAMES])) + more
+
+
+def code(text: str) -> str:
+    """Return a text as a span of code, in which Markdown has no effect."""
+    plain = named(text, MAX_TEXT)
+    if not plain.strip():
+        return ""
+    ticks = "`" * (_longest_ticks(plain) + 1)
+    space = " " if "`" in (plain[0], plain[-1]) else ""
+    return f"{ticks}{space}{plain}{space}{ticks}"
+
+
+def fence(text: str, kind: str = "") -> str:
+    """Return a text as a block of code."""
+    plain = shorten(text, MAX_LENGTH)
+    ticks = "`" * max(3, _longest_ticks(plain) + 1)
+    return f"{ticks}{kind}\n{plain}\n{ticks}"
+
+
+def _longest_ticks(text: str) -> int:
+    return max(map(len, re.findall("`+", text)), default=0)

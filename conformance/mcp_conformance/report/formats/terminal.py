@@ -1,0 +1,283 @@
+"""A report as lines for a terminal: the verdict, the findings, what is not the server's, notes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from mcp_conformance.protocol.text import named, shorten
+from mcp_conformance.report.model import Report, Result, by_reason, grouped, plural
+from mcp_conformance.report.text import (
+    RARE,
+    WIDTH,
+    figures_of,
+    first_names,
+    not_called_line,
+    sdk_note,
+    server_lines,
+    wrapped,
+)
+from mcp_conformance.verdicts import ORDER, Outcome
+
+Row = tuple[tuple[str, str], ...]
+"""A line: texts, each with the names of its colour and weight, or an empty string."""
+COLOURS = {
+    Outcome.FAILED: "red",
+    Outcome.BLOCKED: "red",
+    Outcome.INTERNAL_ERROR: "red",
+    Outcome.WARNED: "yellow",
+    Outcome.PASSED: "green",
+}
+VERDICTS = {"passed": "green", "not-started": "yellow", "unfinished": "yellow", "untested": "yellow"}
+"""The colours of verdicts that are not red."""
+LISTED = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED, Outcome.NEW, Outcome.INTERNAL_ERROR)
+MAX_CASES, FEW_CASES = 12, 3
+"""How many cases of one rule are listed, with and without ``-v``."""
+MAX_TEXT = 20_000
+MAX_WIRE_LINES, MAX_WIRE_LINE = 4, 300
+NAME_WIDTH = 14
+MATRIX_WIDTH = 14
+CELL_WIDTHS = (10, 9)
+"""The width of a column, the second if there are many."""
+
+
+def render(report: Report, *, width: int = WIDTH, verbose: bool = False, tracebacks: bool = False) -> str:
+    """Return the lines as one text without colours."""
+    rows = lines(report, width=width, verbose=verbose, tracebacks=tracebacks)
+    return "".join("".join(text for text, _ in row) + "\n" for row in rows)
+
+
+def lines(report: Report, *, width: int, verbose: bool = False, tracebacks: bool = False) -> Iterator[Row]:
+    """Yield the lines, ``width`` characters long at most, except commands, lines on the wire and the verdict.
+
+    With ``verbose`` they list notes too, and all lines on the wire; with ``tracebacks`` they show internal
+    errors in full.  Control characters that a server wrote are escaped.
+    """
+    for row in _lines(report, width, verbose=verbose, tracebacks=tracebacks):
+        shown = [(named(text, MAX_TEXT), style) for text, style in row]
+        while shown and not shown[-1][0].strip():
+            shown.pop()
+        yield tuple(shown)
+
+
+def _lines(report: Report, width: int, *, verbose: bool, tracebacks: bool) -> Iterator[Row]:
+    yield ((f"verdict: {report.headline}", _weighty(VERDICTS.get(report.status, "red"))),)
+    yield from _plain(server_lines(report.revisions), width)
+    listed = (*LISTED, Outcome.INFO) if verbose else LISTED
+    blocks: list[list[Row]] = []
+    for group in grouped(report.judged, *listed):
+        if tracebacks and group[0].outcome is Outcome.INTERNAL_ERROR:
+            blocks += [list(_internal_error(one)) for one in group]
+        else:
+            blocks.append(list(_finding(group, width, verbose=verbose)))
+    blocks.append(list(_plain(_not_yours(report), width)))
+    blocks.append(list(_plain(_notes(report, verbose=verbose), width)))
+    if verbose:
+        blocks.append([*_table(report, width), *_plain(_skipped(report), width)])
+        blocks.append(list(_matrix(report, width)))
+        blocks.append(list(_plain(_starts(report), width)))
+    blocks.append(list(_plain([_counts(report)], width)))
+    for block in filter(None, blocks):
+        yield plain("")
+        yield from block
+
+
+def _plain(texts: Iterable[str], width: int) -> Iterator[Row]:
+    """Yield texts without colours, wrapped."""
+    return (plain(line) for text in texts for line in wrapped(text, width, "", "  "))
+
+
+def concise(report: Report) -> Iterator[str]:
+    """Yield the verdict, and a line for each broken rule and its cases."""
+    yield f"verdict: {report.verdict}"
+    for group in grouped(report.judged, *LISTED):
+        for case in by_reason(group):
+            first = case[0]
+            yield named(f"{first.outcome} {first.requirement} {_places(case)}: {first.reason}", MAX_TEXT)
+
+
+def _weighty(colour: str) -> str:
+    """Return a colour in bold, except yellow: bold yellow is too bright for a light background."""
+    return colour if colour == "yellow" else f"{colour} bold"
+
+
+def plain(text: str) -> Row:
+    """Return a line without colours."""
+    return ((text, ""),)
+
+
+# Chapters ----------------------------------------------------------------------------------------
+
+
+def _table(report: Report, width: int) -> Iterator[Row]:
+    """Yield the number of each outcome in each chapter that is not skipped altogether."""
+    if not report.results:
+        return
+    shown = [outcome for outcome in reversed(ORDER) if outcome not in RARE or outcome in report.counts]
+    cell = next((one for one in CELL_WIDTHS if NAME_WIDTH + one * len(shown) <= width), CELL_WIDTHS[-1])
+    widths = {outcome: max(cell, len(outcome) + 1) for outcome in shown}
+    heads = (f"{outcome.value:>{width}}" for outcome, width in widths.items())
+    yield ((f"{'':<{NAME_WIDTH}}{''.join(heads)}", "bold"),)
+    for family, counts in report.chapters.items():
+        if set(counts) != {Outcome.SKIPPED}:
+            yield ((f"{family:<{NAME_WIDTH}}", ""), *_cells(counts, widths))
+    totals = ((text, _weighty(colour)) for text, colour in _cells(report.counts, widths))
+    yield ((f"{'all':<{NAME_WIDTH}}", "bold"), *totals)
+
+
+def _cells(counts: Mapping[Outcome, int], widths: Mapping[Outcome, int]) -> Row:
+    return tuple((f"{counts.get(one) or '':>{width}}", COLOURS.get(one, "")) for one, width in widths.items())
+
+
+def _matrix(report: Report, width: int) -> Iterator[Row]:
+    """Yield the worst outcome of each chapter in each revision, and how many rules have it."""
+    revisions = sorted({one.revision for one in report.judged})
+    if len(revisions) == 1:
+        return
+    found: dict[tuple[str, str], Counter[Outcome]] = {}
+    for rule, outcomes in report.matrix.items():
+        for revision, outcome in outcomes.items():
+            found.setdefault((rule.partition(".")[0], revision), Counter())[outcome] += 1
+    chapters = [name for name, counts in report.chapters.items() if set(counts) != {Outcome.SKIPPED}]
+    columns = (width - NAME_WIDTH) // MATRIX_WIDTH
+    for first in range(0, len(revisions), columns):
+        shown = revisions[first : first + columns]
+        yield ((f"{'':<{NAME_WIDTH}}{''.join(f'{one:>{MATRIX_WIDTH}}' for one in shown)}", "bold"),)
+        for chapter in chapters:
+            cells = (_worst(found.get((chapter, revision), Counter())) for revision in shown)
+            yield ((f"{chapter:<{NAME_WIDTH}}", ""), *cells)
+
+
+def _worst(counts: Counter[Outcome]) -> tuple[str, str]:
+    """Return a cell: the worst outcome, and how often it came."""
+    worst = max(counts, key=ORDER.index, default=None)
+    text = f"{worst} {counts[worst]}" if worst else ""
+    return f"{text:>{MATRIX_WIDTH}}", COLOURS.get(worst, "") if worst else ""
+
+
+def _skipped(report: Report) -> Iterator[str]:
+    """Yield the chapters of which all checks are skipped."""
+    skipped = {name: many for name, many in report.chapters.items() if set(many) == {Outcome.SKIPPED}}
+    names = [f"{name} ({sum(many.values())})" for name, many in skipped.items()]
+    if names:
+        yield f"skipped altogether: {', '.join(names)}"
+
+
+# Findings ----------------------------------------------------------------------------------------
+
+
+def _finding(group: Sequence[Result], width: int, *, verbose: bool) -> Iterator[Row]:
+    """Yield the findings of one requirement: the rule once, then each case, and what to do next."""
+    first, cases = group[0], by_reason(group)
+    yield (
+        (first.outcome.upper(), _weighty(COLOURS.get(first.outcome, ""))),
+        (f" {first.requirement}", "bold"),
+        (f" ({first.level}, {first.basis})", ""),
+    )
+    yield from map(plain, wrapped(first.says, width, "  ", "  "))
+    most = MAX_CASES if verbose else FEW_CASES
+    for number, case in enumerate(cases[:most]):
+        yield from map(plain, wrapped(f"- {_places(case)}: {case[0].reason}", width, "  ", "    "))
+        if number == 0 or verbose:
+            yield from map(plain, _evidence(case[0], verbose=verbose))
+    if len(cases) > most:
+        yield plain(f"  - and {len(cases) - most} more{'' if verbose else ' (-v lists them)'}")
+    if first.outcome is Outcome.NEW:
+        yield plain(f"  {first.baseline}")
+    if first.deviation:
+        yield plain(f"  not yours: {sdk_note(first)}")
+    if first.fix:
+        yield from map(plain, wrapped(f"fix: {first.fix}", width, "  ", "    "))
+    if first.reproduce:
+        yield plain(f"  again: {first.reproduce}")
+    if first.page.startswith("https:"):
+        yield plain(f"  rule: {first.page}")
+
+
+def _places(case: Sequence[Result]) -> str:
+    """Return the revisions and tools of findings."""
+    return first_names(list(dict.fromkeys(f"{one.revision} {named(one.tool)}".strip() for one in case)))
+
+
+def _evidence(one: Result, *, verbose: bool) -> Iterator[str]:
+    wire = one.wire if verbose else one.wire[:MAX_WIRE_LINES]
+    for line in wire:
+        yield f"      {line if verbose else shorten(line, MAX_WIRE_LINE)}"
+    if len(one.wire) > len(wire):
+        yield f"      ... and {len(one.wire) - len(wire)} more lines (-v shows them)"
+    for number, line in enumerate(one.stderr.splitlines()):
+        yield f"      {'stderr: ' if number == 0 else '        '}{line}"
+
+
+def _internal_error(one: Result) -> Iterator[Row]:
+    """Yield an internal error in full."""
+    yield ((one.outcome.upper(), "red bold"), (f" {one.requirement}", "bold"), (f" {one.revision}", ""))
+    yield from (plain(f"  {line}".rstrip()) for line in one.text.splitlines()[1:])
+
+
+def _not_yours(report: Report) -> Iterator[str]:
+    """Yield the rules that an SDK breaks in every server built on it, a paragraph for each SDK."""
+    for sdk, rules in report.deviations.items():
+        yield f"not yours: every server built on the {sdk} breaks {', '.join(rules)}"
+    if any(one.is_of_sdk for one in report.findings):
+        yield "(--sdk-findings fail judges them like your own)"
+
+
+# Notes -------------------------------------------------------------------------------------------
+
+
+def _notes(report: Report, *, verbose: bool) -> Iterator[str]:
+    """Yield what the baseline expects, what was not called or not tested, and what is out of date."""
+    yield from _expected(report.results)
+    if report.not_called:
+        yield not_called_line(report.not_called)
+    if report.not_run:
+        yield f"not run: {', '.join(f'{name} ({number})' for name, number in report.not_run.items())}"
+    yield from report.notices
+    yield from (f"baseline: {text}" for text in report.outdated)
+    if not verbose:
+        yield from _informing(report)
+    yield from _inapplicable(report, verbose=verbose)
+
+
+def _informing(report: Report) -> Iterator[str]:
+    """Yield the broken rules without a keyword."""
+    own = [one for one in report.judged if not one.is_of_sdk]
+    rules = list(dict.fromkeys(one.requirement for one in own if one.outcome is Outcome.INFO))
+    if rules:
+        yield f"{plural(len(rules), 'note')} on rules without a keyword (-v shows them): {first_names(rules)}"
+
+
+def _counts(report: Report) -> str:
+    """Return the number of checks with each outcome, and the duration of the run."""
+    return f"{report.counted} in {report.seconds:.1f} s"
+
+
+def _inapplicable(report: Report, *, verbose: bool) -> Iterator[str]:
+    """Yield how many checks do not apply and, if wanted, why."""
+    counts = report.not_applicable
+    if counts and not report.never_opened:
+        listed = "; ".join(f"{reason}: {number}" for reason, number in counts.items())
+        why = listed if verbose or not report.results else "-v lists why"
+        yield f"{plural(sum(counts.values()), 'check')} did not apply ({why})"
+
+
+def _starts(report: Report) -> Iterator[str]:
+    """Yield what was started in each revision and what for, how many lines were sent, what was measured."""
+    for revision, purposes in report.starts.items():
+        listed = ", ".join(
+            purpose if number == 1 else f"{purpose} ({number})" for purpose, number in purposes.items()
+        )
+        yield f"processes started in {revision}: {sum(purposes.values())} ({listed})"
+    for revision, number in report.sent.items():
+        yield f"lines sent in {revision}: {number}"
+    yield from (f"measured in {revision}: {figures}" for revision, figures in figures_of(report))
+
+
+def _expected(results: Iterable[Result]) -> Iterator[str]:
+    """Yield the expected findings, a line for each rule and reason."""
+    for group in grouped((one for one in results if not one.is_of_sdk), Outcome.EXPECTED):
+        for reason in dict.fromkeys(one.baseline for one in group):
+            tools = dict.fromkeys(named(one.tool) for one in group if one.baseline == reason and one.tool)
+            about = f" ({', '.join(tools)})" if tools else ""
+            yield f"expected: {group[0].requirement}{about}: {named(reason, 300) or 'no reason is given'}"

@@ -1,0 +1,375 @@
+"""A run as one value: the server, the options, the results.  Every report is made from it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from mcp_conformance.project.version import rule_page
+from mcp_conformance.requirements.catalogue import Requirement, families
+from mcp_conformance.requirements.checks import LAST
+from mcp_conformance.verdicts import ORDER, UNTESTED, Cause, Outcome
+
+FINDINGS = (
+    *(Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED),
+    *(Outcome.NEW, Outcome.EXPECTED, Outcome.INFO),
+)
+"""The outcomes that say something against the server, the worst first."""
+REMARKS = {
+    Outcome.EXPECTED: "expected finding",
+    Outcome.NEW: "new finding",
+    Outcome.WARNED: "warning",
+    Outcome.INFO: "note",
+}
+"""What the verdict calls the findings that do not fail."""
+SDK_FINDING = "every server on this SDK breaks the rule"
+"""The reason of a finding that is expected because of the SDK."""
+NOT_STARTED = "did not start: no session opened, so nothing is known about it"
+"""What the verdict says of a server whose process ended, or was silent."""
+TESTED, REFUSED, DEAD = "tested", "refused", "dead"
+"""The states of a revision: tested, not spoken by the server, or no session could be used."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result of one check: the rule, the revision, the tool if there is one, and the outcome.
+
+    ``requirement`` is the rule that was judged, ``requirements`` are all that the check cites.  ``reason`` is
+    short; ``expected``, ``got``, the lines on the ``wire`` (each after ``>`` or ``<``) and ``stderr`` are the
+    evidence, cut to what a report keeps.  ``transcripts`` are files with whole conversations, ``reproduce``
+    is the command that runs the check again, ``fix`` is what to do about it, and ``text`` is all of it for a
+    terminal.  ``cause`` is a `Cause`, or empty.  ``deviation`` names the SDK that breaks the rule in every
+    server built on it, and ``baseline`` is the reason why the baseline expects the finding.
+    """
+
+    node: str
+    requirement: str
+    level: str
+    basis: str
+    revision: str
+    says: str
+    spec: str
+    outcome: Outcome
+    tool: str = ""
+    reason: str = ""
+    text: str = ""
+    deviation: str = ""
+    requirements: tuple[str, ...] = ()
+    expected: str = ""
+    got: str = ""
+    wire: tuple[str, ...] = ()
+    stderr: str = ""
+    transcripts: tuple[str, ...] = ()
+    reproduce: str = ""
+    fix: str = ""
+    baseline: str = ""
+    cause: str = ""
+
+    @classmethod
+    def of(cls, row: Requirement, revision: str, **facts: Any) -> Result:
+        """Return a result about a rule, with its words in that revision (`Requirement.stated_in`)."""
+        stated = row.stated_in(revision)
+        return cls(
+            requirement=row.id,
+            level=row.level(stated),
+            basis=row.basis(stated),
+            revision=revision,
+            says=row.says,
+            spec=row.url(stated),
+            **facts,
+        )
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Result:
+        """Return the result that `to_row` was made from."""
+        return cls(**{**row, "outcome": Outcome(row["outcome"])})
+
+    def to_row(self) -> dict[str, Any]:
+        """Return the fields as plain values, which another process can read."""
+        return {**vars(self), "outcome": str(self.outcome)}
+
+    @property
+    def family(self) -> str:
+        """The family of its requirement."""
+        return self.requirement.partition(".")[0]
+
+    @property
+    def page(self) -> str:
+        """The address of its requirement: our page, if it has an address, else the specification."""
+        return rule_page(self.requirement) or self.spec
+
+    @property
+    def check(self) -> str:
+        """The name of the check, without its parameters."""
+        return self.node.partition("[")[0].rpartition("::")[2]
+
+    @property
+    def is_of_sdk(self) -> bool:
+        """Whether it is a note on the SDK, or expected because of the SDK and not by the baseline."""
+        is_note = self.outcome is Outcome.INFO and bool(self.deviation)
+        return is_note or (self.outcome is Outcome.EXPECTED and self.baseline == SDK_FINDING)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the check did not run because the time for all checks was over."""
+        return self.cause == Cause.TIME_IS_UP
+
+
+@dataclass(frozen=True)
+class OfferedTool:
+    """A tool as the server lists it, and whether it may be ``called``.
+
+    The ``definition`` is empty if it is too long to be kept, or not an object.
+    """
+
+    name: str
+    called: bool
+    definition: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Interface:
+    """What the server offers in one revision.
+
+    ``state`` is `TESTED`, `REFUSED` (the server ``answered`` with what it speaks instead) or `DEAD`.
+    ``found`` says that the features were found by trying, as the server does not declare them.  ``left_out``
+    counts the tools listed beyond those that were tested, ``noise`` the lines on stdout that were not JSON.
+    """
+
+    revision: str
+    state: str = TESTED
+    answered: str = ""
+    server: str = ""
+    version: str = ""
+    offers: tuple[str, ...] = ()
+    found: bool = False
+    tools: tuple[OfferedTool, ...] = ()
+    left_out: int = 0
+    noise: int = 0
+
+
+@dataclass(frozen=True)
+class Report:
+    """A run, without credentials.  ``started`` is in ISO 8601, in UTC.
+
+    ``source`` is the project's file that the command starts, or else one that describes the project.
+    ``ended`` says why a run ended before all checks had run, and ``not_run`` how many of each chapter did
+    not; both are empty for a complete run.  ``results`` are in the order of the specification's chapters.
+    ``notices`` say what was not tested, or not kept, and why, and what changed over the calls of a soak;
+    ``outdated`` lists what to fix in the baseline.
+    ``starts`` counts the server's processes in each revision by what they were started for, ``sent`` the
+    lines that were sent to them, without those of the probe.  ``not_applicable`` counts the checks of other
+    revisions, of capabilities that are not declared and the like, by the reason.  ``measured`` has the
+    figures of each revision, in bytes and seconds.  ``never_opened`` says that the server ended, or was
+    silent, in each revision.
+    """
+
+    tool_version: str
+    command: tuple[str, ...]
+    server: str
+    version: str
+    started: str
+    seconds: float
+    source: str = ""
+    revisions: tuple[Interface, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    ended: str = ""
+    results: tuple[Result, ...] = ()
+    not_called: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
+    not_run: Mapping[str, int] = field(default_factory=dict)
+    outdated: tuple[str, ...] = ()
+    starts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    sent: Mapping[str, int] = field(default_factory=dict)
+    not_applicable: Mapping[str, int] = field(default_factory=dict)
+    measured: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    never_opened: bool = False
+
+    @cached_property
+    def counts(self) -> Mapping[Outcome, int]:
+        """The number of results with each outcome, the worst first."""
+        return _counted(self._distinct)
+
+    @cached_property
+    def _distinct(self) -> list[Result]:
+        """The results without the findings that the check of all messages only repeats."""
+        found = without_repeats(self.results, *FINDINGS)
+        return [one for one in self.results if one.outcome not in FINDINGS or one in found]
+
+    @property
+    def tested(self) -> list[str]:
+        """The revisions that were tested."""
+        return [one.revision for one in self.revisions if one.state == TESTED]
+
+    @cached_property
+    def chapters(self) -> Mapping[str, Mapping[Outcome, int]]:
+        """The same for each family of requirements."""
+        found: dict[str, list[Result]] = {}
+        for one in self._distinct:
+            found.setdefault(one.family, []).append(one)
+        return {family: _counted(some) for family, some in found.items()}
+
+    @cached_property
+    def matrix(self) -> Mapping[str, Mapping[str, Outcome]]:
+        """The worst outcome of each rule in each revision, the revisions in their order."""
+        found: dict[str, dict[str, Outcome]] = {}
+        for one in sorted(self.judged, key=lambda one: one.revision):
+            worst = found.setdefault(one.requirement, {})
+            known = worst.get(one.revision, one.outcome)
+            worst[one.revision] = max(known, one.outcome, key=ORDER.index)
+        return found
+
+    @cached_property
+    def judged(self) -> tuple[Result, ...]:
+        """The results without those of checks that came too late."""
+        return tuple(one for one in self.results if not one.is_late)
+
+    @cached_property
+    def findings(self) -> tuple[Result, ...]:
+        """The results that say something against the server."""
+        return tuple(one for one in self.judged if one.outcome in FINDINGS)
+
+    @cached_property
+    def deviations(self) -> Mapping[str, tuple[str, ...]]:
+        """The broken rules that an SDK breaks in every server built on it, by SDK."""
+        found: dict[str, dict[str, None]] = {}
+        for one in self.findings:
+            if one.deviation:
+                found.setdefault(one.deviation, {})[one.requirement] = None
+        return {sdk: tuple(rules) for sdk, rules in found.items()}
+
+    @property
+    def status(self) -> str:
+        """The first that is true of not-started, failed, internal-error, unfinished, untested and passed."""
+        outcomes = {one.outcome for one in self.judged}
+        if self.never_opened and Outcome.BLOCKED in outcomes and Outcome.FAILED not in outcomes:
+            return "not-started"
+        if outcomes & {Outcome.FAILED, Outcome.BLOCKED}:
+            return "failed"
+        if Outcome.INTERNAL_ERROR in outcomes:
+            return "internal-error"
+        if self.ended:
+            return "unfinished"
+        if outcomes <= set(UNTESTED):
+            return "untested"
+        return "failed" if self.outdated else "passed"
+
+    @property
+    def headline(self) -> str:
+        """The run in a few words."""
+        words = {
+            "not-started": f"the server {self._not_examined or NOT_STARTED}",
+            "failed": "; the rest ".join(filter(None, (self._failure, self._not_examined))),
+            "internal-error": "not tested in full: an internal error in this tool, please report it",
+            "unfinished": "",
+            "untested": "nothing was tested",
+            "passed": f"passed{self._remarks}",
+        }[self.status]
+        return "; ".join(filter(None, (words, self._shortfall)))
+
+    @property
+    def _not_examined(self) -> str:
+        """That no session opens with a server that lives, and why; empty unless that is known."""
+        return next((one.reason for one in self.judged if one.cause == Cause.NO_SESSION), "")
+
+    @property
+    def _failure(self) -> str:
+        if rules := broken_rules(self.judged):
+            return f"does not conform: {plural(rules, 'rule')} broken"
+        if blocked := rules_with(self.judged, Outcome.BLOCKED):
+            return f"could not be tested in full: {plural(blocked, 'rule')} blocked"
+        return f"the baseline is out of date; otherwise passed{self._remarks}"
+
+    @property
+    def _remarks(self) -> str:
+        """The findings that do not fail: how many rules have each kind."""
+        own = [one for one in self.judged if not one.is_of_sdk]
+        rules = {outcome: rules_with(own, outcome) for outcome in REMARKS}
+        parts = [plural(number, REMARKS[outcome]) for outcome, number in rules.items() if number]
+        *before, last = parts or [""]
+        listed = f"{', '.join(before)} and {last}" if before else last
+        return f", with {listed}" if listed else ""
+
+    @property
+    def _shortfall(self) -> str:
+        """That not all checks have run, and why."""
+        missing = sum(self.not_run.values())
+        run = {one.node for one in self.judged}
+        many = f", {missing} of {missing + len(run)} checks did not run" if missing else ""
+        return f"not finished: {self.ended}{many}" if self.ended else ""
+
+    @property
+    def verdict(self) -> str:
+        """The run in one sentence."""
+        return f"{self.headline} ({self.counted})"
+
+    @property
+    def counted(self) -> str:
+        """The number of results with each outcome, in words."""
+        words = ", ".join(f"{number} {outcome.value}" for outcome, number in self.counts.items())
+        return words or "no checks"
+
+
+def in_order(results: Iterable[Result]) -> tuple[Result, ...]:
+    """Sort results by the specification's chapters, whatever the order they came in."""
+    places = {family: place for place, family in enumerate(families())}
+    return tuple(
+        sorted(
+            results,
+            key=lambda one: (places[one.family], one.requirement, one.revision, one.tool, one.node),
+        )
+    )
+
+
+def is_of_all_messages(result: Result) -> bool:
+    """Return whether the check judges every message: it repeats findings of others and names no tool."""
+    return LAST in result.node
+
+
+def without_repeats(results: Iterable[Result], *outcomes: Outcome) -> list[Result]:
+    """Return the findings of these outcomes, without those that the check of all messages only repeats."""
+    found = [one for one in results if one.outcome in outcomes]
+    first = {(one.requirement, one.revision) for one in found if not is_of_all_messages(one)}
+    return [
+        one for one in found if not is_of_all_messages(one) or (one.requirement, one.revision) not in first
+    ]
+
+
+def grouped(results: Iterable[Result], *outcomes: Outcome) -> Iterator[list[Result]]:
+    """Yield the findings of these outcomes, those of one requirement together, the worst first."""
+    groups: dict[tuple[int, str], list[Result]] = {}
+    for result in without_repeats(results, *outcomes):
+        groups.setdefault((-ORDER.index(result.outcome), result.requirement), []).append(result)
+    for key in sorted(groups, key=lambda key: key[0]):
+        yield groups[key]
+
+
+def by_reason(group: Iterable[Result]) -> list[list[Result]]:
+    """Group findings of one requirement that have the same outcome and reason."""
+    cases: dict[tuple[Outcome, str], list[Result]] = {}
+    for one in group:
+        cases.setdefault((one.outcome, one.reason), []).append(one)
+    return list(cases.values())
+
+
+def broken_rules(results: Iterable[Result]) -> int:
+    """Return how many rules failed."""
+    return rules_with(results, Outcome.FAILED)
+
+
+def rules_with(results: Iterable[Result], outcome: Outcome) -> int:
+    """Return how many rules have a result with this outcome."""
+    return len({one.requirement for one in results if one.outcome is outcome})
+
+
+def plural(number: int, noun: str) -> str:
+    """Return a number with its noun: ``1 rule``, ``2 rules``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _counted(results: Iterable[Result]) -> dict[Outcome, int]:
+    counts = Counter(one.outcome for one in results)
+    return {outcome: counts[outcome] for outcome in reversed(ORDER) if counts[outcome]}

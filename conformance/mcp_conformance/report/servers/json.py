@@ -1,0 +1,50 @@
+"""The combined report as JSON, written and read: the report of each server, and why others have none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from mcp_conformance.report.formats import json as json_format
+from mcp_conformance.report.formats.json import BadReport, read_members, report_from
+from mcp_conformance.report.model import Report
+from mcp_conformance.report.servers.model import ServerOutcome, ServersReport
+
+
+def render(servers: ServersReport) -> str:
+    """Return the combined report, in ASCII.  ``servers-1.schema.json`` describes it."""
+    found = {
+        "format": json_format.FORMAT,
+        "tool": {"name": json_format.TOOL, "version": servers.tool_version},
+        "file": servers.file,
+        "require_all": servers.require_all,
+        "verdict": {"exit": servers.status, "text": servers.headline},
+        "servers": [_server(one) for one in servers.outcomes],
+    }
+    return json.dumps(found, indent=1) + "\n"
+
+
+def _server(one: ServerOutcome) -> dict[str, Any]:
+    report = json.loads(json_format.render(one.report)) if one.report else None
+    about = {"name": one.name, "line": one.line, "outcome": one.word, "exit": one.status, "text": one.text}
+    return {**about, "report": report}
+
+
+def read(text: str) -> Report | ServersReport:
+    """Return the report of one server, or of several, that a JSON report holds.  Raises `BadReport`."""
+    data = read_members(text)
+    if "servers" not in data:
+        return report_from(data)
+    try:
+        outcomes = tuple(_read_server(one) for one in data["servers"])
+        return ServersReport(
+            data["file"], outcomes, data["tool"]["version"], require_all=data.get("require_all", False)
+        )
+    except (KeyError, TypeError) as error:
+        raise BadReport(f"a member is missing or of the wrong type: {error}") from error
+
+
+def _read_server(one: Mapping[str, Any]) -> ServerOutcome:
+    report = report_from(one["report"]) if one["report"] else None
+    return ServerOutcome(one["name"], one["exit"], one["text"], one["line"], report)

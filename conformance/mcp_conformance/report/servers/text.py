@@ -1,0 +1,25 @@
+"""The table of several servers, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mcp_conformance.protocol.text import named
+from mcp_conformance.report.servers.model import ServersReport
+
+MAX_NAME = 40
+
+
+def table(servers: ServersReport) -> Iterator[str]:
+    """Yield the lines of the table: a server's name, its outcome, its counts, and its seconds."""
+    shown = servers.outcomes_shown
+    rows = [["server", "outcome", *map(str, shown), "seconds"]]
+    for one in servers.outcomes:
+        counts = [str(one.counts.get(outcome, 0)) for outcome in shown]
+        about = [*counts, f"{one.report.seconds:.0f}"] if one.report else []
+        rows.append([named(one.name, MAX_NAME), one.word, *about])
+    widths = [max(len(row[place]) for row in rows if len(row) > place) for place in range(len(rows[0]))]
+    for row, text in zip(rows, ["", *(one.text for one in servers.outcomes)], strict=True):
+        words = [word.ljust(width) for word, width in zip(row[:2], widths, strict=False)]
+        numbers = [word.rjust(width) for word, width in zip(row[2:], widths[2:], strict=False)]
+        yield "  ".join([*words, *numbers, *([text] if text else [])]).rstrip()

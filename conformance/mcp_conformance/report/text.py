@@ -1,0 +1,260 @@
+"""Texts that several formats share: a finding in full, the server's description, limits, a requirement."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from mcp_conformance.protocol.text import named, shell_line, shorten
+from mcp_conformance.report.model import DEAD, REFUSED, Interface, Report, Result, plural
+from mcp_conformance.requirements.catalogue import Requirement, families
+from mcp_conformance.requirements.checks import checked
+from mcp_conformance.requirements.official import scenarios_of
+from mcp_conformance.target.budgets import as_option, written
+from mcp_conformance.target.contract import FILE
+from mcp_conformance.target.settings import FUZZ_EXAMPLES, OPEN_WORLD_CALLS, Settings
+from mcp_conformance.target.surface import Subject
+from mcp_conformance.transport.throwaway import SECRET
+from mcp_conformance.verdicts import Cause, Outcome
+
+WIDTH = 110
+MAX_NAMES = 12
+RARE = (Outcome.INTERNAL_ERROR, Outcome.EXPECTED, Outcome.NEW)
+"""Outcomes that have a column only if some check has them."""
+
+
+def finding_text(result: Result, wire: Sequence[str]) -> str:
+    """Return a finding in full, with these lines of the conversation."""
+    about = f" · tool {named(result.tool)}" if result.tool else ""
+    word = f"{result.outcome}: " if result.outcome is Outcome.BLOCKED else ""
+    head = f"{word}{result.requirement} · {result.level} ({result.basis}) · {result.revision}{about}"
+    rows = [
+        ("expected", result.expected),
+        ("got", result.got),
+        ("wire", "\n".join(wire)),
+        ("stderr", result.stderr),
+        ("SDK", sdk_note(result)),
+        ("fix", result.fix),
+        ("spec", result.spec),
+        ("reproduce", result.reproduce),
+    ]
+    return "\n".join([head, *wrapped(result.says, WIDTH, "  ", "  "), *_table(rows)])
+
+
+def sdk_note(result: Result) -> str:
+    """Return the sentence about the SDK that breaks this rule; empty if there is none."""
+    return f"every server built on the {result.deviation} does this" if result.deviation else ""
+
+
+def internal_error_text(result: Result, traceback: str) -> str:
+    """Return an internal error in full, for a bug report."""
+    head = f"{result.outcome}: {result.requirement} · {result.revision}"
+    says = "This is a bug in pytest-mcp-conformance, not in the server. Please report it with this text."
+    rows = _table([("reproduce", result.reproduce)])
+    return "\n".join([head, *wrapped(says, WIDTH, "  ", "  "), *rows, "", traceback])
+
+
+def wrapped(text: str, width: int, first: str, rest: str) -> list[str]:
+    """Wrap a text between words; ``first`` comes before the first line, ``rest`` before the others."""
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+
+
+def _table(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
+    for name, text in rows:
+        for number, line in enumerate(text.splitlines()):
+            yield f"  {name if number == 0 else '':<9} {line}"
+
+
+def reproduce_command(settings: Settings, requirement: str, revision: str, tool: str) -> str:
+    """Return the command that runs one check again, without secrets in the server's command."""
+    select = f"{requirement}[{tool}]" if tool else requirement
+    words = ["mcp-conformance", "run", *(["--select", select] if requirement in checked() else [])]
+    words += ["--revision", revision]
+    words += ["--seed", str(settings.seed)] if settings.seed else []
+    level = next((name for name, examples in FUZZ_EXAMPLES.items() if examples == settings.examples), "quick")
+    words += ["--fuzz", level] if level != "quick" else []
+    for sample in settings.samples:
+        words += ["--example", f"{sample.tool} {json.dumps(sample.arguments)}"]
+    if settings.cwd is not None:
+        words += ["--cwd", str(settings.cwd)]
+    words += ["--inherit-home"] if settings.inherit_home else []
+    words += settings.sandbox.words if settings.sandbox is not None else []
+    words += ["--surroundings"] if requirement.startswith("surroundings.") else []
+    for name, content in settings.env.items():
+        words += ["--env", name if SECRET.search(name) else f"{name}={content}"]
+    if "readonly" not in settings.call:
+        words += ["--call", "none"]
+    for pattern in settings.call:
+        words += ["--call", pattern] if pattern != "readonly" else []
+    name = requirement.removeprefix("budget.")
+    words += ["--budget", as_option(name, settings.budgets[name])] if name in settings.budgets else []
+    words += ["--client", ",".join(settings.clients)] if requirement.startswith("client.") else []
+    if settings.contract is not None and settings.contract.name != FILE:
+        words += ["--contract", settings.contract.name] if requirement.startswith("contract.") else []
+    return shell_line([*words, *settings.words])
+
+
+# The server --------------------------------------------------------------------------------------
+
+
+def server_lines(interfaces: Iterable[Interface]) -> Iterator[str]:
+    """Yield the server's name and what it offers, a line for each revision."""
+    for one in interfaces:
+        if one.state == REFUSED:
+            yield f"{one.revision}: not spoken (it offered {named(one.answered, 80)})"
+        elif one.state == DEAD:
+            yield f"{one.revision}: no session could be used"
+        else:
+            name = named(f"{one.server} {one.version}".strip(), 80) or "(no name)"
+            yield f"{name}, revision {one.revision}: {_offer(one)}"
+
+
+def _offer(one: Interface) -> str:
+    words = [f"tools ({len(one.tools)})" if name == "tools" else named(name, 40) for name in one.offers]
+    noise = f"; {one.noise} lines on stdout were not JSON" if one.noise else ""
+    more = len(words) - MAX_NAMES
+    words = [*words[:MAX_NAMES], f"{more} more"] if more > 0 else words
+    found = " (found by trying; the server does not declare it)" if one.found else ""
+    return f"offers {', '.join(words) or 'nothing'}{found}{noise}"
+
+
+def not_called_line(names: Sequence[str]) -> str:
+    """Return which tools were not called, and the options that release them."""
+    shown = first_names([named(name, 40) for name in names])
+    return f"not called: {shown} (release them by name with --call NAME, or all with --call all)"
+
+
+def first_names(names: Sequence[str]) -> str:
+    """Return the first of these names, and how many more there are."""
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return ", ".join(names[:MAX_NAMES]) + more
+
+
+Counts = Mapping[tuple[str, str], int]
+"""What was counted in a run, and for which tool or revision, if for one.
+
+``dropped`` lines, ``calls`` of a tool with valid arguments, their ``successes`` and the ``deaths`` of the
+process, lines ``sent`` in a revision.
+"""
+
+
+def limit_lines(subject: Subject, results: Iterable[Result], counts: Counts) -> Iterator[str]:
+    """Yield what was not tested because of a limit of this tool, or because no call of a tool succeeded."""
+    for surface in subject.live:
+        if surface.left_out:
+            listed = len(surface.tools) + surface.left_out
+            yield (
+                f"not tested: {surface.left_out} of {listed} tools in {surface.revision} "
+                "(--max-tools, or conformance_max_tools, allows more)"
+            )
+    skipped = [one for one in results if one.outcome is Outcome.SKIPPED]
+    costly = Counter(one.reason for one in skipped if one.cause == Cause.TOO_COSTLY)
+    for reason, times in list(costly.items())[:MAX_NAMES]:
+        yield f"not judged: {reason} ({plural(times, 'check')})"
+    if len(costly) > MAX_NAMES:
+        yield f"not judged: {len(costly) - MAX_NAMES} more things, for the same reasons"
+    if late := [one for one in skipped if one.cause == Cause.NOT_REACHED]:
+        tools = sorted({one.tool for one in late if one.tool})
+        shown = f", of {first_names(tools)}" if tools else ""
+        yield f"not fuzzed: {plural(len(late), 'check')}{shown}, as the time was over (--time)"
+    yield from _gentle_lines(subject, counts)
+    yield from _failing_lines(subject, counts)
+    if dropped := counts.get(("dropped", "")):
+        yield f"not kept: {dropped} lines of the server, as its log was too large; not every check saw them"
+
+
+def _gentle_lines(subject: Subject, counts: Counts) -> Iterator[str]:
+    """Yield which tools were fuzzed with few calls, as they reach an open world."""
+    settings, tools = subject.settings, {tool.name: tool for one in subject.live for tool in one.tools}
+    few = [name for name, tool in sorted(tools.items()) if settings.fuzzed_calls(tool) == OPEN_WORLD_CALLS]
+    called = [named(name, 40) for name in few if counts.get(("calls", name))]
+    if settings.examples and not settings.calls_per_tool and called:
+        yield (
+            f"fuzzed with at most {OPEN_WORLD_CALLS} calls each, as openWorldHint is true: "
+            f"{first_names(called)} (--calls-per-tool allows more)"
+        )
+
+
+def _failing_lines(subject: Subject, counts: Counts) -> Iterator[str]:
+    """Yield which tools failed in every call with valid arguments, and an option that may help.
+
+    A call that ended the server's process is a finding of its own, which no other arguments mend.
+    """
+    calls = {tool: number for (what, tool), number in sorted(counts.items()) if what == "calls"}
+    failing = [
+        tool for tool in calls if not counts.get(("successes", tool)) and not counts.get(("deaths", tool))
+    ]
+    if failing:
+        shown = first_names([f"{named(tool, 40)} (0 of {calls[tool]})" for tool in failing])
+        yield f"no call succeeded: {shown}{_remedy(subject, failing)}"
+
+
+def _remedy(subject: Subject, failing: list[str]) -> str:
+    """Return the option with which a user gives arguments that work, for the tool with the fewest of them."""
+    known = ((tool, _known_arguments(subject, tool)) for tool in failing)
+    options = [shell_line(["--example", f"{tool} {json.dumps(one)}"]) for tool, one in known if one]
+    return (
+        f"; give arguments that work in this form: {shorten(min(options, key=len), 300)}" if options else ""
+    )
+
+
+def _known_arguments(subject: Subject, name: str) -> Any:
+    """Return arguments that a tool's input schema allows: what a user may start from."""
+    from mcp_conformance.generation import NoExample, example  # noqa: PLC0415  (loads Hypothesis, which not every command needs)
+
+    for surface in subject.live:
+        for tool in surface.tools:
+            if tool.name == name:
+                with suppress(NoExample):
+                    return example(tool.input_schema, surface.revision)
+    return {}
+
+
+# A requirement -----------------------------------------------------------------------------------
+
+
+def explanation(row: Requirement) -> Iterator[str]:
+    """Yield a requirement in full: the rule, why it matters, how it is checked, and its source."""
+    yield row.id
+    yield from wrapped(row.says, WIDTH, "  ", "  ")
+    yield ""
+    for revision in row.revisions:
+        yield f"  {revision}  {row.level(revision):<6} ({row.basis(revision)})  {row.url(revision)}"
+    texts = (
+        ("Why it matters", families()[row.family].why),
+        ("Fix", row.fix),
+        *((f"Fix with the {sdk} SDK", text) for sdk, text in row.fix_in.items()),
+        ("How it is checked", f"Not at all: {row.untestable}" if row.untestable else row.observe),
+        ("Since", f"version {row.newest} of this tool"),
+        ("Changed", row.changed),
+        ("Careful", row.pitfalls),
+        ("A server that breaks it", row.mutant),
+        ("In the official suite", ", ".join(scenarios_of(row.id))),
+    )
+    for title, text in texts:
+        if text:
+            yield ""
+            yield title
+            yield from wrapped(text, WIDTH, "  ", "  ")
+    if row.id in checked():
+        yield ""
+        yield "Checks"
+        yield from (f"  {check.suite}::{check.name}" for check in checked()[row.id])
+
+
+def figures_of(report: Report) -> Iterator[tuple[str, str]]:
+    """Yield each revision and its measured figures with their units."""
+    for revision, figures in report.measured.items():
+        listed = ", ".join(f"{name} {written(name, amount)}" for name, amount in figures.items())
+        yield revision, listed

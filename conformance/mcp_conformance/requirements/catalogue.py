@@ -1,0 +1,283 @@
+"""The catalogue of requirements: one row for each normative statement, one TOML file for each family.
+
+A row's id is dotted and stable; its first segment names the family and the file: ``tools.def.name-string`` is
+in ``tools.toml``.  A file is read when one of its rows is first needed.  A row states a rule, its basis and
+its place in the specification; `mcp_conformance.verdicts` decides the outcome of a broken rule.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+__all__ = [
+    "Family",
+    "Requirement",
+    "UnknownRequirement",
+    "all_requirements",
+    "families",
+    "requirement",
+    "select",
+    "stem",
+]
+
+_FILES = Path(__file__).parent
+_SITE = "https://modelcontextprotocol.io/specification"
+_REPOSITORY = "https://github.com/modelcontextprotocol/modelcontextprotocol/blob"
+_OURS = "urn:pytest-mcp-conformance"
+_FIXES = {"Python": "fix-python", "TypeScript": "fix-typescript"}
+_TRANSPORTS = {"stdio": "stdio", "http": "http"}
+"""The families that are about one transport."""
+_JSON_RPC = "https://www.jsonrpc.org/specification"
+
+
+class UnknownRequirement(KeyError):  # noqa: N818 (the name says what went wrong)
+    """There is no row or group of rows `id`; `suggestions` holds up to three similar names."""
+
+    def __init__(self, id: str, suggestions: tuple[str, ...] = ()) -> None:
+        super().__init__(id, suggestions)
+        self.id = id
+        self.suggestions = suggestions
+
+    def __str__(self) -> str:
+        hint = f"; did you mean {' or '.join(self.suggestions)}?" if self.suggestions else ""
+        return f"no requirement or family {self.id!r}{hint}"
+
+
+@dataclass(frozen=True)
+class Family:
+    """A chapter of the catalogue: rows whose ids begin with `name`."""
+
+    name: str
+    title: str
+    why: str
+    """Why these rules matter to people who use a server: two or three sentences."""
+
+
+FIRST_VERSION = "0.1"
+"""The version of this tool that had the rows which name no other."""
+
+
+@dataclass(frozen=True, eq=False)
+class Requirement:
+    """One normative statement. There is one object per id, so rows compare and hash by identity."""
+
+    id: str
+    revisions: tuple[str, ...]
+    """The revisions in which the rule holds, oldest first; the mappings below have exactly these keys."""
+    levels: Mapping[str, str]
+    """Revision to MUST, SHOULD or MAY (prohibitions included)."""
+    bases: Mapping[str, str]
+    """Revision to where the level comes from: keyword, schema, prose, example, json-rpc, derived, project."""
+    sections: Mapping[str, tuple[str, ...]]
+    """Revision to places: ``server/tools#capabilities``, ``schema#Tool``, ``json-rpc``, ``project#FILE``."""
+    says: str
+    """The rule, in one sentence."""
+    observe: str | None = None
+    """How a client sees whether the rule holds."""
+    pitfalls: str | None = None
+    """What a checker gets wrong easily."""
+    fix: str | None = None
+    """What the author of a server does about a finding, in one sentence."""
+    fix_in: Mapping[str, str] = field(default_factory=dict)
+    """The same by SDK (``Python``, ``TypeScript``), where it differs."""
+    since: str = FIRST_VERSION
+    """The version of this tool with which the rule came."""
+    sharpened: str | None = None
+    """The version of this tool in which the check came to find more."""
+    mutant: str | None = None
+    """How a broken server violates just this rule."""
+    needs: str | None = None
+    """What the server must offer for the observation; None if any server will do."""
+    probe: str | None = None
+    """How far the observation goes: passive, list, error-path, invoke, fixture, two-runs or none."""
+    changed: str | None = None
+    """What changed between revisions."""
+    see: tuple[str, ...] = ()
+    """Ids of rows that say the same or lie close by."""
+    untestable: str | None = None
+    """Why no client can judge the rule; None for a rule that can be checked."""
+    transport: str = ""
+    """The transport that the rule is about, ``stdio`` or ``http``; empty for any."""
+    sdk: Mapping[str, str] = field(default_factory=dict)
+    """The measured behaviour of the official SDKs, by SDK and version (``py-2.3``)."""
+
+    @property
+    def family(self) -> str:
+        """The name of the family that the row belongs to."""
+        return _first_segment(self.id)
+
+    @property
+    def newest(self) -> str:
+        """The version of this tool since which its findings are what they are now."""
+        return self.sharpened or self.since
+
+    def is_newer_than(self, version: str) -> bool:
+        """Return whether a version of this tool lacked the rule, or found less."""
+        return _release(self.newest) > _release(version)
+
+    def holds_in(self, revision: str) -> bool:
+        """Return whether the rule exists in the revision."""
+        return revision in self.revisions
+
+    def stated_in(self, revision: str) -> str:
+        """Return the revision, or the newest one that has the rule if this one does not."""
+        return revision if self.holds_in(revision) else self.revisions[-1]
+
+    def level(self, revision: str) -> str:
+        """Return MUST, SHOULD or MAY; raise `KeyError` for a revision without the rule."""
+        return self.levels[revision]
+
+    def basis(self, revision: str) -> str:
+        """Return where the level comes from; raise `KeyError` for a revision without the rule."""
+        return self.bases[revision]
+
+    def remedy(self, sdk: str) -> str:
+        """Return what to do about a finding in a server on this SDK (``Python SDK 2.x``, or empty)."""
+        return self.fix_in.get(sdk.partition(" ")[0], self.fix or "")
+
+    def urls(self, revision: str) -> tuple[str, ...]:
+        """Return the places of the rule, the main one first; raise `KeyError` for a revision without it."""
+        return tuple(dict.fromkeys(_url(revision, place) for place in self.sections[revision]))
+
+    def url(self, revision: str) -> str:
+        """Return the first of `urls`."""
+        return self.urls(revision)[0]
+
+
+def requirement(id: str) -> Requirement:
+    """Return the row of that id; raise `UnknownRequirement` if there is none."""
+    row = _rows_of(_first_segment(id)).get(id)
+    if row is None:
+        raise UnknownRequirement(id, _similar(id, all_requirements()))
+    return row
+
+
+@cache
+def all_requirements() -> Mapping[str, Requirement]:
+    """Return every row by its id, family by family, each in the order of its file."""
+    return MappingProxyType({id: row for family in families() for id, row in _rows_of(family).items()})
+
+
+@cache
+def families() -> Mapping[str, Family]:
+    """Return every family by its name, in the order of the specification's chapters."""
+    texts = _read("families")
+    return MappingProxyType({name: Family(name, text["title"], text["why"]) for name, text in texts.items()})
+
+
+def select(pattern: str) -> frozenset[str]:
+    """Return the ids that are `pattern` or below it.
+
+    ``tools`` is a family, ``tools.def`` a group, ``tools.def.name-string`` one row; ``tools.de`` is nothing.
+    Raises `UnknownRequirement` for what matches nothing.
+    """
+    below = f"{pattern}."
+    ids = frozenset(id for id in _rows_of(_first_segment(pattern)) if id == pattern or id.startswith(below))
+    if not ids:
+        raise UnknownRequirement(pattern, _similar(pattern, _names_and_groups()))
+    return ids
+
+
+def stem(family: str) -> str:
+    """Return the stem of a family's files in the catalogue, the suites and the mutants."""
+    return family.replace("-", "_")
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """Return the numbers of a version that decide which rules it has: the first two."""
+    return tuple(map(int, version.split(".")[:2]))
+
+
+def _first_segment(id: str) -> str:
+    return id.partition(".")[0]
+
+
+def _names_and_groups() -> set[str]:
+    """Return the patterns of `select`: every id, and every beginning of one that ends at a dot."""
+    names = set(all_requirements())
+    for id in all_requirements():
+        segments = id.split(".")
+        names.update(".".join(segments[:length]) for length in range(1, len(segments)))
+    return names
+
+
+def _similar(name: str, names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(difflib.get_close_matches(name, sorted(names)))
+
+
+def _read(file: str) -> dict[str, Any]:
+    return tomllib.loads((_FILES / f"{file}.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def _rows_of(family: str) -> Mapping[str, Requirement]:
+    """Read the rows of one family, by id; an unknown family has none."""
+    if family not in families():
+        return {}
+    return {id: _requirement(id, row) for id, row in _read(stem(family)).items()}
+
+
+def _requirement(id: str, row: Mapping[str, Any]) -> Requirement:
+    revisions = tuple(row["revisions"])
+    sections = _by_revision(row["section"], revisions)
+    return Requirement(
+        id=id,
+        revisions=revisions,
+        levels=_by_revision(row["level"], revisions),
+        bases=_by_revision(row["basis"], revisions),
+        sections={revision: tuple(places) for revision, places in sections.items()},
+        says=row["says"],
+        observe=row.get("observe"),
+        pitfalls=row.get("pitfalls"),
+        fix=row.get("fix"),
+        fix_in={sdk: row[key] for sdk, key in _FIXES.items() if key in row},
+        since=row.get("since", FIRST_VERSION),
+        sharpened=row.get("sharpened"),
+        mutant=row.get("mutant"),
+        needs=row.get("needs"),
+        probe=row.get("probe"),
+        changed=row.get("changed"),
+        see=tuple(row.get("see", ())),
+        untestable=row.get("untestable"),
+        transport=row.get("transport", _TRANSPORTS.get(_first_segment(id), "")),
+        sdk=row.get("sdk", {}),
+    )
+
+
+def _by_revision(value: Any, revisions: tuple[str, ...]) -> dict[str, Any]:
+    """Return one value for each revision; a table has them already."""
+    return value if isinstance(value, dict) else dict.fromkeys(revisions, value)
+
+
+def _url(revision: str, place: str) -> str:
+    if place == "json-rpc":
+        return _JSON_RPC
+    page, _, anchor = place.partition("#")
+    if page == "project":
+        return f"{_OURS}:{anchor}"
+    if page == "schema":
+        return _schema_url(revision, anchor)
+    fragment = f"#{anchor}" if anchor else ""
+    if page.startswith("draft/"):  # never published: the repository's tag holds the text
+        return f"{_REPOSITORY}/{revision}/docs/spec/{page.removeprefix('draft/')}.md{fragment}"
+    return f"{_SITE}/{revision}/{page.removesuffix('/index')}{fragment}"
+
+
+def _schema_url(revision: str, type_name: str) -> str:
+    without_anchor = _schema_pages().get(revision)
+    if without_anchor is None or type_name in without_anchor:
+        return f"{_REPOSITORY}/main/schema/{revision}/schema.ts"
+    return f"{_SITE}/{revision}/schema#{type_name.lower()}"
+
+
+@cache
+def _schema_pages() -> Mapping[str, frozenset[str]]:
+    """Read the revisions that have a schema page, each with the types that have no anchor there."""
+    return {revision: frozenset(types) for revision, types in _read("schema_pages").items()}

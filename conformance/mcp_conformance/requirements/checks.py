@@ -1,0 +1,117 @@
+"""Which requirement is cited by which check, read from the suites' source without importing it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+PACKAGE = "mcp_conformance_suites"
+FUZZING = "test_fuzz_"
+"""How the names of suites begin that run only if something is fuzzed."""
+LAST = "test_messages.py"
+"""The suite that judges the messages of all the others."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check: the ``name`` of its function, its ``suite`` (file name) and the ids it cites.
+
+    ``capability`` is the path of the capability that it needs, empty if it needs none; ``per_tool`` says that
+    it runs for each tool, ``fuzzes`` that it runs only if something is fuzzed.
+    """
+
+    suite: str
+    name: str
+    requirements: tuple[str, ...]
+    capability: tuple[str, ...] = ()
+    per_tool: bool = False
+    fuzzes: bool = False
+
+
+def suites_directory() -> Path:
+    """Return the directory of the suites, without importing them."""
+    spec = find_spec(PACKAGE)
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+@cache
+def checks() -> tuple[Check, ...]:
+    """Return every check of the suites, in the order of files and lines."""
+    return tuple(
+        check
+        for path in sorted(suites_directory().glob("test_*.py"))
+        for check in _checks_in(path.name, ast.parse(path.read_text(encoding="utf-8")))
+    )
+
+
+@cache
+def checked() -> Mapping[str, tuple[Check, ...]]:
+    """Return the checks that cite each requirement, by its id."""
+    found: dict[str, list[Check]] = {}
+    for check in checks():
+        for id in check.requirements:
+            found.setdefault(id, []).append(check)
+    return {id: tuple(some) for id, some in found.items()}
+
+
+@cache
+def check_of(suite: str, name: str) -> Check:
+    """Return the check with the name of a function in a suite."""
+    return next(one for one in checks() if (one.suite, one.name) == (suite, name))
+
+
+@cache
+def _families() -> Mapping[tuple[str, str], str]:
+    cited = {(one.suite, one.name): one.requirements[:1] for one in checks()}
+    return {check: id.partition(".")[0] for check, ids in cited.items() for id in ids}
+
+
+def family_of(node: str) -> str:
+    """Return the family of the first requirement that a check cites, by the check's node id.
+
+    The items of a failed probe are no checks of a suite; their family is lifecycle.
+    """
+    path, _, name = node.partition("[")[0].rpartition("::")
+    return _families().get((path.rpartition("/")[2], name), "lifecycle")
+
+
+def _checks_in(suite: str, module: ast.Module) -> Iterator[Check]:
+    for node in module.body:
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            yield Check(
+                suite,
+                node.name,
+                _marked(node, "requirement"),
+                _marked(node, "capability"),
+                any(map(_is_about_a_tool, _arguments(node))),
+                suite.startswith(FUZZING),
+            )
+
+
+def _arguments(function: ast.FunctionDef) -> tuple[str, ...]:
+    return tuple(argument.arg for argument in function.args.args)
+
+
+def _is_about_a_tool(fixture: str) -> bool:
+    """Return whether a fixture is the tool of a check, or needs it."""
+    return fixture == "tool" or any(map(_is_about_a_tool, _fixtures().get(fixture, ())))
+
+
+@cache
+def _fixtures() -> Mapping[str, tuple[str, ...]]:
+    """Return the fixtures of the suites by their names, each with those that it needs."""
+    module = ast.parse((suites_directory() / "fixtures.py").read_text(encoding="utf-8"))
+    return {node.name: _arguments(node) for node in module.body if isinstance(node, ast.FunctionDef)}
+
+
+def _marked(function: ast.FunctionDef, mark: str) -> tuple[str, ...]:
+    """Return the arguments of a function's marks with this name."""
+    calls = [one for one in function.decorator_list if isinstance(one, ast.Call)]
+    named = [one for one in calls if ast.unparse(one.func) == f"pytest.mark.{mark}"]
+    return tuple(str(ast.literal_eval(argument)) for one in named for argument in one.args)

@@ -1,0 +1,75 @@
+"""An empty network for a process, in which every address leads back to itself, so that attempts are seen.
+
+It needs a user namespace, which some systems refuse to users without privileges.
+"""
+
+from __future__ import annotations
+
+import array
+import fcntl
+import os
+import socket
+import struct
+import sys
+from pathlib import Path
+
+from mcp_conformance.sandbox.kernel import unshare
+
+assert sys.platform == "linux"
+
+NEW_USER, NEW_NETWORK = 0x10000000, 0x40000000
+SET_FLAGS, IS_UP = 0x8914, 1
+"""The control that sets the flags of a network device, and the flag of one that is up."""
+LOOPBACK, LOOPBACK_INDEX = b"lo", 1
+NEW_ROUTE, CREATE = 24, 0x405
+"""The message for a new route, and its flags: a request that creates and is acknowledged."""
+LOCAL_TABLE, STATIC, HOST_SCOPE, LOCAL_ROUTE = 255, 4, 254, 2
+OUTGOING_DEVICE = 4
+"""The attribute of a route with the number of its device."""
+NETLINK_ERROR = 2
+ALL_PACKETS = 3
+ANSWER_BYTES = 4096
+
+
+def separate() -> None:
+    """Move this process to a network with nothing but its loopback device.  Raises `OSError`."""
+    user, group = os.getuid(), os.getgid()
+    unshare(NEW_USER | NEW_NETWORK)
+    for name, text in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{user} {user} 1"),
+        ("gid_map", f"{group} {group} 1"),
+    ):
+        Path("/proc/self", name).write_text(text, encoding="ascii")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as device:
+        fcntl.ioctl(device, SET_FLAGS, struct.pack("16sh14x", LOOPBACK, IS_UP))
+    for family in (socket.AF_INET, socket.AF_INET6):
+        _keep_all(family)
+
+
+def _keep_all(family: int) -> None:
+    """Route every address of a family to this machine itself: nobody listens there, so it refuses at once.
+
+    A system without IPv6 has no such route.
+    """
+    route = struct.pack("=BBBBBBBBI", family, 0, 0, 0, LOCAL_TABLE, STATIC, HOST_SCOPE, LOCAL_ROUTE, 0)
+    route += struct.pack("=HHI", 8, OUTGOING_DEVICE, LOOPBACK_INDEX)
+    header = struct.pack("=IHHII", 16 + len(route), NEW_ROUTE, CREATE, 1, 0)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as kernel:
+        kernel.sendall(header + route)
+        answer = kernel.recv(ANSWER_BYTES)
+    (kind,) = struct.unpack_from("=H", answer, 4)
+    (error,) = struct.unpack_from("=i", answer, 16)
+    if kind == NETLINK_ERROR and error and family == socket.AF_INET:
+        raise OSError(-error, os.strerror(-error))
+
+
+def hand_over_packets(channel: int) -> None:
+    """Send a socket that sees all packets of this network through a Unix socket.  Raises `OSError`."""
+    with (
+        socket.socket(fileno=channel) as out,
+        socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ALL_PACKETS)) as packets,
+    ):
+        packets.bind((LOOPBACK.decode(), ALL_PACKETS))
+        rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [packets.fileno()]))
+        out.sendmsg([b"!"], [rights])

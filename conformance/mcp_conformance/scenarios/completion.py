@@ -1,0 +1,116 @@
+"""Completion of the arguments of listed prompts and the variables of listed templates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+from mcp_conformance.client.reply import Reply
+from mcp_conformance.expect import require_some, skip
+from mcp_conformance.protocol.revisions import is_modern
+from mcp_conformance.protocol.uri import variables
+from mcp_conformance.protocol.value import Value, members
+from mcp_conformance.target.scenario import scenario
+from mcp_conformance.target.server import Server
+from mcp_conformance.verdicts import Blocked
+
+MAX_VALUES = 3
+MAX_COMPLETED = 30
+NOT_COMPLETED = "the server completed nothing that is listed"
+
+
+def completion_request(server: Server) -> dict[str, Any] | None:
+    """Return params for the first argument or variable that is listed, None if there is none."""
+    return next(completion_requests(server), None)
+
+
+def completion_requests(server: Server) -> Iterator[dict[str, Any]]:
+    """Yield params for ``completion/complete`` for each argument of a prompt and variable of a template."""
+    for prompt in server.listed("prompts/list"):
+        arguments = members([*(prompt.get("arguments") or Value([])).each()], "name")
+        for name, argument in product(members([prompt], "name"), arguments):
+            if name.is_a(str) and argument.is_a(str):
+                ref = {"type": "ref/prompt", "name": name.json}
+                yield {"ref": ref, "argument": {"name": argument.json, "value": ""}}
+    for template in members(server.listed("resources/templates/list"), "uriTemplate"):
+        for variable in variables(template.json) if template.is_a(str) else ():
+            ref = {"type": "ref/resource", "uri": template.json}
+            yield {"ref": ref, "argument": {"name": variable, "value": ""}}
+
+
+def completions(server: Server) -> list[Reply]:
+    """Complete each listed argument, from the empty text and from the first letter of a value.
+
+    Skips the check if a server of 2024-11-05, which has no capability for it, does not complete.  Raises
+    `Blocked` once for a request without an answer, and once for a declared method that the server does not
+    know; in a modern revision another check reports that.
+    """
+    replies = _completions(server)
+    if server.revision < "2025-03-26" and all(reply.value is None for reply in replies):
+        skip(NOT_COMPLETED)
+    for reply in replies:
+        if reply.fault is not None:
+            reason = f"completion/complete was not answered: {reply.fault}"
+            server.raise_once("completion", Blocked(reason, reply.lines, reply.fault.stderr))
+    if replies and all(reply.code == -32601 for reply in replies):
+        reason = f"completions are declared, but completion/complete is answered with {replies[0]}"
+        if is_modern(server.revision):
+            skip(f"{reason}: see discover.capabilities-true")
+        blocked = Blocked(reason, replies[0].lines, requirement="lifecycle.capabilities.advertised")
+        server.raise_once("completion", blocked)
+    return replies
+
+
+@scenario
+def _completions(server: Server) -> list[Reply]:
+    replies: list[Reply] = []
+    for params in list(completion_requests(server))[:MAX_COMPLETED]:
+        first = server.session.request("completion/complete", params)
+        replies.append(first)
+        if first.fault is not None:
+            break
+        for value in _values(first)[:1]:
+            argument = {**params["argument"], "value": value[0]}
+            second = server.session.request("completion/complete", {**params, "argument": argument})
+            replies.append(second)
+    return replies
+
+
+def accepted_params(server: Server) -> dict[str, Any]:
+    """Return the params of a completion that gave a result; skip if there is none."""
+    found = [reply for reply in completions(server) if reply.value is not None]
+    params: dict[str, Any] = require_some(found, skip=NOT_COMPLETED)[0].request.message["params"]
+    return params
+
+
+@scenario
+def completed_values(
+    server: Server, template: str, variable: str, known: tuple[tuple[str, str], ...] = ()
+) -> list[str]:
+    """Return some values that the server gives for a variable of a template, with known values of others."""
+    context = {"context": {"arguments": dict(known)}} if known else {}
+    for text in ("", "1", "a"):
+        if _unserved(server):
+            break
+        ref, argument = {"type": "ref/resource", "uri": template}, {"name": variable, "value": text}
+        params = {"ref": ref, "argument": argument, **context}
+        reply = server.session.request("completion/complete", params)
+        if reply.fault is not None or reply.code == -32601:
+            _unserved(server).append(reply)
+        values = _values(reply)
+        if values:
+            return values[:MAX_VALUES]
+    return []
+
+
+@scenario
+def _unserved(server: Server) -> list[Reply]:  # noqa: ARG001
+    """Return the list of replies that show that the server does not complete; they are added to it."""
+    return []
+
+
+def _values(reply: Reply) -> list[str]:
+    """Return the values of a completion that are not empty."""
+    found = members([reply.value or Value({})], "completion", "values")
+    return [value.json for array in found for value in array.each() if value.is_a(str) and value.json]

@@ -1,0 +1,139 @@
+"""The files in the server's throwaway folder, and what a call of a tool does to them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp_conformance.transport.throwaway import Throwaway
+
+OWN_STATE = re.compile(
+    r"(?:^|[._-])(?:logs?|caches?|cached|tmp|temp|traces?|history|telemetry|metrics|analytics|stats|locks?|lck|pid"
+    r"|session|sessions|journal|wal|shm|bak|swp|pyc|pycache)(?:$|[._-])",
+    re.IGNORECASE,
+)
+"""Matches the name of a file or folder that a program keeps for itself, whatever its tools do."""
+DATA = ((".local", "share"), ("AppData", "Roaming"))
+"""The hidden folders of a home that are meant for the user's data."""
+VARYING = re.compile(r"[0-9a-fA-F]{6,}|\d+")
+"""The part of a name that is another one for each file."""
+MAX_FILES = 5000
+MAX_DIGESTED_BYTES = 1_000_000
+MAX_BAIT_LENGTH = 64
+BAIT = re.compile(r"\w[\w.-]*")
+BAIT_TEXT = "This file is not the server's.\n"
+
+
+@dataclass(frozen=True)
+class FileState:
+    """A file: its ``size`` in bytes, ``version``, which changes whenever it is written, and ``digest``."""
+
+    size: int
+    version: tuple[int, int]
+    digest: str
+
+
+Differ = Callable[[FileState, FileState], bool]
+Contents = Mapping[str, FileState]
+"""The files by their path in the folder."""
+
+
+def contents(folder: Throwaway) -> Contents | None:
+    """Return the files that are not the state of a program; None if there are too many to look at."""
+    found: dict[str, FileState] = {}
+    for path in _paths(folder):
+        if len(found) == MAX_FILES:
+            return None
+        with suppress(OSError):
+            status = path.stat()
+            name = path.relative_to(folder.root).as_posix()
+            found[name] = FileState(
+                status.st_size, (status.st_mtime_ns, status.st_ino), _digest(path, status.st_size)
+            )
+    return found
+
+
+def _paths(folder: Throwaway) -> Iterator[Path]:
+    """Yield the files in the working directory, and those in the home that are the user's data."""
+    yield from _below(folder.work)
+    with suppress(OSError):
+        for path in folder.home.iterdir():
+            if not path.name.startswith(".") and path.name != "AppData":
+                yield from _below(path)
+    for names in DATA:
+        yield from _below(folder.home.joinpath(*names))
+
+
+def _below(place: Path) -> Iterator[Path]:
+    for directory, folders, files in os.walk(place):
+        folders[:] = [name for name in folders if not OWN_STATE.search(name)]
+        yield from (Path(directory, name) for name in files if not OWN_STATE.search(name))
+
+
+def _digest(path: Path, size: int) -> str:
+    if size > MAX_DIGESTED_BYTES or not path.is_file():
+        return ""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """What happened to a file: its ``path`` in the folder, and ``what``: wrote, changed or deleted."""
+
+    path: str
+    what: str
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """What a second call of the same tool repeats: the path without what varies, and what happened."""
+        return VARYING.sub("#", self.path), self.what
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.path}"
+
+
+def written(before: Contents, after: Contents) -> tuple[FileChange, ...]:
+    """Return the files that were written, even with the same content, and those that were deleted."""
+    return _changes(before, after, lambda one, other: one.version != other.version or one.size != other.size)
+
+
+def changed(before: Contents, after: Contents) -> tuple[FileChange, ...]:
+    """Return the files that have another content, those that are new, and those that were deleted."""
+    return _changes(before, after, lambda one, other: (one.size, one.digest) != (other.size, other.digest))
+
+
+def _changes(before: Contents, after: Contents, differ: Differ) -> tuple[FileChange, ...]:
+    new = [FileChange(path, "wrote") for path, file in after.items() if path not in before and file.size]
+    others = [
+        FileChange(path, "changed")
+        for path, file in after.items()
+        if path in before and differ(before[path], file)
+    ]
+    gone = [FileChange(path, "deleted") for path in before if path not in after]
+    return (*new, *others, *gone)
+
+
+class Baits:
+    """Files of the names in a tool's arguments, which a tool that only reads leaves as they are."""
+
+    def __init__(self, folder: Path, arguments: Mapping[str, object]):
+        texts = [value for value in arguments.values() if isinstance(value, str)]
+        names = {one for one in texts if BAIT.fullmatch(one) and len(one) <= MAX_BAIT_LENGTH}
+        self._paths = [folder / name for name in sorted(names) if not (folder / name).exists()]
+
+    def put(self) -> None:
+        """Write those that are not there."""
+        for path in self._paths:
+            if not path.exists():
+                path.write_text(BAIT_TEXT, encoding="utf-8")
+
+    def close(self) -> None:
+        """Delete them."""
+        for path in self._paths:
+            with suppress(OSError):
+                path.unlink()

@@ -1,0 +1,224 @@
+"""The mutating call: the server's lists and resources before and after it, without a subscription."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_conformance.client.listing import Listing, fetch_list
+from mcp_conformance.client.reply import Reply
+from mcp_conformance.client.session import Session
+from mcp_conformance.client.subscriptions import FILTER_MEMBERS, UPDATED
+from mcp_conformance.expect import require, skip
+from mcp_conformance.protocol import revisions
+from mcp_conformance.protocol.methods import LISTS
+from mcp_conformance.scenarios.list_stability import complete_listing, difference, lists_in
+from mcp_conformance.target.scenario import scenario
+from mcp_conformance.target.server import CALLS, Server
+from mcp_conformance.target.settings import Sample
+from mcp_conformance.verdicts import Blocked, Finding
+
+MAX_RESOURCES = 10
+MAX_NAMES = 5
+NOTIFICATION_SECONDS = 2.0
+STRAY_NOTIFICATION_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class ServerSnapshot:
+    """The identifiers on each list that could be fetched, and the contents that two reads agree on."""
+
+    names: Mapping[str, frozenset[str]]
+    contents: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ObservedChange:
+    """The mutating call, with a snapshot of the server before it and after it."""
+
+    tool: str
+    call: Reply
+    before: ServerSnapshot
+    after: ServerSnapshot
+
+    @property
+    def features(self) -> list[str]:
+        """The features whose lists have changed."""
+        before, after = self.before.names, self.after.names
+        return [feature for feature in before if feature in after and before[feature] != after[feature]]
+
+    @property
+    def changed_uris(self) -> list[str]:
+        """The resources whose contents have changed."""
+        return [uri for uri, found in self.before.contents.items() if self._later(uri) != found]
+
+    @property
+    def unchanged_uris(self) -> list[str]:
+        """The resources whose contents have not changed."""
+        return [uri for uri, found in self.before.contents.items() if self._later(uri) == found]
+
+    def _later(self, uri: str) -> Any:
+        return self.after.contents.get(uri, self.before.contents[uri])
+
+    @property
+    def notifications(self) -> list[tuple[str, str]]:
+        """The notifications that are due: methods, each with a URI or an empty string."""
+        lists = [(f"notifications/{feature}/list_changed", "") for feature in self.features]
+        return lists + [(UPDATED, uri) for uri in self.changed_uris]
+
+
+@scenario
+def lists_after_calls(server: Server) -> tuple[Session, Mapping[str, Listing]]:
+    """Return the session in which every tool was called that may be, and its lists; none without calls."""
+    if not server.calls():
+        return server.session, {}
+    session = server.shared(CALLS)
+    return session, lists_in(server, session)
+
+
+@scenario
+def lists_without_calls(server: Server) -> Mapping[str, Listing]:
+    """Return the lists as a process has them in which no tool was called."""
+    with server.fresh("lists without calls") as session:
+        return lists_in(server, session)
+
+
+def require_change_by_calls(server: Server, method: str) -> tuple[Listing, str]:
+    """Return a list that calls have changed, and what is new or gone.
+
+    Skips the check if the list did not change, or differs from process to process anyway.
+    """
+    before, after = server.listing(method), lists_after_calls(server)[1].get(method)
+    if after is None or not (before.is_complete and after.is_complete):
+        skip(f"{method} was not fetched in full before and after calls")
+    changed = difference(before, after)
+    if not changed:
+        skip(f"no call changed {method}")
+    if difference(before, lists_without_calls(server)[method]):
+        skip(f"{method} differs from process to process")
+    return after, changed
+
+
+def expect_announced_by_calls(server: Server, feature: str) -> None:
+    """Expect that a list that calls have changed is announced, if the server declares that it will be."""
+    if revisions.is_modern(server.revision):
+        skip("a notification needs a subscription in this revision")
+    after, changed = require_change_by_calls(server, f"{feature}/list")
+    method, session = f"notifications/{feature}/list_changed", lists_after_calls(server)[0]
+    seconds = session.scaled_timeout(NOTIFICATION_SECONDS)
+    session.wait_for(lambda: session.notifications(method), seconds)
+    if not (session.notifications(method) or session.lines.dropped):
+        names = ", ".join(call.tool.name for call in server.calls()[:MAX_NAMES])
+        got = f"nothing, although {after.method} has changed after calls of {names}: {changed}"
+        raise Finding(method, got, after.replies[0].lines)
+
+
+def expect_announced_between_lists(server: Server, feature: str) -> None:
+    """Expect that a list that has other items when it is fetched again at once is announced, if declared."""
+    if revisions.is_modern(server.revision):
+        skip("a notification needs a subscription in this revision")
+    method, session = f"notifications/{feature}/list_changed", server.session
+    first, second = (complete_listing(session, f"{feature}/list") for _ in range(2))
+    changed = difference(first, second)
+    if not changed:
+        return
+    seconds = session.scaled_timeout(NOTIFICATION_SECONDS)
+    session.wait_for(lambda: session.notifications(method), seconds)
+    if not session.notifications(method):
+        lines = (*first.replies[0].lines, *second.replies[0].lines)
+        got = f"nothing, although two {feature}/list one after the other differ: {changed}"
+        raise Finding(method, got, lines)
+
+
+def mutating_call(server: Server) -> Sample:
+    """Return the user's mutating call; skip the check if there is none."""
+    return require(
+        server.settings.mutating_call,
+        skip="--mutating-call names a tool that changes a list, or a resource",
+    )
+
+
+def unsubscribed_change(server: Server) -> ObservedChange:
+    """Return a change in a modern session without a subscription.  Raises `Blocked` as `require_answered`."""
+    return require_answered(server, attempt_unsubscribed_change(server))
+
+
+@scenario
+def attempt_unsubscribed_change(server: Server) -> ObservedChange:
+    """Make the mutating call in a modern session without a subscription; it may go unanswered."""
+    sample = mutating_call(server)
+    with server.fresh("a change without a subscription") as session:
+        change = change_in(server, session, sample, snapshot(server, session), snapshot)
+        session.drain()
+        seconds = session.scaled_timeout(STRAY_NOTIFICATION_SECONDS)
+        session.wait_for(lambda: any(map(session.notifications, FILTER_MEMBERS)), seconds)
+        return change
+
+
+@scenario
+def announced_change(server: Server) -> tuple[ObservedChange, list[str]]:
+    """Make the mutating call in a handshake revision; return it with the list changes it announced."""
+    sample = mutating_call(server)
+    with server.fresh("an announced change") as session:
+        change = change_in(server, session, sample, list_snapshot(server, session), list_snapshot)
+        declared = [feature for feature in change.features if server.declares(feature, "listChanged")]
+        methods = [f"notifications/{feature}/list_changed" for feature in declared]
+        seconds = session.scaled_timeout(NOTIFICATION_SECONDS)
+        session.wait_for(lambda: all(map(session.notifications, methods)), seconds)
+        return change, [method for method in methods if session.notifications(method)]
+
+
+def require_answered(server: Server, change: ObservedChange) -> ObservedChange:
+    """Return the change; raise `Blocked` for the first check that meets an unanswered mutating call."""
+    call = change.call
+    if call.fault is not None:
+        reason = f"calling {change.tool} was not answered: {call.fault}"
+        server.raise_once("changing tool", Blocked(reason, call.lines, call.fault.stderr))
+    return change
+
+
+def change_in(
+    server: Server,
+    session: Session,
+    sample: Sample,
+    before: ServerSnapshot,
+    take: Callable[[Server, Session], ServerSnapshot],
+) -> ObservedChange:
+    """Make the mutating call, and ``take`` a snapshot after it."""
+    call = session.request("tools/call", {"name": sample.tool, "arguments": dict(sample.arguments)})
+    return ObservedChange(sample.tool, call, before, before if call.fault else take(server, session))
+
+
+def list_snapshot(server: Server, session: Session) -> ServerSnapshot:
+    """Return the identifiers on each list, and no contents."""
+    methods = [f"{feature}/list" for feature in ("tools", "prompts", "resources") if server.declares(feature)]
+    listings = [fetch_list(session, method, LISTS[method][1]) for method in methods]
+    complete = [one for one in listings if one.is_complete]
+    return ServerSnapshot({LISTS[one.method][0]: frozenset(one.identifiers()) for one in complete}, {})
+
+
+def snapshot(server: Server, session: Session) -> ServerSnapshot:
+    """Return the identifiers on each list, and the contents of the first resources if one may subscribe."""
+    is_subscribable = server.declares("resources", "subscribe")
+    uris = server.listing("resources/list").identifiers()[:MAX_RESOURCES] if is_subscribable else []
+    first, second = contents(session, uris), contents(session, uris)
+    steady = {uri: content for uri, content in second.items() if first.get(uri) == content}
+    return ServerSnapshot(list_snapshot(server, session).names, steady)
+
+
+def contents(session: Session, uris: Sequence[str]) -> dict[str, Any]:
+    """Read each URI and return its contents; leave out those that cannot be read."""
+    return {
+        uri: reply.result["contents"]
+        for uri, reply in replies_for(session, "resources/read", uris)
+        if isinstance(reply.result, dict) and "contents" in reply.result
+    }
+
+
+def replies_for(session: Session, method: str, uris: Sequence[str]) -> Iterator[tuple[str, Reply]]:
+    """Send a request for each URI, and yield the replies; stop after the first that is not answered."""
+    for uri in uris:
+        if session.is_silent or session.closed:
+            return
+        yield uri, session.request(method, {"uri": uri})

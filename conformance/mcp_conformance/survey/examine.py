@@ -1,0 +1,210 @@
+"""Examine one target: run the suite, run what is red once more, and make a result of it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from mcp_conformance.project.version import tool_version
+from mcp_conformance.report.exit_status import FAILED, NOT_STARTED, NOTHING_TESTED, PASSED
+from mcp_conformance.report.formats import json as json_format
+from mcp_conformance.report.formats.json import BadReport
+from mcp_conformance.report.model import Report, Result, without_repeats
+from mcp_conformance.report.servers.model import BROKEN
+from mcp_conformance.sandbox.policy import Unavailable
+from mcp_conformance.sandbox.sandbox import AUTO, NONE, Choice
+from mcp_conformance.survey.cleaning import cleaned
+from mcp_conformance.survey.installed import Unusable, start_command
+from mcp_conformance.survey.prepare import Installation
+from mcp_conformance.survey.programs import Ended, run, surroundings
+from mcp_conformance.survey.results import RED, Grade, Obstacle, SurveyResult
+from mcp_conformance.survey.targets import Target
+from mcp_conformance.transport.interface import CannotStart
+from mcp_conformance.verdicts import Outcome
+
+JUDGED = (PASSED, FAILED)
+DUMMY = "dummy"
+MAX_DIAGNOSIS = 4_000
+SETUP_SECONDS = 60.0
+OPTIONS = ("--revision", "latest", "--seed", "0", "--sdk-findings", "fail", "-q")
+
+
+@dataclass(frozen=True)
+class Examination:
+    """How targets are examined: options for ``run``, the seconds that one run may take, and the sandbox.
+
+    The sandbox ``auto`` is the strongest that the worker's machine has, maybe none; the result says which.
+    """
+
+    options: tuple[str, ...] = ()
+    seconds: float = 600.0
+    sandbox: str = AUTO
+
+    def confinement(self) -> tuple[tuple[str, ...], str]:
+        """Return the options of ``run`` that confine a server, and what confines it, in words."""
+        options = () if self.sandbox == NONE else ("--sandbox", self.sandbox)
+        if self.sandbox != AUTO:
+            return options, self.sandbox
+        try:
+            found = Choice(AUTO).sandbox()
+        except Unavailable as reason:
+            return (), f"none: {reason}"
+        return options, found.describe(listens=False) if found else NONE
+
+
+def examine(target: Target, installation: Installation, how: Examination) -> SurveyResult:
+    """Run the suite against a target, and once more the rules that were red; return what came of it."""
+    started, begun = datetime.now(UTC), time.monotonic()
+    confined, sandbox = how.confinement()
+    result = SurveyResult(
+        target,
+        tool_version(),
+        how.options,
+        Grade.NOT_JUDGED,
+        sdk=installation.sdk,
+        sandbox=sandbox,
+        started=started.isoformat(timespec="seconds"),
+    )
+    if target.url:
+        return replace(result, obstacle=Obstacle.REMOTE, diagnosis="a survey starts its servers itself")
+    if installation.failure:
+        return replace(result, obstacle=Obstacle.INSTALLATION, diagnosis=installation.failure)
+    try:
+        command = start_command(target, installation.folder)
+    except Unusable as error:
+        return replace(result, obstacle=Obstacle.INSTALLATION, diagnosis=str(error))
+    with tempfile.TemporaryDirectory(prefix="mcp-survey-", ignore_cleanup_errors=True) as folder:
+        own = Path(folder).resolve()
+        result = _examined(result, _Place(own, target, installation.folder, command, confined), how)
+    places = {"{SURVEY}": str(own), **({"{ENV}": installation.folder} if installation.folder else {})}
+    return cleaned(replace(result, seconds=round(time.monotonic() - begun, 3)), places)
+
+
+class _Place:
+    """A folder for one target's runs: ``{WORK}`` in its command is an empty folder for each run."""
+
+    def __init__(
+        self, folder: Path, target: Target, env: str, command: Sequence[str], confined: tuple[str, ...]
+    ):
+        self._folder, self._target, self._env, self._command = folder, target, env, command
+        self._confined = confined
+        self._runs = 0
+
+    def run(self, how: Examination, *more: str) -> tuple[Ended, Report | None]:
+        """Run the suite with options; return its end, and the report unless it wrote none."""
+        self._runs += 1
+        own = self._folder / str(self._runs)
+        work, report = own / "work", own / "report.json"
+        work.mkdir(parents=True)
+        places = {"ENV": self._env, "WORK": str(work)}
+        for step in self._target.setup:
+            subprocess.run(_filled(step, places), shell=True, check=True, timeout=SETUP_SECONDS)  # noqa: S602
+        written = ("--allow-write", str(work)) if self._confined else ()
+        own_options = [_filled(word, places) for word in self._target.options]
+        words = [*OPTIONS, *self._confined, *written, *how.options, *own_options, *more]
+        words += ["--cwd", str(work), "--report", str(report)]
+        for name, text in _variables(self._target).items():
+            words += ["--env", f"{name}={_filled(text, places)}"]
+        command = [_filled(word, places) for word in self._command]
+        program = [sys.executable, "-P", "-m", "mcp_conformance", "run", *words, "--", *command]
+        ended = run(program, own, surroundings(), how.seconds)
+        return ended, _read(report)
+
+
+def _variables(target: Target) -> Mapping[str, str]:
+    """Return the variables of a target; secrets that nobody gave have a dummy value."""
+    return {**dict.fromkeys(target.secrets, DUMMY), **target.env}
+
+
+def _filled(text: str, places: Mapping[str, str]) -> str:
+    for name, place in places.items():
+        text = text.replace(f"{{{name}}}", place)
+    return text
+
+
+def _read(path: Path) -> Report | None:
+    try:
+        return json_format.read(path.read_text(encoding="utf-8"))
+    except (OSError, BadReport):
+        return None
+
+
+def _examined(result: SurveyResult, place: _Place, how: Examination) -> SurveyResult:
+    try:
+        ended, report = place.run(how)
+    except (CannotStart, OSError, subprocess.SubprocessError) as error:
+        return replace(result, obstacle=Obstacle.TOOL, diagnosis=str(error)[-MAX_DIAGNOSIS:])
+    result = replace(result, cpu_seconds=round(ended.cpu_seconds, 3))
+    if report is None or ended.status not in JUDGED:
+        return replace(result, obstacle=_obstacle(result.target, ended), diagnosis=_diagnosis(ended))
+    red = _red(report)
+    again = place.run(how, *_selecting(red)) if red else (None, None)
+    return _graded(result, report, red, *again)
+
+
+def _obstacle(target: Target, ended: Ended) -> Obstacle:
+    """Return why a run gave no verdict on the server."""
+    if ended.status is None:
+        return Obstacle.TIME
+    if ended.status in (NOT_STARTED, NOTHING_TESTED):
+        return Obstacle.SECRET if target.secrets else Obstacle.START
+    return Obstacle.TOOL
+
+
+def _diagnosis(ended: Ended) -> str:
+    """Return what a run says about why it gave no verdict: what the doctor found, or the last lines."""
+    _, cause, rest = ended.output.rpartition("\nCause:\n")
+    text = rest if cause else ended.output
+    return "\n".join(line.strip() for line in text.strip().splitlines())[-MAX_DIAGNOSIS:]
+
+
+def _red(report: Report) -> list[Result]:
+    return without_repeats(report.judged, *BROKEN)
+
+
+def _selecting(red: Sequence[Result]) -> list[str]:
+    """Return the options that select the rules that were red."""
+    rules = dict.fromkeys(one.requirement for one in red)
+    return [word for rule in rules for word in ("--select", rule)]
+
+
+def _graded(
+    result: SurveyResult, report: Report, red: list[Result], ended: Ended | None, again: Report | None
+) -> SurveyResult:
+    """Return the result of a run, and of the second run of what was red."""
+    seen = {_key(one) for one in _red(again)} if again is not None else set()
+    steady = tuple(replace(one, text="") for one in red if _key(one) in seen)
+    unsteady = tuple(replace(one, text="") for one in red if _key(one) not in seen)
+    fails = any(one.outcome in RED for one in steady)
+    return replace(
+        result,
+        grade=Grade.DOES_NOT_CONFORM if fails else Grade.CONFORMS,
+        server=report.server,
+        server_version=report.version,
+        revisions=tuple(report.tested),
+        cpu_seconds=round(result.cpu_seconds + (ended.cpu_seconds if ended else 0.0), 3),
+        requests=sum(report.sent.values()) + (sum(again.sent.values()) if again else 0),
+        matrix=_without(report.matrix, {(one.requirement, one.revision) for one in unsteady}),
+        findings=steady,
+        unsteady=unsteady,
+    )
+
+
+def _key(one: Result) -> tuple[str, str, str]:
+    return one.requirement, one.revision, one.tool
+
+
+def _without(
+    matrix: Mapping[str, Mapping[str, Outcome]], unsteady: set[tuple[str, str]]
+) -> dict[str, dict[str, str]]:
+    """Return the outcomes of a report; a rule that was red only once is no outcome."""
+    return {
+        rule: {revision: str(one) for revision, one in row.items() if (rule, revision) not in unsteady}
+        for rule, row in matrix.items()
+    }

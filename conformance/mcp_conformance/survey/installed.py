@@ -1,0 +1,134 @@
+"""What an installation contains: the program that starts the server, and the SDK it is built on."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import sys
+from collections.abc import Iterator
+from importlib.metadata import Distribution, distributions
+from pathlib import Path
+from typing import Any
+
+from mcp_conformance.survey.targets import Target
+
+NPM_SDKS = ("sdk", "server")
+"""The packages of the TypeScript SDK 1.x and 2.x."""
+LINKED = (
+    ("Go SDK", re.compile(rb"github\.com/modelcontextprotocol/go-sdk\tv([0-9.]+)")),
+    ("mcp-go", re.compile(rb"github\.com/mark3labs/mcp-go\tv([0-9.]+)")),
+    ("Rust SDK", re.compile(rb"/rmcp-([0-9]+\.[0-9]+\.[0-9]+)/")),
+)
+"""What a compiled program contains about its libraries."""
+MIN_PROGRAM_BYTES, CHUNK_BYTES, OVERLAP_BYTES = 1_000_000, 1 << 24, 200
+IS_WINDOWS = sys.platform == "win32"
+
+
+class Unusable(Exception):  # noqa: N818  (its message is the reason)
+    """The package has no program that could be started without arguments."""
+
+
+# The program
+
+
+def start_command(target: Target, folder: str) -> tuple[str, ...]:
+    """Return the command of a target: its own, or the package's program with its arguments.
+
+    Raises `Unusable`.
+    """
+    return target.command or _program(target, Path(folder))
+
+
+def _program(target: Target, folder: Path) -> tuple[str, ...]:
+    found = _npm_program if target.registry == "npm" else _python_program
+    return (*found(target.package, folder), *target.arguments)
+
+
+def _npm_program(package: str, folder: Path) -> tuple[str, ...]:
+    place = folder / "node_modules" / package
+    described: Any = json.loads((place / "package.json").read_text(encoding="utf-8"))
+    programs = described.get("bin")
+    if isinstance(programs, str):
+        return ("node", str(place / programs))
+    name = _chosen(package.rpartition("/")[2], programs if isinstance(programs, dict) else {}, package)
+    return ("node", str(place / programs[name]))
+
+
+def _python_program(package: str, folder: Path) -> tuple[str, ...]:
+    scripts = {
+        entry.name: entry.value
+        for one in _distributions(folder)
+        if _same(one.metadata["Name"], package)
+        for entry in one.entry_points
+        if entry.group == "console_scripts"
+    }
+    name = _chosen(package, scripts, package)
+    return (str(folder / "Scripts" / f"{name}.exe" if IS_WINDOWS else folder / "bin" / name),)
+
+
+def _chosen(wanted: str, programs: dict[str, str], package: str) -> str:
+    """Return the name of the only program, or of that which is called like the package."""
+    same = [name for name in programs if _same(name, wanted)]
+    if len(programs) != 1 and not same:
+        names = ", ".join(sorted(programs)) or "none"
+        raise Unusable(f"{package} has no program of its name (it has {names}): name one as `command`")
+    return same[0] if same else next(iter(programs))
+
+
+def _same(one: str, other: str) -> bool:
+    return re.sub(r"[-_.]+", "-", one).lower() == re.sub(r"[-_.]+", "-", other).lower()
+
+
+# The SDK
+
+
+def sdk(folder: Path) -> str:
+    """Return the SDK with its version, as the installed files have it; empty if none is known."""
+    return _npm_sdk(folder) or _python_sdk(folder) or _linked_sdk(folder)
+
+
+def _npm_sdk(folder: Path) -> str:
+    for name in NPM_SDKS:
+        found = folder.glob(f"**/node_modules/@modelcontextprotocol/{name}/package.json")
+        for path in sorted(found, key=lambda path: len(path.parts)):
+            return f"TypeScript SDK {json.loads(path.read_text(encoding='utf-8'))['version']}"
+    return ""
+
+
+def _python_sdk(folder: Path) -> str:
+    known = {one.metadata["Name"].lower(): one.version for one in _distributions(folder)}
+    names = [f"FastMCP {known['fastmcp']}"] if "fastmcp" in known else []
+    names += [f"Python SDK {known['mcp']}"] if "mcp" in known else []
+    return " on ".join(names)
+
+
+def _distributions(folder: Path) -> Iterator[Distribution]:
+    places = [*folder.glob("lib/python*/site-packages"), *folder.glob("Lib/site-packages")]
+    yield from distributions(path=list(map(str, places))) if places else ()
+
+
+def _linked_sdk(folder: Path) -> str:
+    for path in sorted(folder.rglob("*")):
+        if _is_program(path):
+            for name, version in _linked(path):
+                return f"{name} {version}"
+    return ""
+
+
+def _is_program(path: Path) -> bool:
+    facts = path.lstat()
+    is_executable = bool(facts.st_mode & stat.S_IXUSR) or os.name == "nt"
+    return stat.S_ISREG(facts.st_mode) and is_executable and facts.st_size > MIN_PROGRAM_BYTES
+
+
+def _linked(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the libraries compiled into a program, with their versions."""
+    with path.open("rb") as file:
+        end = b""
+        while piece := file.read(CHUNK_BYTES):
+            for name, pattern in LINKED:
+                if found := pattern.search(end + piece):
+                    yield name, found[1].decode()
+            end = piece[-OVERLAP_BYTES:]

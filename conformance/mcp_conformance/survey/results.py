@@ -1,0 +1,124 @@
+"""The result of one target: an immutable value, written as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from mcp_conformance.report.model import Result
+from mcp_conformance.survey.targets import Target
+from mcp_conformance.verdicts import ORDER, Outcome
+
+FORMAT = 1
+RED = (Outcome.FAILED, Outcome.BLOCKED)
+"""The outcomes that make a server one that does not conform."""
+
+
+class NoResults(ValueError):  # noqa: N818  (its message is what the user reads)
+    """There is no result to show or to compare."""
+
+
+class Grade(StrEnum):
+    """What a survey says about a target; a target that could not be judged has no other grade."""
+
+    CONFORMS = "conforms"
+    DOES_NOT_CONFORM = "does not conform"
+    NOT_JUDGED = "could not be judged"
+
+
+class Obstacle(StrEnum):
+    """Why a target could not be judged."""
+
+    INSTALLATION = "it did not install"
+    START = "it did not start"
+    SECRET = "it needs a secret"  # noqa: S105  (a sentence)
+    TIME = "it took too long"
+    REMOTE = "it is remote"
+    TOOL = "this tool failed"
+
+
+@dataclass(frozen=True)
+class SurveyResult:
+    """What a survey found out about one target, with one version of this tool and one set of options.
+
+    ``obstacle`` and ``diagnosis`` say why it could not be judged.  ``sdk`` is the SDK with its version, as
+    the installation has it.  ``matrix`` has the worst outcome of each rule in each revision; ``findings``
+    are those that failed, warned or blocked in both of two runs, ``unsteady`` those that did so only once.
+    ``seconds`` is the wall time, ``cpu_seconds`` the processor time of the whole examination, ``requests``
+    the lines that were sent to the server.
+    """
+
+    target: Target
+    tool_version: str
+    options: tuple[str, ...]
+    grade: Grade
+    obstacle: str = ""
+    diagnosis: str = ""
+    sdk: str = ""
+    server: str = ""
+    server_version: str = ""
+    revisions: tuple[str, ...] = ()
+    started: str = ""
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    requests: int = 0
+    sandbox: str = ""
+    matrix: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    findings: tuple[Result, ...] = ()
+    unsteady: tuple[Result, ...] = ()
+
+    @property
+    def sdks(self) -> tuple[tuple[str, str], ...]:
+        """The SDK's name and version, before it those of a framework that is built on it."""
+        pairs = (one.rpartition(" ") for one in self.sdk.split(" on ") if one)
+        return tuple((name or version, version if name else "") for name, _, version in pairs)
+
+    @property
+    def broken(self) -> Mapping[str, Outcome]:
+        """The worst outcome of each rule that was red in both of two runs."""
+        found: dict[str, Outcome] = {}
+        for one in self.findings:
+            worst = found.get(one.requirement, one.outcome)
+            found[one.requirement] = max(worst, one.outcome, key=ORDER.index)
+        return found
+
+    def to_members(self) -> dict[str, Any]:
+        """Return the members of the result's JSON."""
+        rows = {name: [one.to_row() for one in getattr(self, name)] for name in ("findings", "unsteady")}
+        return {**vars(self), "target": asdict(self.target), **rows}
+
+    def to_json(self) -> str:
+        """Return the result as JSON."""
+        return json.dumps({"format": FORMAT, **self.to_members()}, indent=1) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> SurveyResult:
+        """Return the result that `to_json` wrote.  Raises `ValueError`."""
+        members: Any = json.loads(text)
+        if not isinstance(members, dict) or members.pop("format", None) != FORMAT:
+            raise ValueError(f"it is not a result of format {FORMAT}")
+        return cls.from_members(members)
+
+    @classmethod
+    def from_members(cls, members: Mapping[str, Any]) -> SurveyResult:
+        """Return the result with these members.  Raises `ValueError`."""
+        try:
+            given = {name: _tuple(value) for name, value in members.items()}
+            given["target"] = Target(**{name: _tuple(value) for name, value in given["target"].items()})
+            given["grade"] = Grade(given["grade"])
+            for name in ("findings", "unsteady"):
+                given[name] = tuple(map(_result, given[name]))
+            return cls(**given)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"a member is missing or wrong: {error}") from error
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _result(row: Mapping[str, Any]) -> Result:
+    return Result.from_row({name: _tuple(value) for name, value in row.items()})

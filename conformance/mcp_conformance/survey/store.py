@@ -1,0 +1,61 @@
+"""The results of a survey, one file each, in a folder or at any address that fsspec knows."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+
+import fsspec
+
+from mcp_conformance.survey.results import SurveyResult
+from mcp_conformance.survey.targets import Target
+
+
+class Store:
+    """The results at an address, such as a folder, ``s3://bucket/survey`` or ``memory://survey``."""
+
+    def __init__(self, address: str):
+        self.address = address
+        self._files, self._root = fsspec.core.url_to_fs(address)
+
+    def path(self, target: Target, tool_version: str, options: Iterable[str]) -> str:
+        """Return where the result of a target with one version of this tool and its options is kept."""
+        text = json.dumps([target.digest, *options])
+        digest = blake2b(text.encode(), digest_size=6).hexdigest()
+        name = re.sub(r"[^A-Za-z0-9._-]+", "_", target.name)[:80]
+        return f"{self._root}/{tool_version}/{name}-{digest}.json"
+
+    def has(self, path: str) -> bool:
+        """Return whether a result is there."""
+        return bool(self._files.exists(path))
+
+    def write(self, path: str, result: SurveyResult) -> None:
+        """Write a result; one that is there already stays as it is.  No reader sees half of it."""
+        if self.has(path):
+            return
+        part = f"{path}.{uuid.uuid4().hex}.part"
+        self._files.makedirs(path.rpartition("/")[0], exist_ok=True)
+        try:
+            with self._files.open(part, "wb") as file:
+                file.write(result.to_json().encode())
+            self._files.mv(part, path)
+        except BaseException:
+            if self._files.exists(part):
+                self._files.rm(part)
+            raise
+
+    def read(self, path: str) -> SurveyResult:
+        """Return a result.  Raises `ValueError` for a file that is not one."""
+        return SurveyResult.from_json(self._files.cat_file(path).decode())
+
+    def remove(self, path: str) -> None:
+        """Remove a result, so that the target is examined again."""
+        self._files.rm(path)
+
+    def results(self) -> Iterator[SurveyResult]:
+        """Yield every result, sorted by its path."""
+        for path in sorted(self._files.glob(f"{self._root}/*/*.json")):
+            yield self.read(path)

@@ -1,0 +1,372 @@
+"""The probe: one session in each revision, to find out what the server offers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+
+from mcp_conformance.client.listing import Listing, fetch_list
+from mcp_conformance.client.message_log import without_message
+from mcp_conformance.client.reply import Closed, Fault, Flood, Reply, Silence, Unanswered
+from mcp_conformance.client.session import Session
+from mcp_conformance.client.tool_call import Tool
+from mcp_conformance.protocol import revisions
+from mcp_conformance.protocol.jsonrpc import Line, compact_size, show, torn
+from mcp_conformance.protocol.methods import LISTED, LISTS
+from mcp_conformance.protocol.text import shorten
+from mcp_conformance.protocol.value import Value
+from mcp_conformance.target.settings import Settings
+from mcp_conformance.target.surface import LOCKED, OLD, SILENT, START, ProbeFailure, Subject, Surface, is_live
+from mcp_conformance.transport.http.http_sse import names_endpoint
+from mcp_conformance.transport.http.server import HttpServer
+from mcp_conformance.transport.interface import NotServing, Transport
+from mcp_conformance.verdicts import wrong_answer
+
+NOT_MODERN = "no modern revision"
+NO_LISTING = Listing("tools/list", "tools", ())
+MIN_DISCOVER_SECONDS = 3.0
+"""The least time for ``server/discover`` on a server that has answered ``initialize``."""
+MAX_LIST_TRIES = 3
+OLD_REVISION = "2024-11-05"
+"""The revision that has HTTP+SSE."""
+
+
+def probe(settings: Settings, revision: str, *, exactly: bool) -> Surface:
+    """Open one conversation and see what the server offers.
+
+    With ``exactly``, a server that offers another revision than ``revision`` has refused it; otherwise the
+    revision it offers is taken.  Raises `CannotStart`; all else is in the surface.
+    """
+    with closing(_session(settings, settings.start(), revision)) as session:
+        return opened(settings, session, exactly=exactly)
+
+
+def _session(settings: Settings, process: Transport, revision: str) -> Session:
+    return Session(process, revision=revision, timeout=settings.timeout)
+
+
+def opened(settings: Settings, session: Session, *, exactly: bool, timeout: float | None = None) -> Surface:
+    """Open this session and return what the server offers, as `probe` does."""
+    revision = session.revision
+    opening = session.open(timeout or settings.start_timeout)
+    refused = _refused(session, opening)
+    if refused:
+        return Surface(revision, opening.lines, refused=refused)
+    found = _served_features(session) if session.is_modern and opening.error is not None else ()
+    failure = None if found else _opening_failure(settings, session, opening)
+    if failure is not None:
+        return Surface(revision, opening.lines, failures=(failure,), noise=len(session.non_json_lines()))
+    if exactly and session.revision != revision:
+        return Surface(revision, opening.lines, refused=session.revision)
+    has_tools = "tools" in found or session.declares("tools")
+    listing, failures = _probe_tools(session) if has_tools else (NO_LISTING, ())
+    is_unread = any(failure.is_unread for failure in failures)
+    if failures and session.wrong_answers:
+        is_lost = session.drain().fault is not None
+        failures = (ProbeFailure.of(SILENT if is_lost else "tools", wrong_answer(*session.wrong_answers[0])),)
+    elif session.is_silent and not is_unread:
+        pong = session.drain()
+        if isinstance(pong.fault, Silence) and not pong.fault.strays:
+            failures = (_silence(opening, listing, pong, pong.fault.stderr),)
+    tools = tuple(map(Tool, listing.first(settings.max_tools)))
+    if len(tools) < listing.size:
+        tools = tuple(_without_messages(tools))
+    return Surface(
+        session.revision,
+        opening.lines,
+        tools,
+        failures,
+        len(session.non_json_lines()),
+        first_list=session.first_list,
+        left_out=listing.size - len(tools),
+        found_features=found,
+        tools_bytes=sum(compact_size(one.value.json) for one in listing.replies if one.value is not None),
+    )
+
+
+def _refused(session: Session, opening: Reply) -> str:
+    """Return what a server offers that does not speak the era of this session; empty if it speaks it."""
+    if opening.code == revisions.UNSUPPORTED_VERSION:
+        supported = opening.error_value.get("data", "supported")
+        return show(supported.json, 80) if supported is not None else "other versions"
+    if not session.is_modern or opening.fault is not None:
+        return ""
+    if is_discovered(opening):
+        return _refused_after_discovery(session, opening)
+    return "" if _serves_lists(session, opening) else NOT_MODERN
+
+
+def _refused_after_discovery(session: Session, opening: Reply) -> str:
+    """Return the versions that a server lists if it neither lists nor serves this one; empty if it does."""
+    supported = opening.value.get("supportedVersions") if opening.value is not None else None
+    if supported is None or not supported.is_a(list) or session.revision in supported.json:
+        return ""
+    is_refused = session.request("tools/list").code == revisions.UNSUPPORTED_VERSION
+    return show(supported.json, 80) if is_refused else ""
+
+
+def is_discovered(opening: Reply) -> bool:
+    """Return whether the answer to ``server/discover`` comes from a server that knows the method."""
+    result = opening.value
+    return result is not None and any(result.get(name) for name in ("supportedVersions", "resultType"))
+
+
+def _serves_lists(session: Session, opening: Reply) -> bool:
+    """Return whether a server that rejects ``server/discover`` answers other requests in the modern way."""
+    listed = session.request("tools/list", timeout=max(1.0, 4 * opening.seconds)).value
+    return listed is not None and listed.get("resultType") is not None
+
+
+def _served_features(session: Session) -> tuple[str, ...]:
+    """Return the features whose lists the server serves."""
+    return tuple(feature for feature, method in LISTED.items() if session.request(method).value is not None)
+
+
+def _opening_failure(settings: Settings, session: Session, opening: Reply) -> ProbeFailure | None:
+    """Return why no session opened; None if one did."""
+    method = opening.method
+    requirement, reason = "", ""
+    if opening.fault is not None and session.wrong_answers:
+        return ProbeFailure.of(START, wrong_answer(*session.wrong_answers[0]))
+    if settings.http is not None and isinstance(opening.fault, Unanswered) and opening.fault.status == 401:
+        return _locked(settings.http, opening, _opening_rule(session.revision))
+    if session.unended is not None:
+        requirement = "stdio.newline-delimited"
+        reason = f"the server answered {method} without a line end: {shorten(session.unended.text)}"
+    elif opening.fault is not None and torn(session.received_lines):
+        requirement = "stdio.no-embedded-newline"
+        reason = f"the server never answered {method} on one line: it wrote a message of several lines"
+    elif opening.fault is not None:
+        noise = "; what it wrote to stdout is not JSON-RPC" if session.non_json_lines() else ""
+        where = f"{_advice(settings, opening.fault)}{_confinement(settings, session)}"
+        reason = f"the server never answered {method}: {opening.fault}{noise}{where}"
+    elif opening.value is None:
+        reason = f"the server refused {method}: {opening}"
+    elif not session.is_modern:
+        reason = _unknown_revision(opening.value)
+    if not reason:
+        return None
+    rule = requirement or _opening_rule(session.revision)
+    confined = f" --sandbox {settings.sandbox.kind}" if settings.sandbox is not None else ""
+    doctor = f"doctor{confined} -- COMMAND" if settings.http is None else "doctor"
+    text = f"{reason} (mcp-conformance {doctor} finds out more)"
+    is_end = isinstance(opening.fault, Closed | Unanswered)
+    is_mute = isinstance(opening.fault, Silence) and not session.received_lines and not session.unended
+    return ProbeFailure(
+        START, rule, text, opening.lines, session.process.stderr, is_end=is_end, is_mute=is_mute
+    )
+
+
+def _locked(http: HttpServer, opening: Reply, rule: str) -> ProbeFailure:
+    """Return the failure of a server that serves nobody without a credential, or not with the one given."""
+    if http.has_credential:
+        what, advice = f"with the credential that is given: {opening.method} is answered with", http.rejection
+    else:
+        what = f"without a credential: {opening.method} is answered with HTTP 401;"
+        advice = "--header-env Authorization=VARIABLE gives one, such as 'Bearer ...'"
+    return ProbeFailure(LOCKED, rule, f"could not be examined {what} {advice}", opening.lines)
+
+
+def _advice(settings: Settings, fault: Fault) -> str:
+    """Return what the user may try when no session opens."""
+    if settings.http is None:
+        return "" if settings.cwd else "; it ran in a throwaway directory, --cwd . runs it here"
+    status = fault.status if isinstance(fault, Unanswered) else None
+    if status == 403:
+        return "; --header 'Authorization: ...' sends credentials, and --url chooses another host name"
+    if status in (404, 405):
+        return f"; the endpoint may have another path than {settings.http.endpoint.target}"
+    return ""
+
+
+def _confinement(settings: Settings, session: Session) -> str:
+    """Return that the server ran in a sandbox, and what that refused; empty without a sandbox."""
+    if settings.sandbox is None:
+        return ""
+    refusal = settings.sandbox.refusal(session.process.stderr)
+    what = f", which refused: {shorten(refusal.line, 200)}" if refusal is not None else ""
+    return f"; it ran in a sandbox ({settings.sandbox.kind}){what}"
+
+
+def _unknown_revision(result: Value) -> str:
+    """Return what is wrong with the revision in an initialize result; empty if nothing is."""
+    offered = result.get("protocolVersion")
+    if offered is not None and offered.json in revisions.HANDSHAKE:
+        return ""
+    got = "no protocolVersion" if offered is None else f"revision {show(offered.json)}"
+    return f"the server answered initialize with {got}; known revisions are {', '.join(revisions.HANDSHAKE)}"
+
+
+def _probe_tools(session: Session) -> tuple[Listing, tuple[ProbeFailure, ...]]:
+    listing = stable_listing(session, "tools/list")
+    last = listing.replies[-1]
+    if last.value is not None and not any(page is not None for page in _arrays(listing)):
+        failure = ProbeFailure(
+            "tools", "tools.list.result-shape", "tools/list has no array of tools", last.lines
+        )
+        return NO_LISTING, (failure,)
+    if not listing.failure:
+        return listing, ()
+    id = "pagination.progress" if listing.never_ends else "tools.list.answered"
+    if len(listing.replies) > 1 and not listing.never_ends:
+        id = "pagination.cursor-accepted"
+    fault = last.fault
+    failure = ProbeFailure(
+        "tools",
+        id,
+        listing.failure,
+        last.lines,
+        fault.stderr if fault is not None else "",
+        is_flood=isinstance(fault, Flood),
+        is_unread=isinstance(fault, Silence) and bool(fault.unread),
+    )
+    return listing, (failure,)
+
+
+def _silence(opening: Reply, listing: Listing, pong: Reply, stderr: str) -> ProbeFailure:
+    """Return the failure of a server that answers nothing any more."""
+    last = listing.replies[-1] if listing.replies else opening
+    answered, missing = (opening, f"neither {last.method} nor a") if last.fault is not None else (last, "no")
+    reason = f"the server answered {answered.method}, and then {missing} ping: {pong.fault}"
+    lines = (*last.lines, *pong.lines)
+    return ProbeFailure(SILENT, "jsonrpc.response-every-request", reason, lines, stderr)
+
+
+def _without_messages(tools: Iterable[Tool]) -> Iterator[Tool]:
+    """Yield these tools; their lines no longer hold the many others that came with them."""
+    known: dict[int, tuple[Line, ...]] = {}
+    for tool in tools:
+        lines = tool.definition.lines
+        if id(lines) not in known:
+            known[id(lines)] = tuple(line if line.sent else without_message(line) for line in lines)
+        yield Tool(replace(tool.definition, lines=known[id(lines)]))
+
+
+def _arrays(listing: Listing) -> Iterator[Value | None]:
+    for reply in listing.replies:
+        array = reply.value.get(listing.member) if reply.value is not None else None
+        yield array if array is not None and array.is_a(list) else None
+
+
+def stable_listing(session: Session, method: str) -> Listing:
+    """Fetch a list; if a change is announced meanwhile, fetch it again (three times at most).
+
+    Servers that add a tool right after the handshake need this.
+    """
+    session.drain()
+    member = LISTS[method][1]
+    changed = f"notifications/{LISTS[method][0]}/list_changed"
+    for _ in range(MAX_LIST_TRIES):
+        known = len(session.notifications(changed))
+        listing = fetch_list(session, method, member)
+        if listing.failure or session.drain().fault is not None:
+            break
+        if len(session.notifications(changed)) == known:
+            break
+    return listing
+
+
+def probe_all(settings: Settings, wanted: Sequence[str]) -> Subject:
+    """Probe the server in each revision of ``wanted``; each process starts while the one before is probed.
+
+    ``("latest",)`` means the handshake revision that it agrees to, and the newest modern one if it speaks
+    that.  Sessions that checks can use stay open (`Subject.close`).  Raises `CannotStart`.
+    """
+    latest = tuple(wanted) == ("latest",)
+    order = (revisions.LATEST_HANDSHAKE, revisions.LATEST_MODERN) if latest else tuple(wanted)
+    subject, found = Subject(settings, ()), list[Surface]()
+    try:
+        processes = [settings.start()]
+    except NotServing as error:
+        return Subject(settings, (_not_serving(order[0], error),), probed=order)
+    try:
+        for following, revision in enumerate(order, 1):
+            if following < len(order):
+                processes.append(settings.start())
+            timeout = _discover_timeout(settings, found) if revisions.is_modern(revision) else None
+            session = _session(settings, processes.pop(0), revision)
+            found.append(_probed(subject, session, exactly=not latest, timeout=timeout))
+    except BaseException:
+        subject.close()
+        raise
+    finally:
+        for process in processes:
+            process.stop()
+    if settings.http is not None and all(map(_is_refused, found)):
+        if settings.http.use_name():
+            subject.close()
+            return probe_all(settings, wanted)
+        found = [_old(found[0])] if names_endpoint(settings.http) else found
+    start = _start_seconds(found[0])
+    found = [replace(_reconciled(one, found), start_seconds=start) for one in found]
+    probed = tuple(one.revision for one in found)
+    if latest:
+        found = [one for one in found if is_live(one)] or found[:1]
+    return replace(subject, surfaces=tuple(found), probed=probed)
+
+
+def _not_serving(revision: str, error: NotServing) -> Surface:
+    """Return the surface of a server over HTTP that takes no connection."""
+    reason = f"{error} (mcp-conformance doctor finds out more)"
+    failure = ProbeFailure(START, _opening_rule(revision), reason, stderr=error.stderr, is_end=True)
+    return Surface(revision, failures=(failure,))
+
+
+def _is_refused(surface: Surface) -> bool:
+    """Return whether HTTP gave no answer in a revision, for a reason that is not known."""
+    return any(failure.name == START and failure.is_end for failure in surface.failures)
+
+
+def _old(surface: Surface) -> Surface:
+    """Return the surface of a server that speaks the transport of 2024-11-05."""
+    reason = (
+        "could not be examined: GET brings the event endpoint of HTTP+SSE (2024-11-05), of which only the "
+        "rules http.sse24 are checked; the rest of the suite speaks only Streamable HTTP"
+    )
+    failure = ProbeFailure(OLD, _opening_rule(OLD_REVISION), reason, surface.opening)
+    return Surface(OLD_REVISION, surface.opening, failures=(failure,))
+
+
+def _opening_rule(revision: str) -> str:
+    return "discover.implemented" if revisions.is_modern(revision) else "lifecycle.initialize.responds"
+
+
+def _probed(subject: Subject, session: Session, *, exactly: bool, timeout: float | None) -> Surface:
+    """Open a session of the subject and return what the server offers; begin to end it if it is of no use."""
+    surface = None
+    try:
+        surface = opened(subject.settings, session, exactly=exactly, timeout=timeout)
+        return surface
+    finally:
+        is_sound = surface is not None and is_live(surface) and not surface.failures
+        if surface is None or not is_sound or surface.found_features or session.closed or session.is_silent:
+            session.begin_close()
+            subject.ending.append(session)
+        else:
+            subject.sessions[surface.revision] = session
+
+
+def _start_seconds(first: Surface) -> float | None:
+    """Return how long the first process took to answer; the others may have waited for it."""
+    return first.opening[-1].at if first.opening_reply is not None else None
+
+
+def _discover_timeout(settings: Settings, found: Sequence[Surface]) -> float:
+    """Return how long ``server/discover`` may take, in seconds, by how long ``initialize`` took."""
+    taken = [one.opening[-1].at for one in found if one.opening_reply is not None]
+    return (
+        min(settings.start_timeout, max(MIN_DISCOVER_SECONDS, 4 * max(taken)))
+        if taken
+        else settings.start_timeout
+    )
+
+
+def _reconciled(surface: Surface, found: Sequence[Surface]) -> Surface:
+    """Return the surface; one without a session counts as refused if the server speaks only the other era."""
+    alive = {one.is_modern for one in found if is_live(one)}
+    is_unopened = any(failure.name == START for failure in surface.failures)
+    if not is_unopened or alive != {not surface.is_modern}:
+        return surface
+    refused = NOT_MODERN if surface.is_modern else ", ".join(revisions.MODERN)
+    return Surface(surface.revision, surface.opening, refused=refused)

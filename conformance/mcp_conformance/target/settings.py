@@ -1,0 +1,168 @@
+"""How to run the server under test, and what may be done to it."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mcp_conformance.client.tool_call import Tool
+from mcp_conformance.sandbox.confined import Confined, Start
+from mcp_conformance.sandbox.sandbox import Sandbox
+from mcp_conformance.target.contract import Contract
+from mcp_conformance.transport.credentials import redacted
+from mcp_conformance.transport.http.lines import HttpLines
+from mcp_conformance.transport.http.server import DEFAULT_PATH, HttpServer
+from mcp_conformance.transport.interface import MAX_LINE, SYSTEM_CLOCK, Clock, OnWait, Transport
+from mcp_conformance.transport.process import Process
+from mcp_conformance.transport.throwaway import Throwaway, importable, rooted, without_secrets
+
+if TYPE_CHECKING:
+    from hypothesis.database import ExampleDatabase
+
+FUZZ_EXAMPLES = {"none": 0, "quick": 50, "thorough": 500}
+"""How many values Hypothesis makes for each target, by the value of ``--fuzz``; with 0, nothing is fuzzed."""
+OPEN_WORLD_CALLS = 20
+"""How often the fuzzer calls a tool that says ``openWorldHint: true``, unless it fuzzes thoroughly."""
+MAX_TOOLS = 250
+"""How many tools are tested by default."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A tool call the user vouches for: the tool's name and its arguments."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to run the server, and the limits of the run.
+
+    ``command`` is the program and its arguments; ``timeout``, ``start_timeout``, ``max_time`` (of all
+    checks) and ``time`` (after which nothing more is fuzzed) are in seconds; ``max_line`` is the most bytes
+    of a line that are read; of the listed tools the first ``max_tools`` are tested.  ``call`` holds
+    ``readonly``, ``all``, or patterns of the names of tools that may be called.  ``samples`` are arguments
+    that the user vouches for; they release no tool.  ``calls_per_tool`` limits the fuzzer; 0 is no choice.
+    Without a ``cwd`` the server works in the ``throwaway`` folder, its home is there unless ``inherit_home``;
+    without a ``throwaway`` folder it works here.  A ``sandbox`` confines it.  ``budgets`` limit figures, in
+    bytes and seconds; ``clients`` are those whose limits are checked.  The ``contract`` is what the server
+    promised.  Relative paths in the command start from ``here``.  ``on_wait`` is called during waits, which
+    ``clock`` measures.
+    ``database`` remembers the values that failed, if it is not Hypothesis's own.
+    ``http`` is the server of the run if it speaks HTTP; then the command has a port to fill in, or is a URL.
+    ``surroundings`` says that checks start the server as other machines would: by a ``launcher`` before the
+    command, or in the directory ``work`` instead of that of the throwaway folder.
+    """
+
+    command: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    cwd: Path | None = None
+    inherit_home: bool = False
+    throwaway: Throwaway | None = None
+    sandbox: Sandbox | None = None
+    timeout: float = 30.0
+    start_timeout: float = 30.0
+    call: tuple[str, ...] = ("readonly",)
+    failing_call: Sample | None = None
+    mutating_call: Sample | None = None
+    samples: tuple[Sample, ...] = ()
+    transcripts: Path = Path(".mcp-conformance")
+    seed: int = 0
+    examples: int = 50
+    calls_per_tool: int = 0
+    max_tools: int = MAX_TOOLS
+    max_line: int = MAX_LINE
+    max_time: float = 3600.0
+    time: float = math.inf
+    budgets: Mapping[str, float] = field(default_factory=dict)
+    clients: tuple[str, ...] = ()
+    contract: Contract | None = None
+    here: Path = field(default_factory=Path.cwd)
+    on_wait: OnWait | None = None
+    clock: Clock = SYSTEM_CLOCK
+    http: HttpServer | None = None
+    database: ExampleDatabase | None = None
+    surroundings: bool = False
+    launcher: tuple[str, ...] = ()
+    work: Path | None = None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The arguments by which a command of this tool finds the server, without credentials."""
+        if self.http is None:
+            return ("--", *redacted(self.command))
+        names = [name.decode() for name, _ in self.http.headers]
+        headers = [word for name in names for word in ("--header", f"{name}: ...")]
+        if self.http.url:
+            return ("--url", self.http.url, *headers)
+        path = ("--http-path", self.http.path) if self.http.path != DEFAULT_PATH else ()
+        return ("--http", *path, *headers, "--", *redacted(self.command))
+
+    def may_call(self, tool: Tool) -> bool:
+        """Return whether the user permits calls of this tool (``--call``)."""
+        return any(
+            pattern == "all" or (pattern == "readonly" and tool.read_only) or fnmatchcase(tool.name, pattern)
+            for pattern in self.call
+        )
+
+    def fuzzed_calls(self, tool: Tool) -> float:
+        """Return how often the fuzzer may call a tool (``--calls-per-tool``), infinity for no limit."""
+        if self.calls_per_tool:
+            return self.calls_per_tool
+        return OPEN_WORLD_CALLS if tool.open_world and self.is_gentle else math.inf
+
+    @property
+    def is_gentle(self) -> bool:
+        """Whether tools are spared numbers that make them do much, and many calls to the world outside."""
+        return self.examples <= FUZZ_EXAMPLES["quick"]
+
+    def vouched(self, tool: str) -> list[dict[str, Any]]:
+        """Return the arguments the user vouches for, for the tool of that name (``--example``)."""
+        return [dict(sample.arguments) for sample in self.samples if sample.tool == tool]
+
+    def start(self) -> Transport:
+        """Start a process of the server, or a conversation with it over HTTP.  Raises `CannotStart`."""
+        if self.http is None:
+            return self._launch(self.command)
+        self.http.ready(self._launch, self.start_timeout)
+        return HttpLines(self.http, max_line=self.max_line, on_wait=self.on_wait, clock=self.clock)
+
+    def _launch(self, command: tuple[str, ...]) -> Process:
+        """Start a command in the surroundings that the user chose."""
+        environment = without_secrets(os.environ)
+        cwd = self.cwd
+        if self.throwaway is not None:
+            environment |= {} if self.inherit_home else self.throwaway.variables()
+            if cwd is None:
+                cwd = self.work or self.throwaway.work
+                command = rooted(command, self.here)
+                environment |= importable(command, self.here, environment)
+        environment |= self.env
+        return Process(
+            (*self.launcher, *command),
+            env=environment,
+            cwd=cwd,
+            confined=self._confined(command, environment, cwd),
+            max_line=self.max_line,
+            on_wait=self.on_wait,
+            clock=self.clock,
+        )
+
+    def _confined(
+        self, command: tuple[str, ...], environment: Mapping[str, str], cwd: Path | None
+    ) -> Confined | None:
+        """Return the command that starts this one in the sandbox; None without a sandbox."""
+        if self.sandbox is None:
+            return None
+        places = self.throwaway.variables() if self.throwaway is not None and not self.inherit_home else {}
+        folder = self.throwaway.root if self.throwaway is not None else None
+        port = self.http.endpoint.port if self.http is not None else 0
+        cwd = cwd or self.here
+        start = Start(command, environment, self.env, places, cwd, folder, port, self.launcher)
+        return self.sandbox.confined(start)

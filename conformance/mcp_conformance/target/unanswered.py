@@ -1,0 +1,50 @@
+"""The verdict on a call with valid arguments that got no answer."""
+
+from __future__ import annotations
+
+from mcp_conformance.client.reply import Closed
+from mcp_conformance.client.tool_call import Call, call_in
+from mcp_conformance.protocol.jsonrpc import show
+from mcp_conformance.target.sessions import Sessions
+from mcp_conformance.target.transcripts import write_transcripts
+from mcp_conformance.verdicts import Blocked, Finding
+
+CALLABLE, NOT_FATAL = "tools.call.listed-is-callable", "tools.call.valid-not-fatal"
+MAX_ARGUMENTS = 200
+
+
+def unanswered(sessions: Sessions, call: Call) -> Finding | Blocked:
+    """Return the verdict on a call that was not answered.
+
+    If the process ended, the tool is called in a new one: a `Finding` if that ends too.  If no new one
+    opens a session, both are reported.  Raises `Skipped` if the server was given up before.
+    """
+    if not isinstance(call.reply.fault, Closed):
+        return _blocked(call, CALLABLE)
+    try:
+        session = sessions.connect("a call ended the process")
+    except Blocked as error:
+        return _blocked(call, NOT_FATAL).with_others([error])
+    session.drain()
+    again = call_in(session, call.tool, call.arguments)
+    if not isinstance(again.reply.fault, Closed):
+        return _blocked(call, NOT_FATAL, ", but not when it was called again in a new process")
+    name = f"{sessions.revision} {NOT_FATAL} {call.tool.name}"
+    written = write_transcripts(sessions, [session.lines], name=name, about=f"{NOT_FATAL}: {call.tool.name}")
+    return Finding(
+        "an answer",
+        f"{show(call.arguments, MAX_ARGUMENTS)}: {again.reply.fault}, in two processes{written}",
+        again.reply.lines,
+        NOT_FATAL,
+        transcripts=written.paths,
+        stderr=again.reply.fault.stderr,
+        tool=call.tool.name,
+        fatal=True,
+    )
+
+
+def _blocked(call: Call, rule: str, more: str = "") -> Blocked:
+    reply = call.reply
+    stderr = reply.fault.stderr if reply.fault is not None else ""
+    reason = f"tools/call of {call.tool.name} was not answered: {reply.fault}{more}"
+    return Blocked(reason, reply.lines, stderr, rule, call.tool.name)

@@ -1,0 +1,375 @@
+"""The public API for a user's own tests: the server, its tools as functions, strategies for arguments.
+
+    from mcp_conformance import for_valid_arguments
+
+    @for_valid_arguments("add")
+    def test_the_sum_is_right(add, arguments):
+        assert add(**arguments).structured["sum"] == arguments["a"] + arguments["b"]
+
+A tool that such a test names may be called; `--call` is not needed.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import wraps
+from typing import Any
+
+import hypothesis
+import pytest
+from hypothesis import strategies as st
+
+from mcp_conformance.client.reply import Reply
+from mcp_conformance.client.session import NO_PARAMS, Session
+from mcp_conformance.generation import NoExample, invalid_strategy, valid
+from mcp_conformance.protocol.jsonrpc import Line, encode
+from mcp_conformance.protocol.text import shorten
+from mcp_conformance.target.probe import opened
+from mcp_conformance.target.settings import Settings
+from mcp_conformance.target.surface import Subject
+
+MAX_LINE_LENGTH = 600
+MAX_STDERR_LENGTH = 1000
+MAX_EXCHANGES_SHOWN = 3
+MAX_SECONDS_LOST = 20.0
+"""A Hypothesis test that has lost more to unanswered requests sends no new ones."""
+
+
+class NoAnswer(AssertionError):  # noqa: N818  (a test fails by it as by any assertion)
+    """A missing answer: the process ended, timed out or could not be started."""
+
+
+@dataclass(frozen=True)
+class McpError:
+    """A JSON-RPC error."""
+
+    code: Any
+    message: Any
+    data: Any = None
+
+
+@dataclass(frozen=True, repr=False)
+class McpResult:
+    """The answer to a request: a result, or a JSON-RPC `error`."""
+
+    reply: Reply
+
+    @property
+    def error(self) -> McpError | None:
+        """The JSON-RPC error; None if there is a result."""
+        error = self.reply.error
+        if error is None:
+            return None
+        members = error if isinstance(error, dict) else {}
+        return McpError(members.get("code"), members.get("message", error), members.get("data"))
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the tool reports a failure (``isError``)."""
+        return self.reply.is_tool_error
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a result that reports no failure."""
+        return self.error is None and not self.is_error
+
+    @property
+    def json(self) -> Any:
+        """The whole result.  Raises `AssertionError` if there is an error instead."""
+        __tracebackhide__ = True
+        if self.error is not None:
+            raise AssertionError(f"there is no result: {self}")
+        return self.reply.result
+
+    @property
+    def structured(self) -> Any:
+        """The ``structuredContent``.  Raises `AssertionError` if there is none."""
+        __tracebackhide__ = True
+        return self._member("structuredContent")
+
+    @property
+    def content(self) -> Any:
+        """The ``content``: an array of blocks.  Raises `AssertionError` if there is none."""
+        __tracebackhide__ = True
+        return self._member("content")
+
+    @property
+    def text(self) -> str:
+        """The texts of the content, a line each.  Raises `AssertionError` if there is no content."""
+        __tracebackhide__ = True
+        blocks = [block for block in self.content if isinstance(block, dict)]
+        return "\n".join(str(block["text"]) for block in blocks if "text" in block)
+
+    def _member(self, name: str) -> Any:
+        __tracebackhide__ = True
+        if not isinstance(self.json, dict) or name not in self.json:
+            raise AssertionError(f"there is no {name}: {self}")
+        return self.json[name]
+
+    def __repr__(self) -> str:
+        return f"<{self.reply}>"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class McpTool:
+    """A listed tool, which is called like a function.
+
+    ``definition`` is its object in ``tools/list``.
+    """
+
+    server: McpServer
+    definition: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return str(self.definition["name"])
+
+    @property
+    def input_schema(self) -> Any:
+        """The schema of its arguments."""
+        return self.definition.get("inputSchema", {"type": "object"})
+
+    @property
+    def examples(self) -> list[dict[str, Any]]:
+        """The arguments given for it with ``--example``."""
+        return self.server.settings.vouched(self.name)
+
+    def __call__(self, /, **arguments: Any) -> McpResult:
+        """Call the tool.  Raises `NoAnswer`."""
+        __tracebackhide__ = True
+        return self.server.call(self.name, arguments)
+
+    def __repr__(self) -> str:
+        return f"<tool {self.name}>"
+
+
+@dataclass
+class RequestLog:
+    """The requests of one test: all that were sent, the last exchanges, the seconds without an answer."""
+
+    sent: set[bytes] = field(default_factory=set)
+    shown: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_EXCHANGES_SHOWN))
+    seconds_lost: float = 0.0
+
+
+class McpServer:
+    """The server under test: one process, restarted after it has ended or timed out.
+
+    Raises `CannotStart`; any other obstacle is in `unusable`.
+    """
+
+    def __init__(self, settings: Settings, revision: str, *, exactly: bool):
+        self.settings = settings
+        self.log = RequestLog()
+        self._answered = 0
+        self._last: tuple[Line, ...] = ()
+        self._session: Session | None = self._launched(revision)
+        try:
+            self._surface = opened(settings, self._session, exactly=exactly)
+        except BaseException:
+            self.close()
+            raise
+
+    def _launched(self, revision: str) -> Session:
+        return Session(self.settings.start(), revision=revision, timeout=self.settings.timeout)
+
+    @property
+    def unusable(self) -> str:
+        """Why no test can use the server; empty if tests can."""
+        if self._surface.refused:
+            return f"the server offers revision {self._surface.refused}, not {self._surface.revision}"
+        if self._surface.dead:
+            failure = self._surface.failures[0]
+            return _failure_text(failure.reason, failure.lines, failure.stderr)
+        wrong = Subject(self.settings, (self._surface,)).error_in_samples()
+        return f"--conformance-example: {wrong}" if wrong else ""
+
+    @property
+    def revision(self) -> str:
+        """The negotiated revision of the protocol."""
+        return self._surface.revision
+
+    @property
+    def tools(self) -> list[McpTool]:
+        """The tools that the server listed at its first start."""
+        return [McpTool(self, tool.definition.json) for tool in self._surface.tools if tool.name]
+
+    def tool(self, name: str) -> McpTool:
+        """Return the listed tool of that name.  Raises `LookupError` if there is none."""
+        __tracebackhide__ = True
+        names = [tool.name for tool in self.tools]
+        if name in names:
+            return self.tools[names.index(name)]
+        for failure in self._surface.failures:
+            raise NoAnswer(_failure_text(failure.reason, failure.lines, failure.stderr))
+        near = get_close_matches(name, names, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(names) or 'none'}"
+        raise LookupError(f"the server has no tool {name!r}; {hint}")
+
+    def call(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float | None = None
+    ) -> McpResult:
+        """Call a tool, listed or not, with any arguments.  Raises `NoAnswer`."""
+        __tracebackhide__ = True
+        return self.request("tools/call", {"name": name, "arguments": arguments or {}}, timeout=timeout)
+
+    def request(self, method: str, params: Any = NO_PARAMS, *, timeout: float | None = None) -> McpResult:
+        """Send any request.  Raises `NoAnswer`; the next request then restarts the server.
+
+        A Hypothesis test that has lost `MAX_SECONDS_LOST` in this way only repeats requests: the failure is
+        shown, but no longer shrunk.
+        """
+        __tracebackhide__ = True
+        request = encode([method] if params is NO_PARAMS else [method, params])
+        is_spent = self.log.seconds_lost > MAX_SECONDS_LOST and request not in self.log.sent
+        if is_spent and hypothesis.currently_in_test_context():
+            hypothesis.reject()
+        self.log.sent.add(request)
+        start = self.settings.clock.monotonic()
+        session = self._running()
+        reply = session.request(method, params, timeout=timeout)
+        if reply.fault is not None:
+            self.restart()
+            self.log.seconds_lost += self.settings.clock.monotonic() - start
+            reason = f"request no. {self._answered + 1} to this process was not answered: {reply.fault}"
+            raise NoAnswer(_failure_text(reason, (*self._last, *reply.lines), session.process.stderr))
+        self._answered += 1
+        self._last = reply.lines
+        self._show(reply.lines)
+        return McpResult(reply)
+
+    def _running(self) -> Session:
+        __tracebackhide__ = True
+        if self._session is None:
+            session = self._launched(self.revision)
+            opening = session.open(self.settings.start_timeout)
+            if opening.value is None:
+                session.close()
+                reason, stderr = f"the server no longer starts: {opening}", session.process.stderr
+                raise NoAnswer(_failure_text(reason, opening.lines, stderr))
+            self._session, self._answered, self._last = session, 0, ()
+        return self._session
+
+    def _show(self, lines: Sequence[Line]) -> None:
+        """Let pytest, or Hypothesis, show the lines if the test fails."""
+        if hypothesis.currently_in_test_context():
+            hypothesis.note(_wire(lines))
+        else:
+            self.log.shown.append(_wire(lines))
+
+    def restart(self) -> None:
+        """End the process; the next request starts a new one."""
+        if self._session is not None:
+            self._session.close()
+        self._session = None
+
+    close = restart
+
+
+# Strategies --------------------------------------------------------------------------------------
+
+
+def valid_arguments(tool: McpTool) -> st.SearchStrategy[dict[str, Any]]:
+    """Return a strategy for valid arguments of a tool, the given examples included.
+
+    Raises `mcp_conformance.generation.NoExample` if there are none.
+    """
+    try:
+        return valid(tool.input_schema, tool.server.revision, tool.examples).map(deepcopy)
+    except NoExample as error:
+        hint = f"--conformance-example '{tool.name} {{...}}' gives some"
+        raise NoExample(f"no valid arguments are known for {tool.name}: {error}; {hint}") from None
+
+
+def invalid_arguments(tool: McpTool) -> st.SearchStrategy[dict[str, Any]]:
+    """Return a strategy for arguments that a tool's input schema forbids under any lenient reading.
+
+    Raises `mcp_conformance.generation.NoExample` if the schema forbids none.
+    """
+    try:
+        wrong = invalid_strategy(tool.input_schema, tool.server.revision, clear=True)
+    except NoExample as error:
+        raise NoExample(f"no invalid arguments are known for {tool.name}: {error}") from None
+    return wrong.map(lambda one: deepcopy(one.arguments))
+
+
+Test = Callable[..., Any]
+
+
+def for_valid_arguments(tool: str, /, **strategies: st.SearchStrategy[Any]) -> Callable[[Test], Test]:
+    """Run a test with many valid arguments of a tool, shrunk to the plainest ones if it fails.
+
+    The test gets them as ``arguments``, and the tool under its own name (``get_sum`` for ``get-sum``) or as
+    ``tool``.  Its other parameters are fixtures, or drawn from ``strategies`` as in `hypothesis.given`.  The
+    Hypothesis test has no deadline, unless the user sets one.  The arguments given with ``--example``
+    come first or, with ``strategies``, at random.
+    """
+
+    def decorate(test: Test) -> Test:
+        signature = inspect.signature(test)
+        if "arguments" not in signature.parameters or inspect.iscoroutinefunction(test):
+            raise TypeError(f"{test.__name__} must be a plain function with a parameter 'arguments'")
+        others = {*signature.parameters} - {"arguments"}
+        handed = next((name for name in (re.sub(r"\W", "_", tool), "tool") if name in others), None)
+        own = _OwnTest(tool, has_examples=not strategies)
+        parameters = [one for one in signature.parameters.values() if one.name != handed]
+        without_tool = signature.replace(parameters=parameters)
+
+        @wraps(test)
+        def with_tool(*values: Any, **named: Any) -> Any:
+            __tracebackhide__ = True
+            given = without_tool.bind(*values, **named).arguments
+            return test(**given, **({handed: own.tool} if handed else {}))
+
+        with_tool.__signature__ = without_tool  # type: ignore[attr-defined]
+        made = hypothesis.given(arguments=st.deferred(lambda: own.arguments), **strategies)(with_tool)
+        made.mcp_own_test = own  # type: ignore[attr-defined]
+        marked: Test = pytest.mark.usefixtures("conformance_server")(made)
+        return marked
+
+    return decorate
+
+
+class _OwnTest:
+    """The tool and the arguments of a test made by `for_valid_arguments`."""
+
+    tool: McpTool
+    arguments: st.SearchStrategy[dict[str, Any]]
+
+    def __init__(self, name: str, *, has_examples: bool):
+        self._name, self._has_examples = name, has_examples
+
+    def prepare(self, function: Any, server: McpServer) -> None:
+        """Look up the tool; the first time, put the user's examples before the drawn arguments."""
+        obstacle = self._look_up(server)
+        if obstacle:
+            pytest.fail(obstacle, pytrace=False)
+        if self._has_examples:
+            self._has_examples = False
+            for arguments in reversed(self.tool.examples):
+                hypothesis.example(arguments=arguments)(function)
+
+    def _look_up(self, server: McpServer) -> str:
+        """Look up the tool; return why it cannot be tested, empty if it can."""
+        try:
+            self.tool = server.tool(self._name)
+            self.arguments = valid_arguments(self.tool)
+        except (LookupError, NoAnswer, NoExample) as error:
+            return str(error)
+        return ""
+
+
+def _wire(lines: Sequence[Line]) -> str:
+    return "\n".join(line.shown(MAX_LINE_LENGTH) for line in lines)
+
+
+def _failure_text(reason: str, lines: Sequence[Line], stderr: str) -> str:
+    end = shorten(stderr[-MAX_STDERR_LENGTH:].strip(), MAX_STDERR_LENGTH)
+    return "\n".join(filter(None, (reason, _wire(lines), end and f"stderr: {end}")))

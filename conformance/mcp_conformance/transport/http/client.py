@@ -1,0 +1,221 @@
+"""HTTP exchanges with one server: connections that are reused, and a thread that reads each of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from importlib import import_module
+from queue import SimpleQueue
+from typing import TYPE_CHECKING
+
+from mcp_conformance.transport.http.endpoint import Endpoint
+from mcp_conformance.transport.http.exchange import CLOSED, Exchange, Listener
+from mcp_conformance.transport.http.request import Request
+from mcp_conformance.transport.http.stream import ConnectionFailed, Stream
+from mcp_conformance.transport.interface import MAX_LINE, SYSTEM_CLOCK, Clock
+
+if TYPE_CHECKING:
+    from mcp_conformance.transport.http.reader import ResponseReader
+
+CONNECT_SECONDS = 5.0
+MAX_AT_ONCE = 16 * 1024
+"""The bytes that an idle connection takes at once."""
+
+
+class HttpUnavailable(Exception):  # noqa: N818
+    """The library that reads responses is not installed."""
+
+
+class Client:
+    """The exchanges with one server.  Raises `HttpUnavailable` if h11 is not installed."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        clock: Clock = SYSTEM_CLOCK,
+        *,
+        connect_timeout: float = CONNECT_SECONDS,
+        max_body: int = MAX_LINE,
+    ):
+        self.endpoint = endpoint
+        self._clock, self._connect_timeout, self._max_body = clock, connect_timeout, max_body
+        self._reader = _reader_class()
+        self._workers = _Workers()
+        self._idle: list[_Connection] = []
+        self._running: set[Exchange] = set()
+        self._begun = 0
+        self._is_closed = False
+        self._lock = threading.Lock()
+
+    def begin(self, request: Request, listener: Listener | None = None) -> Exchange:
+        """Send a request, on an idle connection at once, and return its exchange."""
+        exchange = Exchange(request, listener or Listener(), self._clock, self._max_body)
+        with self._lock:
+            self._begun += 1
+            exchange.number = self._begun
+            if not self._is_closed:
+                self._running.add(exchange)
+                if not self._begun_on_idle(exchange):
+                    self._workers.run(lambda: self._run(exchange))
+                return exchange
+        exchange.abort()
+        exchange.fail("")
+        exchange.end()
+        return exchange
+
+    def _begun_on_idle(self, exchange: Exchange) -> bool:
+        """Send a request on an idle connection, whose worker reads the response; False without one.
+
+        An idle connection takes a short request at once; a long one gets a new connection in its place.
+        """
+        connection = self._take_idle() if exchange.request.is_framed else None
+        if connection is None:
+            return False
+        is_short = len(exchange.request.encoded) <= MAX_AT_ONCE
+        if is_short:
+            connection.exchange = exchange
+            exchange.start(connection.stream)
+        if not exchange.is_sent:
+            connection.stream.close()
+        return is_short
+
+    def run(self, job: Callable[[], None]) -> None:
+        """Run a job that may wait, in a thread of its own; none after `close`."""
+        with self._lock:
+            if not self._is_closed:
+                self._workers.run(job)
+
+    def close(self) -> None:
+        """Abort all exchanges; when this returns, no thread and no connection is left.
+
+        A listener must not call it, as its thread would wait for itself.
+        """
+        with self._lock:
+            self._is_closed = True
+            running, idle, self._idle = list(self._running), self._idle, []
+        for exchange in running:
+            exchange.abort()
+        for connection in idle:
+            connection.stream.close()
+        self._workers.join()
+
+    def _run(self, exchange: Exchange) -> None:
+        """Run an exchange on a new connection; one that follows may have to be sent again, on another."""
+        again: Exchange | None = exchange
+        while again is not None:
+            again = self._run_connected(again)
+
+    def _run_connected(self, exchange: Exchange) -> Exchange | None:
+        """Connect for an exchange, run it and those that follow, and return one that must be sent again."""
+        try:
+            connection = _Connection(Stream.connect(self.endpoint, self._connect_timeout))
+        except ConnectionFailed as error:
+            before = f"{CLOSED}, and then " if exchange.was_resent else ""
+            exchange.fail(f"{before}{error}", was_refused=error.is_refused)
+            self._end(exchange, None)
+            return None
+        exchange.start(connection.stream)
+        following: Exchange | None = exchange
+        while following is not None:
+            if self._is_lost(following, connection):
+                return following
+            following = self._next(connection)
+        return None
+
+    def _is_lost(self, exchange: Exchange, connection: _Connection) -> bool:
+        """Run an exchange; return whether a reused connection turned out to be closed."""
+        can_reuse = is_lost = False
+        try:
+            reader = self._reader(exchange.request)
+            can_reuse = exchange.run(connection.stream, reader) and exchange.request.is_framed
+            is_lost = connection.is_reused and exchange.failure == CLOSED
+            return is_lost
+        finally:
+            exchange.was_resent |= is_lost
+            connection.is_reused = True
+            if not can_reuse:
+                connection.stream.close()
+            if not is_lost:
+                self._end(exchange, connection if can_reuse else None)
+
+    def _end(self, exchange: Exchange, idle: _Connection | None) -> None:
+        with self._lock:
+            self._running.discard(exchange)
+            if idle is not None and self._is_closed:
+                idle.stream.close()
+            elif idle is not None:
+                self._idle.append(idle)
+        exchange.end()
+
+    def _next(self, connection: _Connection) -> Exchange | None:
+        """Wait for the response to the next request on a connection; None if the connection ends."""
+        connection.stream.wait_until_readable()
+        with self._lock:
+            exchange, connection.exchange = connection.exchange, None
+            if exchange is None and connection in self._idle:
+                self._idle.remove(connection)
+        if exchange is None:
+            connection.stream.close()
+        return exchange
+
+    def _take_idle(self) -> _Connection | None:
+        while self._idle:
+            connection = self._idle.pop()
+            if not connection.stream.is_readable:
+                return connection
+            connection.stream.close()
+        return None
+
+
+class _Connection:
+    """A connection that a worker reads, and the exchange that was begun on it while it was idle."""
+
+    def __init__(self, stream: Stream):
+        self.stream = stream
+        self.exchange: Exchange | None = None
+        self.is_reused = False
+
+
+class _Workers:
+    """Daemon threads that run jobs; an idle one is used before a new one is started."""
+
+    def __init__(self) -> None:
+        self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._idle = 0
+        self._lock = threading.Lock()
+
+    def run(self, job: Callable[[], None]) -> None:
+        """Run a job at once, in a thread that has no other."""
+        with self._lock:
+            self._jobs.put(job)
+            if self._idle:
+                self._idle -= 1
+                return
+            thread = threading.Thread(target=self._work, daemon=True)
+            self._threads.append(thread)
+        thread.start()
+
+    def join(self) -> None:
+        """Wait until all jobs are done and all threads have ended."""
+        for _ in self._threads:
+            self._jobs.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job()
+            with self._lock:
+                self._idle += 1
+
+
+def _reader_class() -> type[ResponseReader]:
+    try:
+        module = import_module("mcp_conformance.transport.http.reader")
+    except ModuleNotFoundError as error:
+        if error.name != "h11":
+            raise
+        raise HttpUnavailable("HTTP needs one more package: install pytest-mcp-conformance[http].") from error
+    reader: type[ResponseReader] = module.ResponseReader
+    return reader

@@ -1,0 +1,235 @@
+"""One HTTP request and its response as they go over the wire: head, body, events, times and failures."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from mcp_conformance.transport.http.events import Event, EventParser, EventTooLarge
+from mcp_conformance.transport.http.request import Headers, Request
+from mcp_conformance.transport.http.response import Done, Head, MalformedResponse
+from mcp_conformance.transport.http.stream import Stream
+from mcp_conformance.transport.interface import Clock
+
+if TYPE_CHECKING:
+    from mcp_conformance.transport.http.reader import ResponseReader
+
+EVENT_STREAM = "text/event-stream"
+KEPT_OF_EVENT_STREAM = 64 * 1024
+"""The bytes of the body of an event stream that are kept beside its events."""
+CLOSED = "the connection was closed before the response"
+CUT_OFF = "the body ended early"
+ABORTED = "we closed the connection"
+
+
+class Listener:
+    """A receiver of what happens in an exchange, in the thread of its connection: it must not wait."""
+
+    def on_head(self, exchange: Exchange) -> None:
+        """Handle the status and the headers."""
+
+    def on_event(self, exchange: Exchange, at: float, event: Event) -> None:
+        """Handle one event of an event stream, received at that time."""
+
+    def on_end(self, exchange: Exchange) -> None:
+        """Handle the end of the response, or the failure."""
+
+
+class Exchange:
+    """A request that is on its way, and what has come for it so far.
+
+    ``number`` counts the exchanges of a client; ``status`` is None and the times are None until they are
+    known.  ``headers`` and ``raw_head`` are as received; ``media_type`` is the content type in lower case
+    without parameters, empty if there is none; ``body`` is without its chunks, and only the beginning of an
+    event stream; ``events`` has pairs of a time and an event, as many as fit into `max_body` bytes.
+    ``event_parser`` has the counts of an event stream, ``trailing`` the bytes after the response.
+    ``is_sent`` says that the whole request is sent, ``has_ended`` that the response is complete or never
+    will be; ``failure`` is a sentence if the response is not complete, else empty; ``was_refused`` says that
+    nothing listened, ``was_resent`` that a reused connection turned out to be closed.
+    """
+
+    def __init__(self, request: Request, listener: Listener, clock: Clock, max_body: int):
+        self.request = request
+        self.number = 0
+        self.status: int | None = None
+        self.reason = ""
+        self.headers: Headers = ()
+        self.media_type = ""
+        self.raw_head = b""
+        self.events: list[tuple[float, Event]] = []
+        self.event_parser: EventParser | None = None
+        self.trailing = b""
+        self.failure = ""
+        self.was_refused = self.was_resent = self.aborted = False
+        self._reason = ABORTED
+        self.sent_at: float | None = None
+        self.head_at: float | None = None
+        self.ended_at: float | None = None
+        self._unsent = memoryview(b"")
+        self._body = bytearray()
+        self._event_bytes = 0
+        self._listener, self._clock, self._max_body = listener, clock, max_body
+        self._stream: Stream | None = None
+        self.is_sent = self.has_ended = False
+        self._changed = threading.Condition()
+
+    def header(self, name: str) -> list[str]:
+        """Return the values of the headers with this name in any case, without outer white space."""
+        wanted = name.lower().encode()
+        return [value.strip().decode("latin-1") for key, value in self.headers if key.lower() == wanted]
+
+    @property
+    def body(self) -> bytes:
+        """The body so far."""
+        return bytes(self._body)
+
+    @property
+    def size(self) -> int:
+        """The bytes of the body and of the events so far."""
+        return len(self._body) + self._event_bytes
+
+    def wait_for_head(self, timeout: float) -> bool:
+        """Wait for the head, or for the end; return whether there is a head."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.head_at is not None or self.has_ended, timeout)
+        return self.head_at is not None
+
+    def wait_until_sent(self, timeout: float) -> bool:
+        """Wait until the whole request is sent, or the end has come; return whether it is."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self.is_sent or self.has_ended, timeout)
+
+    def wait(self, timeout: float) -> bool:
+        """Wait for the end; return whether it has come."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self.has_ended, timeout)
+
+    def wait_or_abort(self, timeout: float) -> None:
+        """Wait for the end, and close the connection if it does not come in time."""
+        if not self.wait(timeout):
+            self.give_up(timeout)
+
+    def give_up(self, timeout: float) -> None:
+        """Close the connection because the response has taken too long, and wait for the end."""
+        self.abort(f"no complete response within our timeout of {timeout:.3g} s")
+        self.wait(timeout)
+
+    def abort(self, reason: str = ABORTED) -> None:
+        """Close the connection of an exchange that has not ended, for a reason that is its ``failure``."""
+        with self._changed:
+            if self.has_ended:
+                return
+            self.aborted, self._reason = True, reason
+            if self._stream is not None:
+                self._stream.close()
+
+    # For the client
+
+    def start(self, stream: Stream) -> None:
+        """Send as much of the request as the connection takes at once."""
+        with self._changed:
+            self._stream = stream
+            if self.aborted:
+                stream.close()
+        self.sent_at, self.failure = self._clock.monotonic(), ""
+        self._unsent = memoryview(self.request.encoded)
+        self._note_sent(stream.send_now(self._unsent))
+
+    def run(self, stream: Stream, reader: ResponseReader) -> bool:
+        """Send the rest and read the response; return whether the stream can be used again."""
+        try:
+            return self._run(stream, reader)
+        except EventTooLarge as error:
+            self.fail(str(error))
+            return False
+        finally:
+            with self._changed:
+                self._stream = None
+
+    def fail(self, failure: str, *, was_refused: bool = False) -> None:
+        """Record why there is no complete response."""
+        self.failure, self.was_refused = self._reason if self.aborted else failure, was_refused
+
+    def end(self) -> None:
+        """End the exchange, and notify those who wait."""
+        self.ended_at = self._clock.monotonic()
+        try:
+            self._listener.on_end(self)
+        finally:
+            with self._changed:
+                self.has_ended = True
+                self._changed.notify_all()
+
+    def _run(self, stream: Stream, reader: ResponseReader) -> bool:
+        while True:
+            sent, data = stream.transfer(self._unsent)
+            self._note_sent(sent)
+            if data is None:
+                continue
+            if not data and (self.status is None or self.aborted or stream.was_reset):
+                self._fail_at_end(reader)
+                return False
+            try:
+                for part in reader.feed(data):
+                    if isinstance(part, Done):
+                        self.trailing = part.trailing
+                        return part.can_reuse and not self._unsent
+                    if not self._take(part):
+                        return False
+            except MalformedResponse as error:
+                self.raw_head = self.raw_head or reader.unparsed_head
+                self.fail(f"malformed response: {error}" if data else CUT_OFF)
+                return False
+
+    def _note_sent(self, size: int) -> None:
+        self._unsent = self._unsent[size:]
+        if not self._unsent:
+            with self._changed:
+                self.is_sent = True
+                self._changed.notify_all()
+
+    def _fail_at_end(self, reader: ResponseReader) -> None:
+        if self.status is not None:
+            self.fail(CUT_OFF)
+            return
+        self.raw_head = reader.unparsed_head
+        self.fail("the connection was closed within the head" if self.raw_head else CLOSED)
+
+    def _take(self, part: Head | bytes) -> bool:
+        """Take a part of the response; return whether more may come."""
+        if isinstance(part, bytes):
+            return self._take_body(part)
+        self.status, self.reason, self.headers, self.raw_head = (
+            part.status,
+            part.reason,
+            part.headers,
+            part.raw,
+        )
+        self.media_type = "".join(self.header("content-type")[:1]).partition(";")[0].strip().lower()
+        if self.media_type == EVENT_STREAM:
+            self.event_parser = EventParser(self._max_body)
+        with self._changed:
+            self.head_at = self._clock.monotonic()
+            self._changed.notify_all()
+        self._listener.on_head(self)
+        return True
+
+    def _take_body(self, data: bytes) -> bool:
+        if self.event_parser is not None:
+            self._body += data[: KEPT_OF_EVENT_STREAM - len(self._body)]
+            self._take_events(self.event_parser.feed(data), len(data))
+            return True
+        self._body += data
+        if len(self._body) > self._max_body:
+            del self._body[self._max_body :]
+            self.fail(f"the body has more than {self._max_body} bytes")
+            return False
+        return True
+
+    def _take_events(self, events: list[Event], size: int) -> None:
+        at = self._clock.monotonic()
+        self._event_bytes += size
+        if self._event_bytes <= self._max_body:
+            self.events += [(at, event) for event in events]
+        for event in events:
+            self._listener.on_event(self, at, event)

@@ -1,0 +1,71 @@
+"""A queue of what a transport reads or writes, with a limit in bytes."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+
+from mcp_conformance.protocol.jsonrpc import Line
+from mcp_conformance.transport.interface import EOF, Content, Item, Overlong
+
+MAX_QUEUED = 4_000_000
+
+
+class ByteQueue:
+    """A queue with a limit in bytes, so that a flooding server waits instead of filling our memory.
+
+    It takes nothing more after `EOF`, or after `discard`.
+    """
+
+    def __init__(self) -> None:
+        self._items: deque[tuple[float, int, Content]] = deque()
+        self._bytes = 0
+        self._closed = False
+        self._awaited = False
+        self._changed = threading.Condition()
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether a thread waits for the next item, and there is none."""
+        return self._awaited and not self._items and not self._closed
+
+    def put(self, *items: Content, at: float = 0.0) -> None:
+        """Add items with the time when they came; wait while the queue is full."""
+        with self._changed:
+            while self._bytes > MAX_QUEUED and not self._closed:
+                self._changed.wait()
+            if not self._closed:
+                sized = [(at, _size(item) + 64, item) for item in items]
+                self._items.extend(sized)
+                self._bytes += sum(size for _, size, _ in sized)
+                self._closed = any(item is EOF for item in items)
+                self._changed.notify_all()
+
+    def get(self, timeout: float | None) -> Item | None:
+        """Return the next item with its time; None if none comes within these seconds, or at all."""
+        with self._changed:
+            if not self._items:
+                self._awaited = True
+                self._changed.wait_for(lambda: self._items or self._closed, timeout)
+                self._awaited = False
+            if not self._items:
+                return None
+            at, size, item = self._items.popleft()
+            if self._bytes > MAX_QUEUED:
+                self._changed.notify_all()
+            self._bytes -= size
+            return at, item
+
+    def discard(self) -> None:
+        """Take no more items, and release the threads that wait."""
+        with self._changed:
+            self._closed = True
+            if not any(item is EOF for _, _, item in self._items):
+                self._items.clear()
+            self._changed.notify_all()
+
+
+def _size(item: Content) -> int:
+    if isinstance(item, bytes):
+        return len(item)
+    return len(item.raw) if isinstance(item, Line) else len(item.head) if isinstance(item, Overlong) else 0

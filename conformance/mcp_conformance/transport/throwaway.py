@@ -1,0 +1,108 @@
+"""The throwaway folder of a server: its directories, and an environment without the user's secrets."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from mcp_conformance.transport.process_tree import forget, no_process_left, scratch
+
+SECRET = re.compile(
+    r"TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|PRIVATE_?KEY|ACCESS_?KEY|AUTH|COOKIE", re.IGNORECASE
+)
+"""The names of environment variables that hold credentials."""
+
+HOMES = ("HOME", "USERPROFILE")
+TEMPORARY = ("TMPDIR", "TEMP", "TMP")
+XDG = {
+    "XDG_CONFIG_HOME": ".config",
+    "XDG_DATA_HOME": ".local/share",
+    "XDG_STATE_HOME": ".local/state",
+    "XDG_CACHE_HOME": ".cache",
+    "XDG_RUNTIME_DIR": ".run",
+    "APPDATA": "AppData/Roaming",
+    "LOCALAPPDATA": "AppData/Local",
+}
+
+
+class Throwaway:
+    """A throwaway folder with a working directory, a home and a directory for temporary files.
+
+    It keeps honest servers away from the user's files; it does not confine hostile ones.
+    """
+
+    def __init__(self) -> None:
+        name = f"mcp-conformance-{secrets.token_hex(4)}_"
+        self._start = str(Path(tempfile.gettempdir()).absolute() / name)
+        scratch(self._start)
+        self._folder = tempfile.TemporaryDirectory(prefix=name, ignore_cleanup_errors=True)
+        self.root = Path(self._folder.name)
+        self.work, self.home, self.temporary = (self.root / name for name in ("work", "home", "tmp"))
+        for folder in (self.work, self.home, self.temporary):
+            folder.mkdir()
+
+    def variables(self) -> dict[str, str]:
+        """Return the environment variables that name its directories; create them."""
+        places = dict.fromkeys(HOMES, self.home) | dict.fromkeys(TEMPORARY, self.temporary)
+        places |= {name: self.home / folder for name, folder in XDG.items()}
+        for place in places.values():
+            place.mkdir(parents=True, exist_ok=True)
+        return {name: str(place) for name, place in places.items()}
+
+    def remove(self) -> None:
+        """Delete the folder, as far as that is possible."""
+        self._folder.cleanup()
+        forget(self._start)
+
+
+@contextmanager
+def throwaway_folder() -> Iterator[Throwaway]:
+    """Give a throwaway folder; at the end, end every process that was started meanwhile, and delete it."""
+    throwaway = Throwaway()
+    try:
+        with no_process_left():
+            yield throwaway
+    finally:
+        throwaway.remove()
+
+
+def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment without variables whose names look like credentials."""
+    return {name: content for name, content in environment.items() if not SECRET.search(name)}
+
+
+def rooted(command: Sequence[str], here: Path) -> tuple[str, ...]:
+    """Return the command with its relative paths from ``here`` made absolute.
+
+    A bare program name is left to the search path, and a module after ``-m`` to Python.
+    """
+    program, *words = command
+    is_path = Path(program).name != program and _exists(here / program)
+    first = str(here / program) if is_path else program
+    return (first, *(_rooted(word, before, here) for before, word in zip(command, words, strict=False)))
+
+
+def _rooted(word: str, before: str, here: Path) -> str:
+    is_path = before != "-m" and word and not word.startswith("-") and _exists(here / word)
+    return str(here / word) if is_path else word
+
+
+def _exists(path: Path) -> bool:
+    """Return whether there is such a file; false for a word that cannot be a path."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
+def importable(command: Sequence[str], here: Path, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables with which ``python -m module`` finds a module in ``here`` from elsewhere."""
+    is_module = "-m" in command and Path(command[0]).name.startswith("python")
+    if not is_module or environment.get("PYTHONSAFEPATH"):
+        return {}
+    return {"PYTHONPATH": os.pathsep.join(filter(None, (str(here), environment.get("PYTHONPATH"))))}

@@ -1,0 +1,215 @@
+"""Verdicts: the exceptions of a check (`Finding`, `Blocked`, `Skipped`), and their outcomes in a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from copy import copy
+from enum import StrEnum
+from pathlib import Path
+from typing import Self
+
+from mcp_conformance.client.reply import Fault
+from mcp_conformance.protocol.jsonrpc import EVENT, NOT_UTF_8, Line, foreign_encoding, is_response, show
+from mcp_conformance.requirements.catalogue import Requirement, requirement
+
+
+class Outcome(StrEnum):
+    """The outcome of a check, worst last.
+
+    ``internal-error`` is a bug of this tool; ``expected`` is a broken rule that the baseline lists, ``new``
+    one that came, or was sharpened, after the version of this tool that the user's project is pinned to.
+    """
+
+    SKIPPED = "skipped"
+    INTERNAL_ERROR = "internal-error"
+    PASSED = "passed"
+    INFO = "info"
+    EXPECTED = "expected"
+    NEW = "new"
+    WARNED = "warned"
+    BLOCKED = "blocked"
+    FAILED = "failed"
+
+
+ORDER = list(Outcome)
+UNTESTED = (Outcome.SKIPPED, Outcome.INTERNAL_ERROR)
+"""The outcomes that say nothing about the server."""
+NORMATIVE = ("keyword", "schema", "project")
+ECHO = "jsonrpc.response-id-echo"
+"""The rule that an answer has the id of its request."""
+
+
+class Cause(StrEnum):
+    """Why a check was blocked or skipped, where the report needs to know."""
+
+    TIME_IS_UP = "time-is-up"
+    TOO_COSTLY = "too-costly"
+    NOT_REACHED = "not-reached"
+    NO_SESSION = "no-session"
+
+
+class Verdict:
+    """The common part of `Finding` and `Blocked`: a check may find several and raises the worst.
+
+    ``requirement`` names the broken rule if it is not the one that the check cites; ``transcripts`` are the
+    files with the conversations that show it, ``stderr`` is what the server wrote there meanwhile.
+    ``tool`` names the tool if it is not the one that the check is about.
+    """
+
+    requirement: str
+    tool: str
+    stderr: str
+    transcripts: tuple[Path, ...] = ()
+    others: tuple[Finding | Blocked, ...] = ()
+
+    def with_others(self, others: Iterable[Finding | Blocked]) -> Self:
+        """Return this verdict with the others that the same check found."""
+        verdict = copy(self)
+        verdict.others = tuple(others)
+        return verdict
+
+
+class Finding(Verdict, AssertionError):  # noqa: N818  (a verdict, not an error)
+    """The server broke a rule.
+
+    ``expected`` and ``got`` are one sentence or value each; ``lines`` are the lines on the wire that prove
+    it, ``fault`` is what came instead of an answer, if anything.  An ``advisory`` finding has the outcome
+    ``info``, whatever the rule's level; so has a ``tool_bug``, a mistake in a tool that breaks no rule of the
+    protocol, unless the user wants it to fail.  A ``fatal`` finding, that the process ended or that a client
+    got the answer of another, fails whatever the rule's basis.
+    """
+
+    def __init__(  # noqa: PLR0913  (facts of a finding, most of them optional)
+        self,
+        expected: str,
+        got: str,
+        lines: Sequence[Line] = (),
+        requirement: str = "",
+        *,
+        fault: Fault | None = None,
+        advisory: bool = False,
+        tool_bug: bool = False,
+        transcripts: Sequence[Path] = (),
+        stderr: str = "",
+        tool: str = "",
+        fatal: bool = False,
+    ):
+        super().__init__(expected, got)
+        self.expected, self.got, self.lines, self.requirement = expected, got, tuple(lines), requirement
+        self.fault, self.advisory, self.tool_bug, self.fatal = fault, advisory, tool_bug, fatal
+        self.transcripts, self.stderr, self.tool = tuple(transcripts), stderr, tool
+
+    def __str__(self) -> str:
+        return f"expected {self.expected}, got {self.got}"
+
+
+class Blocked(Verdict, Exception):  # noqa: N818  (a verdict, not an error)
+    """A rule that applies could not be exercised, through the server's fault: it fails the run.
+
+    ``fault`` is what came instead of an answer, if that is the whole reason.
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        reason: str,
+        lines: Sequence[Line] = (),
+        stderr: str = "",
+        requirement: str = "",
+        tool: str = "",
+        *,
+        fault: Fault | None = None,
+        cause: Cause | None = None,
+        transcripts: Sequence[Path] = (),
+    ):
+        super().__init__(reason)
+        self.reason, self.lines, self.stderr = reason, tuple(lines), stderr
+        self.requirement, self.tool = requirement, tool
+        self.fault, self.cause, self.transcripts = fault, cause, tuple(transcripts)
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+class Skipped(Exception):  # noqa: N818  (a verdict, not an error)
+    """A rule was not exercised for an honest reason: not declared, not permitted, nothing to judge."""
+
+    def __init__(self, reason: str, *, cause: Cause | None = None):
+        super().__init__(reason)
+        self.cause = cause
+
+
+NOT_JSON_RULE = {
+    "stdio": "stdio.stdout-purity",
+    "http": "http.post.request-content-type",
+    "event": "http.sse.data-is-message",
+}
+"""The rule that an answer breaks which is not JSON."""
+UTF_8_RULE = {
+    "stdio": "stdio.utf8-output",
+    "http": "http.post.utf8-output",
+    "event": "http.post.utf8-output",
+}
+"""The rule that an answer breaks which is not UTF-8."""
+
+
+def transport_of(line: Line) -> str:
+    """Return how a line came: over ``stdio``, as a body of ``http``, or as an ``event``."""
+    if not line.carried_by:
+        return "stdio"
+    return "event" if line.carried_by.endswith(EVENT) else "http"
+
+
+def wrong_answer(request: Line, answer: Line) -> Finding:
+    """Return the finding that a request got an answer with another id, or one that is not JSON in UTF-8."""
+    if answer.fault:
+        encoding = foreign_encoding(answer.raw)
+        is_utf_8 = not (encoding or answer.fault.startswith(NOT_UTF_8))
+        rule = (NOT_JSON_RULE if is_utf_8 else UTF_8_RULE)[transport_of(answer)]
+        got = f"a line in {encoding}" if encoding else f"a line that is {answer.fault}"
+        return Finding("JSON" if is_utf_8 else "UTF-8", got, (request, answer), rule)
+    ids = [show(one.get("id"), 100) for one in answer.parts() if is_response(one)]
+    return Finding(f"id {show(request.message['id'])}", f"id {', '.join(ids)}", (request, answer), ECHO)
+
+
+def severity(row: Requirement, revision: str, *, strict: bool = False, pedantic: bool = False) -> Outcome:
+    """Return the outcome of a broken rule: its basis decides whether it counts, its level how much.
+
+    A MUST fails and a SHOULD warns (with ``strict`` it fails); a rule without a keyword or a schema behind it
+    informs, unless ``pedantic`` judges it like the others.
+    """
+    level, basis = row.level(revision), row.basis(revision)
+    if level == "MAY" or not (pedantic or basis in NORMATIVE):
+        return Outcome.INFO
+    return Outcome.FAILED if level == "MUST" or strict else Outcome.WARNED
+
+
+def broken_rule(cited: Sequence[Requirement], revision: str, error: BaseException | None) -> Requirement:
+    """Return the broken rule: the one that the error names, else the most severe of the cited ones here.
+
+    Without an error it is the rule that the check is about.
+    """
+    if isinstance(error, Verdict) and error.requirement:
+        return requirement(error.requirement)
+    holding = [row for row in cited if row.holds_in(revision)]
+    return max(holding, key=lambda row: ORDER.index(severity(row, revision)), default=cited[0])
+
+
+def outcome_of(  # noqa: PLR0913  (what the user chose about severities)
+    verdict: Finding | Blocked,
+    row: Requirement,
+    revision: str,
+    *,
+    strict: bool = False,
+    pedantic: bool = False,
+    tool_bugs_fail: bool = False,
+) -> Outcome:
+    """Return the outcome of a check that raised ``verdict`` about a rule."""
+    if isinstance(verdict, Blocked):
+        return Outcome.BLOCKED
+    if verdict.fatal:
+        return Outcome.FAILED
+    if verdict.tool_bug:
+        return Outcome.FAILED if tool_bugs_fail else Outcome.INFO
+    if verdict.advisory and not pedantic:
+        return Outcome.INFO
+    return severity(row, row.stated_in(revision), strict=strict, pedantic=pedantic)

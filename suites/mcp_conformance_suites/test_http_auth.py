@@ -1,0 +1,179 @@
+"""Authorization: challenges, metadata, and tokens that are not valid (spec: basic/authorization)."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_conformance.expect import expect, require_some, skip
+from mcp_conformance.scenarios.http_auth import (
+    CHALLENGE,
+    METADATA,
+    bearer_challenge,
+    challenge_fault,
+    identifies,
+    in_session,
+    made_up_tokens,
+    metadata,
+    metadata_document,
+    metadata_url,
+    outsider,
+    refused_without_credential,
+    require_token,
+    token_in_query,
+    unauthorized,
+    with_credential,
+)
+from mcp_conformance.scenarios.http_modern import plain_method
+from mcp_conformance.scenarios.http_requests import exchanges, http_session, lines_of
+from mcp_conformance.scenarios.http_sessions import peers
+
+OFFLINE = "offline_access"
+MALFORMED = ("Bearer", "Bearer conformance conformance")
+
+
+# Without a credential
+
+
+@pytest.mark.requirement("http.auth.401")
+def test_a_request_without_a_credential_gets_401(server):
+    reply = refused_without_credential(server)
+    expect(reply, reply.status == 401, "the status 401, as the request has no credential")
+
+
+@pytest.mark.requirement("http.auth.challenge")
+def test_a_401_has_a_challenge(server):
+    reply = unauthorized(server)
+    expect(reply, any(reply.header(CHALLENGE)), "the header WWW-Authenticate")
+
+
+@pytest.mark.requirement("http.auth.challenge-syntax")
+def test_a_challenge_is_well_formed(server):
+    reply = unauthorized(server)
+    if not any(reply.header(CHALLENGE)):
+        skip("the status 401 comes without WWW-Authenticate")
+    fault = challenge_fault(reply)
+    expect(reply, not fault, f"a challenge of RFC 9110: {fault}")
+
+
+@pytest.mark.requirement("http.auth.www-authenticate")
+def test_a_401_names_the_metadata(server):
+    reply = unauthorized(server)
+    bearer_challenge(reply)
+    expect(reply, bool(metadata_url(reply)), f"WWW-Authenticate with {METADATA}")
+
+
+@pytest.mark.requirement("http.auth.discovery")
+def test_the_metadata_can_be_found(server):
+    reply = unauthorized(server)
+    is_found = bool(metadata_url(reply)) or metadata(server) is not None
+    expect(reply, is_found, f"{METADATA} in WWW-Authenticate, or metadata at a well-known path")
+
+
+@pytest.mark.requirement("http.auth.scope")
+def test_a_challenge_has_a_scope(server):
+    _, document = metadata_document(server)
+    if not document.get("scopes_supported"):
+        skip("the metadata lists no scopes")
+    reply = unauthorized(server)
+    challenge = bearer_challenge(reply)
+    if challenge is None:
+        skip("the status 401 comes without a challenge")
+    expect(reply, bool(challenge.parameters.get("scope")), "scope in WWW-Authenticate")
+
+
+@pytest.mark.requirement("http.auth.no-offline-access")
+def test_offline_access_is_not_a_scope(server):
+    reply = unauthorized(server)
+    challenge = bearer_challenge(reply)
+    scope = challenge.parameters.get("scope", "") if challenge is not None else ""
+    expect(reply, OFFLINE not in scope.split(), f"no {OFFLINE} in the scope of the challenge")
+    found, document = metadata_document(server)
+    listed = document.get("scopes_supported")
+    expect(found, not isinstance(listed, list) or OFFLINE not in listed, f"no {OFFLINE} in scopes_supported")
+
+
+# The metadata
+
+
+@pytest.mark.requirement("http.auth.metadata-served")
+def test_the_metadata_is_where_the_challenge_names_it(server):
+    found = metadata(server)
+    if found is None or not found.is_named:
+        skip("no challenge names the metadata")
+    expect(found.reply, found.document is not None, "the status 200 and a JSON object, without a credential")
+
+
+@pytest.mark.requirement("http.auth.metadata-servers")
+def test_the_metadata_names_an_authorization_server(server):
+    reply, document = metadata_document(server)
+    named = document.get("authorization_servers")
+    holds = isinstance(named, list) and bool(named) and all(isinstance(one, str) and one for one in named)
+    expect(reply, holds, "at least one URL in authorization_servers")
+
+
+@pytest.mark.requirement("http.auth.metadata-resource")
+def test_the_metadata_is_about_this_server(server):
+    reply, document = metadata_document(server)
+    own = lines_of(outsider(server)).server.endpoint
+    expect(reply, identifies(document.get("resource"), own), f"the resource {own.url}, or one above it")
+
+
+# With a credential that is not valid
+
+
+@pytest.mark.requirement("http.auth.invalid-token")
+@pytest.mark.parametrize("kind", ["a word", "a JWT without a signature", "a JWT of nobody"])
+def test_an_invalid_token_gets_401(server, kind):
+    refused_without_credential(server)
+    reply = with_credential(server, f"Bearer {made_up_tokens(server)[kind]}")
+    expect(reply, reply.status == 401, f"the status 401, as the token is {kind}")
+
+
+@pytest.mark.requirement("http.auth.malformed")
+@pytest.mark.parametrize("value", MALFORMED)
+def test_a_malformed_credential_is_refused(server, value):
+    refused_without_credential(server)
+    reply = with_credential(server, value)
+    expect(reply, reply.status in (400, 401), "the status 400, or 401")
+
+
+# With the user's token
+
+
+@pytest.mark.requirement("http.auth.query")
+def test_a_token_in_the_query_is_not_accepted(server):
+    reply = token_in_query(server)
+    expect(reply, not reply.was_served, "no result, as the token is in the query and not in the header")
+
+
+@pytest.mark.requirement("http.auth.every-request")
+@pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
+def test_each_request_of_a_session_needs_the_token(server, method):
+    require_token(server)
+    session = http_session(server)
+    if method == "POST":
+        asked = plain_method(server) if session.is_modern else session.liveness_method
+        reply = in_session(session, method, asked=asked)
+    elif session.is_modern:
+        skip(f"{session.revision} has no {method}")
+    else:
+        with peers(session, 1) as opened:
+            reply = in_session(session, method, opened[0].headers)
+    expect(reply, not reply.was_served, "the status 401, whatever session the request belongs to")
+
+
+@pytest.mark.stage("late")
+@pytest.mark.requirement("http.auth.insufficient-scope")
+def test_a_refusal_for_scopes_names_them(server):
+    if server.surface.dead:
+        skip("no session opens")
+    list(server.listings())
+    refusals = [(one, bearer_challenge(one)) for one in exchanges(server) if one.status == 403]
+    found = [
+        (reply, one)
+        for reply, one in refusals
+        if one is not None and one.parameters.get("error") == "insufficient_scope"
+    ]
+    for reply, challenge in require_some(found, skip="no request needs another scope"):
+        lacking = [name for name in ("scope", METADATA) if not challenge.parameters.get(name)]
+        expect(reply, not lacking, "scope and resource_metadata in WWW-Authenticate")

@@ -1,0 +1,221 @@
+"""Fetching prompts, and how a request for one fails (spec: server/prompts, "Getting a Prompt")."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_conformance.client.refusals import NO_SUCH_NAME, refused_as_unknown, same_refusal
+from mcp_conformance.expect import (
+    expect_each,
+    expect_error,
+    expect_result,
+    is_object,
+    is_string,
+    require_answer,
+    require_some,
+    skip,
+)
+from mcp_conformance.protocol.revisions import CONTENT_TYPES
+from mcp_conformance.protocol.value import members
+from mcp_conformance.scenarios.invalid_requests import lacks_method
+from mcp_conformance.scenarios.request_metadata import needs_client
+from mcp_conformance.target.scenario import scenario
+from mcp_conformance.verdicts import Finding
+
+MAX_ARGUMENT_SETS = 10
+JSON_RPC_CODES = (-32700, -32600, -32601, -32602, -32603)
+
+
+# The result
+
+
+@pytest.mark.requirement("prompts.get.result-shape")
+@pytest.mark.capability("prompts")
+def test_a_prompt_has_an_array_of_messages(server):
+    results = require_some(results_of(server), skip="no prompt could be fetched")
+    expect_each(results, is_object, "an object")
+    expect_each(results, lambda result: isinstance(result.get("messages"), list), "an array in messages")
+    messages = [message for array in members(results, "messages") for message in array.each()]
+    expect_each(messages, is_object, "an object")
+    expect_each(members(results, "description"), is_string, "a string, or no description")
+
+
+@pytest.mark.requirement("prompts.get.message-role")
+@pytest.mark.capability("prompts")
+def test_a_message_is_from_the_user_or_the_assistant(server):
+    messages = require_some(messages_of(server), skip="no prompt has a message")
+    roles = ("user", "assistant")
+    expect_each(messages, lambda message: message.get("role") in roles, f"a role: {' or '.join(roles)}")
+
+
+@pytest.mark.requirement("prompts.get.message-content-single")
+@pytest.mark.capability("prompts")
+def test_a_message_has_one_content_block(server):
+    messages = require_some(messages_of(server), skip="no prompt has a message")
+    expect_each(messages, lambda message: is_object(message.get("content")), "an object in content")
+
+
+@pytest.mark.requirement("prompts.get.message-content-type")
+@pytest.mark.capability("prompts")
+def test_the_content_of_a_message_is_of_a_known_type(server, revision):
+    messages = require_some(messages_of(server), skip="no prompt has a message")
+    blocks = [block for block in members(messages, "content") if block.is_a(dict)]
+    known = CONTENT_TYPES[revision]
+    expected = f"a type of {', '.join(sorted(known))}"
+    expect_each(blocks, lambda block: is_string(block.get("type")) and block["type"] in known, expected)
+
+
+def results_of(server):
+    return [reply.value for reply in server.prompts() if reply.value is not None]
+
+
+def messages_of(server):
+    arrays = [array for array in members(results_of(server), "messages") if array.is_a(list)]
+    return [message for array in arrays for message in array.each() if message.is_a(dict)]
+
+
+# Names
+
+
+@pytest.mark.requirement("prompts.get.listed-is-gettable")
+@pytest.mark.capability("prompts")
+def test_a_listed_prompt_is_known(server):
+    fetches = require_some(listed_fetches(server), skip="no listed prompt was fetched")
+    unknown = require_answer(get_unknown_prompt(server))
+    for name, prompt, reply in fetches:
+        nothing_to_refuse = not argument_names(prompt) and reply.code == -32602
+        if refused_as_unknown(reply, name, unknown) or (nothing_to_refuse and same_refusal(reply, unknown)):
+            raise Finding("messages", f"the answer for an unknown prompt: {reply}", reply.lines)
+
+
+@pytest.mark.requirement("prompts.get.unknown-name-code")
+@pytest.mark.capability("prompts")
+def test_an_unknown_prompt_is_refused(server):
+    if lacks_method(server, "prompts/get"):
+        skip("the server has no prompts/get")
+    expect_error(get_unknown_prompt(server), -32602)
+
+
+@pytest.mark.requirement("prompts.get.unknown-name-code")
+@pytest.mark.capability("prompts")
+def test_an_unknown_prompt_is_refused_whatever_its_arguments(server, session):
+    valid = [dict.fromkeys(argument_names(prompt), "example") for _, prompt in gettable_prompts(server)]
+    if get_unknown_prompt(server).error is None:
+        skip("an unknown prompt is not refused without arguments either")
+    sets = require_some([arguments for arguments in valid if arguments], skip="no prompt has arguments")
+    for arguments in sets[:MAX_ARGUMENT_SETS]:
+        reply = require_answer(session.request("prompts/get", {"name": NO_SUCH_NAME, "arguments": arguments}))
+        if reply.error is None:
+            raise Finding("an error, as without arguments", str(reply), reply.lines)
+
+
+@pytest.mark.requirement("prompts.get.name-required")
+@pytest.mark.parametrize("params", [{}, {"name": 5}], ids=["empty", "number"])
+@pytest.mark.capability("prompts")
+def test_a_request_that_names_no_prompt_is_refused(session, params):
+    expect_error(session.request("prompts/get", params))
+
+
+@scenario
+def get_unknown_prompt(server):
+    return server.session.request("prompts/get", {"name": NO_SUCH_NAME, "arguments": {}})
+
+
+# Arguments
+
+
+@pytest.mark.requirement("prompts.get.missing-argument-code")
+@pytest.mark.capability("prompts")
+def test_a_missing_argument_is_refused(server, session):
+    requests = [
+        (name, {each: "example" for each in argument_names(prompt) if each != missing})
+        for name, prompt in gettable_prompts(server)
+        for missing in argument_names(prompt, required=True)
+    ]
+    for name, arguments in require_some(requests, skip="no prompt that can be fetched requires an argument"):
+        reply = session.request("prompts/get", {"name": name, "arguments": arguments})
+        if not needs_client(reply):
+            expect_error(reply, -32602)
+
+
+@pytest.mark.requirement("prompts.get.arguments-validated")
+@pytest.mark.capability("prompts")
+def test_an_argument_that_is_an_object_is_refused(server, session):
+    requests = [
+        (name, {each: {"a": 1} if each == wrong else "example" for each in argument_names(prompt)})
+        for name, prompt in gettable_prompts(server)
+        for wrong in argument_names(prompt)
+    ]
+    for name, arguments in require_some(requests, skip="no prompt that can be fetched has arguments"):
+        reply = session.request("prompts/get", {"name": name, "arguments": arguments})
+        if not needs_client(reply):
+            expect_error(reply)
+
+
+@pytest.mark.requirement("prompts.get.arguments-optional")
+@pytest.mark.capability("prompts")
+def test_the_arguments_of_a_prompt_may_be_left_out(server, session):
+    names = [name for name, prompt in gettable_prompts(server) if not argument_names(prompt, required=True)]
+    replies = [
+        (name, require_answer(session.request("prompts/get", {"name": name, "arguments": {}})))
+        for name in names
+    ]
+    found = [name for name, reply in replies if reply.value is not None]
+    for name in require_some(found, skip="no prompt can be fetched without arguments"):
+        expect_result(session.request("prompts/get", {"name": name}))
+
+
+@pytest.mark.requirement("prompts.get.arguments-optional")
+@pytest.mark.capability("prompts")
+def test_an_optional_argument_of_a_prompt_may_be_left_out(server, session):
+    prompts = [
+        (name, argument_names(prompt, required=True))
+        for name, prompt in gettable_prompts(server)
+        if argument_names(prompt) != argument_names(prompt, required=True)
+    ]
+    for name, required in require_some(prompts, skip="no prompt that can be fetched has optional arguments"):
+        arguments = dict.fromkeys(required, "example")
+        reply = require_answer(session.request("prompts/get", {"name": name, "arguments": arguments}))
+        if reply.error is not None and not needs_client(reply):
+            is_refusal = reply.code == -32602  # it may need one of two optional arguments
+            raise Finding("a result", str(reply), reply.lines, advisory=is_refusal)
+
+
+def argument_names(prompt, *, required=False):
+    """Return the names of a prompt's arguments, or of those that it requires."""
+    arguments = prompt.get("arguments")
+    found = [each for each in arguments.each() if each.is_a(dict)] if arguments is not None else []
+    wanted = [each for each in found if not required or each.json.get("required")]
+    return [name.json for name in members(wanted, "name") if name.is_a(str)]
+
+
+# Failures
+
+
+@pytest.mark.requirement("prompts.get.internal-error-code")
+@pytest.mark.capability("prompts")
+def test_a_prompt_that_fails_has_a_meaningful_code(server):
+    failed = [reply for _, _, reply in listed_fetches(server) if reply.error is not None]
+    for reply in require_some(failed, skip="no listed prompt fails"):
+        if is_meaningless(reply.code):
+            raise Finding("error -32603, or -32602 if an argument is to blame", str(reply), reply.lines)
+
+
+def is_meaningless(code):
+    """Return whether a code is 0, or in JSON-RPC's reserved range without a meaning there."""
+    if not isinstance(code, int | float):
+        return False
+    return code == 0 or (-32768 <= code <= -32100 and code not in JSON_RPC_CODES)
+
+
+def listed_fetches(server):
+    """Return the name, definition and reply of each listed prompt that was fetched."""
+    names = [(prompt.get("name"), prompt) for prompt in server.listed("prompts/list")]
+    prompts = {name.json: prompt for name, prompt in names if name is not None and name.is_a(str)}
+    replies = {reply.request.message["params"]["name"]: reply for reply in server.prompts()}
+    return [(name, prompt, replies[name]) for name, prompt in prompts.items() if name in replies]
+
+
+def gettable_prompts(server):
+    """Return the name and definition of the prompts that gave a result, with a string for each argument."""
+    return [(name, prompt) for name, prompt, reply in listed_fetches(server) if reply.value is not None]

@@ -1,0 +1,296 @@
+"""Calling tools, and the two ways in which a call fails (spec: server/tools, "Calling Tools")."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_conformance.client.refusals import asks_client, refused_as_unknown, refuses_in_words, same_refusal
+from mcp_conformance.client.reply import Closed
+from mcp_conformance.expect import (
+    expect,
+    expect_each,
+    expect_error,
+    is_boolean,
+    require,
+    require_answer,
+    require_some,
+    skip,
+)
+from mcp_conformance.fuzzing.oracles import tool_bug
+from mcp_conformance.protocol.revisions import CONTENT_TYPES
+from mcp_conformance.protocol.value import Value, members
+from mcp_conformance.scenarios.invalid_requests import (
+    MALFORMED_PARAMS,
+    call_unknown,
+    invalid_calls,
+    lacks_method,
+    malformed_call,
+    malformed_forms,
+    tool_errors,
+    unknown_calls,
+)
+from mcp_conformance.scenarios.request_metadata import needs_client
+from mcp_conformance.verdicts import Finding
+
+
+@pytest.mark.requirement("tools.call.listed-is-callable")
+def test_a_listed_tool_can_be_called(server, call):
+    if is_refused_as_unknown(server, call):
+        raise Finding("an answer of that tool", f"what an unknown tool gets: {call.reply}", call.reply.lines)
+
+
+@pytest.mark.requirement("tools.call.listed-is-callable")
+@pytest.mark.capability("tools")
+def test_a_server_that_lists_tools_has_tools_call(server):
+    require_some(server.tools, skip="no tools are listed")
+    reply = require_answer(call_unknown(server))
+    if lacks_method(server, "tools/call"):
+        raise Finding("an answer of tools/call, as tools are listed", str(reply), reply.lines)
+
+
+@pytest.mark.requirement("tools.call.valid-not-fatal")
+def test_a_call_with_valid_arguments_leaves_the_server_running(server, call):
+    death = server.other_death(call)
+    if death is not None:
+        raise death
+
+
+@pytest.mark.requirement("tools.call.result-content-array")
+def test_a_tool_result_has_content(call):
+    result = result_of(call)
+    content = result.get("content")
+    expect(content or result, content is not None and content.is_a(list), "an array in content")
+
+
+@pytest.mark.requirement("tools.call.tool-result-member")
+def test_a_tool_result_has_a_tool_result_member(call):
+    result = result_of(call)
+    expect(result, result.get("toolResult") is not None, "a member toolResult")
+
+
+@pytest.mark.requirement("tools.call.is-error-boolean")
+def test_is_error_is_a_boolean(call):
+    expect_each(members([result_of(call)], "isError"), is_boolean, "true or false")
+
+
+@pytest.mark.requirement("tools.call.content-known-type")
+def test_content_is_of_a_known_type(call, revision):
+    known = CONTENT_TYPES[revision]
+    content = result_of(call).get("content")
+    for block in content.each() if content is not None and content.is_a(list) else ():
+        type = block.get("type")
+        is_known = type is not None and type.is_a(str) and type.json in known
+        expect(type or block, is_known, f"one of {', '.join(sorted(known))}")
+
+
+@pytest.mark.requirement("tools.call.arguments-optional")
+def test_arguments_may_be_left_out(server, call):
+    if call.arguments or succeeded(call.reply) is None:
+        skip("the tool does not succeed without arguments")
+    reply = refusal(server, call, {"name": call.tool.name})
+    if reply is not None:
+        raise Finding("a result, as with the arguments {}", str(reply), reply.lines)
+
+
+def refusal(server, call, params):
+    """Return the failure of a call with other params; None if it succeeds.
+
+    Skips the check unless that call fails and the usual one succeeds each time.
+    """
+    first = server.call_again(call, params)
+    if succeeded(first) is not None or needs_client(first):
+        return None
+    usual = call.params
+    for one in (usual, usual, params, usual, params):
+        if (succeeded(server.call_again(call, one)) is None) is not (one is params):
+            skip("the tool does not always succeed with the same arguments")
+    return first
+
+
+@pytest.mark.requirement("tools.call.schema-honest")
+def test_valid_arguments_are_not_refused(server, call):
+    for reply in answers_to_valid_arguments(server, call):
+        if reply.code == -32602:
+            raise Finding("a tool result", str(reply), reply.lines)
+
+
+@pytest.mark.requirement("tools.call.schema-honest")
+def test_more_members_are_accepted_if_the_schema_is_open(server, call):
+    if succeeded(call.reply) is None:
+        skip("the tool does not succeed with valid arguments")
+    if not is_open(call.tool.input_schema):
+        skip("the schema restricts additional members")
+    params = {"name": call.tool.name, "arguments": {**call.arguments, "conformanceExtra": "extra"}}
+    reply = refusal(server, call, params)
+    if reply is not None:
+        raise Finding("the schema to forbid additional members if the tool does", str(reply), reply.lines)
+
+
+def is_open(schema):
+    """Return whether a schema says nothing about additional members; a boolean schema does not."""
+    restricting = {"additionalProperties", "unevaluatedProperties", "maxProperties", "propertyNames"}
+    return not isinstance(schema, dict) or restricting.isdisjoint(schema)
+
+
+def is_refused_as_unknown(server, call):
+    if call.tool.task_support == "required":  # the method is not found for a call that is not a task
+        return False
+    return refused_as_unknown(call.reply, call.tool.name, call_unknown(server))
+
+
+@pytest.mark.requirement("tools.def.name-case-sensitive")
+def test_tool_names_are_case_sensitive(server, call):
+    flipped = call.tool.name.swapcase()
+    if succeeded(call.reply) is None or server.tool(flipped) is not None or flipped == call.tool.name:
+        skip("the tool does not succeed, or its name has no case")
+    if any(succeeded(reply) is not None for reply in unknown_calls(server)):
+        skip("the server reports success for unknown tools")
+    reply = server.call_again(call, {"name": flipped, "arguments": call.arguments})
+    if succeeded(reply) is not None:
+        raise Finding(f"no tool named {flipped!r}", str(reply), reply.lines)
+
+
+# Unknown tools and malformed calls
+
+
+@pytest.mark.requirement("tools.call.unknown-tool-is-error")
+@pytest.mark.capability("tools")
+def test_an_unknown_tool_is_a_protocol_error(server):
+    replies = [require_answer(reply) for reply in unknown_calls(server)]
+    for reply in sorted((one for one in replies if one.error is None), key=lambda one: one.is_tool_error):
+        how = "a tool result with isError" if reply.is_tool_error else "a result that reports success"
+        raise Finding("a JSON-RPC error", f"{how}: {reply}", reply.lines)
+
+
+@pytest.mark.requirement("tools.call.unknown-tool-code")
+@pytest.mark.capability("tools")
+def test_an_unknown_tool_has_the_code_of_invalid_params(server):
+    reply = require_answer(call_unknown(server))
+    require_error_of_tools_call(server, reply)
+    expect_error(reply, -32602)
+
+
+@pytest.mark.requirement("tools.call.malformed-request")
+@pytest.mark.parametrize("form", MALFORMED_PARAMS)
+@pytest.mark.capability("tools")
+def test_a_call_without_a_name_is_a_protocol_error(server, form):
+    require_malformed(server, form)
+    expect_error(malformed_call(server, form))
+
+
+@pytest.mark.requirement("tools.call.malformed-request")
+def test_arguments_that_are_an_array_are_a_protocol_error(callable_tool, session):
+    expect_error(session.request("tools/call", {"name": callable_tool.name, "arguments": []}))
+
+
+@pytest.mark.requirement("tools.call.malformed-request-code")
+@pytest.mark.parametrize("form", MALFORMED_PARAMS)
+@pytest.mark.capability("tools")
+def test_a_call_without_a_name_has_the_code_of_invalid_params(server, form):
+    require_malformed(server, form)
+    reply = require_answer(malformed_call(server, form))
+    require_error_of_tools_call(server, reply)
+    expect_error(reply, -32602)
+
+
+@pytest.mark.requirement("tools.call.unsupported-is-error")
+def test_a_server_without_tools_refuses_calls(server):
+    if server.offers.get("tools") is not None:
+        skip("tools are declared")
+    expect_error(call_unknown(server))
+
+
+def require_error_of_tools_call(server, reply):
+    if reply.error is None:
+        skip("the answer is not a JSON-RPC error")
+    if lacks_method(server, "tools/call"):
+        skip("the server has no tools/call")
+
+
+def require_malformed(server, form):
+    if form not in malformed_forms(server):
+        skip("every request has params in this revision")
+
+
+# Invalid arguments and failing tools
+
+
+@pytest.mark.requirement("tools.call.inputs-validated")
+def test_invalid_arguments_are_not_accepted(server, call):
+    for wrong in require_some(invalid_calls(server, call), skip="no argument can be made clearly wrong"):
+        if succeeded(wrong.reply) is not None and not refuses_in_words(wrong.reply):
+            raise Finding(f"a refusal: {wrong.mistake}", str(wrong.reply), wrong.reply.lines)
+        if same_refusal(wrong.reply, call.reply):
+            skip(f"the tool refuses valid arguments in the same words: {call.reply}")
+
+
+@pytest.mark.requirement("tools.call.invalid-arguments-channel")
+def test_invalid_arguments_are_refused_in_the_right_way(server, call, revision):
+    replies = [wrong.reply for wrong in invalid_calls(server, call)]
+    is_draft = revision == "2024-10-07"  # its results don't report refusals, so any result counts
+    refused = [
+        reply
+        for reply in replies
+        if (is_draft or succeeded(reply) is None) and not same_refusal(reply, call.reply)
+    ]
+    for reply in require_some(refused, skip="no arguments were refused for being invalid"):
+        if is_draft:
+            expect_error(reply)
+        elif revision == "2025-11-25" and not reply.is_tool_error:
+            raise Finding("a tool result with isError true", str(reply), reply.lines)
+
+
+@pytest.mark.requirement("tools.call.execution-error-as-result")
+def test_a_failing_tool_reports_in_its_result(server, session, revision):
+    sample = require(server.settings.failing_call, skip="--failing-call names a call that fails in the tool")
+    if server.tool(sample.tool) is None:
+        skip(f"no tool {sample.tool} is listed")
+    params = {"name": sample.tool, "arguments": dict(sample.arguments)}
+    reply = require_answer(session.request("tools/call", params))
+    if asks_client(reply):
+        skip("the tool asks the client for something first")
+    if reply.error is not None or (revision != "2024-10-07" and not reply.is_tool_error):
+        raise Finding("a tool result that reports the failure (isError true)", str(reply), reply.lines)
+
+
+@pytest.mark.requirement("tools.call.execution-error-actionable")
+def test_a_tool_error_says_something(server):
+    failed = [reply for reply in tool_errors(server) if reply.value is not None]
+    for reply in require_some(failed, skip="no tool reported an error"):
+        content = reply.value.get("content") or Value([])
+        texts = [text.json for text in members(list(content.each()), "text") if text.is_a(str)]
+        expect(reply.value, any(text.strip() for text in texts), "a text that says what went wrong")
+
+
+@pytest.mark.requirement("tools.call.execution-error-as-result")
+def test_valid_arguments_give_a_tool_result(server, call):
+    for reply in answers_to_valid_arguments(server, call):
+        if reply.error is not None and reply.code != -32602 and not asks_client(reply):
+            raise Finding("a tool result that reports the failure (isError true)", str(reply), reply.lines)
+
+
+@pytest.mark.requirement("tools.call.execution-error-actionable", "tools.call.schema-honest")
+def test_valid_arguments_raise_no_exception(server, call):
+    for reply in answers_to_valid_arguments(server, call):
+        if bug := tool_bug(reply):
+            raise bug.finding(str(reply), reply.lines)
+
+
+def answers_to_valid_arguments(server, call):
+    """Return the replies to all calls with valid arguments; skip if the tool cannot be called."""
+    if is_refused_as_unknown(server, call):
+        skip("the tool itself is refused as unknown")
+    if call.tool.task_support == "required":
+        skip("the tool can only be called as a task")
+    survived = [one for one in call.with_others if not isinstance(one.reply.fault, Closed)]
+    return [require_answer(one.reply) for one in survived]
+
+
+def succeeded(reply):
+    """Return the result of a call that worked, else None; a 2024-10-07 result has no flag for failure."""
+    return None if reply.is_tool_error or reply.needs_input else reply.value
+
+
+def result_of(call):
+    """Return the result of a call; skip if there is none."""
+    return require(call.reply.value, skip=f"no result: {call.reply}")

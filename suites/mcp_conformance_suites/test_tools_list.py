@@ -1,0 +1,82 @@
+"""Listing tools (spec: server/tools, "Listing Tools")."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_conformance.expect import expect_result, require_answer, skip
+from mcp_conformance.scenarios.list_stability import (
+    NO_ARGUMENTS_FORMS,
+    expect_items,
+    expect_list_answered,
+    expect_same_after_reads,
+    expect_same_in_every_process,
+    expect_same_order,
+    repeated_identifiers,
+    require_answered_form,
+    require_lists_around_reads,
+    require_pages,
+)
+from mcp_conformance.verdicts import Finding
+
+
+@pytest.mark.requirement("tools.list.answered")
+@pytest.mark.capability("tools")
+def test_declared_tools_are_listed(session):
+    expect_list_answered(session, "tools/list")
+
+
+@pytest.mark.requirement("tools.list.result-shape")
+@pytest.mark.capability("tools")
+def test_a_page_has_an_array_of_tools(server):
+    expect_items(require_pages(server, "tools/list"), "tools/list")
+
+
+@pytest.mark.requirement("tools.list.params-optional")
+@pytest.mark.parametrize("form", NO_ARGUMENTS_FORMS)
+@pytest.mark.capability("tools")
+def test_the_list_of_tools_needs_no_params(session, form):
+    expect_result(require_answered_form(session, "tools/list", form))
+
+
+@pytest.mark.requirement("tools.list.comprehensive")
+def test_one_answer_lists_every_tool(server, session):
+    require_tools(server)
+    listing, first = server.listing("tools/list"), expect_result(session.request("tools/list"))
+    cursor = first.get("nextCursor")
+    if cursor is not None:
+        reply = require_answer(session.request("tools/list", {"cursor": cursor.json}))
+        more = set(listing.identifiers_on(reply)) - set(listing.identifiers())
+        if more:
+            raise Finding("every tool in one answer", f"{min(more)!r} only behind a cursor", reply.lines)
+
+
+@pytest.mark.requirement("tools.def.name-unique")
+def test_no_two_tools_share_a_name(server, session):
+    require_tools(server)
+    for name, namesakes in repeated_identifiers(server, session, "tools/list"):
+        raise Finding("each name once", f"{len(namesakes)} tools named {name!r}", namesakes[1].lines)
+
+
+# The list depends on nothing but its request
+
+
+@pytest.mark.requirement("tools.list.same-per-connection", "stateless.list-invariant")
+def test_every_process_lists_the_same_tools(server):
+    expect_same_in_every_process(server, "tools/list")
+
+
+@pytest.mark.requirement("tools.list.no-side-effect-variation", "stateless.list-invariant")
+def test_requests_that_only_read_do_not_change_the_tools(server):
+    expect_same_after_reads(require_lists_around_reads(server, "tools/list"), "tools/list")
+
+
+@pytest.mark.requirement("tools.list.deterministic-order")
+def test_the_tools_come_in_the_same_order_each_time(server):
+    expect_same_order(server, "tools/list")
+
+
+def require_tools(server):
+    """Skip the check unless tools are declared and listed."""
+    if "tools/list" not in server.served_lists():
+        skip("tools are not declared and listed")
