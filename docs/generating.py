@@ -1,9 +1,9 @@
 """Pages generated from the code and the catalogue.
 
 Sphinx writes the pages of the reference in each build. In `conformance/mcp_conformance/`, the options come
-from `plugin/flags.py`, the commands from `cli/`, the report's members from its JSON Schema, the requirements
-from `requirements/`. `python docs/generating.py requirements` writes `docs/requirements.md`, the table for readers
-of the repository.
+from `plugin/flags.py`, the commands from `cli/`, the report's members from its JSON Schema, the
+requirements from `requirements/`. `python docs/generating.py requirements` writes `docs/requirements.md`, the
+table for readers of the repository.
 """
 
 import json

@@ -31,6 +31,7 @@ from support import environment, forked
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+PACKAGE = ROOT / "conformance" / "mcp_conformance"
 SERVER = DOCS / "examples" / "server.py"
 MADE = DOCS / "reference" / "made"
 PAGES = [path for path in sorted(ROOT.glob("*.md")) if path.name != "CHANGELOG.md"]
@@ -252,9 +253,7 @@ def test_files_that_pages_name_exist():
     missing = []
     for page in [*PAGES, ROOT / "benchmarks" / "RESULTS.md"]:
         for name in FILE_NAME.findall(page.read_text(encoding="utf-8")):
-            if "FAMILY" not in name and not any(
-                (place / name).exists() for place in (ROOT, ROOT / "conformance")
-            ):
+            if "FAMILY" not in name and not any((place / name).exists() for place in (ROOT, PACKAGE)):
                 missing.append(f"{named(page)}: {name}")
     assert missing == []
 

@@ -118,7 +118,7 @@ def test_select_chooses_among_the_suites_and_leaves_the_projects_tests(repo, alo
 
 
 def test_the_marker_chooses_the_suites(repo, alone):
-    assert run_pytest(repo, *on(), "-m", "mcp_conformance").is_clean(alone, [])
+    assert run_pytest(repo, *on(), "-m", "conformance").is_clean(alone, [])
     assert run_pytest(repo, *on(), "-m", "not conformance").is_clean([])
 
 
@@ -199,7 +199,7 @@ def test_a_plugin_that_shuffles_changes_no_order_of_checks(repo):
         "import pytest\n@pytest.hookimpl(tryfirst=True)\n"
         "def pytest_collection_modifyitems(items):\n    items.reverse()\n"
     )
-    listing = ("--collect-only", "-q", "-m", "mcp_conformance")
+    listing = ("--collect-only", "-q", "-m", "conformance")
     before = run_pytest(repo, *on(), *listing).output
     write(repo, {"conftest.py": CONFTEST + hook})
     after = run_pytest(repo, *on(), *listing).output
@@ -223,3 +223,55 @@ def test_node_ids_are_the_same_everywhere(repo):
     run = run_pytest(repo, *on(), "--collect-only", "-q")
     ids = [line for line in run.output.splitlines() if "::" in line]
     assert {line.split("::")[0].rpartition("/")[0] for line in ids} == {"tests", "mcp_conformance_suites"}
+
+
+# The node ids that a run prints --------------------------------------------------------------------
+
+
+def node_ids(run):
+    return [line for line in run.output.splitlines() if line.startswith("mcp_conformance_suites/")]
+
+
+@pytest.mark.parametrize("options", [[], ["-n", "2"]], ids=["one process", "two workers"])
+def test_a_node_id_that_a_run_prints_runs_that_check_alone(repo, options):
+    *_, node = node_ids(run_pytest(repo, *on(), "--collect-only", "-q"))
+    run = run_pytest(repo, server_named(SMALL), node, *options)
+    assert run.exit == 0, run.output
+    assert run.own == []
+    assert [f"{case.suite.replace('.', '/')}.py::{case.check}" for case in run.cases] == [node]
+
+
+def test_a_node_id_of_ours_and_a_path_of_theirs_run_both(repo):
+    *_, node = node_ids(run_pytest(repo, *on(), "--collect-only", "-q"))
+    run = run_pytest(repo, server_named(SMALL), node, "tests/test_mine.py")
+    assert (run.exit, run.own, len(run.cases)) == (0, sorted(MINE), 1), run.output
+
+
+def test_a_node_id_of_ours_that_is_not_there_is_an_error_of_the_user(repo):
+    run = run_pytest(repo, server_named(SMALL), "mcp_conformance_suites/test_ping.py::test_pong")
+    assert run.exit == 4
+    assert "test_ping.py::test_pong" in run.output
+
+
+# Their folders -------------------------------------------------------------------------------------
+
+THEIR_PACKAGES = {
+    "tests/conformance": {
+        "tests/conformance/__init__.py": "",
+        "tests/conformance/test_b.py": "def test_b():\n    pass\n",
+    },
+    "conformance": {
+        "conformance/__init__.py": "THEIRS = True\n",
+        "test_b.py": "import conformance\n\ndef test_b():\n    assert conformance.THEIRS\n",
+    },
+}
+
+
+@pytest.mark.parametrize("mode", ["prepend", "importlib"])
+@pytest.mark.parametrize("files", THEIR_PACKAGES.values(), ids=THEIR_PACKAGES)
+@pytest.mark.parametrize("is_on", [False, True], ids=["without", "with --conformance"])
+def test_a_package_named_conformance_is_theirs(tmp_path, alone, files, mode, is_on):
+    repo = write(tmp_path / "repo", {**files, "pytest.ini": "[pytest]\npythonpath = .\n"})
+    options = (*(on() if is_on else ()), f"--import-mode={mode}")
+    run = run_pytest(repo, *options, pytest_=(sys.executable, "-m", "pytest"))
+    assert run.is_clean(alone if is_on else [], ["test_b"])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mcp_conformance.plugin import flags, option_values, options
+from mcp_conformance.plugin.node_ids import take_node_ids
 from mcp_conformance.project.files import CONFIGURATION_PLACES
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "capability(name, ...): the path of the capability a check needs")
     config.addinivalue_line("markers", "stage(name): when a check of the suites runs")
     config.addinivalue_line("markers", "conformance: a check of the conformance suites")
+    take_node_ids(config)
     if option_values.wants_suites(config):
         options.validate(config)
         for name in ("collection", "since", "execution", "deferral", "outcomes", "output"):

@@ -29,6 +29,7 @@ from typing import Any
 import pytest
 
 from mcp_conformance.plugin.applicability import not_applicable, why_not
+from mcp_conformance.plugin.node_ids import CHOSEN, chosen_suites, expect_found, is_chosen, send_node_ids
 from mcp_conformance.plugin.option_values import value
 from mcp_conformance.plugin.options import contract, left_out, selected, settings, wanted_revisions
 from mcp_conformance.protocol.revisions import LATEST_HANDSHAKE
@@ -112,6 +113,7 @@ def _may_run_all(config: pytest.Config) -> bool:
     """Return whether the options leave no check out, and no xdist worker starts its own processes."""
     chosen = config.option
     narrows = chosen.keyword or chosen.markexpr or chosen.collectonly
+    narrows = narrows or config.stash[CHOSEN]
     leaves_out = selected(config) or value(config, "since") or narrows
     return not leaves_out and getattr(chosen, "dist", "no") == "no"
 
@@ -149,6 +151,7 @@ def pytest_configure_node(node: Any) -> None:
         node.config.stash[SUBJECT].close()
         surfaces = node.config.stash[SUBJECT].surfaces
         node.workerinput["mcp_surfaces"] = json.dumps([surface.to_json() for surface in surfaces])
+        send_node_ids(node.config, node.workerinput)
         node.workerinput["mcp_probe_traceback"] = node.config.stash.get(PROBE_TRACEBACK, "")
 
 
@@ -230,6 +233,7 @@ class SuiteDirectory(pytest.Directory):
         patterns, suites = selected(self.config), _applying_suites(self.config)
         if patterns:
             suites &= {one.suite for ids, _ in patterns for id in ids for one in checked().get(id, ())}
+        suites &= chosen_suites(self.config) or suites
         return (path for path in self.path.glob("test_*.py") if path.name in suites)
 
     def collect(self) -> Iterator[pytest.Collector | pytest.Item]:
@@ -338,8 +342,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         raise pytest.UsageError(
             *(f"{node}: no requirement {id!r} in the catalogue" for id, node in sorted(wrong))
         )
+    expect_found(config, items)
     patterns, without = selected(config), left_out(config)
-    if patterns or without:
+    if patterns or without or config.stash[CHOSEN]:
         chosen = [_is_selected(item, patterns, without) for item in items]
         config.hook.pytest_deselected(
             items=[item for item, kept in zip(items, chosen, strict=True) if not kept]
@@ -399,6 +404,8 @@ def _is_selected(
 ) -> bool:
     if not is_ours(item) or isinstance(item, ProbeFailureItem | InternalErrorItem):
         return True
+    if not is_chosen(item):
+        return False
     cited = set(_cited(item)) - without
     if not patterns:
         return bool(cited)

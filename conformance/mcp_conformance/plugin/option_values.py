@@ -10,6 +10,7 @@ import pytest
 
 from mcp_conformance.plugin.configuration import BadConfiguration, Configuration, nearest_configuration
 from mcp_conformance.plugin.flags import FLAGS, LISTS, VALUES, dest, ini
+from mcp_conformance.plugin.node_ids import CHOSEN
 from mcp_conformance.project.files import CONFIGURATION_PLACES
 
 CONFIGURATION = pytest.StashKey["Configuration | None"]()
@@ -23,12 +24,15 @@ def is_server_named(config: pytest.Config) -> bool:
 def wants_suites(config: pytest.Config) -> bool:
     """Return whether this run collects the suites.  Raises `pytest.UsageError` if no server is named.
 
-    The flag adds them to every run, the ini value to a run without paths on its command line.
+    The flag adds them to every run, the ini value to a run without paths on its command line.  A node id of
+    ours asks for itself.
     """
     if hasattr(config, "workerinput"):
         return "mcp_surfaces" in config.workerinput
     names_paths = config.args_source is config.ArgsSource.ARGS
-    wanted = bool(config.getoption("conformance") or (config.getini("conformance") and not names_paths))
+    by_ini = config.getini("conformance") and not names_paths
+    names_checks = bool(config.stash[CHOSEN])
+    wanted = bool(config.getoption("conformance") or by_ini or names_checks)
     if wanted and not is_server_named(config):
         places = f"--conformance-server COMMAND, --conformance-url URL, or {CONFIGURATION_PLACES}"
         raise pytest.UsageError(f"--conformance: no server is named: {places}")

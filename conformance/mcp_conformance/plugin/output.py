@@ -14,11 +14,12 @@ import pytest
 from mcp_conformance.plugin.collection import SUBJECT
 from mcp_conformance.plugin.option_values import given
 from mcp_conformance.plugin.options import output_format, reports
-from mcp_conformance.plugin.outcomes import BASE_VERBOSITY, OUR_NODES, RESULTS, columns, notices, run_facts
+from mcp_conformance.plugin.outcomes import BASE_VERBOSITY, RESULTS, columns, notices, run_facts
 from mcp_conformance.report.build import build_report
 from mcp_conformance.report.formats import badge, github, html, markdown, sarif, terminal
 from mcp_conformance.report.formats import json as json_format
 from mcp_conformance.report.model import Report
+from mcp_conformance.requirements.checks import PACKAGE
 
 RENDERERS: Mapping[str, Callable[[Report], str]] = {
     "badge.json": badge.endpoint,
@@ -142,5 +143,5 @@ def verbosity(config: pytest.Config) -> int:
 def _fold_skips(reports: Iterable[pytest.TestReport]) -> None:
     """Give our skipped checks one place and reason, so that pytest's ``-rs`` has one line for them."""
     for report in reports:
-        if report.nodeid.startswith(OUR_NODES):
-            report.longrepr = (OUR_NODES, None, "Skipped: nothing to judge (-v lists the reasons)")  # type: ignore[assignment]
+        if report.nodeid.startswith(PACKAGE):
+            report.longrepr = (PACKAGE, None, "Skipped: nothing to judge (-v lists the reasons)")  # type: ignore[assignment]

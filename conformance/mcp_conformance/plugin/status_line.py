@@ -18,6 +18,7 @@ from mcp_conformance.plugin.collection import ON_WAIT, SUBJECT
 from mcp_conformance.plugin.options import output_format
 from mcp_conformance.plugin.outcomes import BASE_VERBOSITY, results_of
 from mcp_conformance.protocol.text import named
+from mcp_conformance.requirements.checks import PACKAGE
 from mcp_conformance.verdicts import Outcome
 
 UPDATE_SECONDS = 0.1
@@ -113,7 +114,8 @@ def activity_of(node: str) -> str:
     """Return what a check does, in words, by pytest's id of it."""
     path, _, check = node.partition("[")[0].rpartition("::")
     case = REVISION.sub("", node.partition("[")[2].removesuffix("]"))
-    suite = path.rpartition("/")[2].removesuffix(".py").removeprefix("test_").replace("_", " ")
+    file = path.rpartition("/")[2].removesuffix(".py")
+    suite = "suites" if file == PACKAGE else file.removeprefix("test_").replace("_", " ")
     rule, about = check.removeprefix("test_").replace("_", " "), named(case, MAX_NAME)
     if suite == "fuzz tools" and about:
         return f"fuzzing {about}: {rule}"
