@@ -12,8 +12,8 @@ from hypothesis.database import InMemoryExampleDatabase
 
 from mcp_conformance.client.transcript import BadTranscript, Transcript, replay
 from mcp_conformance.fuzzing.fuzzer import Fuzzer
-from mcp_conformance.fuzzing.reduction import reduced
 from mcp_conformance.protocol.jsonrpc import Line
+from mcp_conformance.target.reproducer import reduced
 from mcp_conformance.transport.process import Process
 from mcp_conformance_fixtures import reference_surface as surface
 from mcp_conformance_fixtures.mutants import named
@@ -113,7 +113,9 @@ def test_failure_that_needs_earlier_calls_says_how_many():
 
 
 def test_a_quick_run_reduces_a_history_for_a_few_starts_only():
-    for text in blocked("the_twentieth_call_of_echo_ends_the_server"):
+    texts = blocked("the_twentieth_call_of_echo_ends_the_server")
+    assert texts
+    for text in texts:
         others = re.search(r"\(on a fresh server, after (\d+) other requests, the fewest so far\)", text)
         assert 19 <= int(others[1]) < 40
 

@@ -183,11 +183,9 @@ def test_ambiguous_values_are_not_invalid():
     schema = of(
         a={"type": "integer"}, b={"type": "string", "format": "email"}, c={"type": "number", "maximum": 2**53}
     )
-    for one in invalid(schema, REVISION):
-        if isinstance(one.arguments, dict):
-            assert type(one.arguments.get("a")) is not bool
-            assert one.keyword != "format"
-            assert one.keyword != "maximum"
+    found = list(invalid(schema, REVISION))
+    assert {one.keyword for one in found} == {"type", "required"}
+    assert not any(type(one.arguments.get("a")) is bool for one in found if isinstance(one.arguments, dict))
 
 
 def test_without_a_dialect_a_value_is_invalid_in_every_dialect():

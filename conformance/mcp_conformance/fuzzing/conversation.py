@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -15,10 +16,10 @@ from mcp_conformance.client.tool_call import Call
 from mcp_conformance.expect import skip
 from mcp_conformance.fuzzing.invariants import Violation, WindowOracle, tokens_in
 from mcp_conformance.fuzzing.payloads import LivenessRequest, request_line
-from mcp_conformance.fuzzing.reduction import FEWEST_SO_FAR, reduced, reduction_purse, shortest_end
 from mcp_conformance.protocol.jsonrpc import ABSENT, Line
 from mcp_conformance.protocol.methods import envelope, liveness_method
 from mcp_conformance.protocol.revisions import is_modern
+from mcp_conformance.target.reproducer import Attempt
 from mcp_conformance.target.server import Server
 from mcp_conformance.target.transcripts import Written, write_transcripts
 from mcp_conformance.verdicts import Blocked, Finding
@@ -62,13 +63,10 @@ class StageFailure:
         return [violation.error for violation in self.violations]
 
 
-@dataclass(frozen=True)
-class Rerun:
-    """The ``sent`` lines on a fresh server: the violations seen again, and all lines of the conversation."""
-
-    sent: list[Line]
-    violations: list[Violation]
-    lines: list[Line]
+History = Sequence[tuple[int, Line]]
+"""Lines to send again, each with the number of its burst."""
+Seen = Attempt[tuple[int, Line], list[Violation]]
+"""A history on a fresh server, and the violations seen again."""
 
 
 class FuzzConversation:
@@ -250,23 +248,26 @@ class Confirmation:
 
     def result(self) -> Finding | Blocked | None:
         """Return the error to report; None if the server was only slow."""
-        rerun = self._rerun(self.failure.proofs, self.failure.lost_after, self._begun)
-        if rerun.violations:
-            return self._describe(rerun)
-        for bursts in (self.failure.bursts[-1:], self.failure.bursts):
-            rerun = self._rerun(bursts, self.failure.lost_after)
-            if rerun.violations:
-                return self._describe(self._reduce(bursts, rerun))
-        return None if self.failure.violations[0].is_late else self._flaky(rerun)
+        failure, reproducer = self.failure, self.server.reproducer
+        proved = self._rerun(failure.proofs, failure.lost_after, self._begun)
+        if proved.shown is not None:
+            return self._describe(proved)
+        histories = map(_numbered, (failure.bursts[-1:], failure.bursts))
+        found = reproducer.reproduce(partial(self._replay, lost_after=failure.lost_after), histories)
+        if found.shown is not None:
+            return self._describe(self._reduce(found))
+        return None if failure.violations[0].is_late else self._flaky(found)
+
+    def _replay(self, history: History, lost_after: float) -> Seen:
+        return self._rerun(_in_bursts(history), lost_after)
 
     def _rerun(
         self, bursts: Sequence[Burst], lost_after: float, begun: tuple[Window, Line] | None = None
-    ) -> Rerun:
-        """Repeat a conversation up to the failure on a fresh server, with ``lost_after`` seconds a burst.
+    ) -> Seen:
+        """Repeat bursts up to the failure on a fresh server, with ``lost_after`` seconds for each.
 
-        It may have ``begun`` with the first burst.
+        The first burst may have ``begun``.
         """
-        sent = [line for burst in bursts for line in burst]
         window, ping = begun or (Window(_separate_session(self.server)), None)
         with window.session as session:
             violations = list[Violation]()
@@ -280,54 +281,53 @@ class Confirmation:
                 violations += [one for one in found if one.error.requirement == self.requirement]
                 if violations or session.closed or window.mute:
                     break
-            return Rerun(sent, violations, session.lines)
+            return Attempt(_numbered(bursts), session.lines, violations or None)
 
-    def _reduce(self, bursts: list[Burst], whole: Rerun) -> Rerun:
-        """Find the fewest lines that still fail, and return their rerun."""
-        latest, purse = whole, reduction_purse(self.server)
+    def _reduce(self, found: Seen) -> Seen:
+        """Return the attempt with the fewest lines that still fail."""
+        briefly = partial(self._replay, lost_after=OVERTAKEN_SECONDS)
+        fewest = self.server.reproducer.reduce(briefly, found, [self._with_only_the_proof])
+        if not (fewest.shown and fewest.shown[0].is_late):
+            return fewest
+        # An answer that was missing after the short time may have been late: only the long one is reported.
+        patiently = self._replay(fewest.history, min(SLOW_ANSWER_SECONDS, self.failure.lost_after))
+        return patiently if patiently.shown is not None else found
 
-        def fails(some: Sequence[Burst]) -> bool:
-            nonlocal latest
-            rerun = self._rerun(some, OVERTAKEN_SECONDS)
-            latest = rerun if rerun.violations else latest
-            return bool(rerun.violations)
-
-        def paid(some: Sequence[Burst]) -> bool:
-            return purse.pay_for(lambda: fails(some))
-
-        slim = [*bursts[:-1], self.failure.proofs[0]]
-        kept = shortest_end(slim if slim != bursts and paid(slim) else bursts, paid)
-        numbered = [(number, line) for number, burst in enumerate(kept) for line in burst]
-        fewest = reduced(numbered, lambda some: paid(_in_bursts(some)))
-        if not latest.violations[0].is_late:
-            return latest
-        patient = self._rerun(_in_bursts(fewest), min(SLOW_ANSWER_SECONDS, self.failure.lost_after))
-        return patient if patient.violations else whole
+    def _with_only_the_proof(self, history: History) -> History:
+        """Return a history whose last burst has only the lines that prove the failure."""
+        last = history[-1][0]
+        proof = [(last, line) for line in self.failure.proofs[0]]
+        return [*((number, line) for number, line in history if number != last), *proof]
 
     # Describing
 
-    def _describe(self, rerun: Rerun) -> Finding | Blocked:
-        error, sent = rerun.violations[0].error, {line.raw for line in rerun.sent}
-        lines = [line for line in rerun.lines if line.raw in sent or line in error.lines]
+    def _describe(self, seen: Seen) -> Finding | Blocked:
+        violations, sent = seen.shown or [], {line.raw for _, line in seen.history}
+        error = violations[0].error
+        lines = [line for line in seen.lines if line.raw in sent or line in error.lines]
         is_short = len(lines) <= MAX_LINES_SHOWN
         error.lines = tuple(lines) if is_short else error.lines
-        _, *others = dict.fromkeys(_text_of(one.error) for one in rerun.violations)
+        _, *others = dict.fromkeys(_text_of(one.error) for one in violations)
         also = "".join(f"; {other}" for other in others)
-        so_far = FEWEST_SO_FAR if reduction_purse(self.server).is_empty else ""
-        size = "" if is_short or others else f" (needs {len(rerun.sent)} lines{so_far})"
-        return _with_transcripts(error, f"{also}{size}", self._write([rerun.lines]))
+        needs = f" (needs {len(seen.history)} lines{self.server.reproducer.so_far})"
+        size = "" if is_short or others else needs
+        return _with_transcripts(error, f"{also}{size}", self._write([seen.lines]))
 
-    def _flaky(self, rerun: Rerun) -> Finding | Blocked:
+    def _flaky(self, seen: Seen) -> Finding | Blocked:
         before = self.failure.lines[: self.failure.length]
         how = " (it happened once, and not again when the same lines were sent to a fresh server: flaky)"
-        return _with_transcripts(self.failure.violations[0].error, how, self._write([before, rerun.lines]))
+        return _with_transcripts(self.failure.violations[0].error, how, self._write([before, seen.lines]))
 
     def _write(self, conversations: Sequence[Sequence[Line]]) -> Written:
         return write_transcripts(self.server, conversations, name=self.name, about=self.name)
 
 
-def _in_bursts(numbered: Sequence[tuple[int, Line]]) -> list[Burst]:
-    return [tuple(line for _, line in group) for _, group in itertools.groupby(numbered, itemgetter(0))]
+def _numbered(bursts: Sequence[Burst]) -> History:
+    return [(number, line) for number, burst in enumerate(bursts) for line in burst]
+
+
+def _in_bursts(history: History) -> list[Burst]:
+    return [tuple(line for _, line in group) for _, group in itertools.groupby(history, itemgetter(0))]
 
 
 def _text_of(error: Finding | Blocked) -> str:

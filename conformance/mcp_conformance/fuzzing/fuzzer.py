@@ -22,14 +22,13 @@ from mcp_conformance.expect import skip
 from mcp_conformance.fuzzing.case_source import CaseSource
 from mcp_conformance.fuzzing.fuzz_target import FuzzTarget
 from mcp_conformance.fuzzing.oracles import VALIDATED, Case, Oracle, fault_of, grade
-from mcp_conformance.fuzzing.reproduction import FailedCase, Reproduction, shown_text
+from mcp_conformance.fuzzing.reproduction import FailedCase, Reproduction
 from mcp_conformance.fuzzing.trials import Trials
 from mcp_conformance.generation import NoExample
 from mcp_conformance.generation.adversarial import READABLE, value_name
 from mcp_conformance.json_schema.validation import instance_errors
 from mcp_conformance.protocol.jsonrpc import encode
 from mcp_conformance.target.server import Server
-from mcp_conformance.target.unanswered import NOT_FATAL
 from mcp_conformance.verdicts import Blocked, Cause, Finding
 
 CASES_PER_EXAMPLE = 4
@@ -176,7 +175,7 @@ class Fuzzer:
 
     def _is_repeatable(self, failed: FailedCase) -> bool:
         """Return whether a failure can be shrunk: it does not depend on earlier requests."""
-        return failed.is_silence or self._trials.reproducer.fails_in_isolation(failed)
+        return failed.is_silence or self._trials.reproduction.fails_in_isolation(failed)
 
     def _key(self) -> bytes:
         """Return the database key of failing values: the server's name and the target, but no path."""
@@ -207,7 +206,7 @@ class Fuzzer:
     def begin_confirming(self) -> None:
         """Begin to confirm missing answers, whose long timeouts pass until the `report`."""
         for same in self._reported():
-            self._trials.reproducer.begin(same)
+            self._trials.reproduction.begin(same)
 
     def _reported(self) -> list[list[FailedCase]]:
         """Return the failures by kind, the worst first."""
@@ -220,25 +219,14 @@ class Fuzzer:
 
         Raises `Finding`, or `Blocked` if a request that is not hostile got no answer.
         """
-        reproductions = self._trials.reproducer.reproductions(self._reported())
+        reproductions = self._trials.reproduction.reproductions(self._reported())
         verdicts = [self._verdict(same, reproduction) for same, reproduction in reproductions]
         if verdicts:
             raise verdicts[0].with_others(verdicts[1:])
 
     def _verdict(self, same: list[FailedCase], reproduction: Reproduction) -> Finding | Blocked:
-        failed, lines = same[0], reproduction.lines
-        failure, reply, text = failed.failure, failed.reply, failed.case.text
-        written = self._trials.reproducer.write(failure, text, reproduction.conversations)
-        more = f"{reproduction.how}{self._grade(failed)}{_likewise(same)}{written}"
-        got = f"{self.label} {shown_text(text)}: {reply}{more}"
-        id, paths = failure.requirement, written.paths
-        if failed.is_death or (failed.is_silence and not failed.case.hostile):
-            stderr = reply.fault.stderr if reply.fault is not None else ""
-            fault = reply.fault if reproduction.how else None  # a failure in isolation is always reported
-            if id == NOT_FATAL and not reproduction.how:
-                return Finding(failure.expected, got, lines, id, transcripts=paths, stderr=stderr, fatal=True)
-            return Blocked(got, lines, stderr, id, self.target.tool, fault=fault, transcripts=paths)
-        return failure.finding(got, lines, paths)
+        more = f"{self._grade(same[0])}{_likewise(same)}"
+        return self._trials.reproduction.verdict(same[0], reproduction, self.label, more)
 
     def _grade(self, failed: FailedCase) -> str:
         """Return how a tool took invalid arguments that it accepted, in brackets; empty if unknown."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 from mcp_conformance.client.in_flight import reply_within
 from mcp_conformance.client.message_log import CUT, MessageLog, head_of
@@ -12,15 +13,17 @@ from mcp_conformance.client.reply import Closed, Reply, Silence
 from mcp_conformance.client.session import Session
 from mcp_conformance.fuzzing.fuzz_target import FuzzTarget
 from mcp_conformance.fuzzing.oracles import VALIDATED, Case, Failure
-from mcp_conformance.fuzzing.reduction import FEWEST_SO_FAR, reduced, reduction_purse
 from mcp_conformance.protocol.jsonrpc import Kind, Line, kind
 from mcp_conformance.protocol.text import shorten
+from mcp_conformance.target.reproducer import Attempt
 from mcp_conformance.target.server import Server
-from mcp_conformance.target.transcripts import Written, write_transcripts
-from mcp_conformance.verdicts import Skipped
+from mcp_conformance.target.transcripts import write_transcripts
+from mcp_conformance.target.unanswered import NOT_FATAL
+from mcp_conformance.verdicts import Blocked, Finding, Skipped
 
 MAX_LINES_SHOWN = 6
 MAX_CASE_LENGTH = 200
+MAX_NAME_LENGTH = 90
 HOSTILE_FACTOR = 3
 """A missing answer to a hostile value is confirmed with this many times the usual timeout."""
 OPENING_METHODS = ("initialize", "notifications/initialized", "server/discover")
@@ -92,8 +95,8 @@ class Reproduction:
     conversations: Sequence[Sequence[Line]]
 
 
-class Reproducer:
-    """The reproduction of a target's failed cases.
+class CaseReproduction:
+    """The reproduction of a target's failed cases, and the verdicts on them.
 
     The answer to a failed case may take as long as the user allows, or `HOSTILE_FACTOR` times
     ``answer_seconds`` if the case is hostile; other answers may take ``answer_seconds`` seconds.
@@ -109,11 +112,11 @@ class Reproducer:
 
     def fails_in_isolation(self, failed: FailedCase) -> bool:
         """Return whether the request fails on a fresh server too, with nothing sent before."""
-        return self._fails_after([failed.reply.request], failed)[0]
+        return self._replay(failed, [failed.reply.request]).shown is not None
 
     def fails_after_others(self, failed: FailedCase) -> bool:
         """Return whether a request fails on a fresh server after the same others, one at a time."""
-        return self._fails_after(_history(failed), failed)[0]
+        return self._replay(failed, _history(failed)).shown is not None
 
     def begin(self, failures: Sequence[FailedCase]) -> None:
         """Send cases again that got no answer; `reproductions` waits for what remains of their timeouts."""
@@ -200,36 +203,20 @@ class Reproducer:
         """Reproduce a failure in isolation, else after as few requests as possible; else it is flaky."""
         if self.fails_in_isolation(failed):
             return self._alone(failed)
-        history = _history(failed)
-        is_reproduced, again = self._fails_after(history, failed)
-        if not is_reproduced:
+        history, replay, reproducer = _history(failed), partial(self._replay, failed), self.server.reproducer
+        found = reproducer.reproduce(replay, [history])
+        if found.shown is None:
             same = "the same" if len(history) == len(_requests(failed)) else "what was kept of it"
             how = f" (it happened once, and not again when {same} was sent to a fresh server: flaky)"
-            return Reproduction(how, failed.reply.lines, [failed.conversation, again])
-        history, lines = self._reduce(history, again, failed)
-        others = len(history) - 1
-        so_far = FEWEST_SO_FAR if reduction_purse(self.server).is_empty else ""
-        how = f" (on a fresh server, after {others} other requests{so_far})" if others else ""
-        shown = lines[len(self._opening()) :][-MAX_LINES_SHOWN:]
-        return Reproduction(how, shown, [lines])
+            return Reproduction(how, failed.reply.lines, [failed.conversation, found.lines])
+        fewest = reproducer.reduce(replay, found, [self._only_of_target])
+        others = len(fewest.history) - 1
+        how = f" (on a fresh server, after {others} other requests{reproducer.so_far})" if others else ""
+        shown = fewest.lines[len(self._opening()) :][-MAX_LINES_SHOWN:]
+        return Reproduction(how, shown, [fewest.lines])
 
-    def _reduce(
-        self, history: list[Line], whole: list[Line], failed: FailedCase
-    ) -> tuple[list[Line], list[Line]]:
-        """Return the fewest requests that still fail, and the conversation in which they did."""
-        latest, purse = whole, reduction_purse(self.server)
-
-        def fails(some: Sequence[Line]) -> bool:
-            nonlocal latest
-            is_seen, lines = self._fails_after(some, failed)
-            latest = lines if is_seen else latest
-            return is_seen
-
-        alike = [line for line in history if self.target.is_requested_in(line)]
-        if purse.pay_for(lambda: fails(alike)):
-            history = alike
-        fewest = reduced(history, lambda some: purse.pay_for(lambda: fails(some)))
-        return fewest, latest
+    def _only_of_target(self, history: Sequence[Line]) -> list[Line]:
+        return [line for line in history if self.target.is_requested_in(line)]
 
     def _alone(self, failed: FailedCase) -> Reproduction:
         lines = failed.reply.lines
@@ -238,14 +225,14 @@ class Reproducer:
     def _opening(self) -> tuple[Line, ...]:
         return self.server.surface.opening_lines
 
-    def _fails_after(self, asked: Sequence[Line], failed: FailedCase) -> tuple[bool, list[Line]]:
-        """Send lines to a fresh server; return whether the last fails likewise, and the conversation."""
+    def _replay(self, failed: FailedCase, history: Sequence[Line]) -> Attempt[Line, Reply]:
+        """Send requests to a fresh server, one at a time; the last one may fail like a case."""
         try:
             with self.server.reproduction_session() as session:
-                reply = self._last_reply(session, asked, self._max_wait(failed))
-                return failed.is_seen_in(reply), session.lines
+                reply = self._last_reply(session, history, self._max_wait(failed))
+                return Attempt(history, session.lines, reply if failed.is_seen_in(reply) else None)
         except Skipped:
-            return False, []
+            return Attempt(history, [])
 
     def _last_reply(self, session: Session, asked: Sequence[Line], max_wait: float) -> Reply:
         for line in asked[:-1]:
@@ -257,11 +244,28 @@ class Reproducer:
         last = session.send_raw(asked[-1].raw, asked[-1].message)
         return session.await_reply(last, max_wait, alone=True)
 
-    def write(self, failed: Failure, case: bytes, conversations: Sequence[Sequence[Line]]) -> Written:
-        """Write the conversations that show a failure of a case to files."""
-        name = f"{self.server.revision} {failed.requirement} {self.target.name} {failed.kind}"[:90]
-        about = f"{failed.requirement}: {self.target.name} {shown_text(case)}"
-        return write_transcripts(self.server, conversations, name=name, about=about)
+    # Verdicts
+
+    def verdict(
+        self, failed: FailedCase, reproduction: Reproduction, label: str, more: str = ""
+    ) -> Finding | Blocked:
+        """Write the transcripts of a reproduction, and return the verdict.
+
+        ``label`` names the kind of values, and ``more`` is added to how the failure was reproduced.
+        """
+        failure, reply, text = failed.failure, failed.reply, shown_text(failed.case.text)
+        id, lines, how = failure.requirement, reproduction.lines, reproduction.how
+        name = f"{self.server.revision} {id} {self.target.name} {failure.kind}"[:MAX_NAME_LENGTH]
+        about = f"{id}: {self.target.name} {text}"
+        written = write_transcripts(self.server, reproduction.conversations, name=name, about=about)
+        got, paths = f"{label} {text}: {reply}{how}{more}{written}", written.paths
+        if failed.is_death or (failed.is_silence and not failed.case.hostile):
+            stderr = reply.fault.stderr if reply.fault is not None else ""
+            fault = reply.fault if how else None  # a failure in isolation is always reported
+            if id == NOT_FATAL and not how:
+                return Finding(failure.expected, got, lines, id, transcripts=paths, stderr=stderr, fatal=True)
+            return Blocked(got, lines, stderr, id, self.target.tool, fault=fault, transcripts=paths)
+        return failure.finding(got, lines, paths)
 
 
 def shown_text(case: bytes) -> str:

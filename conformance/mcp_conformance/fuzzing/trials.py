@@ -12,7 +12,7 @@ from mcp_conformance.client.reply import Reply
 from mcp_conformance.client.session import Session
 from mcp_conformance.fuzzing.fuzz_target import FuzzTarget
 from mcp_conformance.fuzzing.oracles import Case, Failure
-from mcp_conformance.fuzzing.reproduction import FailedCase, Reproducer
+from mcp_conformance.fuzzing.reproduction import CaseReproduction, FailedCase
 from mcp_conformance.fuzzing.window import Request, top_up
 from mcp_conformance.generation.adversarial import value_name
 from mcp_conformance.protocol.jsonrpc import Line
@@ -55,7 +55,7 @@ class Trials:
         self.server, self.target = server, target
         self.failures: dict[str, list[FailedCase]] = {}
         self.answer_seconds = target.answer_seconds(server.settings.timeout)
-        self.reproducer = Reproducer(server, target, self.answer_seconds)
+        self.reproduction = CaseReproduction(server, target, self.answer_seconds)
         share = max(MIN_SECONDS, ALL_TOOLS_SECONDS / (1 + 3 * len(server.tools)))
         self._seconds_left = share * max(1.0, server.settings.examples / FUZZ_EXAMPLES["quick"])
         tool = server.tool(target.tool) if target.tool else None
@@ -246,7 +246,7 @@ class Trials:
             if not self._is_plainer(one.case, one.failure) or self.failed(one.case) is not None:
                 continue
             self._may_fly = False
-            if self.reproducer.fails_after_others(one):
+            if self.reproduction.fails_after_others(one):
                 self._file(one)
 
     def _examine_lost(self, lost: list[FailedCase]) -> None:

@@ -22,6 +22,7 @@ from mcp_conformance.protocol.methods import LISTS
 from mcp_conformance.protocol.value import Value
 from mcp_conformance.target.fuzz_time import FuzzTime
 from mcp_conformance.target.pending_calls import SLOW_SECONDS, PendingCalls
+from mcp_conformance.target.reproducer import QUICK, THOROUGH, Reproducer
 from mcp_conformance.target.scenario import Records, scenario
 from mcp_conformance.target.sessions import Sessions
 from mcp_conformance.target.settings import Settings
@@ -50,6 +51,7 @@ class Server(Sessions):
     answers. ``pending`` are slow calls without an answer.  ``records`` are those of the scenarios.
     ``tool_calls``, ``tool_successes`` and ``tool_deaths`` count the calls of each tool with valid arguments,
     those that succeeded, and those that ended the process.
+    ``reproducer`` has the budget of all reductions in this revision.
     ``values_read`` are the names of hostile values in requests that the server answered with their ids.
     ``judged_figures`` are those that checks of budgets have measured.
     """
@@ -60,6 +62,7 @@ class Server(Sessions):
         self.other_surfaces: tuple[Surface, ...] = ()
         self.failed_cases: set[str] = set()
         self.values_read: set[str] = set()
+        self.reproducer = Reproducer(QUICK if settings.is_gentle else THOROUGH, settings.clock)
         self.pending = PendingCalls()
         self.tool_calls = Counter[str]()
         self.tool_successes = Counter[str]()
