@@ -318,7 +318,7 @@ def detail_lines(row: Requirement) -> Iterator[str]:
     """Yield the details of a rule: how to observe it, its pitfalls, its checks."""
     names = [f"`{check.suite}::{check.name}`" for check in checked().get(row.id, ())]
     details = (
-        ("Since", f"version {row.newest}"),
+        ("Since", f"version {row.as_of}"),
         ("Fix", row.fix and plain(row.fix)),
         *((f"With the {sdk} SDK", plain(text)) for sdk, text in row.fix_in.items()),
         ("How to observe it", row.observe and plain(row.observe)),
@@ -433,11 +433,18 @@ def requirements_page() -> str:
 def row_of(row: Requirement, mutants: list[str]) -> str:
     """Return a row of the table."""
     levels = dict.fromkeys(f"{row.level(revision)} ({row.basis(revision)})" for revision in row.revisions)
-    every = list(row.revisions)
-    held = f"{every[0]} to {every[-1]}" if follow_each_other(every) else ", ".join(every)
     checks = ", ".join(f"`{check.name}`" for check in checked().get(row.id, ()))
-    cells = [f"`{row.id}`", ", ".join(levels), held, checks or f"none: {row.untestable}"]
+    cells = [f"`{row.id}`", ", ".join(levels), held(row), checks or f"none: {row.untestable}"]
     return f"| {' | '.join([*cells, ', '.join(f'`{name}`' for name in mutants)])} |"
+
+
+def held(row: Requirement) -> str:
+    """Return the revisions of a rule; without an end only the first, so that a new one changes nothing."""
+    first, last = row.revisions[0], row.revisions[-1]
+    holes = "".join(f", not {one}" for one in revisions.KNOWN if first < one < last and not row.holds_in(one))
+    if last == revisions.KNOWN[-1]:
+        return f"since {first}{holes}"
+    return (first if first == last else f"{first} to {last}") + holes
 
 
 if __name__ == "__main__":

@@ -12,7 +12,8 @@ from mcp_conformance.requirements.checks import suites_directory
 ROOT = Path(mcp_conformance.__file__).parent
 FIXTURES = Path(find_spec("mcp_conformance_fixtures").origin).parent
 LAYERS = (
-    {"protocol", "requirements", "sandbox"},
+    {"protocol", "sandbox"},
+    {"requirements"},
     {"transport"},
     {"json_schema", "project"},
     {"generation", "clients"},

@@ -49,6 +49,21 @@ def test_a_row_a_check_and_a_mutant_are_written_beside_their_group(tree, capsys)
         assert "structured" in name
         ast.parse((tree / name).read_text(encoding="utf-8"))
         assert '"tools.structured.example"' in written[name]
+    assert '@pytest.mark.capability("tools")  # TODO' in written[printed[1]]
+
+
+def test_a_row_has_the_revisions_of_its_group_and_the_version_to_come(tree):
+    main(["new-check", "ping.example"])
+    released = tree / "tests" / "requirements" / "released-1.4.2.txt"
+    released.parent.mkdir(parents=True)
+    released.touch()
+    main(["new-check", "tools.def.example"])
+    first, second = (
+        tomllib.loads((tree / FOLDERS[0] / f"{family}.toml").read_text(encoding="utf-8"))[id]
+        for family, id in (("ping", "ping.example"), ("tools", "tools.def.example"))
+    )
+    assert (first["since"], first["until"], first["added-in"]) == ("2024-11-05", "2025-11-25", "0.1")
+    assert ("until" in second, second["added-in"]) == (False, "1.5")
 
 
 def test_the_printed_line_numbers_are_those_of_the_templates(tree, capsys):

@@ -10,7 +10,7 @@ SELECTED = ("--fuzz", "none", "--select", "jsonrpc.message-shape,resources.list"
 COMING = ("-p", "support.coming_rule_plugin")
 
 
-@pytest.mark.parametrize("member", ["since", "sharpened"])
+@pytest.mark.parametrize("member", ["added_in", "sharpened_in"])
 def test_a_pinned_project_does_not_fail_by_a_new_rule(member, monkeypatch):
     monkeypatch.setenv("COMING", f"{member}:{RULE}")
     run = run_suite(SERVER, *SELECTED, *COMING, "--rules-as-of", "0.1")

@@ -1,4 +1,4 @@
-"""A pytest plugin for which the next version brings a rule, or sharpens its check: ``COMING=since:ID``."""
+"""A pytest plugin for which the next version brings a rule, or sharpens its check: ``COMING=added_in:ID``."""
 
 import os
 

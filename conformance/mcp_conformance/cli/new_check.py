@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import json
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -12,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_conformance.cli.arguments import UsageError, expect_no_more
-from mcp_conformance.requirements.catalogue import stem
+from mcp_conformance.requirements.catalogue import FIRST_VERSION, stem
+from mcp_conformance.requirements.checks import checks
 
 ID = re.compile(r"[a-z]+(-[a-z]+)*(\.[a-z0-9]+(-[a-z0-9]+)*)+")
 ROW = re.compile(r'^\["([^"]+)"\]\n(?:(?!\[").*\n)*', re.MULTILINE)
@@ -22,11 +22,14 @@ FOLDERS = (
     "fixtures/mcp_conformance_fixtures/mutants",
 )
 """The folders that a copy of the repository has, and an installed package has not."""
+RELEASED = "tests/requirements/released-*.txt"
+"""The file with the ids of the last release; its name has the version."""
 NEW_ROW = """\
 ["{id}"]
 level = "MUST"  # TODO: MUST, SHOULD or MAY
 basis = "keyword"  # TODO: keyword, schema, prose, example, json-rpc or derived
-revisions = {revisions}  # TODO
+{held}  # TODO: since which revision, and until which if it holds no longer
+added-in = "{version}"
 says = "TODO."
 fix = "TODO."
 observe = "TODO."
@@ -37,6 +40,7 @@ section = ["todo#todo"]
 NEW_CHECK = """
 
 @pytest.mark.requirement("{id}")
+@pytest.mark.capability({capability})  # TODO: what a server must declare, or delete this line
 def test_{name}(server):
     raise NotImplementedError("TODO: write this check, and name it after the rule")
 """
@@ -117,22 +121,38 @@ def templates(root: Path, id: str) -> list[Template]:
         raise UsageError(f"new-check: {id} is there already: mcp-conformance explain {id}")
     suite = closest(sorted(suites.glob("test_*.py")), id, suites / f"test_{stem(family)}.py")
     family_of_mutants = closest(sorted(mutants.glob("[!_]*.py")), id, mutants / f"{stem(family)}.py")
-    names = {"id": id, "family": family, "name": re.sub(r"[.-]", "_", id)}
+    names = {"id": id, "family": family, "name": re.sub(r"[.-]", "_", id), "capability": capability(id)}
     return [
-        row_template(catalogue, id),
+        row_template(catalogue, id, next_version(root)),
         addition("the check", suite, NEW_SUITE.format(**names), NEW_CHECK.format(**names)),
         addition("the mutant", family_of_mutants, NEW_MUTANTS.format(**names), NEW_MUTANT.format(**names)),
     ]
 
 
-def row_template(path: Path, id: str) -> Template:
+def next_version(root: Path) -> str:
+    """Return the version of the next release with new rules, without its last number."""
+    for path in root.glob(RELEASED):
+        major, minor, _ = path.stem.removeprefix("released-").split(".")
+        return f"{major}.{int(minor) + 1}"
+    return FIRST_VERSION
+
+
+def capability(id: str) -> str:
+    """Return the arguments of the mark `capability` of the last check in the smallest group of an id."""
+    cited = [(one.capability, cited) for one in checks() for cited in one.requirements if one.capability]
+    near = (path for group in groups(id) for path, one in reversed(cited) if one.startswith(group))
+    return ", ".join(f'"{name}"' for name in next(near, ("TODO",)))
+
+
+def row_template(path: Path, id: str, version: str) -> Template:
     """Return the row, behind the last one of the smallest group of its id, with the revisions of that one."""
     text = path.read_text(encoding="utf-8")
     found = list(ROW.finditer(text))
     near = ([row for row in found if row[1].startswith(group)] for group in groups(id))
     last = next(rows for rows in near if rows)[-1]
-    revisions = tomllib.loads(text)[last[1]]["revisions"]
-    new = NEW_ROW.format(id=id, revisions=json.dumps(revisions))
+    row = tomllib.loads(text)[last[1]]
+    held = "\n".join(f'{name} = "{row[name]}"' for name in ("since", "until") if name in row)
+    new = NEW_ROW.format(id=id, held=held, version=version)
     is_at_end = last.end() == len(text)
     return Template("the row", path, text, last.end(), f"\n{new}" if is_at_end else f"{new}\n")
 

@@ -41,6 +41,8 @@ def _chosen(options: argparse.Namespace) -> Iterator[Requirement]:
             continue
         if options.level and options.level not in _levels(row, options.revision):
             continue
+        if options.unreviewed and row not in catalogue.unreviewed():
+            continue
         if not (options.checked and id not in checked()) and not (options.unchecked and id in checked()):
             yield row
 

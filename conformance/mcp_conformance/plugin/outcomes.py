@@ -118,7 +118,7 @@ def _excused(config: pytest.Config, result: Result) -> Result:
         return replace(result, outcome=Outcome.EXPECTED, baseline=SDK_FINDING)
     row, pinned = catalogue.requirement(result.requirement), rules_as_of(config)
     if pinned and row.is_newer_than(pinned):
-        return replace(result, outcome=Outcome.NEW, baseline=f"new in {row.newest}: rules as of {pinned}")
+        return replace(result, outcome=Outcome.NEW, baseline=f"new in {row.as_of}: rules as of {pinned}")
     return result
 
 

@@ -9,6 +9,7 @@ MODERN = ("2026-07-28",)
 """Stateless revisions, which open with ``server/discover``, oldest first."""
 
 KNOWN = HANDSHAKE + MODERN
+"""All revisions, oldest first. docs/how-to/add-a-revision.md says what a new one needs."""
 LATEST_HANDSHAKE = HANDSHAKE[-1]
 LATEST_MODERN = MODERN[-1]
 

@@ -224,6 +224,11 @@ def _known_arguments(subject: Subject, name: str) -> Any:
 # A requirement -----------------------------------------------------------------------------------
 
 
+def unread(revision: str) -> str:
+    """Return the sentence about a rule that holds in a revision without having been read against it."""
+    return f"informs only: nobody has read this rule against {revision} yet"
+
+
 def explanation(row: Requirement) -> Iterator[str]:
     """Yield a requirement in full: the rule, why it matters, how it is checked, and its source."""
     yield row.id
@@ -231,12 +236,14 @@ def explanation(row: Requirement) -> Iterator[str]:
     yield ""
     for revision in row.revisions:
         yield f"  {revision}  {row.level(revision):<6} ({row.basis(revision)})  {row.url(revision)}"
+        if not row.is_reviewed_in(revision):
+            yield f"  {revision}  {unread(revision)}"
     texts = (
         ("Why it matters", families()[row.family].why),
         ("Fix", row.fix),
         *((f"Fix with the {sdk} SDK", text) for sdk, text in row.fix_in.items()),
         ("How it is checked", f"Not at all: {row.untestable}" if row.untestable else row.observe),
-        ("Since", f"version {row.newest} of this tool"),
+        ("Since", f"version {row.as_of} of this tool"),
         ("Changed", row.changed),
         ("Careful", row.pitfalls),
         ("A server that breaks it", row.mutant),

@@ -3,6 +3,11 @@
 A row's id is dotted and stable; its first segment names the family and the file: ``tools.def.name-string`` is
 in ``tools.toml``.  A file is read when one of its rows is first needed.  A row states a rule, its basis and
 its place in the specification; `mcp_conformance.verdicts` decides the outcome of a broken rule.
+
+A row holds in the revision ``since`` and in all later ones, up to and with ``until`` if it has an end,
+without those in ``except``.  So it holds in a new revision before anybody has looked: ``reviewed`` is the
+newest revision that somebody has read the row against; most rows leave it to their family.  ``level``,
+``basis`` and ``section`` are one value, or a table of the revisions since which each value holds.
 """
 
 from __future__ import annotations
@@ -16,6 +21,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from mcp_conformance.protocol.revisions import KNOWN
+
 __all__ = [
     "Family",
     "Requirement",
@@ -25,6 +32,7 @@ __all__ = [
     "requirement",
     "select",
     "stem",
+    "unreviewed",
 ]
 
 _FILES = Path(__file__).parent
@@ -58,6 +66,8 @@ class Family:
     title: str
     why: str
     """Why these rules matter to people who use a server: two or three sentences."""
+    reviewed: str
+    """The newest revision that somebody has read each of its rows against."""
 
 
 FIRST_VERSION = "0.1"
@@ -79,6 +89,8 @@ class Requirement:
     """Revision to places: ``server/tools#capabilities``, ``schema#Tool``, ``json-rpc``, ``project#FILE``."""
     says: str
     """The rule, in one sentence."""
+    reviewed: str
+    """The newest revision that somebody has read the row against."""
     observe: str | None = None
     """How a client sees whether the rule holds."""
     pitfalls: str | None = None
@@ -87,9 +99,9 @@ class Requirement:
     """What the author of a server does about a finding, in one sentence."""
     fix_in: Mapping[str, str] = field(default_factory=dict)
     """The same by SDK (``Python``, ``TypeScript``), where it differs."""
-    since: str = FIRST_VERSION
+    added_in: str = FIRST_VERSION
     """The version of this tool with which the rule came."""
-    sharpened: str | None = None
+    sharpened_in: str | None = None
     """The version of this tool in which the check came to find more."""
     mutant: str | None = None
     """How a broken server violates just this rule."""
@@ -114,17 +126,21 @@ class Requirement:
         return _first_segment(self.id)
 
     @property
-    def newest(self) -> str:
+    def as_of(self) -> str:
         """The version of this tool since which its findings are what they are now."""
-        return self.sharpened or self.since
+        return self.sharpened_in or self.added_in
 
     def is_newer_than(self, version: str) -> bool:
         """Return whether a version of this tool lacked the rule, or found less."""
-        return _release(self.newest) > _release(version)
+        return _release(self.as_of) > _release(version)
 
     def holds_in(self, revision: str) -> bool:
         """Return whether the rule exists in the revision."""
         return revision in self.revisions
+
+    def is_reviewed_in(self, revision: str) -> bool:
+        """Return whether somebody has read the row against the revision, or against a newer one."""
+        return revision <= self.reviewed
 
     def stated_in(self, revision: str) -> str:
         """Return the revision, or the newest one that has the rule if this one does not."""
@@ -169,7 +185,7 @@ def all_requirements() -> Mapping[str, Requirement]:
 def families() -> Mapping[str, Family]:
     """Return every family by its name, in the order of the specification's chapters."""
     texts = _read("families")
-    return MappingProxyType({name: Family(name, text["title"], text["why"]) for name, text in texts.items()})
+    return MappingProxyType({name: Family(name, **text) for name, text in texts.items()})
 
 
 def select(pattern: str) -> frozenset[str]:
@@ -183,6 +199,12 @@ def select(pattern: str) -> frozenset[str]:
     if not ids:
         raise UnknownRequirement(pattern, _similar(pattern, _names_and_groups()))
     return ids
+
+
+def unreviewed() -> tuple[Requirement, ...]:
+    """Return the rows that hold in the newest revision, and that nobody has read against it."""
+    rows = all_requirements().values()
+    return tuple(row for row in rows if row.holds_in(KNOWN[-1]) and not row.is_reviewed_in(KNOWN[-1]))
 
 
 def stem(family: str) -> str:
@@ -225,7 +247,7 @@ def _rows_of(family: str) -> Mapping[str, Requirement]:
 
 
 def _requirement(id: str, row: Mapping[str, Any]) -> Requirement:
-    revisions = tuple(row["revisions"])
+    revisions = _held_in(row)
     sections = _by_revision(row["section"], revisions)
     return Requirement(
         id=id,
@@ -234,12 +256,13 @@ def _requirement(id: str, row: Mapping[str, Any]) -> Requirement:
         bases=_by_revision(row["basis"], revisions),
         sections={revision: tuple(places) for revision, places in sections.items()},
         says=row["says"],
+        reviewed=_reviewed(row, families()[_first_segment(id)]),
         observe=row.get("observe"),
         pitfalls=row.get("pitfalls"),
         fix=row.get("fix"),
         fix_in={sdk: row[key] for sdk, key in _FIXES.items() if key in row},
-        since=row.get("since", FIRST_VERSION),
-        sharpened=row.get("sharpened"),
+        added_in=row.get("added-in", FIRST_VERSION),
+        sharpened_in=row.get("sharpened-in"),
         mutant=row.get("mutant"),
         needs=row.get("needs"),
         probe=row.get("probe"),
@@ -251,9 +274,28 @@ def _requirement(id: str, row: Mapping[str, Any]) -> Requirement:
     )
 
 
+def _held_in(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the revisions in which a rule holds, oldest first."""
+    first, last, holes = row["since"], row.get("until", KNOWN[-1]), row.get("except", ())
+    return tuple(one for one in KNOWN if first <= one <= last and one not in holes)
+
+
 def _by_revision(value: Any, revisions: tuple[str, ...]) -> dict[str, Any]:
-    """Return one value for each revision; a table has them already."""
-    return value if isinstance(value, dict) else dict.fromkeys(revisions, value)
+    """Return one value for each revision; in a table it is that of the newest key up to the revision."""
+    if not isinstance(value, dict):
+        return dict.fromkeys(revisions, value)
+    return {one: value[max(key for key in value if key <= one)] for one in revisions}
+
+
+def _reviewed(row: Mapping[str, Any], family: Family) -> str:
+    """Return the newest revision that somebody has read a row against.
+
+    A row that names a revision was read against it, and one that has ended needs no more reading.
+    """
+    tables = (row[name] for name in ("level", "basis", "section") if isinstance(row[name], dict))
+    named = (row["since"], *row.get("except", ()), *(key for table in tables for key in table))
+    newest: str = row.get("until") or max(family.reviewed, row.get("reviewed", ""), *named)
+    return newest
 
 
 def _url(revision: str, place: str) -> str:

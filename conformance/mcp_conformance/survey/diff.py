@@ -205,7 +205,7 @@ def _new_in(rule: str, version: str) -> str:
     """Return the version of this tool that brought or sharpened a rule after this one; empty if none did."""
     row = all_requirements().get(rule)
     try:
-        return row.newest if row and row.is_newer_than(version) else ""
+        return row.as_of if row and row.is_newer_than(version) else ""
     except ValueError:  # a version without numbers, such as that of a checkout
         return ""
 
