@@ -1,4 +1,4 @@
-"""Conformance suite and fuzzer for MCP servers over stdio.
+"""Conformance suite and fuzzer for MCP servers, over stdio and Streamable HTTP.
 
 What tests of your own need is found here, and loaded when it is first asked for.
 """

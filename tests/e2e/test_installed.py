@@ -24,6 +24,8 @@ from support.repositories import ALONE, CONFTEST, OTHER_NAMES, alone_environment
 pytestmark = pytest.mark.skipif("INSTALLED" not in os.environ, reason="takes minutes: tox -e installed")
 PROJECT = Path(__file__).parents[2]
 PACKAGES = ("conformance", "suites", "fixtures")
+OUR_OWN = {"awkward", "hostile", "http_mutants", "mutants", "sdk"}
+"""The packages of fixtures that only our own tests need."""
 QUIET = ("-p", "no:cacheprovider")
 """Two workers may run pytest in one repository."""
 WAYS = {"newest": "pytest", "pytest-8.4": "pytest==8.4.*", "editable": "pytest"}
@@ -137,15 +139,11 @@ def alone():
 OWN = ["check_mine[blue]", "check_mine[red]"]
 
 
-def test_the_wheel_has_every_file_of_the_packages(wheel, source):
+def test_the_wheel_has_the_packages_without_the_servers_of_our_own_tests(wheel, source):
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    files = {path.relative_to(source) for name in PACKAGES for path in (source / name).rglob("*.*")}
-    inside = {
-        path.as_posix()
-        for path in files
-        if path.suffix in (".py", ".mjs", ".toml", ".json", ".typed", ".css", ".js")
-    }
-    assert names == {name if name.startswith("conformance/") else f"conformance/{name}" for name in inside}
+    files = {path.relative_to(source / name) for name in PACKAGES for path in (source / name).rglob("*.*")}
+    shipped = {path for path in files if not {*path.parts} & OUR_OWN and "__pycache__" not in path.parts}
+    assert names == {path.as_posix() for path in shipped}
 
 
 def test_the_environment_has_the_named_installation(installed):
