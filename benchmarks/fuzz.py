@@ -22,11 +22,12 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
+from mcp_conformance.fuzzing.budgets import SOAK
 from mcp_conformance.fuzzing.case_source import valid_cases
 from mcp_conformance.fuzzing.fuzz_target import FuzzTarget
 from mcp_conformance.fuzzing.fuzzer import Fuzzer
 from mcp_conformance.fuzzing.oracles import accepts_valid
-from mcp_conformance.fuzzing.soak import CALLS_IN_FLIGHT, Soak
+from mcp_conformance.fuzzing.soak import Soak
 from mcp_conformance.protocol.jsonrpc import encode
 from mcp_conformance.target.probe import probe
 from mcp_conformance.target.server import Server
@@ -43,7 +44,7 @@ MAX_LINES = 20_000
 WAYS = (
     "bare client, one at a time",
     "fuzzer",
-    f"bare client, {CALLS_IN_FLIGHT} in flight",
+    f"bare client, {SOAK.in_flight} in flight",
     "soak",
 )
 
@@ -112,7 +113,7 @@ def soaked(server: Server, seconds: float) -> tuple[float, list[bytes]]:
     for finding in soak.run(time.monotonic() + seconds):
         if finding is not None:
             print(f"a finding, whose time is counted: {finding.verdict}")
-        if not begun and soak.calls > len(soak.loads) + CALLS_IN_FLIGHT:
+        if not begun and soak.calls > len(soak.loads) + SOAK.in_flight:
             begun, before = time.monotonic(), soak.calls
     made = soak.calls - before
     rate = made / (time.monotonic() - begun)
@@ -135,7 +136,7 @@ def round_of(settings: Settings, surface: Surface, seconds: float) -> list[float
         by_fuzzer, lines = fuzzed(server)
         alone = bare.rate(lines, 1)
         by_soak, lines = soaked(server, seconds)
-        return [alone, by_fuzzer, bare.rate(lines, CALLS_IN_FLIGHT), by_soak]
+        return [alone, by_fuzzer, bare.rate(lines, SOAK.in_flight), by_soak]
     finally:
         bare.close()
         server.close()

@@ -12,7 +12,8 @@ import pytest
 from mcp_conformance.client.reply import Reply
 from mcp_conformance.fuzzing import drift as drift_module
 from mcp_conformance.fuzzing import repeated_calls as repeated_calls_module
-from mcp_conformance.fuzzing.drift import FILES, LEAST, MEMORY, MIN_CALLS, TIME, Answers, Drift
+from mcp_conformance.fuzzing.budgets import DRIFT
+from mcp_conformance.fuzzing.drift import FILES, LEAST, MEMORY, TIME, Answers, Drift
 from mcp_conformance.fuzzing.growth import growth
 from mcp_conformance.fuzzing.repeated_calls import expect_level, expect_same_answers
 from mcp_conformance.protocol.jsonrpc import Line
@@ -127,7 +128,7 @@ class Tool:
 def watched(monkeypatch, usage, answer=lambda _number: "ok", seconds=lambda _number: 0.01, *, read_only=True):
     """Return the watch over 10,000 calls, 100 a second; each argument is a function of their number."""
     clock = VirtualClock()
-    drift, tool = Drift(1, clock), Tool(read_only)
+    drift, tool = Drift(1, clock, DRIFT), Tool(read_only)
     monkeypatch.setattr(drift_module, "usage_of", lambda _pid: usage(drift.calls))
     for number in range(10_000):
         clock.now += 0.01
@@ -178,8 +179,8 @@ def test_changed_answer_is_reported_unless_a_tool_may_change_things(monkeypatch)
 def test_what_is_not_seen_or_too_short_is_said_in_a_line(monkeypatch):
     drift = watched(monkeypatch, lambda _calls: None)
     assert drift.lines({})[1] == "memory, open files and child processes of the server are not seen here"
-    (line,) = Drift(None, VirtualClock()).lines({})
-    assert str(MIN_CALLS) in line
+    (line,) = Drift(None, VirtualClock(), DRIFT).lines({})
+    assert str(DRIFT.min_calls) in line
 
 
 # Repeated calls

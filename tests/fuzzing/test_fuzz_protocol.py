@@ -283,7 +283,7 @@ def test_exit_is_reduced_to_a_request_and_its_cancellation(seed):
 def test_lost_request_is_shown_with_the_bursts_before_it(tmp_path):
     (text,) = blocked(mutant("a_cancellation_of_nothing_cancels_the_next_request"), cwd=tmp_path)
     first, *between, last = wire(text)
-    assert len(between) <= 1  # the purse of a quick run may be empty before
+    assert len(between) <= 1  # the budget of a quick run may be spent before
     assert (first["method"], last["method"]) == ("notifications/cancelled", "tools/list")
     assert "was never answered: a later ping was answered" in text
 

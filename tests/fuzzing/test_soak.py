@@ -7,12 +7,12 @@ import re
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from hypothesis import find, settings
 
-from mcp_conformance.fuzzing import drift as drift_module
-from mcp_conformance.fuzzing import soak as soak_module
+from mcp_conformance.fuzzing.budgets import DRIFT, SOAK
 from mcp_conformance.fuzzing.soak import Soak
 from mcp_conformance.report.formats import json as json_format
 from mcp_conformance.target.probe import probe
@@ -32,11 +32,11 @@ def soak_of(tmp_path):
     """Return a function that returns the soak of a server."""
     servers = []
 
-    def make(command, **chosen):
+    def make(command, budget=SOAK, **chosen):
         chosen = {"call": ("all",), "timeout": 5.0, "transcripts": tmp_path / "kept", **chosen}
         options = Settings(tuple(command), **chosen)
         servers.append(Server(options, probe(options, "2025-11-25", exactly=True)))
-        return Soak(servers[-1])
+        return Soak(servers[-1], budget)
 
     yield make
     for server in servers:
@@ -212,15 +212,14 @@ def test_tools_that_never_answer_take_one_timeout_each(soak_of):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc")
 @pytest.mark.parametrize("leaks", [True, False], ids=["leaking", "right"])
-def test_files_that_are_never_closed_are_reported(soak_of, monkeypatch, leaks):
+def test_files_that_are_never_closed_are_reported(soak_of, leaks):
     """Their number depends on the calls alone, however busy the machine is."""
-    monkeypatch.setattr(drift_module, "PAUSE_SECONDS", 0.002)
-    monkeypatch.setattr(drift_module, "MIN_SECONDS", 0.0)
+    hurried = replace(SOAK, drift=replace(DRIFT, pause_seconds=0.002, min_seconds=0.0))
     opened = mutated(
         "if name is not None and calls % 10 == 0:",
         "    server.memory.setdefault('files', []).append(open(os.devnull))",
     )
-    soak = soak_of(opened if leaks else REFERENCE, call=("readonly",))
+    soak = soak_of(opened if leaks else REFERENCE, hurried, call=("readonly",))
     assert findings_of(soak, 0, calls=1500) == []
     grown = [line for line in soak.drift if line.startswith("open files grew from ")]
     assert [bool(re.search(r", 0\.(09\d?|1|11) a call, ", line)) for line in grown] == [True] * leaks
@@ -248,9 +247,8 @@ def test_most_arguments_are_valid(soak_of):
     assert 0.02 < sum(case.wrong is not None for case in cases) / len(cases) < 0.2
 
 
-def test_long_soak_clears_its_log(soak_of, monkeypatch):
-    monkeypatch.setattr(soak_module, "MAX_LINES", 200)
-    soak = soak_of(REFERENCE, call=("readonly",))
+def test_long_soak_clears_its_log(soak_of):
+    soak = soak_of(REFERENCE, replace(SOAK, max_lines=200), call=("readonly",))
     longest = 0
     for _ in soak.run(SYSTEM_CLOCK.monotonic() + LONG):
         longest = max(longest, *(len(session.lines) for session in soak.server.sessions))

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 from hypothesis.database import InMemoryExampleDatabase
 
-from mcp_conformance.fuzzing import trials
+from mcp_conformance.fuzzing.budgets import CASES
 from mcp_conformance.fuzzing.case_source import valid_cases
 from mcp_conformance.fuzzing.fuzz_target import FuzzTarget
 from mcp_conformance.fuzzing.fuzzer import Fuzzer
@@ -93,7 +93,7 @@ def slow(log, fault=lambda *_: None, seconds=0.001):
 def test_calls_of_a_fast_tool_are_in_flight_together(fuzzed):
     log = Counter()
     assert fuzzed(slow(log)) == []
-    assert log["in_flight"] == trials.CASES_IN_FLIGHT
+    assert log["in_flight"] == CASES.in_flight
 
 
 def test_several_calls_are_sent_in_one_write(fuzzed, monkeypatch):
@@ -115,14 +115,14 @@ def test_server_that_fails_only_with_several_in_flight_is_not_accused(fuzzed):
     log = Counter()
     error = {"error": {"code": -32603, "message": "busy"}}
     assert fuzzed(slow(log, lambda in_flight, _: error if in_flight > 1 else None)) == []
-    assert log["in_flight"] == trials.CASES_IN_FLIGHT
+    assert log["in_flight"] == CASES.in_flight
     assert log["latest"] == 1
 
 
 def test_server_that_drops_calls_in_flight_is_not_accused(fuzzed):
     log = Counter()
     assert fuzzed(slow(log, lambda in_flight, _: SILENCE if in_flight > 1 else None)) == []
-    assert log["in_flight"] == trials.CASES_IN_FLIGHT
+    assert log["in_flight"] == CASES.in_flight
     assert log["latest"] == 1
     assert log["calls"] > EXAMPLES // 2
 
@@ -132,7 +132,7 @@ def test_wrong_answer_in_flight_is_shrunk(fuzzed):
     wrong = {"result": {"content": "none"}}
     (text,) = fuzzed(slow(log, lambda _, given: wrong if given["a"] > 20 else None))
     assert 'valid arguments {"a":21,"b":0}: result' in text
-    assert log["in_flight"] == trials.CASES_IN_FLIGHT
+    assert log["in_flight"] == CASES.in_flight
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -146,7 +146,7 @@ def test_end_of_the_process_in_flight_has_a_culprit_and_costs_one_more_start(fuz
             raise Ended(3)
 
     (text,) = fuzzed(slow(log, fault), seed)
-    assert log["in_flight"] == trials.CASES_IN_FLIGHT
+    assert log["in_flight"] == CASES.in_flight
     assert "the server process ended (exit status 3)" in text
     assert "flaky" not in text
     culprits = {json.dumps(one) for one in ends}
@@ -175,7 +175,7 @@ def test_end_after_many_calls_is_reproduced_after_others(fuzzed):
 
     log = Counter()
     (text,) = fuzzed(at_the_fortieth_call(log, end))
-    assert log["in_flight"] == trials.CASES_IN_FLIGHT
+    assert log["in_flight"] == CASES.in_flight
     assert "(on a fresh server, after 39 other requests)" in text
 
 

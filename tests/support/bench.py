@@ -2,13 +2,14 @@
 
 import inspect
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 
 import pytest
 
-from mcp_conformance.fuzzing import drift
+from mcp_conformance.fuzzing import repeated_calls
+from mcp_conformance.fuzzing.budgets import REPEATED, DriftBudget
 from mcp_conformance.fuzzing.fuzzer import Fuzzer
 from mcp_conformance.generation import NoExample
 from mcp_conformance.json_schema.validation import Unjudgeable
@@ -35,9 +36,8 @@ def leave_out_shrinking(monkeypatch):
 
 def hurry(monkeypatch):
     """Judge the drift of a process after some calls, however fast they are, by samples that come often."""
-    monkeypatch.setattr(drift, "MIN_CALLS", 1500)
-    monkeypatch.setattr(drift, "MIN_SECONDS", 0.0)
-    monkeypatch.setattr(drift, "PAUSE_SECONDS", 0.01)
+    quick = DriftBudget(pause_seconds=0.01, min_seconds=0.0, min_calls=1500)
+    monkeypatch.setattr(repeated_calls, "REPEATED", replace(REPEATED, drift=quick))
 
 
 SKIPS = (Skipped, NoExample, Unjudgeable, pytest.skip.Exception)

@@ -13,8 +13,11 @@ from mcp_conformance.protocol.jsonrpc import ABSENT, IdKey, Line, id_key
 from mcp_conformance.protocol.methods import CANCELLED
 from mcp_conformance.protocol.progress import token_of
 
+# Not measured.  Twice as much makes each lost request twice as dear, half as much takes a thread that was not
+# scheduled for a loss; what is lost is confirmed in any case.
 OVERTAKEN_SECONDS = 0.5
 """How long to wait for an answer that a later one has overtaken."""
+# What came is in our queue already: this is the time to parse it on a busy machine.
 QUEUED_SECONDS = 0.05
 """How long to read what came while nobody waited for it."""
 

@@ -11,8 +11,14 @@ from __future__ import annotations
 from collections import deque
 from statistics import median
 
+# Not measured: a notification may take the time of twenty pings; with half as many, a machine that gets busy
+# during a check accuses servers, with twice as many, a slow server's missing notifications take longer.
 ROUND_TRIPS = 20
+# Not measured: starts at the same time compete for disk and cores; with twice as much, a server that hangs at
+# its start holds up the run twice as long.
 SLOWEST_STARTS = 4
+# The median of five survives two that hit a pause of the machine; with more, the pace of a server that has
+# become slow is noticed late.
 MAX_PINGS = 5
 """How many pings the median is taken of; a ping that waited behind a slow tool does not count."""
 

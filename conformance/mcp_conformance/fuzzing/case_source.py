@@ -11,6 +11,7 @@ from hypothesis import reject
 from hypothesis import strategies as st
 
 from mcp_conformance.client.reply import Reply
+from mcp_conformance.fuzzing.budgets import CASES
 from mcp_conformance.fuzzing.oracles import Case, Oracle, rejects_invalid
 from mcp_conformance.generation import (
     HypothesisSource,
@@ -26,8 +27,6 @@ from mcp_conformance.generation import (
     values,
 )
 from mcp_conformance.protocol.jsonrpc import encode
-
-MAX_INVALID_DRAWS = 20
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ def invalid_cases(schema: Any, revision: str, usual: Reply, *, clear: bool = Fal
     """
 
     def draw(source: Source) -> Case:
-        for _ in range(MAX_INVALID_DRAWS):
+        for _ in range(CASES.max_invalid_draws):
             wrong = draw_invalid(schema, revision, source, clear=clear)
             if _is_object(wrong):
                 return invalid_case(wrong, usual, revision)
@@ -139,6 +138,7 @@ class RecordedChoices:
         return choose
 
 
+# A case has tens of choices: one in a hundred replaced changes about one of them.
 IS_KEPT = st.integers(0, 100).map(bool)
 """Whether a recorded choice is kept; shrinking replaces it."""
 
@@ -152,6 +152,7 @@ class VariedChoices:
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         def choose(*asked: Any) -> Any:
+            # Drawn even if it is not used, so that replacing one choice does not shift those after it.
             new = getattr(self._source, name)(*asked)
             recorded = next(self._left.get((name, *asked), iter(())), new)
             return recorded if self._draw(IS_KEPT) else new

@@ -14,6 +14,7 @@ from mcp_conformance.client.message_log import MessageLog, head_of
 from mcp_conformance.client.session import Session
 from mcp_conformance.client.tool_call import Call
 from mcp_conformance.expect import skip
+from mcp_conformance.fuzzing.budgets import PROTOCOL
 from mcp_conformance.fuzzing.invariants import Violation, WindowOracle, tokens_in
 from mcp_conformance.fuzzing.payloads import LivenessRequest, request_line
 from mcp_conformance.protocol.jsonrpc import ABSENT, Line
@@ -28,15 +29,9 @@ Burst = tuple[Line, ...]
 """Lines sent in one write; their answers are awaited before the next burst."""
 
 DIED, SILENT = "the server ended", "a request was not answered"
+# Far from the ids of the opening, and from those that `payloads.IDS` sends.
 FIRST_ID = 1_000_000
-FIRST_WAIT_SECONDS = 0.1
-"""How long to wait for answers overtaken by others, before the request is sent again and awaited longer."""
-SLOW_ANSWER_SECONDS = 10.0
-"""How long to wait for answers overtaken by others, and how long a stage may wait in vain."""
-MAX_BURSTS, MAX_CONVERSATION_SECONDS = 2000, 10.0
-"""A longer conversation goes on in a new process, as a failure is confirmed by sending all of it again."""
-MAX_PROCESS_FAILURES = 4
-MAX_VIOLATIONS = 10
+# What a person reads; a longer proof is in the transcript.
 MAX_LINES_SHOWN = 6
 
 
@@ -126,7 +121,8 @@ class FuzzConversation:
         """
         timeout = self.server.settings.timeout
         self._stage, self._oracle, self._slow_answers = stage, oracle, slow_answers
-        self._slack = min(timeout, SLOW_ANSWER_SECONDS) if slow_answers else FIRST_WAIT_SECONDS
+        slow, quick = min(timeout, PROTOCOL.slow_answer_seconds), PROTOCOL.first_wait_seconds
+        self._slack = slow if slow_answers else quick
         self._lost_after = min(timeout, lost_after) or timeout
         self._seconds_left = max_seconds
         self._bursts = [burst for burst in self._bursts if burst not in self._unanswered]
@@ -159,14 +155,16 @@ class FuzzConversation:
 
     def _usable(self) -> Window | None:
         """Return the window of a live process, unless the stage is over."""
-        if self._stage_is_over or self._seconds_wasted >= SLOW_ANSWER_SECONDS or self._seconds_left < 0:
+        is_late = self._seconds_wasted >= PROTOCOL.slow_answer_seconds or self._seconds_left < 0
+        if self._stage_is_over or is_late:
             return None
-        if len(self._process_failures) >= MAX_PROCESS_FAILURES or SILENT in self._process_failures:
+        if len(self._process_failures) >= PROTOCOL.max_process_failures or SILENT in self._process_failures:
             self.skipped_stages[self._stage] = f"{self._process_failures[-1]} before, so no more is sent"
             self._stage_is_over = True
             return None
         window = self._window
-        is_long = len(self._bursts) >= MAX_BURSTS or self._seconds_taken > MAX_CONVERSATION_SECONDS
+        is_long = len(self._bursts) >= PROTOCOL.max_bursts
+        is_long |= self._seconds_taken > PROTOCOL.max_seconds
         if window is None or window.session.closed or is_long:
             self.close()
             window = self._window = Window(_separate_session(self.server))
@@ -181,7 +179,8 @@ class FuzzConversation:
             self.failures[key] = StageFailure([], [], sent, lines, len(lines), self._oracle, self._lost_after)
             self.server.foresee_start()
         failure = self.failures[key]
-        if len(failure.violations) < MAX_VIOLATIONS and str(violation.error) not in map(str, failure.errors):
+        is_new = str(violation.error) not in map(str, failure.errors)
+        if is_new and len(failure.violations) < PROTOCOL.max_violations:
             raws = {line.raw for burst in self._bursts for line in burst}
             failure.violations.append(violation)
             failure.proofs.append(tuple(line for line in violation.error.lines if line.raw in raws))
@@ -285,13 +284,13 @@ class Confirmation:
 
     def _reduce(self, found: Seen) -> Seen:
         """Return the attempt with the fewest lines that still fail."""
-        briefly = partial(self._replay, lost_after=OVERTAKEN_SECONDS)
-        fewest = self.server.reproducer.reduce(briefly, found, [self._with_only_the_proof])
+        quick = partial(self._replay, lost_after=OVERTAKEN_SECONDS)
+        fewest = self.server.reproducer.reduce(quick, found, [self._with_only_the_proof])
         if not (fewest.shown and fewest.shown[0].is_late):
             return fewest
         # An answer that was missing after the short time may have been late: only the long one is reported.
-        patiently = self._replay(fewest.history, min(SLOW_ANSWER_SECONDS, self.failure.lost_after))
-        return patiently if patiently.shown is not None else found
+        awaited = self._replay(fewest.history, min(PROTOCOL.slow_answer_seconds, self.failure.lost_after))
+        return awaited if awaited.shown is not None else found
 
     def _with_only_the_proof(self, history: History) -> History:
         """Return a history whose last burst has only the lines that prove the failure."""

@@ -49,6 +49,7 @@ def database_at(address: str) -> ExampleDatabase:
     except ImportError as error:
         raise BadDatabase(f"{address} needs the package redis: pip install redis") from error
     try:
+        # Five seconds at the start of a run tell a wrong address; later failures are forgiven.
         client = redis.Redis.from_url(address, socket_connect_timeout=5, socket_timeout=5)
         client.ping()
     except (redis.RedisError, ValueError) as error:

@@ -9,24 +9,26 @@ from statistics import mean
 
 from mcp_conformance.client.reply import Reply
 from mcp_conformance.client.tool_call import Tool
+from mcp_conformance.fuzzing.budgets import DriftBudget
 from mcp_conformance.fuzzing.growth import MIN_SAMPLES, Sample, growth, merged
 from mcp_conformance.protocol.jsonrpc import ABSENT, show
 from mcp_conformance.protocol.text import named, shorten, without_times
 from mcp_conformance.transport.interface import Clock
 from mcp_conformance.transport.usage import Usage, usage_of
 
-PAUSE_SECONDS = 0.1
-"""The time between two samples at first."""
+# If there are more, each two are merged, and the next come half as often: a soak of days has as many as a
+# short one, and `growth` has enough of them after each merge.
 MAX_SAMPLES = 2 * MIN_SAMPLES
-"""If there are more, each two are merged, and the next come half as often."""
-MIN_SECONDS, MIN_CALLS = 10.0, 500
-"""What a process takes to warm up, and to be judged."""
+# All of so many first answers are alike, and all of the last: an answer that is one of two at random differs
+# so by chance once in 512 soaks; with four it would once in 128.
 COMPARED_ANSWERS = 5
-"""So many answers at first are the same, and so many in the end, before a difference counts."""
+# Ten answers of each tool are kept, so what they may take is limited; what a finding shows is for a person.
 MAX_COMPARED, MAX_SHOWN = 100_000, 300
 MEMORY, FILES, CHILDREN, TIME = "memory", "open files", "child processes", "the time of the same calls"
+# The least growth that counts, absolute and as a share of the figure before.  Not measured: half as much
+# takes pools and heaps that still fill up for leaks, twice as much needs a soak of twice the length to see
+# one.
 LEAST = {MEMORY: (4e6, 0.1), FILES: (10, 0.1), CHILDREN: (4, 0.1), TIME: (0.0005, 0.5)}
-"""The least growth that counts, absolute and as a share of the figure before."""
 FIGURES = tuple(LEAST)
 
 
@@ -59,10 +61,11 @@ class Drift:
     ``calls`` counts the answered calls.
     """
 
-    def __init__(self, pid: int | None, clock: Clock):
+    def __init__(self, pid: int | None, clock: Clock, budget: DriftBudget):
         self.calls = 0
+        self.budget = budget
         self._pid, self._clock = pid, clock
-        self._pause = PAUSE_SECONDS
+        self._pause = budget.pause_seconds
         self._start = clock.monotonic()
         self._next = self._start
         self._series: dict[str, list[Sample]] = {name: [] for name in LEAST}
@@ -106,7 +109,8 @@ class Drift:
     @property
     def is_judged(self) -> bool:
         """Whether the process was called long enough."""
-        return self.calls >= MIN_CALLS and self._clock.monotonic() - self._start >= MIN_SECONDS
+        seconds = self._clock.monotonic() - self._start
+        return self.calls >= self.budget.min_calls and seconds >= self.budget.min_seconds
 
     @property
     def memory_growth(self) -> float:
@@ -130,7 +134,7 @@ class Drift:
             last = [_figure(name, samples[-1][1]) for name, samples in self._series.items() if samples]
             judged = [f"nothing kept on growing over {self.calls:,} calls: {', '.join(last)}"]
         else:
-            least = f"{MIN_SECONDS:g} s and {MIN_CALLS} calls"
+            least = f"{self.budget.min_seconds:g} s and {self.budget.min_calls} calls"
             return [f"growth was not judged: that takes {least} in one process"]
         unseen = "memory, open files and child processes of the server are not seen here"
         return [*judged, *([] if self._series[MEMORY] else [unseen])]

@@ -10,10 +10,9 @@ from typing import Any
 from mcp_conformance.client.reply import Reply
 from mcp_conformance.client.session import Session
 from mcp_conformance.client.tool_call import Call
+from mcp_conformance.fuzzing.budgets import CASES
 from mcp_conformance.protocol.jsonrpc import Line, encode
 
-MIN_ANSWER_SECONDS, USUAL_FACTOR = 1.0, 20
-"""An answer is missed after this time, or after so many times the usual time."""
 NUL = b"\0"
 """A byte that no JSON text has."""
 
@@ -43,7 +42,7 @@ class FuzzTarget:
 
     def answer_seconds(self, timeout: float) -> float:
         """Return the time after which a missing answer is looked into; ``timeout`` is the user's."""
-        return min(timeout, max(MIN_ANSWER_SECONDS, USUAL_FACTOR * self.seconds))
+        return min(timeout, max(CASES.min_answer_seconds, CASES.usual_factor * self.seconds))
 
     def is_requested_in(self, line: Line) -> bool:
         """Return whether a line is a request to this target."""

@@ -19,6 +19,7 @@ from hypothesis.strategies import SearchStrategy
 
 from mcp_conformance.client.reply import Reply
 from mcp_conformance.expect import skip
+from mcp_conformance.fuzzing.budgets import CASES, CaseBudget
 from mcp_conformance.fuzzing.case_source import CaseSource
 from mcp_conformance.fuzzing.fuzz_target import FuzzTarget
 from mcp_conformance.fuzzing.oracles import VALIDATED, Case, Oracle, fault_of, grade
@@ -31,15 +32,9 @@ from mcp_conformance.protocol.jsonrpc import encode
 from mcp_conformance.target.server import Server
 from mcp_conformance.verdicts import Blocked, Cause, Finding
 
-CASES_PER_EXAMPLE = 4
-"""The average number of cases in one example of Hypothesis: faster than one at a time."""
-MAX_CASES_PER_EXAMPLE = 10
-MAX_FAILED_DRAWS = 10
-"""After so many seeds in a row without a value, no more values are made."""
 MAX_CASES_PER_SEED = 10**12
 """The distance of the seeds of two searches, so that they have no case in common."""
-MAX_KINDS_SHRUNK = 3
-MAX_KINDS_REPORTED = 8
+# What a person reads of one finding; the rest is counted.
 MAX_NAMES_SHOWN = 8
 
 
@@ -59,10 +54,17 @@ class Fuzzer:
     ``label`` names the kind of values.  Failures of the kinds in ``known`` are not reported.
     """
 
-    def __init__(self, server: Server, target: FuzzTarget, label: str, known: Iterable[str] = ()):
-        self.server, self.target, self.label = server, target, label
+    def __init__(
+        self,
+        server: Server,
+        target: FuzzTarget,
+        label: str,
+        known: Iterable[str] = (),
+        budget: CaseBudget = CASES,
+    ):
+        self.server, self.target, self.label, self._budget = server, target, label, budget
         self._examples = server.settings.examples
-        self._trials = Trials(server, target, set(known))
+        self._trials = Trials(server, target, set(known), budget)
         self._failures = self._trials.failures
 
     # Trying
@@ -122,7 +124,7 @@ class Fuzzer:
                 yield source.case(first * MAX_CASES_PER_SEED + number)
             except NoExample:
                 failed += 1
-                if failed == MAX_FAILED_DRAWS:
+                if failed == self._budget.max_failed_draws:
                     return
             else:
                 failed = 0
@@ -131,7 +133,7 @@ class Fuzzer:
 
     def shrink(self, source: CaseSource, kinds: Sequence[str]) -> None:
         """Shrink the failures of some kinds with Hypothesis, starting from other cases or from their own."""
-        for kind in kinds[:MAX_KINDS_SHRUNK]:
+        for kind in kinds[: self._budget.max_kinds_shrunk]:
             failed = self._failures[kind][0]
             if self._is_repeatable(failed):
                 self._trials.allow_shrinking()
@@ -142,7 +144,7 @@ class Fuzzer:
 
     def shrink_edges(self, kinds: Sequence[str], smaller: Smaller) -> None:
         """Replace the failures of some kinds by the smallest case that ``smaller`` finds next to each."""
-        for kind in kinds[:MAX_KINDS_SHRUNK]:
+        for kind in kinds[: self._budget.max_kinds_shrunk]:
             if self._is_repeatable(self._failures[kind][0]):
                 self._trials.allow_shrinking()
                 found = smaller(self._failures[kind][0].case, partial(self._fails, kind))
@@ -158,7 +160,7 @@ class Fuzzer:
         return False
 
     def _fails(self, kind: str, case: Case) -> bool:
-        """Return whether a case fails in this way; False for a new one when the purse is empty."""
+        """Return whether a case fails in this way; False for a new one when the budget is spent."""
         if self._trials.is_spent and self._trials.is_new(case):
             return False
         failed = self._trials.failed(case)
@@ -167,7 +169,7 @@ class Fuzzer:
     def _smallest(self, cases: SearchStrategy[Case], fails: Callable[[Case], bool]) -> Case:
         """Return the plainest case that fails; raise `NoSuchExample` or `Unsatisfiable` if none is found."""
         several = st.lists(
-            cases, min_size=1, max_size=MAX_CASES_PER_EXAMPLE, unique_by=lambda case: case.text
+            cases, min_size=1, max_size=self._budget.max_cases_per_example, unique_by=lambda case: case.text
         )
         source = random.Random(self.server.settings.seed)  # noqa: S311
         found = find(several, lambda some: any(map(fails, some)), settings=self._settings(), random=source)
@@ -184,10 +186,13 @@ class Fuzzer:
 
     def _settings(self) -> settings:
         return settings(
-            max_examples=math.ceil(self._examples / CASES_PER_EXAMPLE),
+            max_examples=math.ceil(self._examples / self._budget.cases_per_example),
+            # How long a call takes is the server's, and judged elsewhere.
             deadline=None,
             database=None,  # a seeded search has none
+            # A filter that rejects many values is the schema's, not a fault of ours.
             suppress_health_check=list(HealthCheck),
+            # Without the phase that explains: it took 90 starts more, and the report does not show it.
             phases=[Phase.generate, Phase.shrink],
         )
 
@@ -212,7 +217,7 @@ class Fuzzer:
         """Return the failures by kind, the worst first."""
         kinds = self._failures.values()
         worst_first = sorted(kinds, key=lambda same: (same[0].reply.fault is None, same[0].is_advisory))
-        return _merged(worst_first)[:MAX_KINDS_REPORTED]
+        return _merged(worst_first)[: self._budget.max_kinds_reported]
 
     def report(self) -> None:
         """Raise the worst of the failures, with the others in it; nothing if there are none.

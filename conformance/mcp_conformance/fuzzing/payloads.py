@@ -12,6 +12,7 @@ from mcp_conformance.protocol.methods import CANCELLED, NO_SUCH_METHOD
 
 BROKEN_ID = "conformance broken line"
 NEVER_ASKED = "conformance never asked"
+# Beyond the limits of serde_json (128) and Python (some 1,000), below that of Go (10,000).
 MAX_NESTING = 5000
 LONG_LINE_BYTES = 999_000
 """The size of a long line: a megabyte at most, which every reader should accept."""

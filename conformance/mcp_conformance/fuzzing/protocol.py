@@ -13,6 +13,7 @@ from random import Random
 from mcp_conformance.client.in_flight import Window, key_of
 from mcp_conformance.client.tool_call import Call
 from mcp_conformance.fuzzing import payloads
+from mcp_conformance.fuzzing.budgets import PROTOCOL
 from mcp_conformance.fuzzing.conversation import FuzzConversation
 from mcp_conformance.fuzzing.fuzzer import require_time
 from mcp_conformance.fuzzing.invariants import ANSWERED, Violation, broken_rules, missing, noise, tokens_in
@@ -36,15 +37,7 @@ from mcp_conformance.verdicts import Blocked, Finding
 GARBAGE = "jsonrpc.garbage-not-fatal"
 ID_TYPES = "jsonrpc.id-types-accepted"
 UNREADABLE = "jsonrpc.error-id-unreadable"
-LOST_AFTER_SECONDS = 3.0
-MAX_QUICK_CALL_SECONDS = 0.5
-MAX_ALL_CALLS_SECONDS = 5.0
-MAX_LIST_BYTES = 1_000_000
-"""A list with a longer answer is not requested several times at once."""
-REQUESTS_AT_ONCE = 16
-STEPS_PER_EXAMPLE = 15
 STAGES = ("ids", "large ids", "notifications", "many requests", "calls", "any order")
-SECONDS_PER_EXAMPLE = 0.2
 
 
 @start_with_fuzzing
@@ -78,14 +71,14 @@ def _send_broken_lines(conversation: FuzzConversation) -> None:
     chosen, liveness = conversation.server.settings, conversation.liveness
     forms = unusual_requests(liveness)
     oracle = partial(unusual_request_violations, forms)
-    conversation.begin_stage("hard to read", oracle, lost_after=LOST_AFTER_SECONDS)
+    conversation.begin_stage("hard to read", oracle, lost_after=PROTOCOL.lost_after_seconds)
     for name in forms:
         conversation.send(unusual_request(liveness, name, conversation.next_id()))
     for what, lines in payloads.broken_lines(liveness).items():
-        conversation.begin_stage(what, broken_line_violations, lost_after=LOST_AFTER_SECONDS)
+        conversation.begin_stage(what, broken_line_violations, lost_after=PROTOCOL.lost_after_seconds)
         for raw in lines:
             conversation.send(Line(sent=True, raw=raw))
-    conversation.begin_stage("random", random_line_violations, lost_after=LOST_AFTER_SECONDS)
+    conversation.begin_stage("random", random_line_violations, lost_after=PROTOCOL.lost_after_seconds)
     random = _random(conversation, "random")
     for _ in range(chosen.examples):
         conversation.send(Line(sent=True, raw=broken_line(liveness, random)))
@@ -141,7 +134,9 @@ def _send_right_messages(conversation: FuzzConversation) -> None:
     conversation.begin_stage("ids", partial(id_violations, large=False))
     for id in IDS:
         conversation.send(conversation.request(id, conversation.liveness.method))
-    conversation.begin_stage("large ids", partial(id_violations, large=True), lost_after=LOST_AFTER_SECONDS)
+    conversation.begin_stage(
+        "large ids", partial(id_violations, large=True), lost_after=PROTOCOL.lost_after_seconds
+    )
     for id in LARGE_IDS:
         conversation.send(conversation.request(id, conversation.liveness.method))
     conversation.begin_stage("notifications", broken_rules)
@@ -157,19 +152,23 @@ def _send_right_messages(conversation: FuzzConversation) -> None:
 def _is_short(server: Server, method: str) -> bool:
     """Return whether a list's answer is short enough to request it several times at once."""
     line = server.listing(method).replies[0].line
-    return line is not None and len(line.raw) <= MAX_LIST_BYTES
+    return line is not None and len(line.raw) <= PROTOCOL.max_list_bytes
 
 
 def _quick(calls: list[Call]) -> list[Call]:
     """Return the calls that took little time, as many as may be made at once."""
-    quick = [call for call in calls if call.reply.seconds < MAX_QUICK_CALL_SECONDS]
+    quick = [call for call in calls if call.reply.seconds < PROTOCOL.max_quick_call_seconds]
     together = itertools.accumulate(call.reply.seconds for call in quick)
-    return [call for call, seconds in zip(quick, together, strict=True) if seconds < MAX_ALL_CALLS_SECONDS]
+    return [
+        call
+        for call, seconds in zip(quick, together, strict=True)
+        if seconds < PROTOCOL.max_all_calls_seconds
+    ]
 
 
 def _many(conversation: FuzzConversation, methods: list[str]) -> list[Line]:
     """Return requests whose ids are numbers, and the same numbers as strings."""
-    ids = [conversation.next_id() for _ in range(REQUESTS_AT_ONCE)]
+    ids = [conversation.next_id() for _ in range(PROTOCOL.requests_at_once)]
     texts = [id if id % 2 else str(id - 1) for id in ids]
     return [conversation.request(id, methods[number % len(methods)]) for number, id in enumerate(texts)]
 
@@ -197,10 +196,10 @@ def in_any_order(conversation: FuzzConversation, lists: list[str], calls: list[C
     names = [uri.json for uri in uris if uri.is_a(str)]
     offer = Offer(lists, calls, names, is_old and server.declares("logging"))
     bursts = RandomBursts(conversation, offer, _random(conversation, "any order"))
-    seconds = min(chosen.examples * SECONDS_PER_EXAMPLE, server.fuzz_seconds)
+    seconds = min(chosen.examples * PROTOCOL.seconds_per_example, server.fuzz_seconds)
     conversation.begin_stage("any order", broken_rules, slow_answers=True, max_seconds=seconds)
     for _ in range(chosen.examples):
-        for burst in bursts.sequence(STEPS_PER_EXAMPLE):
+        for burst in bursts.sequence(PROTOCOL.steps_per_example):
             conversation.send(*burst)
 
 

@@ -9,12 +9,14 @@ from random import Random
 from typing import Any
 
 from mcp_conformance.client.tool_call import Call
+from mcp_conformance.fuzzing.budgets import PROTOCOL
 from mcp_conformance.fuzzing.conversation import FuzzConversation
 from mcp_conformance.fuzzing.payloads import DAMAGE, NOTIFICATIONS, LivenessRequest, notification_line
 from mcp_conformance.protocol.jsonrpc import ABSENT, Line
 from mcp_conformance.protocol.methods import CANCELLED, LOG_LEVELS, NO_SUCH_METHOD
 
-MAX_BURST_LINES = 8
+# Never: full bursts; 0.15: a few lines; 0.5: nearly a request at a time, where the order alone can break
+# something.
 WAIT_SHARES = (0.0, 0.15, 0.5)
 """How often a burst ends before it has as many lines as it may have; one share for each sequence."""
 
@@ -47,7 +49,7 @@ class RandomBursts:
         burst: list[Line] = []
         for _ in range(length):
             burst += self._random.choice(steps)()
-            if len(burst) >= MAX_BURST_LINES or self._random.random() < wait_share:
+            if len(burst) >= PROTOCOL.max_burst_lines or self._random.random() < wait_share:
                 yield burst
                 burst = []
         if burst:
@@ -92,7 +94,9 @@ class RandomBursts:
 
 # Broken lines ------------------------------------------------------------------------------------
 
+# Members that a parser looks for in another place, and two that none does.
 NAMES = ("jsonrpc", "id", "params", "result", "error", "", "a")
+# Up to 4**4 values a line: parsers that fail at depth have lines of their own.
 MAX_DEPTH = 4
 
 
@@ -104,6 +108,7 @@ def broken_line(liveness: LivenessRequest, random: Random) -> bytes:
     for _ in range(random.randint(1, 3)):
         start, length = random.randint(0, len(raw)), random.choice([0, 1, 1, 2, 8])
         raw[start : start + length] = random.choice([*DAMAGE, random.randbytes(random.randint(0, 4))])
+    # A line end would make two lines, of which the second has no liveness request after it.
     return bytes(raw).replace(b"\n", b" ")
 
 

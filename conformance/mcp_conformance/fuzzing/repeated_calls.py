@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from mcp_conformance.client.tool_call import Call
 from mcp_conformance.expect import require_some, skip
-from mcp_conformance.fuzzing.drift import FIGURES, MIN_CALLS, MIN_SECONDS, TIME, Drift
+from mcp_conformance.fuzzing.budgets import REPEATED
+from mcp_conformance.fuzzing.drift import FIGURES, TIME, Drift
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
 from mcp_conformance.verdicts import Finding
-
-MAX_TOOLS = 5
-MAX_SECONDS = 30.0
-MAX_CALLS = 100_000
-MAX_GROWTH_BYTES = 1_000_000_000
-"""No more calls are made if the memory grows by more: the machine belongs to others too."""
-MAX_LINES = 20_000
-"""The log of the conversation is cleared when it is longer."""
 
 
 def expect_level(server: Server, figure: str) -> None:
@@ -56,9 +49,8 @@ def _require_judged(server: Server, process: int) -> Drift:
     if fault:
         skip(fault)
     if not drift.is_judged:
-        skip(
-            f"{drift.calls} calls were made; growth shows in {MIN_CALLS} calls and {MIN_SECONDS:g} s or more"
-        )
+        least = f"{REPEATED.drift.min_calls} calls and {REPEATED.drift.min_seconds:g} s"
+        skip(f"{drift.calls} calls were made; growth shows in {least} or more")
     return drift
 
 
@@ -69,26 +61,26 @@ def repeated_calls(server: Server, process: int) -> tuple[Drift, str]:
     ``process`` is the number of the process.
     """
     able = [call for call in server.quick_calls() if _can_be_repeated(server, call)]
-    calls = require_some(able, skip="no tool that only reads may be called often")[:MAX_TOOLS]
+    calls = require_some(able, skip="no tool that only reads may be called often")[: REPEATED.max_tools]
     with server.fresh(f"repeated calls ({process})") as session:
-        drift = Drift(session.process.pid, server.clock)
-        until = server.clock.monotonic() + min(MAX_SECONDS, server.fuzz_seconds)
+        drift = Drift(session.process.pid, server.clock, REPEATED.drift)
+        until = server.clock.monotonic() + min(REPEATED.max_seconds, server.fuzz_seconds)
         while not _is_enough(drift) and server.clock.monotonic() < until:
             for call in calls:
                 reply = session.request("tools/call", call.params)
                 if reply.fault is not None:
                     return drift, f"call {drift.calls + 1:,} of a process was not answered: {reply.fault}"
                 drift.note(call.tool, reply, is_repeated=True)
-            if drift.memory_growth > MAX_GROWTH_BYTES:
+            if drift.memory_growth > REPEATED.max_growth_bytes:
                 return drift, f"memory grew by {drift.memory_growth / 1e9:.1f} GB in {drift.calls:,} calls"
-            if len(session.lines) > MAX_LINES:
+            if len(session.lines) > REPEATED.max_lines:
                 session.forget()
     return drift, ""
 
 
 def _is_enough(drift: Drift) -> bool:
-    """Return whether a process was called often enough to judge it, or `MAX_CALLS` times."""
-    return (drift.is_judged and drift.has_figures(TIME)) or drift.calls >= MAX_CALLS
+    """Return whether a process was called often enough to judge it, or as often as allowed."""
+    return (drift.is_judged and drift.has_figures(TIME)) or drift.calls >= REPEATED.max_calls
 
 
 def _can_be_repeated(server: Server, call: Call) -> bool:

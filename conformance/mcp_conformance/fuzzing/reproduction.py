@@ -11,6 +11,7 @@ from mcp_conformance.client.in_flight import reply_within
 from mcp_conformance.client.message_log import CUT, MessageLog, head_of
 from mcp_conformance.client.reply import Closed, Reply, Silence
 from mcp_conformance.client.session import Session
+from mcp_conformance.fuzzing.budgets import CASES
 from mcp_conformance.fuzzing.fuzz_target import FuzzTarget
 from mcp_conformance.fuzzing.oracles import VALIDATED, Case, Failure
 from mcp_conformance.protocol.jsonrpc import Kind, Line, kind
@@ -24,8 +25,6 @@ from mcp_conformance.verdicts import Blocked, Finding, Skipped
 MAX_LINES_SHOWN = 6
 MAX_CASE_LENGTH = 200
 MAX_NAME_LENGTH = 90
-HOSTILE_FACTOR = 3
-"""A missing answer to a hostile value is confirmed with this many times the usual timeout."""
 OPENING_METHODS = ("initialize", "notifications/initialized", "server/discover")
 
 
@@ -98,7 +97,7 @@ class Reproduction:
 class CaseReproduction:
     """The reproduction of a target's failed cases, and the verdicts on them.
 
-    The answer to a failed case may take as long as the user allows, or `HOSTILE_FACTOR` times
+    The answer to a failed case may take as long as the user allows, or a few times
     ``answer_seconds`` if the case is hostile; other answers may take ``answer_seconds`` seconds.
     """
 
@@ -108,7 +107,7 @@ class CaseReproduction:
 
     def _max_wait(self, failed: FailedCase) -> float:
         timeout = self.server.settings.timeout
-        return min(timeout, HOSTILE_FACTOR * self.answer_seconds) if failed.case.hostile else timeout
+        return min(timeout, CASES.hostile_factor * self.answer_seconds) if failed.case.hostile else timeout
 
     def fails_in_isolation(self, failed: FailedCase) -> bool:
         """Return whether the request fails on a fresh server too, with nothing sent before."""

@@ -10,9 +10,10 @@ from typing import Any
 from mcp_conformance.client.reply import Reply
 from mcp_conformance.client.session import Session
 from mcp_conformance.client.tool_call import Tool, call_in
+from mcp_conformance.fuzzing.budgets import SOAK, SoakBudget
 from mcp_conformance.fuzzing.drift import Drift
 from mcp_conformance.fuzzing.soak_calls import CALLS_PER_REPEATED, SoakCall, ToolLoad
-from mcp_conformance.fuzzing.soak_reproduction import CALLS_IN_FLIGHT, FailedCall, SoakReproduction
+from mcp_conformance.fuzzing.soak_reproduction import FailedCall, SoakReproduction
 from mcp_conformance.fuzzing.window import Request, top_up
 from mcp_conformance.generation import NoExample
 from mcp_conformance.protocol.jsonrpc import Line
@@ -20,15 +21,6 @@ from mcp_conformance.target.server import Server
 from mcp_conformance.target.unanswered import unanswered
 from mcp_conformance.verdicts import Blocked, Finding, Skipped
 
-MAX_LINES = 20_000
-"""The log of a conversation is cleared when it is longer."""
-MAX_KINDS = 3
-"""Failures of more kinds are only counted, for each tool and rule."""
-MAX_SLOW_CALLS = 3
-"""A tool with so many calls slower than `ToolLoad.answer_seconds` is left out."""
-MAX_PROCESSES = 50
-"""After so many processes, no search is made for the call that ended one."""
-MAX_PING_SECONDS = 2.0
 LEAVES_UNANSWERED, ENDS_SERVER = "it leaves calls unanswered", "its calls end the server"
 
 
@@ -49,8 +41,8 @@ class Soak:
     that were reported before.
     """
 
-    def __init__(self, server: Server):
-        self.server = server
+    def __init__(self, server: Server, budget: SoakBudget = SOAK):
+        self.server, self.budget = server, budget
         self.seed = server.settings.seed
         self.loads: list[ToolLoad] = []
         self.left_out: dict[str, tuple[int, str]] = {}
@@ -59,13 +51,13 @@ class Soak:
         self._is_over = False
         self._in_flight: deque[tuple[SoakCall, Line]] = deque()
         self._session: Session | None = None
-        self._drift = Drift(None, server.clock)
+        self._drift = Drift(None, server.clock, budget.drift)
         self._changes: dict[str, str] = {}
         self._known: set[tuple[str, str]] = set()
         self._kinds: Counter[tuple[str, str]] = Counter()
         self._deaths: set[str] = set()
         self._slow: Counter[str] = Counter()
-        self._reproduction = SoakReproduction(server, self.loads, self._call_of)
+        self._reproduction = SoakReproduction(server, self.loads, self._call_of, budget)
 
     def run(self, until: float) -> Iterator[SoakFinding | None]:
         """Call tools until ``until`` (seconds of the clock); yield findings, and None for good calls."""
@@ -100,7 +92,7 @@ class Soak:
             self._end()
         if self._session is None:
             self._session = self.server.connect("the soak")
-            self._drift = Drift(self._session.process.pid, self.server.clock)
+            self._drift = Drift(self._session.process.pid, self.server.clock, self.budget.drift)
             self._first = self._next
             self.processes += 1
         return self._session
@@ -156,7 +148,7 @@ class Soak:
             session is not None
             and not session.closed
             and session.request(
-                session.liveness_method, timeout=session.scaled_timeout(MAX_PING_SECONDS)
+                session.liveness_method, timeout=session.scaled_timeout(self.budget.max_ping_seconds)
             ).fault
             is None
         )
@@ -166,12 +158,13 @@ class Soak:
         if not self._in_flight:
             if self._is_over or not self.loads:
                 return None
-            if len(self._conversation.lines) > MAX_LINES:
+            if len(self._conversation.lines) > self.budget.max_lines:
                 self._conversation.forget()
         session = self._session
         assert session is not None
-        if len(session.lines) <= MAX_LINES:
-            top_up(session, self._in_flight, CALLS_IN_FLIGHT, self._new_calls(session, until))
+        # The log can only be cleared when nothing is in flight, so no more is sent until then.
+        if len(session.lines) <= self.budget.max_lines:
+            top_up(session, self._in_flight, self.budget.in_flight, self._new_calls(session, until))
         return session if self._in_flight else None
 
     def _new_calls(self, session: Session, until: float) -> Iterator[tuple[SoakCall, Request]]:
@@ -210,7 +203,8 @@ class Soak:
     def _is_known(self, failed: FailedCall) -> bool:
         """Return whether the same failure was reported before, or enough of its rule; count it if so."""
         name, failure = failed.call.load.name, failed.case.failure
-        is_known = (name, failure.kind) in self._known or self._kinds[name, failure.requirement] >= MAX_KINDS
+        is_known = (name, failure.kind) in self._known
+        is_known |= self._kinds[name, failure.requirement] >= self.budget.max_kinds
         self.repeats += is_known
         return is_known
 
@@ -240,7 +234,9 @@ class Soak:
     def _explained(
         self, failed: FailedCall, suspects: Sequence[SoakCall], session: Session
     ) -> Iterator[SoakFinding | None]:
-        culprit = self._reproduction.culprit(suspects) if self.processes <= MAX_PROCESSES else None
+        culprit = (
+            self._reproduction.culprit(suspects) if self.processes <= self.budget.max_processes else None
+        )
         if culprit is not None and (findings := self._alone(culprit)):
             reason = ENDS_SERVER if culprit.case.is_death else LEAVES_UNANSWERED
             self._leave_out(culprit.call.load.name, reason)
@@ -261,10 +257,14 @@ class Soak:
             yield self._after_others(failed, self._next - 1)
 
     def _note_slowness(self, load: ToolLoad, reply: Reply) -> None:
-        load.answer_seconds = min(self.server.settings.timeout, 4 * load.answer_seconds)
+        load.answer_seconds = min(
+            self.server.settings.timeout, self.budget.slow_call_growth * load.answer_seconds
+        )
         self._slow[load.name] += 1
-        if self._slow[load.name] >= MAX_SLOW_CALLS:
-            self._leave_out(load.name, f"{MAX_SLOW_CALLS} calls took long, the last {reply.seconds:.1f} s")
+        if self._slow[load.name] >= self.budget.max_slow_calls:
+            self._leave_out(
+                load.name, f"{self.budget.max_slow_calls} calls took long, the last {reply.seconds:.1f} s"
+            )
 
     # Reporting
 

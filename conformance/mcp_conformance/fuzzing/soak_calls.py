@@ -16,10 +16,12 @@ from mcp_conformance.generation import NoExample, Source
 from mcp_conformance.protocol.jsonrpc import encode
 from mcp_conformance.target.server import Server
 
+# One call of a tool in so many has the arguments of the first.  Not measured: a tenth is 50 of the calls
+# after which drift is judged; more of them leave fewer calls with other arguments.
 CALLS_PER_REPEATED = 10
-"""One call of a tool in so many has the arguments of the first."""
+# One call in so many has invalid arguments, if the schema forbids any.  Not measured: a soak is about load,
+# and refusals are cheaper than calls.
 CALLS_PER_INVALID = 10
-"""One call in so many has invalid arguments, if the tool's schema forbids any."""
 MAX_CALLS_PER_SEED = 10**12
 """The distance of the seeds of calls, so that two soaks have no call in common."""
 

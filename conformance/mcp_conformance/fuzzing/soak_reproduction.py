@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -11,22 +10,16 @@ from functools import partial
 
 from mcp_conformance.client.reply import Reply
 from mcp_conformance.client.session import Session
+from mcp_conformance.fuzzing.budgets import SoakBudget
 from mcp_conformance.fuzzing.fuzzer import Fuzzer
 from mcp_conformance.fuzzing.oracles import Failure
 from mcp_conformance.fuzzing.reproduction import CaseReproduction, FailedCase, Reproduction
 from mcp_conformance.fuzzing.soak_calls import SoakCall, ToolLoad
 from mcp_conformance.fuzzing.window import top_up
 from mcp_conformance.protocol.jsonrpc import Line
-from mcp_conformance.target.reproducer import Attempt, ReductionBudget, Reproducer
+from mcp_conformance.target.reproducer import Attempt, Reproducer
 from mcp_conformance.target.server import Server
 from mcp_conformance.verdicts import Blocked, Finding, Skipped
-
-CALLS_IN_FLIGHT = 32
-SHRINKING_EXAMPLES = 200
-HISTORY_LENGTHS = (10, 100, 1_000, 10_000)
-"""The numbers of calls to repeat, the failed one included, if it does not fail in isolation."""
-MAX_SEARCH_SECONDS = 60.0
-REDUCTION = ReductionBudget(starts=math.inf, seconds=60.0, tries=20)
 
 
 @dataclass(frozen=True)
@@ -48,8 +41,14 @@ class SoakReproduction:
     ``call_of`` returns the call of a number, None if none was made.
     """
 
-    def __init__(self, server: Server, loads: Sequence[ToolLoad], call_of: Callable[[int], SoakCall | None]):
-        self.server, self.loads, self.call_of = server, loads, call_of
+    def __init__(
+        self,
+        server: Server,
+        loads: Sequence[ToolLoad],
+        call_of: Callable[[int], SoakCall | None],
+        budget: SoakBudget,
+    ):
+        self.server, self.loads, self.call_of, self.budget = server, loads, call_of, budget
 
     def culprit(self, suspects: Sequence[SoakCall]) -> FailedCall | None:
         """Return the first call that a fresh process does not answer either."""
@@ -78,16 +77,16 @@ class SoakReproduction:
 
     def after_others(self, failed: FailedCall, past: range) -> tuple[FailedCall, Finding | Blocked]:
         """Repeat calls with ``past`` numbers, many in flight; return what failed, and the verdict on it."""
-        reproducer = Reproducer(REDUCTION, self.server.clock)
+        reproducer = Reproducer(self.budget.reduction, self.server.clock)
         found = reproducer.reproduce(partial(self._replay, failed), self._histories(past))
         if found.shown is None:
-            made = min(len(past), HISTORY_LENGTHS[-1])
+            made = min(len(past), self.budget.history_lengths[-1])
             how = f" (it happened once, and not again when the last {made} calls were made again: flaky)"
             return failed, self._verdict(failed, how, [*self._opening, *failed.case.reply.lines])
         slimmers = [partial(_without, load) for load in self.loads]
         fewest = reproducer.reduce(partial(self._replay, found.shown), found, slimmers)
         shown, others = fewest.shown or found.shown, len(fewest.history) - 1
-        flight = f"up to {CALLS_IN_FLIGHT} in flight{reproducer.so_far}"
+        flight = f"up to {self.budget.in_flight} in flight{reproducer.so_far}"
         how = f" (on a fresh server, after {others} other calls, {flight})" if others else ""
         return shown, self._verdict(shown, how, fewest.lines)
 
@@ -101,8 +100,8 @@ class SoakReproduction:
         return self.server.surface.opening_lines
 
     def _histories(self, past: range) -> Iterator[list[SoakCall]]:
-        until = self.server.clock.monotonic() + MAX_SEARCH_SECONDS
-        for length in HISTORY_LENGTHS:
+        until = self.server.clock.monotonic() + self.budget.search_seconds
+        for length in self.budget.history_lengths:
             yield [call for number in past[-length:] if (call := self.call_of(number)) is not None]
             if length >= len(past) or self.server.clock.monotonic() > until:
                 return
@@ -119,7 +118,7 @@ class SoakReproduction:
             lines = session.lines
             todo = ((call, call.request) for call in calls)
             while True:
-                top_up(session, waiting, CALLS_IN_FLIGHT, todo)
+                top_up(session, waiting, self.budget.in_flight, todo)
                 if not waiting:
                     break
                 call, line = waiting.popleft()
@@ -137,7 +136,9 @@ class SoakReproduction:
     @contextmanager
     def _other_server(self) -> Iterator[Server]:
         """Make a server for processes besides the soak's, and close them."""
-        server = Server(replace(self.server.settings, examples=SHRINKING_EXAMPLES), self.server.surface)
+        server = Server(
+            replace(self.server.settings, examples=self.budget.shrinking_examples), self.server.surface
+        )
         try:
             yield server
         finally:

@@ -10,6 +10,7 @@ from statistics import median
 
 from mcp_conformance.client.reply import Reply
 from mcp_conformance.client.session import Session
+from mcp_conformance.fuzzing.budgets import CASES, CaseBudget
 from mcp_conformance.fuzzing.fuzz_target import FuzzTarget
 from mcp_conformance.fuzzing.oracles import Case, Failure
 from mcp_conformance.fuzzing.reproduction import CaseReproduction, FailedCase
@@ -18,29 +19,6 @@ from mcp_conformance.generation.adversarial import value_name
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.target.server import Server
 from mcp_conformance.target.settings import FUZZ_EXAMPLES
-
-CASES_IN_FLIGHT = 16
-FIRST_CASES = 4
-"""The number of cases that are sent alone, to see how fast a target answers, unless that is known."""
-MIN_HOSTILE_SECONDS = 0.1
-SLOW_ANSWER_SECONDS = 0.02
-"""A target that answers more slowly gets several hostile values at once."""
-MAX_DEATHS = 12
-MAX_DEATHS_SHRINKING = 40
-MAX_SILENCES, MAX_HOSTILE_SILENCES = 2, 6
-"""A hostile value waits only briefly for its answer."""
-MAX_SILENCES_SHRINKING = 6
-CHECKS_OF_A_TOOL = 3
-"""The checks that fuzz a tool, with valid, invalid and hostile arguments, share its calls."""
-MAX_CALLS_SHRINKING = 20
-ALL_TOOLS_SECONDS = 60.0
-"""The time for which a slow server answers while all its tools are fuzzed; more examples get more time.
-
-Only the server's time counts: a busy machine tries as many values as an idle one.
-"""
-MIN_SECONDS = 3.0
-MIN_SHRINKING_SECONDS = 15.0
-"""The least time for which the server answers while a failure is shrunk."""
 
 
 class Trials:
@@ -51,38 +29,41 @@ class Trials:
     again, alone, and only that counts.
     """
 
-    def __init__(self, server: Server, target: FuzzTarget, known: set[str]):
-        self.server, self.target = server, target
+    def __init__(self, server: Server, target: FuzzTarget, known: set[str], budget: CaseBudget = CASES):
+        self.server, self.target, self._budget = server, target, budget
         self.failures: dict[str, list[FailedCase]] = {}
         self.answer_seconds = target.answer_seconds(server.settings.timeout)
         self.reproduction = CaseReproduction(server, target, self.answer_seconds)
-        share = max(MIN_SECONDS, ALL_TOOLS_SECONDS / (1 + 3 * len(server.tools)))
-        self._seconds_left = share * max(1.0, server.settings.examples / FUZZ_EXAMPLES["quick"])
+        # Each tool has a check for each kind of arguments, and all other targets take as long as one check.
+        checks = 1 + budget.checks_of_a_tool * len(server.tools)
+        seconds = max(budget.min_seconds, budget.all_tools_seconds / checks)
+        self._seconds_left = seconds * max(1.0, server.settings.examples / FUZZ_EXAMPLES["quick"])
         tool = server.tool(target.tool) if target.tool else None
         calls = math.inf if tool is None else server.settings.fuzzed_calls(tool)
-        self._calls_left = calls / CHECKS_OF_A_TOOL
+        self._calls_left = calls / budget.checks_of_a_tool
         self._until = server.clock.monotonic() + server.fuzz_seconds
         self._known = known
         self._outcomes: dict[bytes, FailedCase | None] = {}
         self._may_fly = True
-        known_times = [target.seconds] * FIRST_CASES if target.seconds else []
-        self._answer_times = deque(known_times, maxlen=FIRST_CASES)
+        known_times = [target.seconds] * budget.first_cases if target.seconds else []
+        self._answer_times = deque(known_times, maxlen=budget.first_cases)
         self._deaths = self._silences = self._hostile_silences = 0
-        self._max_deaths, self._max_silences = MAX_DEATHS, MAX_SILENCES
+        self._max_deaths, self._max_silences = budget.max_deaths, budget.max_silences
 
     @property
     def is_spent(self) -> bool:
         """Whether the target has used up its time or its calls, or ended or silenced too many processes."""
         is_late = self._seconds_left < 0 or self.server.clock.monotonic() > self._until
-        is_silent = self._silences >= self._max_silences or self._hostile_silences >= MAX_HOSTILE_SILENCES
+        is_silent = self._silences >= self._max_silences
+        is_silent |= self._hostile_silences >= self._budget.max_hostile_silences
         return is_late or is_silent or self._calls_left < 1 or self._deaths > self._max_deaths
 
     def allow_shrinking(self) -> None:
         """Allow more time, calls, ends of processes and missing answers, for shrinking a failure."""
-        self._calls_left = max(self._calls_left, MAX_CALLS_SHRINKING)
-        self._seconds_left = max(self._seconds_left, MIN_SHRINKING_SECONDS)
-        self._max_deaths = self._deaths + MAX_DEATHS_SHRINKING
-        self._max_silences = self._silences + MAX_SILENCES_SHRINKING
+        self._calls_left = max(self._calls_left, self._budget.max_calls_shrinking)
+        self._seconds_left = max(self._seconds_left, self._budget.min_shrinking_seconds)
+        self._max_deaths = self._deaths + self._budget.max_deaths_shrinking
+        self._max_silences = self._silences + self._budget.max_silences_shrinking
 
     def is_new(self, case: Case) -> bool:
         """Return whether the value of a case was not sent before."""
@@ -149,15 +130,16 @@ class Trials:
         a longer one.
         """
         sent = self.target.send(session, case.text)
-        reply = session.await_reply(sent, self._patience(case), alone=True)
+        reply = session.await_reply(sent, self._wait_seconds(case), alone=True)
         if reply.fault is None or session.closed:
             return reply
         self._end_if_hung(session)
         return session.await_reply(sent, 0.0, alone=True) if session.is_answered(sent) else reply
 
-    def _patience(self, case: Case) -> float:
+    def _wait_seconds(self, case: Case) -> float:
         """Return for how long to wait for an answer, in seconds."""
-        brief = max(MIN_HOSTILE_SECONDS, 10 * self.target.seconds)
+        usual = self._budget.hostile_usual_factor * self.target.seconds
+        brief = max(self._budget.min_hostile_seconds, usual)
         return min(self.answer_seconds, brief) if case.hostile else self.answer_seconds
 
     def _end_if_hung(self, session: Session) -> None:
@@ -165,6 +147,7 @@ class Trials:
         if session.request(session.liveness_method, timeout=self.answer_seconds).fault is not None:
             session.begin_close()
             session.closed = True
+        # Its silence is a finding of the case: the next user of the session must not count it as a hang.
         session.is_silent = False
 
     # In flight
@@ -188,26 +171,29 @@ class Trials:
                 return
 
     def _in_flight(self, *, hostile: bool) -> int:
-        """Return how many cases to have in flight: one after the other, they take half the time allowed."""
-        if not self._may_fly or len(self._answer_times) < FIRST_CASES:
+        """Return how many cases to have in flight: in a row, they take a share of the time allowed."""
+        if not self._may_fly or len(self._answer_times) < self._budget.first_cases:
             return 1
         seconds = median(self._answer_times)
-        if hostile and seconds < SLOW_ANSWER_SECONDS:
+        if hostile and seconds < self._budget.slow_answer_seconds:
             return 1
-        return min(CASES_IN_FLIGHT, int(self.answer_seconds / 2 / seconds)) if seconds else CASES_IN_FLIGHT
+        most = self._budget.in_flight
+        fitting = self._budget.in_flight_share * self.answer_seconds
+        return min(most, int(fitting / seconds)) if seconds else most
 
     def _suspects(self, todo: Iterator[Case], in_flight: int) -> list[FailedCase]:
         """Try cases with several in flight until many fail, or one gets no answer; return these."""
         session, waiting = self.server.fuzzing_session, deque[tuple[Case, Line]]()
         suspects: list[FailedCase] = []
         while True:
-            if len(suspects) < CASES_IN_FLIGHT and not self.is_spent:
+            if len(suspects) < self._budget.in_flight and not self.is_spent:
                 top_up(session, waiting, in_flight, self._requests(todo))
             if not waiting:
                 return suspects
             suspects += self._landed(session, *waiting.popleft())
             if suspects and suspects[-1].reply.fault is not None:
                 break
+        # One that waits behind a hanging case would take its whole time as well.
         if not session.closed:
             self._end_if_hung(session)
         for case, line in waiting:
@@ -223,7 +209,7 @@ class Trials:
     def _landed(self, session: Session, case: Case, line: Line, *, wait: bool = True) -> list[FailedCase]:
         """Wait for an answer; return the case if it failed, unless a plainer one fails likewise."""
         begun = self.server.clock.monotonic()
-        reply = session.await_reply(line, self._patience(case) if wait else 0.0)
+        reply = session.await_reply(line, self._wait_seconds(case) if wait else 0.0)
         self._seconds_left -= self.server.clock.monotonic() - begun
         failure = self._failure(case, reply)
         if failure is None or (reply.fault is None and not self._is_plainer(case, failure)):
@@ -241,6 +227,7 @@ class Trials:
             self._examine_lost(lost)
         wrong = [one for one in suspects if one.reply.fault is None]
         kinds = list(dict.fromkeys(one.failure.kind for one in wrong))
+        # The plainest of each kind first: others of the kind are then dropped unsent.
         for one in sorted(wrong, key=lambda one: (kinds.index(one.failure.kind), len(one.case.text))):
             del self._outcomes[_digest(one.case)]
             if not self._is_plainer(one.case, one.failure) or self.failed(one.case) is not None:
@@ -265,4 +252,5 @@ class Trials:
 
 def _digest(case: Case) -> bytes:
     """Return a short key for the value of a case."""
+    # A megabyte of text is remembered by 16 bytes, and two values collide in no run.
     return blake2b(case.text, digest_size=16).digest()

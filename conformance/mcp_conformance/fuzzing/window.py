@@ -24,6 +24,7 @@ def top_up(
 
     ``waiting`` are those in flight, each with what it was made for; they are awaited in order.
     """
+    # Half of them at once: one write for many requests, while the server still has the other half to do.
     if len(waiting) <= size // 2 and (some := list(islice(new, size - len(waiting)))):
         sent = session.send_texts(request for _, request in some)
         waiting.extend((one, line) for (one, _), line in zip(some, sent, strict=True))

@@ -22,27 +22,35 @@ from mcp_conformance.generation.shape import Shape
 from mcp_conformance.generation.special import fitted
 from mcp_conformance.generation.walker import Walk, plainly
 
+# Values of 278 real tools have at most 8 levels; a schema that contains itself ends there.
 MAX_DEPTH = 8
 """The deepest place in a value where edges are searched."""
 
+# The same part is rarely handled in another way in a fourth place, and each place multiplies the edges below
+# it.
 MAX_VISITS = 3
 """The number of places in which the boundaries of the same constraints are searched."""
 
+# Of 278 real tools one has 772 edges, the median 93.
 MAX_EDGES = 5000
 """The most edges examined for one schema."""
 
+# Not measured: with less, large schemas have fewer edges; with more, their check takes longer.
 MAX_STEPS = 100_000
 """The most validation steps to prove all edges."""
 
+# A schema may allow 10**9 items: that is no edge that anybody can send.
 MAX_LENGTH = 1000
 """The most items or members of an edge, and its most characters in thousands."""
 
+# Beyond 128, the limit of many a parameter list, and enough to make a quadratic loop slow.
 MANY_ITEMS, FLOOD_SIZE = 130, 10_000
 """The items of long arrays, if no keyword sets a limit."""
 
 MAX_SMALL = 100
 """The most characters of the JSON text of an item of a long array."""
 
+# Beyond 255 characters, a usual column, and beyond 4,096, a usual buffer.
 LONG_TEXTS = (300, 5000)
 """The characters of long texts, if no keyword sets a limit."""
 
@@ -59,6 +67,7 @@ TEXTS = {
 }
 """Contents of texts that handlers often get wrong."""
 
+# Not measured: as many as a quick run takes edges of a tool; they come last and are the first to be left out.
 MAX_PAIRS = 60
 """The number of values in which several members are at an edge."""
 

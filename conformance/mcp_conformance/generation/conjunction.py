@@ -13,6 +13,8 @@ from mcp_conformance.generation.references import Document, PartValidator
 from mcp_conformance.generation.shape import Shape
 from mcp_conformance.generation.validator import SchemaValidator
 
+# Not measured: 12 choices of two branches have more; a schema with them is walked without being sure that it
+# has values.
 MAX_COMBINATIONS = 3000
 """The most combinations of branches examined before the search for a contradiction is given up."""
 
@@ -24,6 +26,7 @@ Pick = tuple[Choice, int]
 BELOW = frozenset({"properties", "additionalProperties", "items", "prefixItems", "patternProperties"})
 """Keywords with the schemas of items and members."""
 
+# Choices that depend on each other hide a branch for some rounds; with fewer, its edges are missed.
 MAX_IDLE_ROUNDS = 6
 """The most ways of choosing without a new branch, one after the other, before no more are tried."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from mcp_conformance.generation.keywords import TYPES
 
+# One denied member suffices to leave a branch; the others only vary it.
 MAX_MEMBERS = 20
 """The most members of one schema that are denied."""
 

@@ -22,14 +22,18 @@ from mcp_conformance.generation.walker import Walk
 from mcp_conformance.json_schema.bounded import MAX_STEPS
 from mcp_conformance.json_schema.validation import MAX_SCHEMA_LENGTH, TOO_COSTLY, without_dialect
 
+# Twice `SEEDED_WALKS`, once for each schema: without an example, a tool is not called at all.
 EXAMPLE_WALKS = 200
 """The most walks with other choices, tried if the plainest choices lead to no valid value."""
 
 
+# The proof takes half of the time of a seeded value.  A walker that is wrong once in ten fails within thirty
+# proofs in 96 of 100 schemas.
 MIN_PROVEN = 30
 """The values of a simple schema that jsonschema proves, one after the other, before it proves no more."""
 
 
+# Not measured: ten milliseconds for an example that a person can read.
 FURTHER_EXAMPLES = 10
 """The most further walks, among whose values the shortest is the example."""
 
@@ -49,6 +53,7 @@ class Generator:
 
     def walk(self, source: Source, attempts: int) -> Any:
         """Make a valid value; raises `Rejected` if ``attempts`` walks made none."""
+        # Two whole proofs, and a tenth for each further walk: most values cost less than a hundredth.
         self.validator.refill(2 * MAX_STEPS + attempts * MAX_STEPS // 10)
         failure = Rejected("no value was found that is valid under its whole schema")
         for _ in range(attempts):

@@ -10,6 +10,7 @@ from mcp_conformance.generation.applied import AppliedParts
 from mcp_conformance.generation.constraints import Constraints
 from mcp_conformance.generation.references import Part
 
+# A schema may ask for 10**9 of them (``minContains``).
 MAX_CONTAINED = 200
 """The most items of an array that are made for a ``contains``."""
 

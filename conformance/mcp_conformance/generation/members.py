@@ -14,6 +14,7 @@ from mcp_conformance.generation.regex_strings import is_match
 MAX_PATTERNS = 20
 """The most ``patternProperties`` of one object for which names are made."""
 
+# A control character: no sensible name or pattern has it.
 UNNAMED = "\x01"
 """A name that no schema declares."""
 

@@ -9,6 +9,8 @@ from typing import Any
 from mcp_conformance.generation.errors import NoExample
 from mcp_conformance.generation.generator import generator_of
 
+# A hundred threads or seconds are still tried; ten thousand stop the machine of a tool that does what it is
+# told.
 MODEST = 100
 """The largest number for such a member."""
 AMOUNTS = frozenset(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from mcp_conformance.generation.references import Document, Part
 
+# Deeper than a walk goes (`choices.DEEP`), and than any schema needs.
 ENDLESS = 99
 """The least depth of a part that no finite value conforms to."""
 

@@ -25,13 +25,17 @@ USUAL_ROOM = 60
 SPECIAL_INTEGERS = (0, -1, 1, 2**31, -(2**31) - 1, MAX_SAFE_INTEGER)
 SPECIAL_NUMBERS = (0, -1, 0.5, -0.0, 1.0, 1e308, 1e-7, 2.0**53 + 2, -1e308, 1e21)
 
+# As long as a line may be that every server should read.
 MAX_LENGTH = 1_000_000
 """The most characters of a generated string."""
 
+# Longer ones are about length, not content; to draw a million characters one by one takes 0.3 s.
 REPEATED_LENGTH = 400
 """The length above which a string repeats a short piece."""
 
 USUAL_LENGTH = 200
+# Not measured: Hypothesis matches each text that it draws; for a costlier pattern texts are made from its
+# tree.
 MAX_MATCH_STEPS = 10_000_000
 """The most steps to match a text of `USUAL_LENGTH`, for Hypothesis to draw from the pattern."""
 

@@ -10,11 +10,15 @@ from hypothesis import strategies as st
 from mcp_conformance.generation import special
 from mcp_conformance.generation.choices import DEEP, MAX_USUAL_ITEMS, USUAL_DEPTH, pooled
 
+# Some values have edges at most members, so that faults meet which need two of them; in others one edge is
+# not hidden by another.
 EDGE_RATE, HIGH_EDGE_RATE = 0.1, 0.65
 """How often a number or a text is one that handlers get wrong, in most values and in the others."""
 
+# Around the powers of two, and around round numbers, where buffers and columns end.
 LONG_LENGTHS = (61, 100, 127, 128, 255, 256, 257, 300, 512, 1000, 1024, 1025, 2000)
 ALPHABET = string.ascii_letters + string.digits
+# Not measured: fragments of syntax twice, as handlers build paths, queries and formats from a text.
 KINDS = (special.WORDS, special.SYNTAX, special.SYNTAX, special.BLANKS, special.BASIC, special.ASTRAL)
 
 
@@ -38,6 +42,7 @@ class RandomSource:
         """Choose the rates of one value, and its depth."""
         way = self._random()
         self._edge_rate = HIGH_EDGE_RATE if way < 0.4 or self._only_edges else EDGE_RATE
+        # Digits of one number choose the rates, so that a value begins with a single draw.
         self._member_rate = (0.5, 0.5, 0.2, 0.9)[int(way * 1000) % 4]
         self._item_rate = (0.5, 0.6, 0.75, 0.3)[int(way * 10_000) % 4]
         self._is_deep = int(way * 100_000) % 10 == 0
@@ -64,6 +69,8 @@ class RandomSource:
         if count < MAX_USUAL_ITEMS:
             rate = self._item_rate if not self._is_deep else (0.95 if count == 0 else 0.2)
         else:
+            # Of the lists that have grown past the usual length, half reach 50 items, one in seven
+            # `walker.MAX_FURTHER_ITEMS`.
             rate = 0.985
         return self._random() < rate
 

@@ -9,9 +9,11 @@ from typing import Any
 from mcp_conformance.generation.errors import NoExample
 from mcp_conformance.generation.generator import Generator
 
+# Twice the steps for edges: a failure was found, and neighbours are tried one after the other.
 MAX_STEPS = 200_000
 """The most validation steps for the neighbours of one value."""
 
+# A text of 5,000 characters has as many neighbours; halves shorten it in 12 calls.
 MAX_CUTS = 40
 """The most items, members or characters that are left out one by one."""
 

@@ -19,12 +19,15 @@ from mcp_conformance.generation.shape import Shape
 from mcp_conformance.generation.special import MAX_SAFE_INTEGER
 from mcp_conformance.generation.walker import Walk, plainly
 
+# After a hundred the last is repeated: making each costs a walk.
 MAX_DIFFERENT_ITEMS = 100
 """The most items made one by one for an array that is too long."""
 
 UNEXPECTED = "unexpected_member"
+# A keyword that allows more is not broken by anything that can be sent.
 MAX_LENGTH = 2**20
 """The most characters or items of a value that is too long."""
+# A second, at a millisecond for each.
 MAX_WALKS = 1000
 """The most walks for items that all differ."""
 

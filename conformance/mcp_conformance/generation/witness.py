@@ -12,6 +12,7 @@ from mcp_conformance.generation.validator import SchemaValidator
 from mcp_conformance.json_schema.validation import Unjudgeable
 from mcp_conformance.protocol.value import Value
 
+# Not measured: with fewer, more changes of a schema are reported without an object that shows them.
 MAX_CANDIDATES = 300
 """The most objects of each kind that are tried."""
 

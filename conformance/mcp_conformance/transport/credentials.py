@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from mcp_conformance.transport.throwaway import SECRET
 
 HIDDEN = "***"
+# A short one such as "test" would blank out ordinary words in every report.
 MIN_LENGTH = 6
 """Shorter credentials are not searched for in other texts."""
 NAMED = re.compile(r"(-*[\w.-]*)(=|:\s*)(.+)", re.DOTALL)

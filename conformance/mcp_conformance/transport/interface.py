@@ -14,10 +14,12 @@ from typing import Any, Final, Protocol
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.sandbox.traffic import Traffic
 
+# More than the 10 MiB at which the TypeScript SDK gives up; parsed, a line takes eight times as much memory.
 MAX_LINE = 16_000_000
 """The length of the longest line that is read by default, in bytes."""
 HEAD = 4096
 """The length of the head that is kept of a line that is too long, in bytes."""
+# The Python and the TypeScript SDK give a server as long, too.
 STOP_SECONDS = 2.0
 """The time for each step of stopping a server."""
 

@@ -17,6 +17,7 @@ from typing import TypeVar
 Function = TypeVar("Function", bound=Callable[..., object])
 LOCKING = ("__enter__", "__exit__", "_acquire_restore", "_release_save", "notify", "notify_all", "set")
 """The functions of `threading` that no exception may interrupt."""
+# Such moments last microseconds; a signal that comes too early again is postponed again.
 MOMENT_SECONDS = 0.001
 _uninterrupted: set[CodeType] = set()
 

@@ -31,7 +31,9 @@ from mcp_conformance.transport.queue import ByteQueue
 
 STDERR = 1
 """The index of the thread that reads stderr."""
+# Not measured: the end of stderr names the fault, and each of many sessions keeps as much.
 MAX_STDERR_BYTES = 64 * 1024
+# What a pipe of Linux holds: one read empties it.
 CHUNK = 64 * 1024
 ATOMIC_WRITE_BYTES = getattr(select, "PIPE_BUF", 512)
 """The bytes that a writable pipe always takes at once."""
@@ -87,6 +89,7 @@ class Process:
     def _written_at_once(self, data: bytes) -> bool:
         pipe = self._child.stdin
         assert pipe is not None
+        # Only if the writer waits for work: bytes must not overtake those that it still has.
         if len(data) > ATOMIC_WRITE_BYTES or not self._writes.is_awaited or not _has_room(pipe.fileno()):
             return False
         try:
@@ -174,6 +177,7 @@ class Process:
         if self._stopped:
             return
         self._stopped = True
+        # A server that floods stdout would wait for room in our queue, and never read that stdin is closed.
         self._lines.discard()
         self.close_stdin()
         try:
@@ -233,6 +237,7 @@ class Process:
                 if not isinstance(data, bytes):
                     break
                 view = memoryview(data)
+                # A writable pipe takes 4096 bytes without blocking, more could block this thread for ever.
                 while view and self._wake.wait_writable(pipe.fileno()):
                     view = view[os.write(pipe.fileno(), view[:4096]) :]
         self._writes.discard()

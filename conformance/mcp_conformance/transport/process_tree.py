@@ -132,6 +132,7 @@ def _exit_of(child: subprocess.Popen[bytes]) -> int:
     if sys.platform == "win32" or sys.platform == "darwin":
         return child.wait()
     try:
+        # WNOWAIT leaves the child unreaped: until then no other process group can get its id.
         how = os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
     except ChildProcessError:  # other code in this process reaps all children
         return child.wait()
@@ -348,9 +349,11 @@ def _start_watchdog(mark: str) -> tuple[int, int]:
     if sys.platform == "win32":
         return 0, -1
     theirs, ours = os.pipe()
+    # A watchdog that is stopped must not stop the run.
     os.set_blocking(ours, False)
     nowhere = (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)
     files = [(os.POSIX_SPAWN_DUP2, theirs, 0), nowhere, (os.POSIX_SPAWN_DUP2, 1, 2)]
+    # Isolated and without site-packages: it starts faster, and imports nothing from the user's folder.
     command = [sys.executable, "-I", "-S", watchdog.__file__, mark]
     try:
         pid = os.posix_spawn(sys.executable, command, os.environ, file_actions=files)

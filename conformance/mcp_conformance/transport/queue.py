@@ -8,6 +8,8 @@ from collections import deque
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.transport.interface import EOF, Content, Item, Overlong
 
+# Not measured: a reader that falls behind by more holds up the server, with less it does so for a few long
+# lines.
 MAX_QUEUED = 4_000_000
 
 
@@ -35,6 +37,7 @@ class ByteQueue:
             while self._bytes > MAX_QUEUED and not self._closed:
                 self._changed.wait()
             if not self._closed:
+                # 64 bytes are about what the tuple and the queue take, so that empty lines are not free.
                 sized = [(at, _size(item) + 64, item) for item in items]
                 self._items.extend(sized)
                 self._bytes += sum(size for _, size, _ in sized)

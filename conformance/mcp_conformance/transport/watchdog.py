@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sys
 
+# A process that keeps replacing itself is given up, so that the watchdog ends too.
 MAX_ROUNDS = 60
 """How often the watchdog searches for processes."""
 EMPTY_ROUNDS, EMPTY_ROUNDS_AFTER_A_KILL = 2, 10
@@ -18,6 +19,7 @@ EMPTY_ROUNDS, EMPTY_ROUNDS_AFTER_A_KILL = 2, 10
 
 One does not prove it: a process that starts another and exits during a search can hide both.
 """
+# SIGKILL: importing `signal`, which needs `enum`, would slow down the start.
 KILL = 9
 
 
@@ -68,7 +70,9 @@ def main(mark: str) -> None:
     groups: set[str] = set()
     folders: list[str] = []
     if sys.platform != "win32":
+        # Ctrl-C goes to the group of the terminal, which the watchdog has to outlive.
         os.setsid()
+    # It would keep the folder in use that it may have to delete.
     os.chdir("/")
     for line in sys.stdin:
         what, name = line[0], line[1:].strip()

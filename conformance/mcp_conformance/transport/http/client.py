@@ -17,7 +17,9 @@ from mcp_conformance.transport.interface import MAX_LINE, SYSTEM_CLOCK, Clock
 if TYPE_CHECKING:
     from mcp_conformance.transport.http.reader import ResponseReader
 
+# A handshake that is lost is sent again after 1 s, then after 3 s: two may be lost.
 CONNECT_SECONDS = 5.0
+# The buffer that Linux gives a socket at first.
 MAX_AT_ONCE = 16 * 1024
 """The bytes that an idle connection takes at once."""
 

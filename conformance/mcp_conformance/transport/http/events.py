@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 
 LINE_END = re.compile(rb"\r\n|\r|\n")
 BOM = b"\xef\xbb\xbf"
+# As `interface.MAX_LINE`: an event has a message, as a line has over stdio.
 MAX_EVENT = 16_000_000
 """The size of the largest event that is read by default, in bytes."""
+# The number fits into 64 bits; Python refuses to read one of more than 4,300 digits.
 MAX_RETRY_DIGITS = 18
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mcp_conformance.transport.http.reader import ResponseReader
 
 EVENT_STREAM = "text/event-stream"
+# What a finding shows of it; a stream may last as long as the run.
 KEPT_OF_EVENT_STREAM = 64 * 1024
 """The bytes of the body of an event stream that are kept beside its events."""
 CLOSED = "the connection was closed before the response"

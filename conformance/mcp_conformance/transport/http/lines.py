@@ -41,17 +41,23 @@ from mcp_conformance.transport.interface import (
 from mcp_conformance.transport.queue import ByteQueue
 
 ACCEPT_EVENTS = (b"Accept", EVENT_STREAM.encode())
+# A notification that is handled after the next request would change what that means; servers that never
+# respond to one cost this once, then `BRIEF_SECONDS`.
 ORDER_SECONDS = 10.0
 """How long the next message waits until one that is not a request has its response."""
 BRIEF_SECONDS = 0.1
 """The same when the server has left such a message without a response before."""
+# Checks read the first ones; a fuzzer sends thousands.
 MAX_KEPT = 100
 """How many messages of a conversation are kept in ``posted``, with their exchanges."""
 MAX_KEPT_BYTES = 100_000
 """An exchange with a longer response is not kept."""
+# As long as a whole run may take (--max-time).
 MAX_RETRY_SECONDS = 3600.0
+# A server that ends each stream at once would keep the run waiting for ever.
 MAX_RESUMES = 20
 """How often the stream of one request is resumed."""
+# Browsers wait 3 to 5 s; a check that needs the stream would wait as long.
 DEFAULT_RETRY_SECONDS = 0.5
 """How long to wait before a stream is resumed if the server does not say."""
 

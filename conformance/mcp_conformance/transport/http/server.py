@@ -23,10 +23,12 @@ DEFAULT_PATH = "/mcp"
 PORT = "{port}"
 """What stands for the port in a command."""
 LOOPBACK, LOOPBACK_NAME = "127.0.0.1", "localhost"
+# A start takes 0.1 s or more: a fifth of that is lost at most.
 TRY_SECONDS = 0.02
 """How long to wait between two attempts to connect to a process that starts."""
 EXIT_SECONDS = 1.0
 """How long a process that closed a connection may take to exit."""
+# A handshake that is lost is sent again after 1 s, then after 3 s: two may be lost.
 CONNECT_SECONDS = 5.0
 MAX_CHALLENGE = 500
 """The characters of a challenge that are quoted."""

@@ -14,6 +14,7 @@ CHUNK = 64 * 1024
 UNTRUSTED = (18, 19, 20, 21)
 """OpenSSL's codes for certificates whose issuer is not among the trusted ones."""
 TRUST = "the environment variable SSL_CERT_FILE names a file with certificates to trust"
+# Windows has no poll; elsewhere select fails for descriptors above 1023.
 Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 
@@ -49,6 +50,7 @@ class Stream:
         except (OSError, UnicodeError) as error:
             raise _failure(error, endpoint, timeout) from error
         try:
+            # A small request would wait up to 40 ms for the acknowledgement of the one before.
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return cls(_encrypted(plain, endpoint.host) if endpoint.tls else plain)
         except OSError as error:
