@@ -12,7 +12,7 @@ from mcp_conformance.requirements.checks import suites_directory
 ROOT = Path(mcp_conformance.__file__).parent
 FIXTURES = Path(find_spec("mcp_conformance_fixtures").origin).parent
 LAYERS = (
-    {"protocol", "sandbox"},
+    {"outcome", "protocol", "sandbox"},
     {"requirements"},
     {"transport"},
     {"json_schema", "project"},

@@ -1,4 +1,4 @@
-"""Verdicts: the exceptions of a check (`Finding`, `Blocked`, `Skipped`), and their outcomes in a report."""
+"""Verdicts: the exceptions of a check (`Finding`, `Blocked`, `Skipped`), and the outcome of each."""
 
 from __future__ import annotations
 
@@ -9,31 +9,10 @@ from pathlib import Path
 from typing import Self
 
 from mcp_conformance.client.reply import Fault
+from mcp_conformance.outcome import Outcome
 from mcp_conformance.protocol.jsonrpc import EVENT, NOT_UTF_8, Line, foreign_encoding, is_response, show
 from mcp_conformance.requirements.catalogue import Requirement, requirement
 
-
-class Outcome(StrEnum):
-    """The outcome of a check, worst last.
-
-    ``internal-error`` is a bug of this tool; ``expected`` is a broken rule that the baseline lists, ``new``
-    one that came, or was sharpened, after the version of this tool that the user's project is pinned to.
-    """
-
-    SKIPPED = "skipped"
-    INTERNAL_ERROR = "internal-error"
-    PASSED = "passed"
-    INFO = "info"
-    EXPECTED = "expected"
-    NEW = "new"
-    WARNED = "warned"
-    BLOCKED = "blocked"
-    FAILED = "failed"
-
-
-ORDER = list(Outcome)
-UNTESTED = (Outcome.SKIPPED, Outcome.INTERNAL_ERROR)
-"""The outcomes that say nothing about the server."""
 NORMATIVE = ("keyword", "schema", "project")
 ECHO = "jsonrpc.response-id-echo"
 """The rule that an answer has the id of its request."""
@@ -191,7 +170,7 @@ def broken_rule(cited: Sequence[Requirement], revision: str, error: BaseExceptio
     if isinstance(error, Verdict) and error.requirement:
         return requirement(error.requirement)
     holding = [row for row in cited if row.holds_in(revision)]
-    return max(holding, key=lambda row: ORDER.index(severity(row, revision)), default=cited[0])
+    return min(holding, key=lambda row: severity(row, revision).place, default=cited[0])
 
 
 def outcome_of(  # noqa: PLR0913  (what the user chose about severities)

@@ -9,9 +9,9 @@ from io import StringIO
 
 import pytest
 
+from mcp_conformance.outcome import Outcome
 from mcp_conformance.plugin.status_line import StatusLine, activity_of, duration, fitted, width
 from mcp_conformance.requirements.checks import PACKAGE
-from mcp_conformance.verdicts import Outcome
 from support import environment, quick_mutant
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcp_conformance.outcome import Outcome
 from mcp_conformance.report.baseline import (
     BadBaseline,
     Baseline,
@@ -22,7 +23,6 @@ from mcp_conformance.report.baseline import (
 )
 from mcp_conformance.report.model import Result
 from mcp_conformance.requirements.checks import checked
-from mcp_conformance.verdicts import Outcome
 from support import REFERENCE, forked, quick_mutant, run_suite
 
 TODAY = date(2026, 11, 21)

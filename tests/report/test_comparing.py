@@ -2,9 +2,9 @@
 
 import pytest
 
+from mcp_conformance.outcome import Outcome
 from mcp_conformance.report.compare import compared, comparison_lines
 from mcp_conformance.report.model import DEAD, Interface, OfferedTool, Report, Result
-from mcp_conformance.verdicts import Outcome
 from support import REFERENCE, forked, quick_mutant
 
 NOW, BEFORE = "2025-11-25", "2025-06-18"

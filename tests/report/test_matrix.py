@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from mcp_conformance.outcome import Outcome
 from mcp_conformance.report.formats import html as html_format
 from mcp_conformance.report.formats import terminal
 from mcp_conformance.report.model import in_order
-from mcp_conformance.verdicts import Outcome
 from support.sample_report import REPORT, RESULTS, REVISION, result
 
 OLD = "2024-11-05"

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from mcp_conformance.outcome import Outcome
 from mcp_conformance.report.formats import html as html_format
 from mcp_conformance.report.formats.page import ASSETS
 from support.sample_report import REPORT, failed
@@ -15,7 +16,7 @@ LIGHT, DARK = (
     for part in re.findall(r":root \{(.*?)\}", CSS, re.DOTALL)
 )
 THEMES = {"light": LIGHT, "dark": {**LIGHT, **DARK}}
-HUES = sorted({name for line in re.findall(r"--hue: var\(--([a-z-]+)\)", CSS) for name in [line]})
+HUES = sorted({*re.findall(r"--hue: var\(--([a-z-]+)\)", CSS), *(one.style.hue for one in Outcome)})
 TINT = int(re.search(r"color-mix\(in srgb, var\(--hue\) (\d+)%, transparent\)", CSS)[1]) / 100
 ENOUGH = 4.5
 
@@ -46,7 +47,8 @@ def test_a_pill_can_be_read(theme, hue):
 
 
 def test_every_outcome_has_a_hue():
-    assert set(HUES) >= {"failed", "blocked", "warned", "info", "passed", "skipped", "internal-error", "soft"}
+    page = html_format.render(REPORT)
+    assert all(f".{one} {{ --hue: var(--{one.style.hue}); }}" in page for one in Outcome)
 
 
 def test_a_long_value_opens_without_a_script():

@@ -9,11 +9,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+from mcp_conformance.outcome import Outcome
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.report.build import CheckFacts, Evidence, build_result
 from mcp_conformance.requirements import catalogue
 from mcp_conformance.target.settings import Settings
-from mcp_conformance.verdicts import Outcome
 from support import REFERENCE, environment, forked, mutant, run_suite
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from mcp_conformance.outcome import Outcome
 from mcp_conformance.scenarios.contract import Observed, differences, observed
 from mcp_conformance.target.contract import Contract
 from mcp_conformance.target.probe import probe_all
 from mcp_conformance.target.server import Server
-from mcp_conformance.verdicts import Outcome
 from mcp_conformance_fixtures.mutants import item
 from support.bench import reference_contract, run_checks, settings_in_memory
 from support.in_memory import mutated

@@ -24,7 +24,7 @@ from mcp_conformance.target.probe import probe_all
 from mcp_conformance.target.server import Server
 from mcp_conformance.target.settings import Sample, Settings
 from mcp_conformance.transport.throwaway import Throwaway
-from mcp_conformance.verdicts import ORDER, Blocked, Finding, Skipped, broken_rule, outcome_of
+from mcp_conformance.verdicts import Blocked, Finding, Skipped, broken_rule, outcome_of
 from support.in_memory import MemorySettings, VirtualClock, mutated
 
 
@@ -183,7 +183,7 @@ class Bench:
             if error is None:
                 return []
             found = [Verdict(check, one, self.revision) for one in (error, *error.others)]
-            return sorted(found, key=lambda one: ORDER.index(one.outcome), reverse=True)
+            return sorted(found, key=lambda one: one.outcome.place)
         finally:
             for fixture in self._open:
                 next(fixture, None)

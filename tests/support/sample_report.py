@@ -1,8 +1,8 @@
 """A report of a server whose texts contain markup and commands for the programs that show them."""
 
+from mcp_conformance.outcome import Outcome
 from mcp_conformance.report.model import REFUSED, Interface, OfferedTool, Report, Result, in_order
 from mcp_conformance.requirements import catalogue
-from mcp_conformance.verdicts import Outcome
 
 EVIL = (
     "<script>alert(1)</script> \u202eevil\u2066 \x1b[31mred\x1b[0m"

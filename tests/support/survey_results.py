@@ -4,11 +4,12 @@ import random
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from mcp_conformance.outcome import Outcome
 from mcp_conformance.report.model import Result, in_order
 from mcp_conformance.requirements.catalogue import all_requirements
 from mcp_conformance.survey.results import Grade, Obstacle, SurveyResult
 from mcp_conformance.survey.targets import Target
-from mcp_conformance.verdicts import Outcome, severity
+from mcp_conformance.verdicts import severity
 
 REVISION = "2025-11-25"
 SDKS = {

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from mcp_conformance.outcome import Outcome
 from mcp_conformance.survey.diff import NOT_TESTED, ONCE, UNCHANGED, WORSE, differences, render
 from mcp_conformance.survey.results import Grade, NoResults, Obstacle
 from mcp_conformance.survey.targets import Target
-from mcp_conformance.verdicts import Outcome
 from support.sample_report import EVIL
 from support.survey_results import REVISION, made_finding, made_result
 

@@ -8,12 +8,12 @@ from urllib.parse import unquote
 
 import pytest
 
+from mcp_conformance.outcome import Outcome
 from mcp_conformance.report.formats.page import ASSETS
 from mcp_conformance.survey.figures import NO_SDK, Entry, before, broken_rules, file_name, surveys_of
 from mcp_conformance.survey.results import Grade, NoResults, Obstacle, SurveyResult
 from mcp_conformance.survey.site import write_site
 from mcp_conformance.survey.targets import Target
-from mcp_conformance.verdicts import Outcome
 from support.sample_report import EVIL
 from support.survey_results import REVISION, made_finding, made_result, made_results
 

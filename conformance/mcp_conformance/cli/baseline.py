@@ -12,13 +12,13 @@ import pytest
 from mcp_conformance.cli.arguments import UsageError, expect_no_stray_path, require_server
 from mcp_conformance.cli.pytest_words import pytest_words
 from mcp_conformance.cli.run import run_suites
+from mcp_conformance.outcome import Outcome
 from mcp_conformance.plugin.baseline import run_evidence
 from mcp_conformance.plugin.collection import SUBJECT
 from mcp_conformance.plugin.outcomes import RESULTS
 from mcp_conformance.report.baseline import BadBaseline, Baseline, Update, read, to_toml, updated
 from mcp_conformance.report.exit_status import NOT_STARTED
 from mcp_conformance.report.model import plural
-from mcp_conformance.verdicts import Outcome
 
 NAME = "baseline update"
 COMPLETE = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED, NOT_STARTED)

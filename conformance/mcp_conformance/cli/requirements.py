@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from mcp_conformance.cli.arguments import UsageError, expect_no_more
 from mcp_conformance.cli.report_file import report_in
+from mcp_conformance.outcome import Outcome
 from mcp_conformance.report.text import explanation
 from mcp_conformance.requirements import catalogue
 from mcp_conformance.requirements.catalogue import Requirement
 from mcp_conformance.requirements.checks import checked
 from mcp_conformance.requirements.official import NOT_HERE, SCENARIOS, scenarios_of
-from mcp_conformance.verdicts import Outcome
 
 Outcomes = Mapping[str, Mapping[str, Outcome]]
 """The worst outcome of each requirement in each revision."""

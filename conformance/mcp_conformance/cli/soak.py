@@ -17,6 +17,7 @@ import pytest
 from mcp_conformance.cli.arguments import UsageError, expect_no_more, require_server
 from mcp_conformance.cli.pytest_words import pytest_words, run_without_tests
 from mcp_conformance.fuzzing.soak import Soak, SoakFinding
+from mcp_conformance.outcome import Outcome
 from mcp_conformance.plugin.collection import probed
 from mcp_conformance.plugin.option_values import given
 from mcp_conformance.plugin.options import reports, settings, severities, validate, wanted_revisions
@@ -38,7 +39,7 @@ from mcp_conformance.target.server import Server
 from mcp_conformance.target.surface import Subject
 from mcp_conformance.transport.interface import SYSTEM_CLOCK
 from mcp_conformance.transport.throwaway import Throwaway, throwaway_folder
-from mcp_conformance.verdicts import Blocked, Outcome, outcome_of
+from mcp_conformance.verdicts import Blocked, outcome_of
 
 DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?")
 NODE = "soak"

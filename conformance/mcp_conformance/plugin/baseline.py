@@ -7,11 +7,11 @@ from datetime import date
 
 import pytest
 
+from mcp_conformance.outcome import Outcome
 from mcp_conformance.plugin import options
 from mcp_conformance.report.baseline import Baseline, RunEvidence, outdated_entries
 from mcp_conformance.report.model import Result
 from mcp_conformance.target.surface import Subject
-from mcp_conformance.verdicts import Outcome
 
 BASELINE = pytest.StashKey[Baseline]()
 

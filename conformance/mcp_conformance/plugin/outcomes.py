@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, assert_never
 
 import pytest
 
+from mcp_conformance.outcome import Listed, Outcome, Weight
 from mcp_conformance.plugin.baseline import outdated, with_baseline
 from mcp_conformance.plugin.collection import (
     COSTS,
@@ -47,27 +48,13 @@ from mcp_conformance.requirements.checks import PACKAGE, family_of
 from mcp_conformance.scenarios.sdk_deviations import known_deviation, sdk_of
 from mcp_conformance.target.budgets import measured
 from mcp_conformance.transport.interface import CannotStart
-from mcp_conformance.verdicts import ORDER, UNTESTED, Blocked, Finding, Outcome, broken_rule, outcome_of
+from mcp_conformance.verdicts import Blocked, Finding, broken_rule, outcome_of
 
 RESULTS = pytest.StashKey[list[Result]]()
 PROPERTIES = ("requirement", "level", "basis", "revision", "spec", "outcome")
-LETTERS = {
-    Outcome.WARNED: "W",
-    Outcome.INFO: "i",
-    Outcome.EXPECTED: "x",
-    Outcome.NEW: "n",
-    Outcome.BLOCKED: "B",
-    Outcome.INTERNAL_ERROR: "E",
-}
 BASE_VERBOSITY = pytest.StashKey[int]()
 """Pytest's verbosity in a run without ``-v``, if it is not 0."""
 MIN_COLUMNS = 50
-"""The beginning of the ids of our checks."""
-SILENT = (Outcome.PASSED, Outcome.SKIPPED)
-COUNTED = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED)
-"""The outcomes of findings that count, unless the SDK is at fault or the rule is new."""
-NOT_FAILING = (Outcome.WARNED, Outcome.INFO, Outcome.NEW, Outcome.EXPECTED)
-CATEGORIES = {Outcome.BLOCKED: "failed", Outcome.INTERNAL_ERROR: "error"}
 GREEN = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
@@ -93,18 +80,30 @@ def pytest_runtest_makereport(
     settings = item.config.stash[SUBJECT].settings
     facts = (_facts(item, report, one) for one in (error, *getattr(error, "others", ())))
     results = [_excused(item.config, build_result(one, settings)) for one in facts]
-    results.sort(key=lambda result: ORDER.index(result.outcome), reverse=True)
+    results.sort(key=lambda result: result.outcome.place)
     texts = [result.text for result in results if result.text]
     if texts:
         report.longrepr = "\n\n".join(texts)
     _store(item, report, results)
-    worst = results[0]
-    is_excused = worst.outcome in NOT_FAILING
-    if is_excused and call.when == "call":
-        report.outcome, report.longrepr = "passed", None
-    elif report.failed and (is_excused or worst.outcome is Outcome.SKIPPED):
-        report.outcome, report.longrepr = "skipped", (str(item.path), 0, f"Skipped: {worst.reason}")
+    if report.failed and not _fails(results[0].outcome):
+        if call.when == "call" and results[0].outcome.is_finding:
+            report.outcome, report.longrepr = "passed", None
+        else:
+            report.outcome, report.longrepr = "skipped", (str(item.path), 0, f"Skipped: {results[0].reason}")
     return report
+
+
+def _fails(outcome: Outcome) -> bool:
+    """Return whether a check that raised something fails for pytest, be it this tool's fault."""
+    match outcome.style.weight:
+        case Weight.FAILS:
+            return True
+        case Weight.WARNS | Weight.EXCUSED | Weight.NOTED | Weight.HOLDS:
+            return False
+        case Weight.SAYS_NOTHING:
+            return outcome is not Outcome.SKIPPED
+        case other:
+            assert_never(other)
 
 
 def _excused(config: pytest.Config, result: Result) -> Result:
@@ -112,7 +111,7 @@ def _excused(config: pytest.Config, result: Result) -> Result:
     if result.requirement in left_out(config):
         return replace(result, outcome=Outcome.SKIPPED, reason="left out: --skip", text="")
     result = with_baseline(config, result)
-    if result.outcome not in COUNTED or result.is_late:
+    if not result.outcome.counts or result.is_late:
         return result
     if result.deviation and not sdk_findings_fail(config):
         return replace(result, outcome=Outcome.EXPECTED, baseline=SDK_FINDING)
@@ -222,9 +221,9 @@ def results_of(report: Any) -> list[Result]:
 def pytest_report_teststatus(report: Any) -> tuple[str, str, str] | None:
     """Return our own letter and word for an outcome that pytest does not have."""
     outcome = next((result.outcome for result in results_of(report)), None)
-    if outcome not in LETTERS:
+    if outcome is None or not outcome.style.letter:
         return None
-    return CATEGORIES.get(outcome, outcome.value), LETTERS[outcome], outcome.upper()
+    return outcome.style.category or outcome.value, outcome.style.letter, outcome.upper()
 
 
 @pytest.hookimpl(trylast=True)
@@ -279,7 +278,7 @@ class Recorder:
         """Keep the results, and drop from pytest's own report what is not needed: there may be thousands."""
         results = results_of(report)
         self.results += results
-        if results and all(one.outcome in SILENT for one in results):
+        if results and all(one.outcome.style.listed is Listed.NEVER for one in results):
             report.mcp_results = []  # type: ignore[attr-defined]
         if report.nodeid.startswith(PACKAGE):
             report.keywords = {}
@@ -326,7 +325,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     broken_checks = {one.node for one in results if one.outcome is Outcome.INTERNAL_ERROR}
     if exitstatus == pytest.ExitCode.TESTS_FAILED and session.testsfailed == len(broken_checks):
         session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
-    if exitstatus == pytest.ExitCode.OK and results and all(one.outcome in UNTESTED for one in results):
+    if exitstatus == pytest.ExitCode.OK and results and not any(one.outcome.is_judged for one in results):
         session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
     subject = session.config.stash.get(SUBJECT, None)
     if subject is not None and subject.never_opened and session.testsfailed == len(subject.surfaces):

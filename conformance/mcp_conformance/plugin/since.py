@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from mcp_conformance.outcome import Outcome
 from mcp_conformance.plugin.applicability import BUDGETS, CONTRACT
 from mcp_conformance.plugin.collection import SUBJECT, WHOLE, is_ours, revision_of, tool_name
 from mcp_conformance.plugin.option_values import given
@@ -15,7 +16,6 @@ from mcp_conformance.plugin.options import earlier_report
 from mcp_conformance.project.version import tool_version
 from mcp_conformance.report.build import interfaces
 from mcp_conformance.report.model import Interface, Report, plural
-from mcp_conformance.verdicts import Outcome
 
 TAKEN_OVER = pytest.StashKey[str]()
 """Why a check need not run again."""

@@ -14,18 +14,17 @@ from unicodedata import east_asian_width
 
 import pytest
 
+from mcp_conformance.outcome import COUNTED, Outcome
 from mcp_conformance.plugin.collection import ON_WAIT, SUBJECT
 from mcp_conformance.plugin.options import output_format
 from mcp_conformance.plugin.outcomes import BASE_VERBOSITY, results_of
 from mcp_conformance.protocol.text import named
 from mcp_conformance.requirements.checks import PACKAGE
-from mcp_conformance.verdicts import Outcome
 
 UPDATE_SECONDS = 0.1
 """The least time between two states of the line."""
 LONG_WAIT_SECONDS = 2.0
 """How long a wait lasts before the line mentions it."""
-COUNTED = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED)
 REVISION = re.compile(r"^\d{4}-\d\d-\d\d-?")
 QUIET = -2
 """The verbosity that the command gives pytest: nothing but our report."""

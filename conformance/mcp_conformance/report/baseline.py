@@ -15,19 +15,16 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from mcp_conformance.outcome import COUNTED, Outcome
 from mcp_conformance.protocol import revisions
 from mcp_conformance.protocol.text import named
 from mcp_conformance.report.model import Result, is_of_all_messages, without_repeats
 from mcp_conformance.requirements import catalogue
 from mcp_conformance.requirements.checks import LAST, checked, checks
-from mcp_conformance.verdicts import UNTESTED, Outcome
 
 TABLE = "expected"
 HEADER = re.compile(rf"\s*\[\[\s*{TABLE}\s*\]\]")
 HEAD = "# Expected findings, for --baseline. `mcp-conformance baseline update` rewrites the entries below.\n"
-RECORDED = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED)
-"""The outcomes that become entries; a note needs no excuse."""
-FOUND = (*RECORDED, Outcome.NEW, Outcome.EXPECTED, Outcome.INFO)
 MAX_NAME = 100
 
 Listed: TypeAlias = Mapping[str, frozenset[str] | None]
@@ -97,7 +94,7 @@ class Baseline:
 
     def excuse(self, result: Result, today: date) -> BaselineEntry | None:
         """Return the entry that expects this finding; None if there is none."""
-        if result.outcome not in FOUND:
+        if not result.outcome.is_finding:
             return None
         fitting = [entry for entry in self.entries if entry.excuses(result, today)]
         return max(fitting, key=lambda entry: (entry.is_about(result), bool(entry.tool)), default=None)
@@ -256,7 +253,7 @@ class RunEvidence:
 
     @staticmethod
     def _is_broken(entry: BaselineEntry, result: Result) -> bool:
-        return result.outcome in FOUND and entry.is_about(result)
+        return result.outcome.is_finding and entry.is_about(result)
 
     def _lacks(self, tool: str, revision: str) -> bool:
         names = self.listed[revision]
@@ -279,12 +276,12 @@ class RunEvidence:
         there = self._by_check.get((check, revision), [])
         about = [one for one in there if not tool or not one.tool or tool in names_of(one.tool)]
         if check.startswith(LAST):
-            return bool(about) and not any(one.outcome in UNTESTED for one in about)
+            return bool(about) and all(one.outcome.is_judged for one in about)
         return bool(about) and all(one.outcome is Outcome.PASSED for one in about)
 
     def findings(self) -> list[Result]:
-        """Return the results that become entries."""
-        return without_repeats(self.results, *RECORDED)
+        """Return the results that become entries; a note needs no excuse."""
+        return without_repeats(self.results, *COUNTED)
 
 
 def check_of(result: Result) -> str:

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from mcp_conformance.client.tool_call import Tool
+from mcp_conformance.outcome import Listed, Outcome
 from mcp_conformance.project.version import tool_version
 from mcp_conformance.protocol.jsonrpc import Line, strict
 from mcp_conformance.protocol.text import named, shell_line, shorten
@@ -34,7 +35,7 @@ from mcp_conformance.target.redaction import Redaction
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.target.surface import Subject, Surface
 from mcp_conformance.transport.credentials import redacted
-from mcp_conformance.verdicts import UNTESTED, Blocked, Cause, Finding, Outcome
+from mcp_conformance.verdicts import Blocked, Cause, Finding
 
 MAX_REASON, MAX_GOT, MAX_STDERR, MAX_TRACEBACK = 1000, 4000, 1000, 20_000
 """How many characters of each text a result keeps."""
@@ -110,12 +111,12 @@ def build_result(facts: CheckFacts, settings: Settings) -> Result:
         requirements=facts.requirements,
         cause=str(facts.cause or ""),
     )
-    if result.outcome is Outcome.PASSED or result.outcome is Outcome.SKIPPED:
+    if result.outcome.style.listed is Listed.NEVER:
         return result
     if facts.selector:
         command = redact(reproduce_command(settings, facts.selector, facts.revision, facts.tool))
         result = replace(result, reproduce=named(command, MAX_GOT))
-    if result.outcome in UNTESTED:
+    if not result.outcome.is_judged:
         return replace(result, text=internal_error_text(result, shorten(facts.traceback, MAX_TRACEBACK)))
     fix = "" if facts.cause is Cause.NO_SESSION else facts.row.remedy(facts.sdk)
     return _with_evidence(result, facts.evidence, fix)

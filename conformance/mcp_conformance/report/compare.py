@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from mcp_conformance.outcome import Outcome, Weight, weighing
 from mcp_conformance.protocol.jsonrpc import show
 from mcp_conformance.protocol.text import named
 from mcp_conformance.report.model import (
@@ -19,9 +20,8 @@ from mcp_conformance.report.model import (
 )
 from mcp_conformance.requirements import catalogue
 from mcp_conformance.target.changes import OfferChange, tool_changes
-from mcp_conformance.verdicts import ORDER, UNTESTED, Outcome
 
-BROKEN = (Outcome.EXPECTED, Outcome.WARNED, Outcome.BLOCKED, Outcome.FAILED)
+BROKEN = weighing(Weight.FAILS, Weight.WARNS, Weight.EXCUSED)
 """The outcomes of a broken rule that counts; notes and findings of new rules are not compared."""
 NOT_TESTED = "not tested"
 MAX_NAMES = 12
@@ -140,7 +140,7 @@ class _RuleStates:
     """Where each rule was broken in a run, and where it was kept."""
 
     def __init__(self, results: Sequence[Result]):
-        found = sorted(without_repeats(results, *BROKEN), key=lambda one: ORDER.index(one.outcome))
+        found = sorted(without_repeats(results, *BROKEN), key=lambda one: one.outcome.place, reverse=True)
         self.broken = {JudgedRule(one.requirement, one.tool, one.revision): one for one in found}
         self.held = {place for one in results for place in _held(one)}
         self.passed = {_check(one) for one in results if _has_judged(one)}
@@ -167,7 +167,7 @@ def _held(result: Result) -> Iterator[JudgedRule]:
 
 def _has_judged(result: Result) -> bool:
     """Return whether a check judged all it could; the check of all messages does so whatever it finds."""
-    return result.outcome is Outcome.PASSED or (is_of_all_messages(result) and result.outcome not in UNTESTED)
+    return result.outcome is Outcome.PASSED or (is_of_all_messages(result) and result.outcome.is_judged)
 
 
 def _check(result: Result) -> tuple[str, str, str]:

@@ -8,23 +8,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from mcp_conformance.outcome import FAILING, FINDINGS, Outcome, worst
 from mcp_conformance.project.version import rule_page
 from mcp_conformance.requirements.catalogue import Requirement, families
 from mcp_conformance.requirements.checks import LAST
-from mcp_conformance.verdicts import ORDER, UNTESTED, Cause, Outcome
+from mcp_conformance.verdicts import Cause
 
-FINDINGS = (
-    *(Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED),
-    *(Outcome.NEW, Outcome.EXPECTED, Outcome.INFO),
-)
-"""The outcomes that say something against the server, the worst first."""
-REMARKS = {
-    Outcome.EXPECTED: "expected finding",
-    Outcome.NEW: "new finding",
-    Outcome.WARNED: "warning",
-    Outcome.INFO: "note",
-}
-"""What the verdict calls the findings that do not fail."""
 SDK_FINDING = "every server on this SDK breaks the rule"
 """The reason of a finding that is expected because of the SDK."""
 NOT_STARTED = "did not start: no session opened, so nothing is known about it"
@@ -197,7 +186,7 @@ class Report:
     def _distinct(self) -> list[Result]:
         """The results without the findings that the check of all messages only repeats."""
         found = without_repeats(self.results, *FINDINGS)
-        return [one for one in self.results if one.outcome not in FINDINGS or one in found]
+        return [one for one in self.results if not one.outcome.is_finding or one in found]
 
     @property
     def tested(self) -> list[str]:
@@ -217,9 +206,9 @@ class Report:
         """The worst outcome of each rule in each revision, the revisions in their order."""
         found: dict[str, dict[str, Outcome]] = {}
         for one in sorted(self.judged, key=lambda one: one.revision):
-            worst = found.setdefault(one.requirement, {})
-            known = worst.get(one.revision, one.outcome)
-            worst[one.revision] = max(known, one.outcome, key=ORDER.index)
+            outcomes = found.setdefault(one.requirement, {})
+            known = outcomes.get(one.revision, one.outcome)
+            outcomes[one.revision] = worst((known, one.outcome))
         return found
 
     @cached_property
@@ -230,7 +219,7 @@ class Report:
     @cached_property
     def findings(self) -> tuple[Result, ...]:
         """The results that say something against the server."""
-        return tuple(one for one in self.judged if one.outcome in FINDINGS)
+        return tuple(one for one in self.judged if one.outcome.is_finding)
 
     @cached_property
     def deviations(self) -> Mapping[str, tuple[str, ...]]:
@@ -245,15 +234,16 @@ class Report:
     def status(self) -> str:
         """The first that is true of not-started, failed, internal-error, unfinished, untested and passed."""
         outcomes = {one.outcome for one in self.judged}
-        if self.never_opened and Outcome.BLOCKED in outcomes and Outcome.FAILED not in outcomes:
+        failing = outcomes.intersection(FAILING)
+        if self.never_opened and failing == {Outcome.BLOCKED}:
             return "not-started"
-        if outcomes & {Outcome.FAILED, Outcome.BLOCKED}:
+        if failing:
             return "failed"
         if Outcome.INTERNAL_ERROR in outcomes:
             return "internal-error"
         if self.ended:
             return "unfinished"
-        if outcomes <= set(UNTESTED):
+        if not any(one.is_judged for one in outcomes):
             return "untested"
         return "failed" if self.outdated else "passed"
 
@@ -277,18 +267,17 @@ class Report:
 
     @property
     def _failure(self) -> str:
-        if rules := broken_rules(self.judged):
-            return f"does not conform: {plural(rules, 'rule')} broken"
-        if blocked := rules_with(self.judged, Outcome.BLOCKED):
-            return f"could not be tested in full: {plural(blocked, 'rule')} blocked"
+        for outcome in FAILING:
+            if rules := rules_with(self.judged, outcome):
+                return outcome.style.headline.format(plural(rules, "rule"))
         return f"the baseline is out of date; otherwise passed{self._remarks}"
 
     @property
     def _remarks(self) -> str:
         """The findings that do not fail: how many rules have each kind."""
         own = [one for one in self.judged if not one.is_of_sdk]
-        rules = {outcome: rules_with(own, outcome) for outcome in REMARKS}
-        parts = [plural(number, REMARKS[outcome]) for outcome, number in rules.items() if number]
+        rules = {outcome: rules_with(own, outcome) for outcome in FINDINGS if not outcome.fails}
+        parts = [plural(number, outcome.style.headline) for outcome, number in rules.items() if number]
         *before, last = parts or [""]
         listed = f"{', '.join(before)} and {last}" if before else last
         return f", with {listed}" if listed else ""
@@ -309,7 +298,7 @@ class Report:
     @property
     def counted(self) -> str:
         """The number of results with each outcome, in words."""
-        words = ", ".join(f"{number} {outcome.value}" for outcome, number in self.counts.items())
+        words = ", ".join(f"{number} {outcome}" for outcome, number in self.counts.items())
         return words or "no checks"
 
 
@@ -342,7 +331,7 @@ def grouped(results: Iterable[Result], *outcomes: Outcome) -> Iterator[list[Resu
     """Yield the findings of these outcomes, those of one requirement together, the worst first."""
     groups: dict[tuple[int, str], list[Result]] = {}
     for result in without_repeats(results, *outcomes):
-        groups.setdefault((-ORDER.index(result.outcome), result.requirement), []).append(result)
+        groups.setdefault((result.outcome.place, result.requirement), []).append(result)
     for key in sorted(groups, key=lambda key: key[0]):
         yield groups[key]
 
@@ -353,11 +342,6 @@ def by_reason(group: Iterable[Result]) -> list[list[Result]]:
     for one in group:
         cases.setdefault((one.outcome, one.reason), []).append(one)
     return list(cases.values())
-
-
-def broken_rules(results: Iterable[Result]) -> int:
-    """Return how many rules failed."""
-    return rules_with(results, Outcome.FAILED)
 
 
 def rules_with(results: Iterable[Result], outcome: Outcome) -> int:
@@ -372,4 +356,4 @@ def plural(number: int, noun: str) -> str:
 
 def _counted(results: Iterable[Result]) -> dict[Outcome, int]:
     counts = Counter(one.outcome for one in results)
-    return {outcome: counts[outcome] for outcome in reversed(ORDER) if counts[outcome]}
+    return {outcome: counts[outcome] for outcome in Outcome if counts[outcome]}

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from mcp_conformance.outcome import Outcome
 from mcp_conformance.protocol.text import named, shell_line, shorten
 from mcp_conformance.report.model import DEAD, REFUSED, Interface, Report, Result, plural
 from mcp_conformance.requirements.catalogue import Requirement, families
@@ -19,12 +20,10 @@ from mcp_conformance.target.contract import FILE
 from mcp_conformance.target.settings import FUZZ_EXAMPLES, OPEN_WORLD_CALLS, Settings
 from mcp_conformance.target.surface import Subject
 from mcp_conformance.transport.throwaway import SECRET
-from mcp_conformance.verdicts import Cause, Outcome
+from mcp_conformance.verdicts import Cause
 
 WIDTH = 110
 MAX_NAMES = 12
-RARE = (Outcome.INTERNAL_ERROR, Outcome.EXPECTED, Outcome.NEW)
-"""Outcomes that have a column only if some check has them."""
 
 
 def finding_text(result: Result, wire: Sequence[str]) -> str:

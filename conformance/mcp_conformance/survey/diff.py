@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from mcp_conformance.outcome import COUNTED
 from mcp_conformance.protocol.text import named
 from mcp_conformance.report.model import plural
 from mcp_conformance.requirements.catalogue import all_requirements
 from mcp_conformance.survey.results import Grade, NoResults, SurveyResult
-from mcp_conformance.verdicts import ORDER, Outcome
 
 UNCHANGED, WORSE = 0, 1
 """The exit statuses: nothing is worse, or something is."""
@@ -50,8 +50,7 @@ class RuleDifference:
 
 def _badness(state: str) -> int:
     """Return a number that grows with what an outcome says against the server; 0 for what is not red."""
-    red = (Outcome.WARNED, Outcome.BLOCKED, Outcome.FAILED)
-    return next((place for place, one in enumerate(red, 1) if state == one), 0)
+    return next((place for place, one in enumerate(reversed(COUNTED), 1) if state == one), 0)
 
 
 @dataclass(frozen=True)
@@ -171,7 +170,7 @@ class _States:
     """The state of each rule in each revision, in one result."""
 
     def __init__(self, result: SurveyResult):
-        in_order = sorted(result.findings, key=lambda one: ORDER.index(one.outcome))
+        in_order = sorted(result.findings, key=lambda one: one.outcome.place, reverse=True)
         self.red = {(one.requirement, one.revision): one for one in in_order}
         self._once = {(one.requirement, one.revision) for one in result.unsteady}
         self._matrix = result.matrix

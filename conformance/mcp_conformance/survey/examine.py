@@ -11,22 +11,21 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from mcp_conformance.outcome import COUNTED, Outcome
 from mcp_conformance.project.version import tool_version
 from mcp_conformance.report.exit_status import FAILED, NOT_STARTED, NOTHING_TESTED, PASSED
 from mcp_conformance.report.formats import json as json_format
 from mcp_conformance.report.formats.json import BadReport
 from mcp_conformance.report.model import Report, Result, without_repeats
-from mcp_conformance.report.servers.model import BROKEN
 from mcp_conformance.sandbox.policy import Unavailable
 from mcp_conformance.sandbox.sandbox import AUTO, NONE, Choice
 from mcp_conformance.survey.cleaning import cleaned
 from mcp_conformance.survey.installed import Unusable, start_command
 from mcp_conformance.survey.prepare import Installation
 from mcp_conformance.survey.programs import Ended, run, surroundings
-from mcp_conformance.survey.results import RED, Grade, Obstacle, SurveyResult
+from mcp_conformance.survey.results import Grade, Obstacle, SurveyResult
 from mcp_conformance.survey.targets import Target
 from mcp_conformance.transport.interface import CannotStart
-from mcp_conformance.verdicts import Outcome
 
 JUDGED = (PASSED, FAILED)
 DUMMY = "dummy"
@@ -165,7 +164,7 @@ def _diagnosis(ended: Ended) -> str:
 
 
 def _red(report: Report) -> list[Result]:
-    return without_repeats(report.judged, *BROKEN)
+    return without_repeats(report.judged, *COUNTED)
 
 
 def _selecting(red: Sequence[Result]) -> list[str]:
@@ -181,7 +180,7 @@ def _graded(
     seen = {_key(one) for one in _red(again)} if again is not None else set()
     steady = tuple(replace(one, text="") for one in red if _key(one) in seen)
     unsteady = tuple(replace(one, text="") for one in red if _key(one) not in seen)
-    fails = any(one.outcome in RED for one in steady)
+    fails = any(one.outcome.fails for one in steady)
     return replace(
         result,
         grade=Grade.DOES_NOT_CONFORM if fails else Grade.CONFORMS,

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from mcp_conformance.outcome import FAILING, Outcome
 from mcp_conformance.report.model import Result
-from mcp_conformance.survey.results import RED, Grade, SurveyResult
+from mcp_conformance.survey.results import Grade, SurveyResult
 from mcp_conformance.target.redaction import Redaction
 from mcp_conformance.transport.credentials import credentials
-from mcp_conformance.verdicts import Outcome
 
 NO_SDK = "none known"
 
@@ -162,7 +162,7 @@ def before(surveys: Sequence[Survey]) -> Survey | None:
 
 
 def _reds(rule: str, entries: Iterable[Entry]) -> int:
-    return with_outcome(rule, entries, *RED)
+    return with_outcome(rule, entries, *FAILING)
 
 
 def with_outcome(rule: str, entries: Iterable[Entry], *outcomes: Outcome) -> int:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from mcp_conformance.outcome import COUNTED
 from mcp_conformance.report.formats.markdown import code
 from mcp_conformance.report.model import Result
 from mcp_conformance.requirements.catalogue import families
 from mcp_conformance.survey.notes import Notes
-from mcp_conformance.survey.results import RED, Grade, SurveyResult
-from mcp_conformance.verdicts import Outcome
+from mcp_conformance.survey.results import Grade, SurveyResult
 
 COLUMNS = (
     "server",
@@ -18,12 +18,9 @@ COLUMNS = (
     "built on",
     "revisions",
     "grade",
-    "✗ failed",
-    "⊘ blocked",
-    "! warned",
+    *(f"{one.style.mark} {one}" for one in COUNTED),
     "seconds",
 )
-COUNTED = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED)
 UNREAD = "Not explained yet."
 
 
@@ -38,7 +35,7 @@ def failing(result: SurveyResult) -> dict[str, Result]:
     """Return the first finding of each rule that fails or is blocked."""
     found: dict[str, Result] = {}
     for one in result.findings:
-        if one.outcome in RED:
+        if one.outcome.fails:
             found.setdefault(one.requirement, one)
     return found
 

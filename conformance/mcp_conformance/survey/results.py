@@ -8,13 +8,11 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from mcp_conformance.outcome import Outcome, worst
 from mcp_conformance.report.model import Result
 from mcp_conformance.survey.targets import Target
-from mcp_conformance.verdicts import ORDER, Outcome
 
 FORMAT = 1
-RED = (Outcome.FAILED, Outcome.BLOCKED)
-"""The outcomes that make a server one that does not conform."""
 
 
 class NoResults(ValueError):  # noqa: N818  (its message is what the user reads)
@@ -81,8 +79,7 @@ class SurveyResult:
         """The worst outcome of each rule that was red in both of two runs."""
         found: dict[str, Outcome] = {}
         for one in self.findings:
-            worst = found.get(one.requirement, one.outcome)
-            found[one.requirement] = max(worst, one.outcome, key=ORDER.index)
+            found[one.requirement] = worst((one.outcome, found.get(one.requirement, one.outcome)))
         return found
 
     def to_members(self) -> dict[str, Any]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from html import escape
 
-from mcp_conformance.report.model import Report, broken_rules
-from mcp_conformance.verdicts import Outcome
+from mcp_conformance.outcome import FAILING, Outcome, Weight, weighing, worst
+from mcp_conformance.report.model import Report, plural, rules_with
 
 LABEL = "MCP conformance"
 COLOURS = {"brightgreen": "#3fa33f", "yellow": "#b58900", "red": "#c8372d", "lightgrey": "#767676"}
@@ -42,15 +42,15 @@ def _verdict(report: Report) -> tuple[str, str]:
     """Return the text of the badge, and its colour."""
     counts = report.counts
     if report.status == "failed":
-        rules = broken_rules(report.results)
-        other = "blocked" if Outcome.BLOCKED in counts else "baseline out of date"
-        return (f"{rules} rule{'s' if rules != 1 else ''} broken" if rules else other), "red"
+        if rules := rules_with(report.results, Outcome.FAILED):
+            return f"{plural(rules, 'rule')} broken", "red"
+        failing = [one for one in FAILING if one in counts]
+        return (str(worst(failing)) if failing else "baseline out of date"), "red"
     if report.status != "passed":
         return ("not finished" if report.status == "unfinished" else "not tested"), "lightgrey"
-    if warned := counts.get(Outcome.WARNED, 0):
-        return f"passed, {warned} warning{'s' if warned != 1 else ''}", "yellow"
-    passed = counts.get(Outcome.PASSED, 0)
-    return f"{passed} check{'s' if passed != 1 else ''} passed", "brightgreen"
+    if warned := sum(counts.get(one, 0) for one in weighing(Weight.WARNS)):
+        return f"passed, {plural(warned, 'warning')}", "yellow"
+    return f"{plural(counts.get(Outcome.PASSED, 0), 'check')} passed", "brightgreen"
 
 
 def _width(text: str) -> int:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from mcp_conformance.outcome import Outcome, Weight, weighing
 from mcp_conformance.protocol.text import named, shorten
 from mcp_conformance.report.model import Report, Result, by_reason, grouped
-from mcp_conformance.verdicts import Outcome
 
 MAX_ANNOTATIONS = 10
 """How many errors, and how many warnings, GitHub shows for one step."""
@@ -18,8 +18,8 @@ def commands(report: Report) -> Iterator[str]:
     """Yield a line for each broken rule: an error, or a warning."""
     general = list(_general(report))
     yield from general
-    yield from _commands("error", report, MAX_ANNOTATIONS - len(general), Outcome.FAILED, Outcome.BLOCKED)
-    yield from _commands("warning", report, MAX_ANNOTATIONS, Outcome.WARNED)
+    yield from _commands("error", report, MAX_ANNOTATIONS - len(general), *weighing(Weight.FAILS))
+    yield from _commands("warning", report, MAX_ANNOTATIONS, *weighing(Weight.WARNS))
 
 
 def _general(report: Report) -> Iterator[str]:

@@ -8,17 +8,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from mcp_conformance.outcome import Listed, Outcome, listed_by
 from mcp_conformance.protocol.text import shell_line
 from mcp_conformance.report.formats.page import document, footer, text
-from mcp_conformance.report.model import FINDINGS, Interface, Report, Result, by_reason, grouped
+from mcp_conformance.report.model import Interface, Report, Result, by_reason, grouped
 from mcp_conformance.report.text import figures_of, sdk_note
 from mcp_conformance.requirements.catalogue import families
-from mcp_conformance.verdicts import ORDER, Outcome
 
 LONG = 300
 """How many characters a value has that is shown at once."""
 MAX_NAMES, MAX_CASES = 40, 10
-LISTED = (*FINDINGS, Outcome.INTERNAL_ERROR)
 STATES = {"tested": "tested", "refused": "not spoken", "dead": "no session"}
 
 
@@ -125,7 +124,7 @@ def _select(name: str, every: str, choices: Mapping[str, str]) -> str:
 
 
 def _findings(report: Report) -> Iterator[str]:
-    groups = list(grouped(report.judged, *LISTED))
+    groups = list(grouped(report.judged, *listed_by(Listed.ON_PAGE)))
     yield "<h2>Findings</h2>"
     empty = "No tested rule is broken." if report.status == "passed" else "There are none."
     hidden = " hidden" if groups else ""
@@ -228,7 +227,7 @@ def _chapter(title: str, results: Sequence[Result], counts: Mapping[Outcome, int
 
 def _rule(results: Sequence[Result]) -> Iterator[str]:
     """Yield a row for each outcome of a rule."""
-    for outcome in reversed(ORDER):
+    for outcome in Outcome:
         same = [one for one in results if one.outcome is outcome]
         if same:
             yield _row(outcome, same)
@@ -256,7 +255,7 @@ def _matrix(report: Report) -> Iterator[str]:
     yield '<details class="fold"><summary><span class="title">Rules by revision</span></summary>'
     yield f'<div class="scroll"><table class="matrix"><tr><th scope="col">rule</th>{heads}</tr>'
     for rule, results in groupby(report.judged, lambda one: one.requirement):
-        worst = sorted(results, key=lambda one: ORDER.index(one.outcome), reverse=True)
+        worst = sorted(results, key=lambda one: one.outcome.place)
         found = report.matrix[rule]
         cells = "".join(
             f"<td>{_tag(found[one], found[one]) if one in found else ''}</td>" for one in revisions

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from mcp_conformance.outcome import Outcome
 from mcp_conformance.report.model import Interface, OfferedTool, Report, Result
 from mcp_conformance.requirements.catalogue import families
-from mcp_conformance.verdicts import Outcome
 
 FORMAT = 1
 SCHEMA = Path(__file__).parents[1] / "report-1.schema.json"

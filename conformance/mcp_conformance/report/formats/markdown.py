@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from mcp_conformance.outcome import Listed, Outcome, listed_by
 from mcp_conformance.protocol.text import named, shorten
 from mcp_conformance.report.model import Report, Result, by_reason, grouped
 from mcp_conformance.report.text import figures_of
 from mcp_conformance.requirements.catalogue import families
-from mcp_conformance.verdicts import ORDER, Outcome
 
 MAX_LENGTH = 60_000
 """GitHub takes a comment of 65,536 characters."""
@@ -20,13 +20,6 @@ SIGNS = {
     "untested": "⚪",
     "not-started": "⚪",
     "unfinished": "⚪",
-}
-WORDS = {
-    Outcome.FAILED: "❌ failed",
-    Outcome.BLOCKED: "⛔ blocked",
-    Outcome.WARNED: "⚠️ warned",
-    Outcome.NEW: "🆕 new",
-    Outcome.INTERNAL_ERROR: "💥 internal error",
 }
 MAX_CASES = 5
 MAX_NAMES = 8
@@ -41,7 +34,8 @@ def render(report: Report, changes: Sequence[str] = ()) -> str:
     """
     blocks = [*_head(report), *changes, *_about(report)]
     tail = list(_tail(report))
-    found = ["\n\n".join(_finding(group)) for group in grouped(report.judged, *WORDS)]
+    groups = grouped(report.judged, *listed_by(Listed.ALWAYS))
+    found = ["\n\n".join(_finding(group)) for group in groups]
     room = MAX_LENGTH - sum(len(block) + 2 for block in (*blocks, *tail))
     return "\n\n".join([*blocks, *fitting(found, room, "rules"), *tail]) + "\n"
 
@@ -83,7 +77,7 @@ def _about(report: Report) -> Iterator[str]:
 
 def _finding(group: Sequence[Result]) -> Iterator[str]:
     first, cases = group[0], by_reason(group)
-    yield f"### {WORDS[first.outcome]}: {code(first.requirement)} ({first.level}, {first.basis})"
+    yield f"### {first.outcome.with_sign}: {code(first.requirement)} ({first.level}, {first.basis})"
     yield f"{first.says} [Specification]({first.spec})" if first.spec.startswith("https:") else first.says
     items = [f"{_names(_place(one) for one in case)}: {code(case[0].reason)}" for case in cases[:MAX_CASES]]
     items += [f"and {len(cases) - MAX_CASES} more"] if len(cases) > MAX_CASES else []
@@ -109,7 +103,7 @@ def _evidence(one: Result) -> Iterator[str]:
 def _tail(report: Report) -> Iterator[str]:
     if not report.results:
         return
-    shown = [outcome for outcome in reversed(ORDER) if outcome in report.counts]
+    shown = [outcome for outcome in Outcome if outcome in report.counts]
     rows = [["chapter", *shown], ["---", *("---:" for _ in shown)]]
     for name, counts in report.chapters.items():
         rows.append([families()[name].title, *(str(counts.get(outcome, "")) for outcome in shown)])

@@ -9,6 +9,7 @@ from functools import cache
 from html import escape
 from pathlib import Path
 
+from mcp_conformance.outcome import Outcome
 from mcp_conformance.protocol.text import shorten
 
 ASSETS = Path(__file__).parents[1] / "assets"
@@ -21,7 +22,7 @@ def document(title: str, parts: Iterable[str], *, styles: Iterable[str] = (), sc
     digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     policy += f"; script-src 'sha256-{digest}'" if code else ""
-    css = "".join(map(_asset, ("report.css", *styles)))
+    css = "".join([_asset("report.css"), hues(), *map(_asset, styles)])
     head = [
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
@@ -32,6 +33,12 @@ def document(title: str, parts: Iterable[str], *, styles: Iterable[str] = (), sc
     ]
     end = f"<script>{code}</script>\n</body>\n</html>\n" if code else "</body>\n</html>\n"
     return "\n".join([*head, *parts, end])
+
+
+@cache
+def hues() -> str:
+    """Return the style that gives each outcome its colour."""
+    return "".join(f".{one} {{ --hue: var(--{one.style.hue}); }}\n" for one in Outcome)
 
 
 @cache

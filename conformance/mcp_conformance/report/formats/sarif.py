@@ -6,24 +6,15 @@ import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 from urllib.parse import quote
 
+from mcp_conformance.outcome import Outcome, Weight
 from mcp_conformance.protocol.text import named, shell_line, shorten
 from mcp_conformance.report.model import Report, Result
-from mcp_conformance.verdicts import Outcome
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 TOOL = "pytest-mcp-conformance"
-LEVELS = {
-    Outcome.FAILED: "error",
-    Outcome.BLOCKED: "error",
-    Outcome.WARNED: "warning",
-    Outcome.NEW: "note",
-    Outcome.EXPECTED: "warning",
-    Outcome.INFO: "note",
-}
-"""SARIF's level for each outcome that says something against the server."""
 MAX_TEXT = 4000
 NO_FILE = "mcp-server"
 """The place of findings if no file of the project is known."""
@@ -50,7 +41,7 @@ def render(report: Report) -> str:
 def render_all(reports: Iterable[Located], tool_version: str) -> str:
     """Return the findings of all reports as SARIF with one run, as GitHub takes only one of each tool."""
     located = list(reports)
-    found = [(one, where) for where in located for one in where.report.judged if one.outcome in LEVELS]
+    found = [(one, where) for where in located for one in where.report.findings]
     rules = {one.requirement: one for one, _ in found}
     places = {id: place for place, id in enumerate(rules)}
     driver = {"name": TOOL, "version": tool_version, "rules": [_rule(one) for one in rules.values()]}
@@ -61,6 +52,21 @@ def render_all(reports: Iterable[Located], tool_version: str) -> str:
         "results": [_result(one, where, places[one.requirement]) for one, where in found],
     }
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
+
+
+def level(outcome: Outcome) -> str:
+    """Return SARIF's level of an outcome; an excused finding has that of a warning, and is suppressed."""
+    match outcome.style.weight:
+        case Weight.FAILS:
+            return "error"
+        case Weight.WARNS | Weight.EXCUSED:
+            return "warning"
+        case Weight.NOTED:
+            return "note"
+        case Weight.HOLDS | Weight.SAYS_NOTHING:
+            return "none"
+        case other:
+            assert_never(other)
 
 
 def _rule(one: Result) -> dict[str, Any]:
@@ -74,7 +80,7 @@ def _rule(one: Result) -> dict[str, Any]:
             "text": f"{one.says}{fix} See {one.page} and: {more}",
             "markdown": f"{one.says}{fix}\n\nSee [the rule]({one.page}) and `{more}`.",
         },
-        "defaultConfiguration": {"level": LEVELS[one.outcome]},
+        "defaultConfiguration": {"level": level(one.outcome)},
         "properties": {"tags": ["mcp", one.family, one.level, one.basis]},
     }
 
@@ -103,11 +109,11 @@ def _result(one: Result, where: Located, place: int) -> dict[str, Any]:
         "deviation": one.deviation,
     }
     expected = {"kind": "external", "justification": shorten(one.baseline, MAX_TEXT)}
-    suppressed = {"suppressions": [expected]} if one.outcome is Outcome.EXPECTED else {}
+    suppressed = {"suppressions": [expected]} if one.outcome.style.weight is Weight.EXCUSED else {}
     return suppressed | {
         "ruleId": one.requirement,
         "ruleIndex": place,
-        "level": LEVELS[one.outcome],
+        "level": level(one.outcome),
         "message": {"text": _message(one)},
         "locations": [_location(one, where)],
         "partialFingerprints": {"mcpConformance/v1": _fingerprint(one, where.name)},

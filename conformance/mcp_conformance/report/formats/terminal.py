@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from mcp_conformance.outcome import Listed, Outcome, listed_by, worst
 from mcp_conformance.protocol.text import named, shorten
 from mcp_conformance.report.model import Report, Result, by_reason, grouped, plural
 from mcp_conformance.report.text import (
-    RARE,
     WIDTH,
     figures_of,
     first_names,
@@ -17,20 +17,11 @@ from mcp_conformance.report.text import (
     server_lines,
     wrapped,
 )
-from mcp_conformance.verdicts import ORDER, Outcome
 
 Row = tuple[tuple[str, str], ...]
 """A line: texts, each with the names of its colour and weight, or an empty string."""
-COLOURS = {
-    Outcome.FAILED: "red",
-    Outcome.BLOCKED: "red",
-    Outcome.INTERNAL_ERROR: "red",
-    Outcome.WARNED: "yellow",
-    Outcome.PASSED: "green",
-}
 VERDICTS = {"passed": "green", "not-started": "yellow", "unfinished": "yellow", "untested": "yellow"}
 """The colours of verdicts that are not red."""
-LISTED = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED, Outcome.NEW, Outcome.INTERNAL_ERROR)
 MAX_CASES, FEW_CASES = 12, 3
 """How many cases of one rule are listed, with and without ``-v``."""
 MAX_TEXT = 20_000
@@ -63,7 +54,7 @@ def lines(report: Report, *, width: int, verbose: bool = False, tracebacks: bool
 def _lines(report: Report, width: int, *, verbose: bool, tracebacks: bool) -> Iterator[Row]:
     yield ((f"verdict: {report.headline}", _weighty(VERDICTS.get(report.status, "red"))),)
     yield from _plain(server_lines(report.revisions), width)
-    listed = (*LISTED, Outcome.INFO) if verbose else LISTED
+    listed = listed_by(Listed.VERBOSE if verbose else Listed.ALWAYS)
     blocks: list[list[Row]] = []
     for group in grouped(report.judged, *listed):
         if tracebacks and group[0].outcome is Outcome.INTERNAL_ERROR:
@@ -90,7 +81,7 @@ def _plain(texts: Iterable[str], width: int) -> Iterator[Row]:
 def concise(report: Report) -> Iterator[str]:
     """Yield the verdict, and a line for each broken rule and its cases."""
     yield f"verdict: {report.verdict}"
-    for group in grouped(report.judged, *LISTED):
+    for group in grouped(report.judged, *listed_by(Listed.ALWAYS)):
         for case in by_reason(group):
             first = case[0]
             yield named(f"{first.outcome} {first.requirement} {_places(case)}: {first.reason}", MAX_TEXT)
@@ -113,10 +104,10 @@ def _table(report: Report, width: int) -> Iterator[Row]:
     """Yield the number of each outcome in each chapter that is not skipped altogether."""
     if not report.results:
         return
-    shown = [outcome for outcome in reversed(ORDER) if outcome not in RARE or outcome in report.counts]
+    shown = [outcome for outcome in Outcome if not outcome.style.rare or outcome in report.counts]
     cell = next((one for one in CELL_WIDTHS if NAME_WIDTH + one * len(shown) <= width), CELL_WIDTHS[-1])
     widths = {outcome: max(cell, len(outcome) + 1) for outcome in shown}
-    heads = (f"{outcome.value:>{width}}" for outcome, width in widths.items())
+    heads = (f"{outcome:>{width}}" for outcome, width in widths.items())
     yield ((f"{'':<{NAME_WIDTH}}{''.join(heads)}", "bold"),)
     for family, counts in report.chapters.items():
         if set(counts) != {Outcome.SKIPPED}:
@@ -126,7 +117,7 @@ def _table(report: Report, width: int) -> Iterator[Row]:
 
 
 def _cells(counts: Mapping[Outcome, int], widths: Mapping[Outcome, int]) -> Row:
-    return tuple((f"{counts.get(one) or '':>{width}}", COLOURS.get(one, "")) for one, width in widths.items())
+    return tuple((f"{counts.get(one) or '':>{width}}", one.style.colour) for one, width in widths.items())
 
 
 def _matrix(report: Report, width: int) -> Iterator[Row]:
@@ -150,9 +141,10 @@ def _matrix(report: Report, width: int) -> Iterator[Row]:
 
 def _worst(counts: Counter[Outcome]) -> tuple[str, str]:
     """Return a cell: the worst outcome, and how often it came."""
-    worst = max(counts, key=ORDER.index, default=None)
-    text = f"{worst} {counts[worst]}" if worst else ""
-    return f"{text:>{MATRIX_WIDTH}}", COLOURS.get(worst, "") if worst else ""
+    if not counts:
+        return " " * MATRIX_WIDTH, ""
+    found = worst(counts)
+    return f"{f'{found} {counts[found]}':>{MATRIX_WIDTH}}", found.style.colour
 
 
 def _skipped(report: Report) -> Iterator[str]:
@@ -170,7 +162,7 @@ def _finding(group: Sequence[Result], width: int, *, verbose: bool) -> Iterator[
     """Yield the findings of one requirement: the rule once, then each case, and what to do next."""
     first, cases = group[0], by_reason(group)
     yield (
-        (first.outcome.upper(), _weighty(COLOURS.get(first.outcome, ""))),
+        (first.outcome.upper(), _weighty(first.outcome.style.colour)),
         (f" {first.requirement}", "bold"),
         (f" ({first.level}, {first.basis})", ""),
     )
@@ -182,7 +174,7 @@ def _finding(group: Sequence[Result], width: int, *, verbose: bool) -> Iterator[
             yield from map(plain, _evidence(case[0], verbose=verbose))
     if len(cases) > most:
         yield plain(f"  - and {len(cases) - most} more{'' if verbose else ' (-v lists them)'}")
-    if first.outcome is Outcome.NEW:
+    if first.baseline:
         yield plain(f"  {first.baseline}")
     if first.deviation:
         yield plain(f"  not yours: {sdk_note(first)}")
@@ -211,7 +203,11 @@ def _evidence(one: Result, *, verbose: bool) -> Iterator[str]:
 
 def _internal_error(one: Result) -> Iterator[Row]:
     """Yield an internal error in full."""
-    yield ((one.outcome.upper(), "red bold"), (f" {one.requirement}", "bold"), (f" {one.revision}", ""))
+    yield (
+        (one.outcome.upper(), _weighty(one.outcome.style.colour)),
+        (f" {one.requirement}", "bold"),
+        (f" {one.revision}", ""),
+    )
     yield from (plain(f"  {line}".rstrip()) for line in one.text.splitlines()[1:])
 
 

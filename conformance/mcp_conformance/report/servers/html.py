@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import quote
 
+from mcp_conformance.outcome import COUNTED, Outcome
 from mcp_conformance.report.exit_status import FAILED, INTERNAL_ERROR, PASSED
 from mcp_conformance.report.formats.html import anchor, prose
 from mcp_conformance.report.formats.page import document, footer, text
 from mcp_conformance.report.model import Report
 from mcp_conformance.report.servers.model import ServerOutcome, ServersReport
 from mcp_conformance.requirements.catalogue import families
-from mcp_conformance.verdicts import Outcome
 
-SIGNS = {Outcome.FAILED: "✗", Outcome.BLOCKED: "⊘", Outcome.WARNED: "!"}
-CHAPTER_OUTCOMES = (Outcome.PASSED, *SIGNS)
+CHAPTER_OUTCOMES = (Outcome.PASSED, *COUNTED)
 UNTESTED = "–"  # noqa: RUF001
 MAX_REASON = 300
 STATUS_CLASSES = {PASSED: "passed", FAILED: "failed", INTERNAL_ERROR: "internal-error"}
@@ -81,7 +80,7 @@ def _facts(one: ServerOutcome, shown: Iterable[Outcome]) -> Iterator[str]:
 
 def _number(number: int, outcome: Outcome) -> str:
     """Return a number, marked if it counts against the server."""
-    sign = f"{SIGNS[outcome]} " if outcome in SIGNS else ""
+    sign = f"{outcome.style.mark} " if outcome.counts else ""
     return f'<span class="tag {outcome}">{sign}{number}</span>' if number else "0"
 
 
@@ -101,7 +100,7 @@ def _chapters(servers: ServersReport) -> Iterator[str]:
     names = [name for name in families() if any(_counts(report, name) for _, report in servers.reports)]
     if not names:
         return
-    marks = " ".join(f'<span class="mark {name}">{sign}</span> {name}' for name, sign in SIGNS.items())
+    marks = " ".join(f'<span class="mark {one}">{one.style.mark}</span> {one}' for one in COUNTED)
     yield f'<h2>By chapter</h2>\n<p class="soft">Plain numbers passed; {marks}; {UNTESTED} not tested.</p>'
     titles = (text(families()[name].title) for name in names)
     heads = "".join(f'<th scope="col" class="chapter"><span>{title}</span></th>' for title in titles)
@@ -124,10 +123,12 @@ def _cell(one: ServerOutcome, report: Report, family: str, pages: Mapping[str, s
     if not counts:
         return f'<td class="cell" title="not tested">{UNTESTED}</td>'
     shown = [str(counts.get(Outcome.PASSED, 0))]
-    for outcome, sign in SIGNS.items():
+    for outcome in COUNTED:
         if outcome in counts:
             place = _anchor(one, family, outcome)
-            shown.append(_linked(f"{sign}{counts[outcome]}", one, pages, place, f"mark {outcome}"))
+            shown.append(
+                _linked(f"{outcome.style.mark}{counts[outcome]}", one, pages, place, f"mark {outcome}")
+            )
     said = ", ".join(f"{number} {outcome}" for outcome, number in counts.items())
     title = text(f"{one.name}, {families()[family].title}: {said}")
     return f'<td class="cell" title="{title}">{"".join(shown)}</td>'

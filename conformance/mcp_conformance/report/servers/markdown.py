@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from mcp_conformance.report.exit_status import PASSED
-from mcp_conformance.report.formats.markdown import MAX_LENGTH, SIGNS, WORDS, code, fitting
+from mcp_conformance.report.formats.markdown import MAX_LENGTH, SIGNS, code, fitting
 from mcp_conformance.report.servers.model import ServerOutcome, ServersReport
 
 MAX_SERVERS = 50
@@ -53,5 +53,7 @@ def _rules(servers: ServersReport) -> Iterator[str]:
     """Yield a block for each broken rule: what it says, and what was found first in each server."""
     for rule, places in servers.broken_rules():
         link = f" [Specification]({rule.spec})" if rule.spec.startswith("https:") else ""
-        items = [f"- {code(one.name)}: {WORDS[first.outcome]}, {code(first.reason)}" for one, first in places]
+        items = [
+            f"- {code(one.name)}: {first.outcome.with_sign}, {code(first.reason)}" for one, first in places
+        ]
         yield "\n".join([f"### {code(rule.requirement)}\n", f"{rule.says}{link}\n", *items])

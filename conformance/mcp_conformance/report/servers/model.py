@@ -7,15 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from mcp_conformance.outcome import COUNTED, Outcome
 from mcp_conformance.report.exit_status import FAILED, NOTHING_TESTED, WORDS, WORST_FIRST
 from mcp_conformance.report.model import Report, Result, grouped, plural
-from mcp_conformance.verdicts import ORDER, Outcome
 
 SKIPPED = "skipped"
-SHOWN = tuple(one for one in reversed(ORDER) if one is not Outcome.SKIPPED)
+SHOWN = tuple(one for one in Outcome if one is not Outcome.SKIPPED)
 """The outcomes that the tables of servers count, the worst first."""
-BROKEN = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED)
-"""The outcomes of the rules that the combined reports list."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +43,8 @@ class ServerOutcome:
 
     @cached_property
     def broken(self) -> list[list[Result]]:
-        """The findings of each broken rule, the worst first."""
-        return list(grouped(self.report.judged, *BROKEN)) if self.report else []
+        """The findings of each broken rule that counts, the worst first."""
+        return list(grouped(self.report.judged, *COUNTED)) if self.report else []
 
 
 @dataclass(frozen=True)
@@ -96,4 +94,4 @@ class ServersReport:
             for rule, first in {group[0].requirement: group[0] for group in reversed(server.broken)}.items():
                 found.setdefault(rule, []).append((server, first))
         for places in sorted(found.values(), key=len, reverse=True):
-            yield max((one for _, one in places), key=lambda one: ORDER.index(one.outcome)), places
+            yield min((one for _, one in places), key=lambda one: one.outcome.place), places

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mcp_conformance.outcome import FAILING, Weight, weighing
 from mcp_conformance.protocol.text import named
 from mcp_conformance.report.formats.page import document, footer, text
 from mcp_conformance.survey.figures import NO_SDK, Entry, Survey, file_name
-from mcp_conformance.survey.results import RED, Grade
-from mcp_conformance.verdicts import Outcome
+from mcp_conformance.survey.results import Grade
 
 MAX_NAME = 120
 MAX_CHIPS = 12
@@ -216,8 +216,8 @@ def _row(entry: Entry, rule: str) -> list[Any]:
         named(entry.name, MAX_NAME),
         *([str(entry.broken[rule])] if rule else []),
         str(entry.result.grade),
-        entry.number(*RED) if judged else "",
-        entry.number(Outcome.WARNED) if judged else "",
+        entry.number(*FAILING) if judged else "",
+        entry.number(*weighing(Weight.WARNS)) if judged else "",
         named(entry.result.sdk or NO_SDK),
         named(entry.version),
         named(entry.result.obstacle),

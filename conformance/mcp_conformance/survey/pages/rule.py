@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from mcp_conformance.outcome import COUNTED, FAILING
 from mcp_conformance.protocol.text import named
 from mcp_conformance.report.formats.html import prose
 from mcp_conformance.report.formats.page import text
@@ -21,11 +22,8 @@ from mcp_conformance.survey.pages.parts import (
     servers,
     table,
 )
-from mcp_conformance.survey.results import RED
-from mcp_conformance.verdicts import Outcome
 
-OUTCOMES = (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED)
-NUMBERS = [*((str(one), "number") for one in OUTCOMES), ("judged", "number"), ("red (%)", "number")]
+NUMBERS = [*((str(one), "number") for one in COUNTED), ("judged", "number"), ("red (%)", "number")]
 
 
 def render(first: Result, surveys: Sequence[Survey]) -> str:
@@ -44,7 +42,7 @@ def render(first: Result, surveys: Sequence[Survey]) -> str:
 
 def _head(survey: Survey, first: Result) -> Iterator[str]:
     rule = first.requirement
-    red = with_outcome(rule, survey.rules.get(rule, ()), *RED)
+    red = with_outcome(rule, survey.rules.get(rule, ()), *FAILING)
     yield f"<h1>{text(rule)}</h1>"
     yield f'<p class="verdict">red in {red:,} of {counted(survey.judged, "judged server")}</p>'
     yield f'<p class="facts">{text(first.level)} · {text(first.basis)} · {described(survey)}</p>'
@@ -77,6 +75,6 @@ def _earlier(surveys: Sequence[Survey], rule: str) -> Iterator[str]:
 
 
 def _numbers(rule: str, entries: Sequence[Entry], judged: int) -> Iterator[str]:
-    yield from (number(with_outcome(rule, entries, one), one) for one in OUTCOMES)
+    yield from (number(with_outcome(rule, entries, one), one) for one in COUNTED)
     yield number(judged)
-    yield percent(with_outcome(rule, entries, *RED), judged)
+    yield percent(with_outcome(rule, entries, *FAILING), judged)

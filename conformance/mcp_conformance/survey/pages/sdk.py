@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from mcp_conformance.outcome import FAILING
 from mcp_conformance.protocol.text import named
 from mcp_conformance.report.formats.page import text
 from mcp_conformance.survey.figures import Entry, Survey, with_outcome
@@ -21,7 +22,7 @@ from mcp_conformance.survey.pages.parts import (
     servers,
     table,
 )
-from mcp_conformance.survey.results import RED, Grade
+from mcp_conformance.survey.results import Grade
 
 MAX_RULES = 3
 Versions = Mapping[str, tuple[Entry, ...]]
@@ -54,7 +55,7 @@ def figures(entries: Sequence[Entry]) -> Iterator[str]:
     yield number(len(entries))
     yield from (number(grades[grade]) for grade in Grade)
     yield percent(grades[Grade.CONFORMS], judged)
-    rules = Counter(rule for one in entries for rule, outcome in one.broken.items() if outcome in RED)
+    rules = Counter(rule for one in entries for rule, outcome in one.broken.items() if outcome.fails)
     yield cell(chips({rule: f"{count:,}" for rule, count in rules.most_common(MAX_RULES)}))
 
 
@@ -62,13 +63,13 @@ def _rules(survey: Survey, versions: Versions, entries: Sequence[Entry]) -> Iter
     judged = sum(one.is_judged for one in entries)
     columns = [("rule", "text"), ("red servers", "number"), ("red (%)", "number")]
     columns += [("on all SDKs (%)", "number"), ("versions", "text")]
-    reds = Counter({rule: with_outcome(rule, entries, *RED) for rule in survey.rules})
+    reds = Counter({rule: with_outcome(rule, entries, *FAILING) for rule in survey.rules})
     rows = (
         [
             link(f"../{rule_page(rule)}", rule),
             number(red, "failed"),
             percent(red, judged),
-            percent(with_outcome(rule, survey.rules[rule], *RED), survey.judged),
+            percent(with_outcome(rule, survey.rules[rule], *FAILING), survey.judged),
             cell(chips(_of_versions(rule, versions))),
         ]
         for rule, red in reds.most_common()
@@ -81,6 +82,6 @@ def _of_versions(rule: str, versions: Versions) -> dict[str, str]:
     """Return how many of the judged servers on each version break a rule."""
     found = {}
     for version, entries in versions.items():
-        if red := with_outcome(rule, entries, *RED):
+        if red := with_outcome(rule, entries, *FAILING):
             found[version] = f"{red} of {sum(one.is_judged for one in entries)}"
     return found

@@ -7,10 +7,11 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
+from mcp_conformance.outcome import FAILING, FINDINGS, Outcome, Weight, weighing
 from mcp_conformance.protocol.text import named
 from mcp_conformance.report.formats.html import finding, terms
 from mcp_conformance.report.formats.page import text
-from mcp_conformance.report.model import FINDINGS, Result, grouped, plural
+from mcp_conformance.report.model import Result, grouped, plural
 from mcp_conformance.survey.figures import NO_SDK, Entry, Survey
 from mcp_conformance.survey.pages.parts import (
     Page,
@@ -24,8 +25,7 @@ from mcp_conformance.survey.pages.parts import (
     sdk_page,
     table,
 )
-from mcp_conformance.survey.results import RED, Grade
-from mcp_conformance.verdicts import ORDER, Outcome
+from mcp_conformance.survey.results import Grade
 
 TITLE_WORDS = 120
 
@@ -47,7 +47,7 @@ def render(history: Sequence[Entry], survey: Survey) -> str:
 def _head(entry: Entry) -> Iterator[str]:
     result = entry.result
     yield f'<h1>{text(entry.name)} <span class="version">{text(entry.version)}</span></h1>'
-    red, warned = entry.number(*RED), entry.number(Outcome.WARNED)
+    red, warned = entry.number(*FAILING), entry.number(*weighing(Weight.WARNS))
     words = {
         Grade.CONFORMS: "conforms",
         Grade.DOES_NOT_CONFORM: f"does not conform: {plural(red, 'rule')} red",
@@ -91,7 +91,7 @@ def _articles(findings: Sequence[Result], survey: Survey) -> Iterator[str]:
 
 def _counts(entry: Entry) -> Iterator[str]:
     """Yield the number of rules with each outcome in each revision."""
-    shown = [one for one in reversed(ORDER) if any(counts[one] for counts in entry.counts.values())]
+    shown = [one for one in Outcome if any(counts[one] for counts in entry.counts.values())]
     if shown:
         columns = [("revision", "text"), *((str(one), "number") for one in shown)]
         rows = (
@@ -138,6 +138,6 @@ def _result(entry: Entry) -> list[str]:
         text(day(result.started)),
         *(cell(text(named(one))) for one in words),
         cell(f'<span class="tag {kind_of(result.grade)}">{result.grade}</span>'),
-        number(entry.number(*RED), "failed") if entry.is_judged else cell(""),
-        number(entry.number(Outcome.WARNED), "warned") if entry.is_judged else cell(""),
+        number(entry.number(*FAILING), "failed") if entry.is_judged else cell(""),
+        number(entry.number(*weighing(Weight.WARNS)), "warned") if entry.is_judged else cell(""),
     ]

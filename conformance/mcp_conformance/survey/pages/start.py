@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from mcp_conformance.outcome import COUNTED, FAILING
 from mcp_conformance.protocol.text import named
 from mcp_conformance.report.formats.html import prose
 from mcp_conformance.report.formats.page import text
@@ -28,8 +29,7 @@ from mcp_conformance.survey.pages.parts import (
     table,
 )
 from mcp_conformance.survey.pages.sdk import figures
-from mcp_conformance.survey.results import RED, Grade
-from mcp_conformance.verdicts import Outcome
+from mcp_conformance.survey.results import Grade
 
 MAX_SDKS = 3
 
@@ -96,7 +96,7 @@ def _survey(survey: Survey) -> list[str]:
 
 def _rules(survey: Survey, earlier: Survey | None, stated: Mapping[str, Result]) -> Iterator[str]:
     yield f'<h2 id="rules">Broken rules</h2>\n<p class="soft">{_lead(survey)}</p>'
-    columns = [("rule", "text"), *((name, "number") for name in ("failed", "blocked", "warned"))]
+    columns = [("rule", "text"), *((str(name), "number") for name in COUNTED)]
     columns += [("red (%)", "number")]
     columns += [("red before", "number")] if earlier else []
     columns += [("SDKs", "text")]
@@ -111,13 +111,13 @@ def _lead(survey: Survey) -> str:
 
 
 def _rule(survey: Survey, earlier: Survey | None, first: Result) -> list[str]:
-    rule, outcomes = first.requirement, (Outcome.FAILED, Outcome.BLOCKED, Outcome.WARNED)
+    rule = first.requirement
     entries = survey.rules.get(rule, ())
     sdks = Counter(name for entry in entries for name, _ in entry.sdks)
     row = [f'{link(rule_page(rule), rule)}<span class="says">{prose(first.says)}</span>']
-    row += [number(with_outcome(rule, entries, one), one) for one in outcomes]
-    row += [percent(with_outcome(rule, entries, *RED), survey.judged)]
-    row += [number(with_outcome(rule, earlier.rules.get(rule, ()), *RED))] if earlier else []
+    row += [number(with_outcome(rule, entries, one), one) for one in COUNTED]
+    row += [percent(with_outcome(rule, entries, *FAILING), survey.judged)]
+    row += [number(with_outcome(rule, earlier.rules.get(rule, ()), *FAILING))] if earlier else []
     return [*row, cell(chips({name: f"{count:,}" for name, count in sdks.most_common()}, MAX_SDKS))]
 
 
