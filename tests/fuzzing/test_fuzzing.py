@@ -13,7 +13,6 @@ from hypothesis.database import InMemoryExampleDatabase
 from mcp_conformance.client.transcript import BadTranscript, Transcript, replay
 from mcp_conformance.fuzzing.fuzzer import Fuzzer
 from mcp_conformance.protocol.jsonrpc import Line
-from mcp_conformance.target.reproducer import reduced
 from mcp_conformance.transport.process import Process
 from mcp_conformance_fixtures import reference_surface as surface
 from mcp_conformance_fixtures.mutants import named
@@ -316,11 +315,6 @@ def test_transcript_has_no_credentials_and_its_replay_needs_the_command(tmp_path
     exit, output = forked(["replay", str(path), "--", *REFERENCE], tmp_path, 60)
     assert exit == 1
     assert '> {"jsonrpc":"2.0","id":1,"method":"ping"}' in output
-
-
-@pytest.mark.parametrize("guilty", [{3}, {0, 7}, {2, 5, 6}, set(range(8))])
-def test_reduced_keeps_only_the_items_needed(guilty):
-    assert set(reduced(range(8), lambda kept: guilty <= set(kept), max_tries=200)) == guilty
 
 
 @pytest.mark.parametrize(("requirement", "calls_made"), [(ANSWERED, 2), ("tools.call.inputs-validated", 7)])

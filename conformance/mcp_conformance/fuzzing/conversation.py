@@ -177,6 +177,7 @@ class FuzzConversation:
             lines = window.session.lines
             sent = list(self._bursts)
             self.failures[key] = StageFailure([], [], sent, lines, len(lines), self._oracle, self._lost_after)
+            # Its confirmation needs a process, which starts meanwhile.
             self.server.foresee_start()
         failure = self.failures[key]
         is_new = str(violation.error) not in map(str, failure.errors)

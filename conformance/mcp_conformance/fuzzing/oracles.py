@@ -214,6 +214,7 @@ def _structured_failure(tool: Tool, revision: str, result: dict[str, Any]) -> Fa
         return None
     if not errors:
         return None
+    # Without values, numbers and texts: the same fault in other values is the same kind.
     kind = re.sub(r"'[^']*'|\"[^\"]*\"|-?\d+(\.\d+)?", "_", errors[0])
     return Failure("tools.structured.conforms", f"what the output schema says ({errors[0]})", kind)
 
@@ -327,6 +328,7 @@ def _coerced(value: Any) -> Iterator[Any]:
     if isinstance(value, str):
         words = {"true": True, "false": False, "null": None}
         yield from (meant for word, meant in words.items() if value.lower() == word)
+        # Fifteen digits are exact in a float, so that no lenient reader changes them.
         if re.fullmatch(r"-?\d{1,15}", value):
             yield int(value)
         if re.fullmatch(r"-?\d+\.\d+", value):

@@ -143,6 +143,7 @@ def _send_right_messages(conversation: FuzzConversation) -> None:
     for line in NOTIFICATIONS:
         conversation.send(line)
     conversation.begin_stage("many requests", broken_rules, slow_answers=True)
+    # One list only: each is long, and the point is many requests.
     conversation.send(*_many(conversation, [conversation.liveness.method, NO_SUCH_METHOD, *lists[:1]]))
     conversation.begin_stage("calls", broken_rules, slow_answers=True)
     with_progress = _calls_with_progress(conversation, calls)
@@ -169,6 +170,7 @@ def _quick(calls: list[Call]) -> list[Call]:
 def _many(conversation: FuzzConversation, methods: list[str]) -> list[Line]:
     """Return requests whose ids are numbers, and the same numbers as strings."""
     ids = [conversation.next_id() for _ in range(PROTOCOL.requests_at_once)]
+    # The number 5 and the text "5" are two ids: a server that keys by text loses one.
     texts = [id if id % 2 else str(id - 1) for id in ids]
     return [conversation.request(id, methods[number % len(methods)]) for number, id in enumerate(texts)]
 
@@ -176,6 +178,7 @@ def _many(conversation: FuzzConversation, methods: list[str]) -> list[Line]:
 def _calls_with_progress(conversation: FuzzConversation, calls: list[Call]) -> list[Call]:
     """Make all calls at once, then repeat those that reported progress with other tokens; return those."""
     numbers = [conversation.next_id() for _ in calls]
+    # Tokens of both types: a server that makes one of them a text of digits mixes them up.
     tokens = [number if number % 2 else f"token {number}" for number in numbers]
     window = conversation.send(*map(conversation.call, calls, numbers, tokens))
     reported = tokens_in(window.lines) if window is not None else set()

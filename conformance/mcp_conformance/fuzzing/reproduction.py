@@ -22,9 +22,12 @@ from mcp_conformance.target.transcripts import write_transcripts
 from mcp_conformance.target.unanswered import NOT_FATAL
 from mcp_conformance.verdicts import Blocked, Finding, Skipped
 
+# What a person reads of a finding; the transcript has everything.
 MAX_LINES_SHOWN = 6
 MAX_CASE_LENGTH = 200
+# Names of files end at 255 bytes, which a name of other letters takes three times as fast.
 MAX_NAME_LENGTH = 90
+# A fresh process has its own opening: these are never sent again.
 OPENING_METHODS = ("initialize", "notifications/initialized", "server/discover")
 
 

@@ -23,6 +23,7 @@ GIVEN_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 GIVEN_VALUE = re.compile(r"[\t -~]*")
 PLAIN = re.compile(r"[!-~]([ \t!-~]*[!-~])?")
 ENCODED = re.compile(r"=\?base64\?.*\?=", re.DOTALL)
+# A schema that contains itself ends there.
 MAX_DEPTH = 20
 
 Path = tuple[str, ...]

@@ -14,6 +14,7 @@ from mcp_conformance.transport.http.server import HttpServer
 ENDPOINT, MESSAGE = "endpoint", "message"
 """The types of the events: the first one, and those with messages."""
 ACCEPT_EVENTS = (b"Accept", EVENT_STREAM.encode())
+# Not measured: this is asked once, of servers that answer no POST; each of them waits so long.
 RESPONSE_SECONDS = 5.0
 
 

@@ -50,6 +50,7 @@ BRIEF_SECONDS = 0.1
 # Checks read the first ones; a fuzzer sends thousands.
 MAX_KEPT = 100
 """How many messages of a conversation are kept in ``posted``, with their exchanges."""
+# A hundred of them take 10 MB at most; checks judge heads and short bodies.
 MAX_KEPT_BYTES = 100_000
 """An exchange with a longer response is not kept."""
 # As long as a whole run may take (--max-time).
@@ -324,6 +325,8 @@ class HttpLines:
 class _Stream(Listener):
     """A receiver of the events of a stream, which is resumed when its connection ends."""
 
+    # Servers end idle streams now and then, which is right; one that ends each at once would be asked for
+    # ever.
     max_reopened = 3
     """How often a stream without event ids is opened again."""
 
@@ -338,6 +341,7 @@ class _Stream(Listener):
         self.last_id = self.last_id if event.id is None else event.id
         self.retry_seconds = self.retry_seconds if event.retry is None else event.retry / 1000
         if event.data:
+            # A lone surrogate must come to where messages are judged, and not end here.
             self.take(self.lines.line_of(exchange, event.data.encode("utf-8", "surrogatepass")))
 
     def take(self, line: Line) -> None:

@@ -26,10 +26,13 @@ LOOPBACK, LOOPBACK_NAME = "127.0.0.1", "localhost"
 # A start takes 0.1 s or more: a fifth of that is lost at most.
 TRY_SECONDS = 0.02
 """How long to wait between two attempts to connect to a process that starts."""
+# Not measured: an interpreter takes tenths of a second to end; with less, its end is taken for a lost
+# connection.
 EXIT_SECONDS = 1.0
 """How long a process that closed a connection may take to exit."""
 # A handshake that is lost is sent again after 1 s, then after 3 s: two may be lost.
 CONNECT_SECONDS = 5.0
+# For a person; a challenge may hold a whole token.
 MAX_CHALLENGE = 500
 """The characters of a challenge that are quoted."""
 
@@ -122,6 +125,7 @@ class HttpServer:
         port = _free_port()
         self._endpoint = Endpoint.parse(f"http://{self._host}:{port}{self.path}")
         process = self._process = launch(tuple(word.replace(PORT, str(port)) for word in self.command))
+        # Frameworks log on stdout, and would stop when the pipe is full.
         process.ignore_stdout()
         self.starts += 1
         self.is_lost = False
@@ -177,6 +181,7 @@ class HttpServer:
     def close(self) -> None:
         """End the process, if it is ours."""
         if self._process is not None:
+            # A server over HTTP does not notice that its stdin is closed.
             self._process.terminate()
             self._process.stop()
 
@@ -190,6 +195,7 @@ def server_of(command: tuple[str, ...], path: str = DEFAULT_PATH, headers: Heade
 
 def _free_port() -> int:
     with closing(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as one:
+        # Another process may take the port before the server does: that is rare, and the server then says so.
         one.bind((LOOPBACK, 0))
         port: int = one.getsockname()[1]
     return port

@@ -10,6 +10,7 @@ import threading
 
 from mcp_conformance.transport.http.endpoint import Endpoint
 
+# As for pipes: what one read may bring at once.
 CHUNK = 64 * 1024
 UNTRUSTED = (18, 19, 20, 21)
 """OpenSSL's codes for certificates whose issuer is not among the trusted ones."""
