@@ -29,6 +29,7 @@ from mcp_conformance.fuzzing.fuzzer import Fuzzer
 from mcp_conformance.fuzzing.oracles import accepts_valid
 from mcp_conformance.fuzzing.soak import Soak
 from mcp_conformance.protocol.jsonrpc import encode
+from mcp_conformance.target import sessions
 from mcp_conformance.target.probe import probe
 from mcp_conformance.target.server import Server
 from mcp_conformance.target.settings import Settings
@@ -95,7 +96,7 @@ class Bare:
 def fuzzed(server: Server) -> tuple[float, list[bytes]]:
     """Fuzz some tools with valid arguments, and return the calls per second and the calls."""
     calls = [server.call(tool) for tool in server.tools if tool.name in FUZZED]
-    session = server.fuzzing_session
+    session = server.shared(sessions.FUZZED)
     before, start = len(session.lines), time.perf_counter()
     for call in calls:
         oracle = partial(accepts_valid, call.tool, server.revision)

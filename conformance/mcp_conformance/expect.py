@@ -7,6 +7,7 @@ It raises `Finding` itself only where several lines prove it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any, NoReturn, Protocol, TypeVar
 
 from mcp_conformance.client.reply import Reply
@@ -18,6 +19,7 @@ from mcp_conformance.verdicts import Blocked, Cause, Finding, Skipped
 MAX_OFFENDERS = 3
 """How many wrong values one finding shows."""
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 # Requirements: what a check needs, else it skips or blocks
@@ -48,6 +50,15 @@ def require_answer(reply: Reply) -> Reply:
         reason = f"{reply.method} was not answered: {reply.fault}"
         raise Blocked(reason, reply.lines, reply.fault.stderr, fault=reply.fault)
     return reply
+
+
+def exercised(look: Callable[[T], R], things: Iterable[T]) -> list[R]:
+    """Return what ``look`` returns for each thing, without those for which it skips."""
+    found = []
+    for thing in things:
+        with suppress(Skipped):
+            found.append(look(thing))
+    return found
 
 
 # Expectations: each raises a `Finding`

@@ -55,7 +55,7 @@ def test_a_read_result_has_caching_hints(server):
 def require_results(server, method):
     """Return the complete results of a method, requested even if undeclared; skip if there are none."""
     if method in LISTS and not server.declares(LISTS[method][0]):
-        server.undeclared_items(method)
+        server.listing(method)
     return require_some(complete(server, method), skip=f"{method} gave no complete result")
 
 
@@ -90,7 +90,7 @@ def test_a_cache_scope_is_public_or_private(server):
 
 @pytest.mark.requirement("caching.scope-same-on-pages")
 def test_all_pages_of_a_list_have_the_same_cache_scope(server):
-    for listing in require_some(server.paged_listings(), skip="no list has a second page"):
+    for listing in require_some(server.lists.paged(), skip="no list has a second page"):
         pages = [reply.value for reply in listing.replies if reply.value is not None]
         first, *others = require_some(members(pages, "cacheScope"), skip="no page has a cacheScope")
         wrong = [scope for scope in others if scope.json != first.json]

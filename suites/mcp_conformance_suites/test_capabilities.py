@@ -16,7 +16,7 @@ from mcp_conformance.verdicts import Finding
 def test_a_server_with_tools_declares_them(server):
     server.require_discovery()
     if server.offers.get("tools") is None:
-        served = require_some(server.undeclared_items("tools/list"), skip="the server has no tools")
+        served = require_some(server.listing("tools/list").items, skip="the server has no tools")
         raise Finding("a tools capability", f"none, although it lists {served[0]}", served[0].lines)
 
 
@@ -24,7 +24,7 @@ def test_a_server_with_tools_declares_them(server):
 def test_a_server_with_prompts_declares_them(server):
     server.require_discovery()
     if server.offers.get("prompts") is None:
-        served = require_some(server.undeclared_items("prompts/list"), skip="the server has no prompts")
+        served = require_some(server.listing("prompts/list").items, skip="the server has no prompts")
         raise Finding("a prompts capability", f"none, although it lists {served[0]}", served[0].lines)
 
 
@@ -32,9 +32,8 @@ def test_a_server_with_prompts_declares_them(server):
 def test_a_server_with_resources_declares_them(server):
     server.require_discovery()
     if server.offers.get("resources") is None:
-        served = server.undeclared_items("resources/list") + server.undeclared_items(
-            "resources/templates/list"
-        )
+        lists = map(server.listing, ("resources/list", "resources/templates/list"))
+        served = [item for listing in lists for item in listing.items]
         require_some(served, skip="the server has no resources")
         raise Finding("a resources capability", f"none, although it lists {served[0]}", served[0].lines)
 
@@ -57,7 +56,7 @@ def test_a_server_that_logs_to_the_client_declares_it(server, messages):
         logging_requests(server)
         logged = [each for each in messages(Kind.NOTIFICATION) if each.json["method"] == MESSAGE]
         require_some(logged, skip="the server sent no log messages")
-        lines = server.after_request(logged[0].lines[0])
+        lines = server.sessions.after_request(logged[0].lines[0])
         raise Finding("a logging capability", f"none, although it sent {logged[0]}", lines)
 
 

@@ -34,7 +34,7 @@ MAX_NEIGHBOURS = 1000
 @pytest.mark.requirement("jsonrpc.response-every-request", "tools.call.valid-not-fatal")
 def test_valid_arguments_are_handled(server, call, revision):
     def oracle(reply):
-        server.count_call(call.tool, reply)
+        server.tool_calls.counts.count(call.tool, reply)
         return accepts_valid(call.tool, revision, reply)
 
     def case(value):
@@ -44,7 +44,7 @@ def test_valid_arguments_are_handled(server, call, revision):
         value = json.loads(one.text)
         return case(shrunk(schema, revision, value, lambda value: fails(case(value)), MAX_NEIGHBOURS))
 
-    schema, examples = server.schema(call.tool), server.examples(call.tool)
+    schema, examples = server.arguments.schema(call.tool), server.arguments.vouched(call.tool)
     fuzzer = fuzzer_of(server, call, "valid arguments", known=kinds_reported(call, revision))
     boundary_values = list(islice(boundary(schema, revision, examples), MAX_BOUNDARY_VALUES))
     fuzzer.try_again(lambda value: None if instance_errors(value, schema, revision) else case(value))
@@ -108,14 +108,14 @@ def kinds_reported(call, revision):
 
 def require_network(server, call):
     """Skip the check if the tool reaches no host: valid arguments would show nothing but that."""
-    complaint = server.missing_network(call)
+    complaint = server.tool_calls.missing_network(call)
     if complaint:
         skip(f"{call.tool.name} needs a network that is not there, as two calls say: {complaint}")
 
 
 def require_refusal_without_network(server, call, tried):
     """Skip the check if the tool reaches no host, and says so of invalid arguments too."""
-    if not server.missing_network(call):
+    if not server.tool_calls.missing_network(call):
         return
     asked = ({**call.params, "arguments": wrong.arguments} for wrong in tried[:INVALID_WITHOUT_NETWORK])
     if all(complaint_about_network(server.call_again(call, params)) for params in asked):
@@ -127,7 +127,7 @@ def fuzzer_of(server, call, label, *, known=(), needs_network=True):
     newer = server.newer_revision_with(call.tool)
     if newer:
         skip(f"the same tool is fuzzed in {newer}")
-    if server.is_slow(call):
+    if call.is_slow:
         skip(f"{call.tool.name} takes {call.reply.seconds:.1f} s, so it is not fuzzed")
     if needs_network:
         require_network(server, call)

@@ -24,11 +24,11 @@ def test_a_notification_has_no_id(messages):
 @pytest.mark.requirement("jsonrpc.members-unique")
 def test_no_object_has_two_members_of_one_name(server):
     exercise_everything(server)
-    lines = [line for session in server.every_session for line in session.received_lines]
+    lines = [line for session in server.sessions.every for line in session.received_lines]
     repeated = [line for line in lines if REPEATED in line.oddities]
     if repeated:
         got = f"{len(repeated)} lines with repeated members"
-        raise Finding("each name once in an object", got, server.after_request(repeated[0]))
+        raise Finding("each name once in an object", got, server.sessions.after_request(repeated[0]))
 
 
 @pytest.mark.requirement("jsonrpc.request-id-type")

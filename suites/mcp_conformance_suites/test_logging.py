@@ -172,7 +172,8 @@ def test_nothing_is_logged_to_a_subscription(server):
 @pytest.mark.requirement("logging.no-secrets")
 def test_a_log_message_does_not_show_the_environment(server):
     require_log_messages(server)
-    with server.with_environment(CONFORMANCE_API_TOKEN=CANARY).fresh("another environment") as session:
+    sessions = server.sessions.with_environment(CONFORMANCE_API_TOKEN=CANARY)
+    with sessions.fresh("another environment") as session:
         list(find_logging_requests(server, session))
         session.send_raw(b"this line is not JSON")
         session.drain()

@@ -22,7 +22,7 @@ def test_a_next_cursor_is_a_string(server):
 
 @pytest.mark.requirement("pagination.cursor-accepted")
 def test_a_cursor_leads_to_the_next_page(server, session):
-    for listing in require_some(server.paged_listings(), skip="no list has a second page"):
+    for listing in require_some(server.lists.paged(), skip="no list has a second page"):
         last = listing.replies[-1]
         if listing.failure and not listing.never_ends:
             last = fetch_list(session, listing.method, listing.member).replies[-1]
@@ -32,14 +32,14 @@ def test_a_cursor_leads_to_the_next_page(server, session):
 
 @pytest.mark.requirement("pagination.progress")
 def test_the_pages_come_to_an_end(server):
-    for listing in require_some(server.paged_listings(), skip="no list has a second page"):
+    for listing in require_some(server.lists.paged(), skip="no list has a second page"):
         if listing.never_ends:
             raise Finding("a last page", listing.failure, listing.replies[-1].lines)
 
 
 @pytest.mark.requirement("pagination.no-overlap")
 def test_no_item_is_on_two_pages(server, session):
-    for listing in require_some(server.complete_paged_listings(), skip="no list has a second page"):
+    for listing in require_some(server.lists.complete_paged(), skip="no list has a second page"):
         again = fetch_list(session, listing.method, listing.member)
         if again.failure:  # reported by pagination.stable-cursors, or by the rules of a list
             continue
@@ -64,7 +64,7 @@ def is_whole_elsewhere(server, session, listing):
 
 @pytest.mark.requirement("pagination.stable-cursors")
 def test_a_cursor_gives_the_same_page_again(server, session):
-    for listing in require_some(server.complete_paged_listings(), skip="no list has a second page"):
+    for listing in require_some(server.lists.complete_paged(), skip="no list has a second page"):
         first = session.request(listing.method).value
         for cursor in members([first] if first is not None else [], "nextCursor"):
             one, other = (session.request(listing.method, {"cursor": cursor.json}) for _ in range(2))
@@ -95,7 +95,7 @@ def test_a_forged_cursor_is_rejected(server, session):
     methods = require_some(server.served_lists(), skip="no list is declared and served")
     wrong = accepted_cursors(session, methods, FORGED)
     if wrong:
-        first, paged = next(iter(wrong.values())), {one.method for one in server.paged_listings()}
+        first, paged = next(iter(wrong.values())), {one.method for one in server.lists.paged()}
         short = [method for method in wrong if method not in paged]
         which = "they have" if len(short) == len(wrong) else f"{', '.join(short)} have"
         note = f" ({which} one page)" if short else ""
@@ -114,7 +114,7 @@ def test_a_cursor_that_is_not_a_string_is_rejected(server, session, cursor):
 
 @pytest.mark.requirement("pagination.cursor-same-operation")
 def test_a_cursor_of_another_list_is_rejected(server, session):
-    paged = require_some(server.paged_listings(), skip="no list has a second page")
+    paged = require_some(server.lists.paged(), skip="no list has a second page")
     others = [method for method in server.served_lists() if method != paged[0].method]
     for method in require_some(others, skip="no second list is declared and served"):
         reply = session.request(method, {"cursor": paged[0].cursors[0].json})
@@ -126,7 +126,7 @@ def test_a_cursor_of_another_list_is_rejected(server, session):
 @pytest.mark.requirement("pagination.empty-cursor")
 def test_an_empty_cursor_leads_to_the_next_page(server, session):
     issued = [
-        listing for listing in server.paged_listings() if "" in [cursor.json for cursor in listing.cursors]
+        listing for listing in server.lists.paged() if "" in [cursor.json for cursor in listing.cursors]
     ]
     for listing in require_some(issued, skip="no page has an empty nextCursor"):
         first, second = session.request(listing.method), session.request(listing.method, {"cursor": ""})

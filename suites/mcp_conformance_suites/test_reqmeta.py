@@ -150,7 +150,7 @@ def test_only_declared_capabilities_are_used(server):
 @pytest.mark.requirement("reqmeta.missing-capability-error", "errors.missing-client-capability")
 def test_a_call_that_needs_a_missing_capability_has_its_own_code(server):
     asking = {call.tool.name: call for call in run_with_client(server, FULL_CLIENT).calls if call.asked}
-    calls = [call for call in server.calls_wanting_input() if call.tool.name in asking]
+    calls = [call for call in server.tool_calls.wanting_input() if call.tool.name in asking]
     for call in require_some(calls, skip="no tool sends a request to the client"):
         fails_anyway = asking[call.tool.name].failed
         if call.reply.error is not None or (call.reply.is_tool_error and not fails_anyway):

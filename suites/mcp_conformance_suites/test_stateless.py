@@ -107,7 +107,7 @@ def test_client_info_changes_nothing(server):
 
 @pytest.mark.requirement("stateless.no-connection-affinity")
 def test_a_page_may_be_requested_from_another_process(server):
-    listings = require_some(server.paged_listings(), skip="no list has a second page")
+    listings = require_some(server.lists.paged(), skip="no list has a second page")
     with server.fresh("pages of another process") as session:
         for listing in listings:
             cursor = {"cursor": next(cursor.json for cursor in listing.cursors if cursor.is_a(str))}
@@ -142,7 +142,7 @@ def calls_with_capabilities(server):
 def require_asking_call(server):
     """Return a call that requires input of a client with every capability, but not of one with none."""
     calls = [call for call in run_with_client(server, FULL_CLIENT).calls if input_requests(call.rounds[0])]
-    plain = {call.tool.name: call for call in server.calls_wanting_input()}
+    plain = {call.tool.name: call for call in server.tool_calls.wanting_input()}
     found = [call for call in calls if call.tool.name in plain and not plain[call.tool.name].asked]
     return require_some(found, skip="no tool sends a request to the client")[0]
 

@@ -40,16 +40,16 @@ ACCENTS, SEPARATOR, TWO_LINES = "conformance é漢😀", "conformance \u2028\u00
 @pytest.mark.requirement("stdio.stdout-purity")
 def test_stdout_has_only_messages(server):
     close_stdin(server)
-    noise = [line for session in server.every_session for line in noise_in(session)]
+    noise = [line for session in server.sessions.every for line in noise_in(session)]
     printed = [line for line in noise if line.raw.strip()]
     if noise:
         first = (printed or noise)[0]
         constant = next((one for one in first.oddities if one in NOT_JSON), "")
         what = f"lines with {constant}, which is not JSON" if constant else "other lines"
         got = f"{len(noise)} {what}, first {shorten(first.text, 200)!r}"
-        lines = (*server.after_request(first), *(printed or noise)[1:3])
+        lines = (*server.sessions.after_request(first), *(printed or noise)[1:3])
         raise Finding("JSON-RPC messages only", got, lines, advisory=not printed)
-    unread = [session.inbox.unread for session in server.every_session if session.inbox.unread]
+    unread = [session.inbox.unread for session in server.sessions.every if session.inbox.unread]
     if unread:
         reason = f"{unread[0]} is {TOO_COSTLY}, so it was not read (--max-line)"
         skip(reason, cause=Cause.TOO_COSTLY)
@@ -59,7 +59,7 @@ def test_stdout_has_only_messages(server):
 @pytest.mark.requirement("stdio.newline-delimited")
 def test_each_message_has_a_line_end(server):
     close_stdin(server)
-    for session in server.every_session:
+    for session in server.sessions.every:
         several = [line for line in session.received_lines if line.fault and glued(line)]
         if several:
             raise Finding("one message on each line", shorten(several[0].text), several[:1])

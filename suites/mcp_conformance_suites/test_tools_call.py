@@ -50,7 +50,7 @@ def test_a_server_that_lists_tools_has_tools_call(server):
 
 @pytest.mark.requirement("tools.call.valid-not-fatal")
 def test_a_call_with_valid_arguments_leaves_the_server_running(server, call):
-    death = server.other_death(call)
+    death = server.tool_calls.other_death(call)
     if death is not None:
         raise death
 

@@ -210,7 +210,7 @@ def ended(server):
 def test_equal_ends_are_reported_once_or_thrice_if_one_request_causes_them(words, new):
     settings = Settings((sys.executable, "-m", f"mcp_conformance_fixtures.hostile.{words[0]}", *words[1:]))
     with closing(Server(settings, probe(settings, "2025-11-25", exactly=True))) as server:
-        duplicates = [server.causes.is_repeated(ended(server), server.ends_alone) for _ in range(4)]
+        duplicates = [server.causes.is_repeated(ended(server)) for _ in range(4)]
     assert duplicates == [False] * new + [True] * (4 - new)
 
 
@@ -218,4 +218,4 @@ def test_a_silence_is_reported_each_time():
     settings = Settings(SERVER)
     with closing(Server(settings, probe(settings, "2025-11-25", exactly=True))) as server:
         silent = Blocked("no answer", fault=Silence(1.0))
-        assert [server.causes.is_repeated(silent, server.ends_alone) for _ in range(2)] == [False, False]
+        assert [server.causes.is_repeated(silent) for _ in range(2)] == [False, False]

@@ -30,7 +30,7 @@ def ended(tmp_path):
             subject = probe_all(replace(settings, command=http.command, http=http), (LATEST_MODERN,))
             bench = Bench(subject, LATEST_MODERN, is_whole=False)
             try:
-                return end_of_subscription(bench.server), bench.server.starts
+                return end_of_subscription(bench.server), bench.server.processes.starts
             finally:
                 bench.server.close()
                 subject.close()

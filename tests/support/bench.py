@@ -158,12 +158,12 @@ class Bench:
     """A server in one revision, and the checks that run on it.
 
     With ``is_whole`` all checks will run, so the scenarios that take their time start at once.
-    ``passed`` has the names of the checks that have passed.  ``common`` is what the benches of several
+    ``passed`` has the names of the checks that have passed.  ``run`` is what the servers of several
     revisions share.
     """
 
-    def __init__(self, subject, revision, *, is_whole=False, common=None):
-        self.server = Server.of(subject, revision, common)
+    def __init__(self, subject, revision, *, is_whole=False, run=None):
+        self.server = Server.of(subject, revision, run)
         self.revision = revision
         self.passed = set()
         self._open = []
@@ -193,7 +193,7 @@ class Bench:
     def _cause(self, error):
         """Return the cause of what a check raised; None if it was reported before."""
         try:
-            self.server.examine(error)
+            self.server.causes.examine(error)
         except Skipped:
             return None
         except Finding as finding:

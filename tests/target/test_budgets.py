@@ -121,11 +121,11 @@ def test_all_pages_and_all_tools_are_measured():
 def test_calls_are_measured_once_they_are_answered():
     subject = probe_all(settings_in_memory(mutated(None)), (NOW,))
     server = Server.of(subject, NOW)
-    assert server.answered_calls() == []
+    assert server.tool_calls.answered() == []
     calls = server.calls()
     answered = [one.reply for call in calls for one in call.with_others if one.reply.value is not None]
-    assert sorted(map(str, server.answered_calls())) == sorted(map(str, answered))
-    found = measured(server.surface, list(map(CallCost.of, server.answered_calls())))
+    assert sorted(map(str, server.tool_calls.answered())) == sorted(map(str, answered))
+    found = measured(server.surface, list(map(CallCost.of, server.tool_calls.answered())))
     assert set(found) == set(FIGURES)
     assert found["result.bytes"] == max(compact_size(one.value.json) for one in answered)
     server.close()

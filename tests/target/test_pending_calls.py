@@ -75,12 +75,12 @@ def test_a_slow_tool_holds_up_no_call_of_another(begin):
 
 def test_a_check_that_may_be_deferred_does_not_wait(begin):
     server = begin(partial(later, ["echo"]))
-    server.pending.may_be_deferred = True
+    server.tool_calls.pending.may_be_deferred = True
     assert server.quick_calls()
     for ask in (server.calls, lambda: server.call(server.tool("echo"))):
         with pytest.raises(Deferred):
             ask()
-    server.pending.may_be_deferred = False
+    server.tool_calls.pending.may_be_deferred = False
     assert server.call(server.tool("echo")).reply.fault is None
 
 
@@ -99,21 +99,21 @@ def test_progress_during_a_slow_call_is_that_of_the_call(begin):
 
 def test_a_server_that_does_one_thing_after_the_other_gets_one_call_after_the_other(begin):
     server = begin(one_after_the_other)
-    assert server.pending.keep_others_waiting
-    server.pending.may_be_deferred = True
+    assert server.tool_calls.pending.keep_others_waiting
+    server.tool_calls.pending.may_be_deferred = True
     with pytest.raises(Deferred):
         server.quick_calls()
     with pytest.raises(Deferred):
         server.prompts()
-    server.pending.may_be_deferred = False
-    slow = [call.tool.name for call in server.calls() if server.is_slow(call)]
+    server.tool_calls.pending.may_be_deferred = False
+    slow = [call.tool.name for call in server.calls() if call.is_slow]
     assert slow == ["echo"]
 
 
 def test_only_two_slow_calls_run_at_once(begin):
     names = ["echo", "add", "nothing"]
     server = begin(partial(later, names))
-    assert sorted(call.tool.name for call in server.pending) == sorted(names[:2])
+    assert sorted(call.tool.name for call in server.tool_calls.pending) == sorted(names[:2])
     begun = server.clock.monotonic()
     assert {*names} < {*names_of(server.calls())}
     assert server.clock.monotonic() - begun < 2.5 * SECONDS

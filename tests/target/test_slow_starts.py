@@ -20,6 +20,6 @@ def test_a_start_may_take_four_times_as_long_as_the_slowest_so_far():
 
     settings = settings_in_memory(mutated(slow), start_timeout=30.0)
     bench = Bench(probe_all(settings, (REVISION,)), REVISION)
-    opened = [bench.server.connect("a test") for _ in range(3)]
+    opened = [bench.server.sessions.connect("a test") for _ in range(3)]
     assert [round(session.opening.seconds) for session in opened] == [25, 60, 200]
     bench.server.close()

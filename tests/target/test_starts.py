@@ -8,6 +8,7 @@ import pytest
 from mcp_conformance.outcome import Outcome
 from mcp_conformance.protocol.revisions import LATEST_HANDSHAKE, LATEST_MODERN
 from mcp_conformance.target.probe import probe_all
+from mcp_conformance.target.server import RunShared
 from mcp_conformance.target.settings import FUZZ_EXAMPLES
 from mcp_conformance_fixtures.mutants import OPENING, refused
 from support import run_suite, script
@@ -59,10 +60,11 @@ def test_a_right_server_is_started_a_few_times(revisions, fuzz, most, tmp_path):
     settings = MemorySettings(
         ("in-memory",), examples=examples, serve=serve, clock=clock, transcripts=tmp_path
     )
-    subject, common = probe_all(settings, revisions), {}
-    benches = [Bench(subject, revision, is_whole=True, common=common) for revision in revisions]
+    subject = probe_all(settings, revisions)
+    run = RunShared(subject.live)
+    benches = [Bench(subject, revision, is_whole=True, run=run) for revision in revisions]
     verdicts = [one for bench in benches for one in bench.run_all(checks_of(bench.revision))]
-    purposes = {bench.revision: dict(bench.server.starts) for bench in benches}
+    purposes = {bench.revision: dict(bench.server.processes.starts) for bench in benches}
     assert {one.outcome for one in verdicts} <= {Outcome.INFO, Outcome.WARNED}, verdicts
     assert len(starts) <= most, purposes
     assert len(starts) == len(revisions) + sum(sum(one.values()) for one in purposes.values())
@@ -72,7 +74,7 @@ def test_a_right_server_is_started_a_few_times(revisions, fuzz, most, tmp_path):
     "options",
     [
         ("--select", "ping"),
-        ("-m", "mcp_conformance", "-k", "ping"),
+        ("-m", "conformance", "-k", "ping"),
         ("--fuzz", "none", "-n", "2"),
         ("--fuzz", "none"),
     ],

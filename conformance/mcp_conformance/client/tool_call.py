@@ -17,7 +17,8 @@ from mcp_conformance.protocol.value import Value
 PING_AFTER_SECONDS = 1.0
 """A call that takes longer is accompanied by a ping: does the server still answer?"""
 
-
+SLOW_SECONDS = 2.0
+"""A tool that takes longer is called only once."""
 AT_WORK_SHARE = 0.75
 """The share of the wait after which progress shows that a call is still at work."""
 
@@ -50,6 +51,11 @@ class Call:
     def failed(self) -> bool:
         """Whether it was answered with an error of either kind."""
         return self.reply.error is not None or self.reply.is_tool_error
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether the tool took so long that it is called only once."""
+        return self.reply.seconds > SLOW_SECONDS
 
     @property
     def params(self) -> dict[str, Any]:

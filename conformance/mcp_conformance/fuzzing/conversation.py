@@ -178,7 +178,7 @@ class FuzzConversation:
             sent = list(self._bursts)
             self.failures[key] = StageFailure([], [], sent, lines, len(lines), self._oracle, self._lost_after)
             # Its confirmation needs a process, which starts meanwhile.
-            self.server.foresee_start()
+            self.server.sessions.foresee_start()
         failure = self.failures[key]
         is_new = str(violation.error) not in map(str, failure.errors)
         if is_new and len(failure.violations) < PROTOCOL.max_violations:
@@ -223,9 +223,9 @@ class FuzzConversation:
 
 def _separate_session(server: Server) -> Session:
     """Start a process whose lines no other check judges."""
-    session = server.connect("fuzzing the protocol")
+    session = server.sessions.connect("fuzzing the protocol")
     session.drain()  # late lines of the opening must not count as answers to later requests
-    server.exclude(session)
+    server.sessions.exclude(session)
     return session
 
 
@@ -319,7 +319,7 @@ class Confirmation:
         return _with_transcripts(self.failure.violations[0].error, how, self._write([before, seen.lines]))
 
     def _write(self, conversations: Sequence[Sequence[Line]]) -> Written:
-        return write_transcripts(self.server, conversations, name=self.name, about=self.name)
+        return write_transcripts(self.server.sessions, conversations, name=self.name, about=self.name)
 
 
 def _numbered(bursts: Sequence[Burst]) -> History:

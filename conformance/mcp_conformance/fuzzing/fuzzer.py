@@ -30,6 +30,7 @@ from mcp_conformance.generation.adversarial import READABLE, value_name
 from mcp_conformance.json_schema.validation import instance_errors
 from mcp_conformance.protocol.jsonrpc import encode
 from mcp_conformance.target.server import Server
+from mcp_conformance.target.sessions import FUZZED
 from mcp_conformance.verdicts import Blocked, Cause, Finding
 
 MAX_CASES_PER_SEED = 10**12
@@ -40,7 +41,7 @@ MAX_NAMES_SHOWN = 8
 
 def require_time(server: Server) -> None:
     """Skip the check if no time is left for fuzzing."""
-    if server.fuzz_seconds <= 0:
+    if server.run.fuzz_seconds <= 0:
         skip(f"the time was over: --time {server.settings.time:g}", cause=Cause.NOT_REACHED)
 
 
@@ -92,9 +93,9 @@ class Fuzzer:
 
         Those that a parser may refuse are sent alone, until the server has read them for another tool.
         """
-        failed = self.server.failed_cases
+        failed = self.server.fuzzing.failed_cases
         cases = [Case(text or b"", oracle, what, hostile=True) for what, text in named if what not in failed]
-        readable = READABLE | self.server.values_read
+        readable = READABLE | self.server.fuzzing.values_read
         self._trials.each((one for one in cases if value_name(one.name) in readable), hostile=True)
         for one in cases:
             if not self._trials.is_spent:
@@ -246,7 +247,7 @@ class Fuzzer:
         return not instance_errors(arguments, tool.input_schema, self.server.revision)
 
     def _call(self, arguments: Any) -> Reply:
-        return self.target.ask(self.server.fuzzing_session, encode(arguments), self._trials.answer_seconds)
+        return self.target.ask(self.server.shared(FUZZED), encode(arguments), self._trials.answer_seconds)
 
 
 def _merged(kinds: Iterable[list[FailedCase]]) -> list[list[FailedCase]]:

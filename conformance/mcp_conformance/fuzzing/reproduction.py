@@ -122,7 +122,7 @@ class CaseReproduction:
 
     def begin(self, failures: Sequence[FailedCase]) -> None:
         """Send cases again that got no answer; `reproductions` waits for what remains of their timeouts."""
-        with suppress(Skipped), self.server.shared_reproduction_session() as session:
+        with suppress(Skipped), self.server.sessions.shared_reproduction_session() as session:
             for failed in failures if failures[0].is_silence else ():
                 line, is_alive = self._sent_again(session, failed)
                 if not is_alive:
@@ -158,7 +158,7 @@ class CaseReproduction:
         sent: list[tuple[FailedCase, Line]] = []
         earlier = [one for one in waiting if one in self._begun]
         try:
-            with self.server.shared_reproduction_session() as session:
+            with self.server.sessions.shared_reproduction_session() as session:
                 for failed in waiting:
                     line, is_alive = self._sent_again(session, failed)
                     sent.append((failed, line))
@@ -193,7 +193,7 @@ class CaseReproduction:
         if not failures:
             return []
         try:
-            with self.server.shared_reproduction_session() as session:
+            with self.server.sessions.shared_reproduction_session() as session:
                 asked = [
                     (one, self.target.ask(session, one.case.text, self.answer_seconds)) for one in failures
                 ]
@@ -230,7 +230,7 @@ class CaseReproduction:
     def _replay(self, failed: FailedCase, history: Sequence[Line]) -> Attempt[Line, Reply]:
         """Send requests to a fresh server, one at a time; the last one may fail like a case."""
         try:
-            with self.server.reproduction_session() as session:
+            with self.server.sessions.reproduction_session() as session:
                 reply = self._last_reply(session, history, self._max_wait(failed))
                 return Attempt(history, session.lines, reply if failed.is_seen_in(reply) else None)
         except Skipped:
@@ -259,7 +259,7 @@ class CaseReproduction:
         id, lines, how = failure.requirement, reproduction.lines, reproduction.how
         name = f"{self.server.revision} {id} {self.target.name} {failure.kind}"[:MAX_NAME_LENGTH]
         about = f"{id}: {self.target.name} {text}"
-        written = write_transcripts(self.server, reproduction.conversations, name=name, about=about)
+        written = write_transcripts(self.server.sessions, reproduction.conversations, name=name, about=about)
         got, paths = f"{label} {text}: {reply}{how}{more}{written}", written.paths
         if failed.is_death or (failed.is_silence and not failed.case.hostile):
             stderr = reply.fault.stderr if reply.fault is not None else ""

@@ -91,7 +91,7 @@ class Soak:
         if self._session is not None and self._session.closed:
             self._end()
         if self._session is None:
-            self._session = self.server.connect("the soak")
+            self._session = self.server.sessions.connect("the soak")
             self._drift = Drift(self._session.process.pid, self.server.clock, self.budget.drift)
             self._first = self._next
             self.processes += 1
@@ -101,7 +101,7 @@ class Soak:
         if self._session is not None:
             self._changes = {**self._drift.changes(), **self._changes}
             self._session.close()
-            self.server.every_session.remove(self._session)
+            self.server.sessions.every.remove(self._session)
             self._session = None
 
     def _begin(self, until: float) -> Iterator[SoakFinding | None]:
@@ -115,10 +115,10 @@ class Soak:
             load = ToolLoad(self.server, call)
             if call.reply.fault is not None:
                 self._leave_out(tool.name, str(call.reply.fault))
-                yield SoakFinding(0, tool.name, unanswered(self.server, call))
+                yield SoakFinding(0, tool.name, unanswered(self.server.sessions, call))
                 if not self._is_alive():
                     self._end()
-            elif self.server.is_slow(call):
+            elif call.is_slow:
                 self._leave_out(tool.name, f"it takes {call.reply.seconds:.1f} s")
             else:
                 self.loads.append(load)
@@ -131,7 +131,7 @@ class Soak:
         if tool.task_support == "required":
             return {}, "it can only be called as a task"
         try:
-            return self.server.arguments(tool), ""
+            return self.server.arguments.valid(tool), ""
         except NoExample as error:
             return {}, f"no valid arguments are known: {error}"
 

@@ -62,7 +62,7 @@ class ToolLoad:
         self.answer_seconds = self.target.answer_seconds(server.settings.timeout)
         schema, revision = call.tool.input_schema, server.revision
         oracle = partial(accepts_valid, call.tool, revision)
-        self._valid = valid_cases(schema, revision, oracle, server.examples(call.tool))
+        self._valid = valid_cases(schema, revision, oracle, server.arguments.vouched(call.tool))
         self._invalid = invalid_cases(schema, revision, call.reply, clear=True)
         self.cases = CaseSource(self._case, self._like)
         self.first = SoakCall(0, self, Case(encode(call.arguments), oracle))

@@ -18,6 +18,7 @@ from mcp_conformance.fuzzing.window import Request, top_up
 from mcp_conformance.generation.adversarial import value_name
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.target.server import Server
+from mcp_conformance.target.sessions import FUZZED
 from mcp_conformance.target.settings import FUZZ_EXAMPLES
 
 
@@ -41,7 +42,7 @@ class Trials:
         tool = server.tool(target.tool) if target.tool else None
         calls = math.inf if tool is None else server.settings.fuzzed_calls(tool)
         self._calls_left = calls / budget.checks_of_a_tool
-        self._until = server.clock.monotonic() + server.fuzz_seconds
+        self._until = server.clock.monotonic() + server.run.fuzz_seconds
         self._known = known
         self._outcomes: dict[bytes, FailedCase | None] = {}
         self._may_fly = True
@@ -103,13 +104,13 @@ class Trials:
     def _sent_alone(self, case: Case) -> FailedCase | None:
         begun = self.server.clock.monotonic()
         self._calls_left -= 1
-        session = self.server.fuzzing_session
+        session = self.server.shared(FUZZED)
         reply = self._ask(session, case)
         self._seconds_left -= self.server.clock.monotonic() - begun
         if reply.fault is None:
             self._answer_times.append(reply.seconds)
             if case.hostile and reply.has_id:
-                self.server.values_read.add(value_name(case.name))
+                self.server.fuzzing.values_read.add(value_name(case.name))
         failure = self._failure(case, reply)
         if failure is None:
             return None
@@ -183,7 +184,7 @@ class Trials:
 
     def _suspects(self, todo: Iterator[Case], in_flight: int) -> list[FailedCase]:
         """Try cases with several in flight until many fail, or one gets no answer; return these."""
-        session, waiting = self.server.fuzzing_session, deque[tuple[Case, Line]]()
+        session, waiting = self.server.shared(FUZZED), deque[tuple[Case, Line]]()
         suspects: list[FailedCase] = []
         while True:
             if len(suspects) < self._budget.in_flight and not self.is_spent:

@@ -39,7 +39,7 @@ from mcp_conformance.requirements.checks import PACKAGE, Check, check_of, checke
 from mcp_conformance.target.budgets import CallCost
 from mcp_conformance.target.probe import probe_all
 from mcp_conformance.target.redaction import Redaction
-from mcp_conformance.target.server import Server
+from mcp_conformance.target.server import RunShared, Server
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.target.surface import ProbeFailure, Subject, Surface
 from mcp_conformance.transport.interface import SYSTEM_CLOCK, CannotStart, OnWait
@@ -61,7 +61,7 @@ JUDGED = pytest.StashKey[dict[str, dict[str, float]]]()
 """The figures that checks of budgets have measured, by revision."""
 ON_WAIT = pytest.StashKey[OnWait]()
 PROBE_TRACEBACK = pytest.StashKey[str]()
-COMMON = pytest.StashKey[dict[str, Any]]()
+COMMON = pytest.StashKey[RunShared]()
 MAX_REASON = 1000
 STAGES = ("first", "", "late", "fuzz", "confirm", "last")
 """When checks run, by their mark ``stage``."""
@@ -101,7 +101,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     try:
         subject = config.stash[SUBJECT] = probed(config, chosen)
         if subject.live and _may_run_all(config):
-            subject.starter(min(surface.revision for surface in subject.live)).prepare(FIRST_STARTS)
+            subject.processes_in(min(one.revision for one in subject.live)).prepare(FIRST_STARTS)
     except (pytest.UsageError, pytest.exit.Exception):
         raise
     except Exception:  # noqa: BLE001  (an error of this tool: `InternalErrorItem` reports it)

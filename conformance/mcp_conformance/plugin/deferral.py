@@ -48,19 +48,19 @@ def _may_be_deferred(item: pytest.Item, server: Server) -> bool:
 
     An xdist worker runs each check in its turn.  Over HTTP all sessions share the process.
     """
-    if not server.pending or DEFERRED in item.stash or hasattr(item.config, "workerinput"):
+    if not server.tool_calls.pending or DEFERRED in item.stash or hasattr(item.config, "workerinput"):
         return False
-    server.pending.read()
-    return server.settings.http is None or not server.pending.keep_others_waiting
+    server.tool_calls.pending.read()
+    return server.settings.http is None or not server.tool_calls.pending.keep_others_waiting
 
 
 @contextmanager
 def _deferring(server: Server) -> Iterator[None]:
-    server.pending.may_be_deferred = True
+    server.tool_calls.pending.may_be_deferred = True
     try:
         yield
     finally:
-        server.pending.may_be_deferred = False
+        server.tool_calls.pending.may_be_deferred = False
 
 
 def _insert_again(item: pytest.Item) -> None:

@@ -39,7 +39,7 @@ from mcp_conformance.scenarios.beginning import begin, begin_fuzzing
 from mcp_conformance.target.budgets import CallCost
 from mcp_conformance.target.fuzz_time import FuzzTime
 from mcp_conformance.target.pending_calls import Deferred
-from mcp_conformance.target.server import FUZZ_TIME, Server
+from mcp_conformance.target.server import RunShared, Server
 from mcp_conformance.target.surface import is_live
 from mcp_conformance.transport.process_tree import end_run
 from mcp_conformance.verdicts import Blocked, Cause, Finding, Skipped
@@ -52,8 +52,8 @@ def server_for(config: pytest.Config, revision: str) -> Server:
     servers = config.stash.setdefault(SERVERS, {})
     if revision not in servers:
         subject = config.stash[SUBJECT]
-        common = config.stash.setdefault(COMMON, {})
-        server = servers[revision] = Server.of(subject, revision, common)
+        run = config.stash.setdefault(COMMON, RunShared(subject.live))
+        server = servers[revision] = Server.of(subject, revision, run)
         if config.stash.get(WHOLE, False) and is_live(server.surface):
             begin(server)
     return servers[revision]
@@ -66,7 +66,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
         checks = math.ceil(sum(map(is_fuzzing, session.items)) / workers)
         fuzz_time = FuzzTime(settings.clock, config.stash[STARTED] + settings.time, checks)
-        config.stash.setdefault(COMMON, {})[FUZZ_TIME] = fuzz_time
+        run = config.stash.setdefault(COMMON, RunShared(config.stash[SUBJECT].live))
+        run.fuzz_time = fuzz_time
 
 
 def _begin_fuzzing(item: pytest.Item) -> None:
@@ -74,8 +75,7 @@ def _begin_fuzzing(item: pytest.Item) -> None:
     if not is_fuzzing(item):
         return
     stash = item.config.stash
-    fuzz_time: FuzzTime | None = stash.get(COMMON, {}).get(FUZZ_TIME)
-    if fuzz_time is not None:
+    if COMMON in stash and (fuzz_time := stash[COMMON].fuzz_time) is not None:
         fuzz_time.begin_check()
     elif stash.get(WHOLE, False) and not hasattr(item.config, "workerinput"):
         begin_fuzzing(server_for(item.config, revision_of(item)))
@@ -88,14 +88,14 @@ def _block_late_check(item: pytest.Item) -> None:
     if time.monotonic() - begun > limit and revision_of(item) in stash.get(SERVERS, {}):
         reason = f"the checks took {limit:g} s, which is all they may take (--max-time)"
         blocked = Blocked(reason, cause=Cause.TIME_IS_UP)
-        server_for(item.config, revision_of(item)).raise_once("time", blocked)
+        server_for(item.config, revision_of(item)).reported.raise_once("time", blocked)
 
 
 def _block_locked_check(item: pytest.Item) -> None:
     """Block the first check that comes when the server rejects the credential, and skip the others."""
     server = item.config.stash.get(SERVERS, {}).get(revision_of(item))
     if server is not None:
-        server.require_access()
+        server.causes.require_access()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -117,7 +117,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     config = session.config
     servers = config.stash.get(SERVERS, {}).values()
     for server in servers:
-        server.begin_close()
+        server.sessions.begin_close()
     for server in servers:
         server.close()
     _count(config)
@@ -135,13 +135,12 @@ def _count(config: pytest.Config) -> None:
     costs, judged = config.stash.setdefault(COSTS, {}), config.stash.setdefault(JUDGED, {})
     for revision, server in config.stash.get(SERVERS, {}).items():
         judged[revision] = server.judged_figures
-        costs.setdefault(revision, []).extend(map(CallCost.of, server.answered_calls()))
-        starts.update({(revision, purpose): number for purpose, number in server.all_starts.items()})
-        counts.update({("calls", tool): number for tool, number in server.tool_calls.items()})
-        counts.update({("successes", tool): number for tool, number in server.tool_successes.items()})
-        counts.update({("deaths", tool): number for tool, number in server.tool_deaths.items()})
-        counts["sent", revision] += sum(session.sent for session in server.every_session)
-        for session in server.every_session:
+        costs.setdefault(revision, []).extend(map(CallCost.of, server.tool_calls.answered()))
+        starts.update({(revision, purpose): number for purpose, number in server.sessions.all_starts.items()})
+        for what, tools in vars(server.tool_calls.counts).items():
+            counts.update({(what, tool): number for tool, number in tools.items()})
+        counts["sent", revision] += sum(session.sent for session in server.sessions.every)
+        for session in server.sessions.every:
             counts["dropped", ""] += session.lines.dropped
     if hasattr(config, "workeroutput"):
         config.workeroutput["mcp_starts"] = [(*key, number) for key, number in starts.items()]
@@ -206,7 +205,7 @@ def _skipping(item: pytest.Item) -> Iterator[None]:
     except (Blocked, Finding) as verdict:
         if is_ours(item) and not isinstance(item, ProbeFailureItem):
             try:
-                server_for(item.config, revision_of(item)).examine(verdict)
+                server_for(item.config, revision_of(item)).causes.examine(verdict)
             except Skipped as reason:
                 raise _skip_or_error(item, reason) from None
         raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 
 from mcp_conformance.protocol import revisions
 from mcp_conformance.scenarios.lifecycle import (
@@ -17,8 +18,8 @@ from mcp_conformance.scenarios.request_metadata import (
     replies_by_version,
 )
 from mcp_conformance.target.scenario import STARTED_EARLY, STARTED_WITH_FUZZING, scenario
-from mcp_conformance.target.server import CALLS, Server
-from mcp_conformance.target.sessions import SHARED
+from mcp_conformance.target.server import Server
+from mcp_conformance.target.sessions import CALLS, SHARED
 from mcp_conformance.verdicts import Skipped
 
 HANDSHAKE_OPENINGS = (
@@ -37,9 +38,10 @@ MODERN_OPENINGS = (first_request_without_capabilities, replies_by_version)
 def begin(server: Server) -> None:
     """Let the next sessions open in the unusual ways that checks judge, and start what takes its time."""
     server.session.drain()
-    server.openings = list(MODERN_OPENINGS if _is_modern(server) else HANDSHAKE_OPENINGS)
-    server.sure_starts = _sure_starts(server)
-    server.begin_calls()
+    openings = MODERN_OPENINGS if _is_modern(server) else HANDSHAKE_OPENINGS
+    server.sessions.openings = [partial(opening, server) for opening in openings]
+    server.processes.sure = _sure_starts(server)
+    server.tool_calls.begin()
     for start in STARTED_EARLY:
         start(server)
 
@@ -77,4 +79,4 @@ def _end_earlier_sessions(server: Server) -> None:
     if _is_modern(server):
         with suppress(Skipped):
             release_first_exchange(server)
-    server.end_all_but(SHARED, CALLS)
+    server.sessions.end_all_but(SHARED, CALLS)

@@ -20,7 +20,7 @@ def expect_within_budget(server: Server, name: str) -> None:
 def expect_calls_within_budget(server: Server, name: str) -> None:
     """Call every tool that may be called; report a finding if a figure of the calls is over its budget."""
     server.calls()
-    _expect(server, name, server.answered_calls())
+    _expect(server, name, server.tool_calls.answered())
 
 
 def _expect(server: Server, name: str, calls: Sequence[Reply]) -> None:

@@ -10,7 +10,7 @@ from mcp_conformance.client.handlers import ACCEPTING, WAITING
 from mcp_conformance.client.reply import Reply, Silence
 from mcp_conformance.client.session import PING_SECONDS, Session
 from mcp_conformance.client.subscriptions import listens_in
-from mcp_conformance.client.tool_call import Call, Tool
+from mcp_conformance.client.tool_call import SLOW_SECONDS, Call, Tool
 from mcp_conformance.expect import require_answer, skip
 from mcp_conformance.protocol import revisions
 from mcp_conformance.protocol.jsonrpc import ABSENT, IdKey, Kind, Line, id_key, is_response, kind
@@ -20,7 +20,6 @@ from mcp_conformance.protocol.value import Value
 from mcp_conformance.scenarios.client_features import FULL_CLIENT, all_capabilities, run_with_client
 from mcp_conformance.scenarios.log_messages import MESSAGE, with_log_level
 from mcp_conformance.scenarios.subscriptions import subscriptions
-from mcp_conformance.target.pending_calls import SLOW_SECONDS
 from mcp_conformance.target.scenario import scenario, start_early
 from mcp_conformance.target.server import Server
 from mcp_conformance.verdicts import Blocked, Finding
@@ -288,7 +287,7 @@ def cancelled_calls(server: Server) -> list[CancelledCall]:
         if one.session.closed:
             lines, stderr = one.session.lines[-6:], one.session.process.stderr
             reason = f"the server ended when a call of {one.usual.tool.name} was cancelled"
-            server.raise_once("cancelled", Blocked(reason, lines, stderr))
+            server.reported.raise_once("cancelled", Blocked(reason, lines, stderr))
     return calls
 
 
@@ -301,7 +300,7 @@ def _cancellable(server: Server) -> Iterator[tuple[Call, float]]:
     yield from [(call, timeout) for call in asking[:1]]
     calls = [call for call in server.calls() if call.reply.seconds <= MAX_CALL_SECONDS]
     reporting = [(call, timeout) for call in calls if len(call.progress) >= MIN_PROGRESS]
-    slow = [(call, call.reply.seconds / 4) for call in calls if server.is_slow(call)]
+    slow = [(call, call.reply.seconds / 4) for call in calls if call.is_slow]
     yield from (reporting or sorted(slow, key=lambda one: one[1]))[:1]
 
 
@@ -325,12 +324,12 @@ def _cancelled(server: Server, call: Call, seconds: float) -> CancelledCall | No
 @scenario
 def early_cancellation(server: Server) -> dict[str, StartedCancellation | None]:
     """Call a tool whose call is pending once more, and cancel that; the record is under the tool's name."""
-    slow = next(iter(server.pending), None)
+    slow = next(iter(server.tool_calls.pending), None)
     if slow is None:
         return {}
     started = _start(server, slow.tool, slow.arguments, (), SLOW_SECONDS / 4)
     if started is not None:
-        server.keep(started.session)
+        server.sessions.keep(started.session)
     return {slow.tool.name: started}
 
 
@@ -338,7 +337,7 @@ def _start(
     server: Server, tool: Tool, arguments: dict[str, Any], questions: Collection[str], seconds: float
 ) -> StartedCancellation | None:
     """Call a tool, and cancel the call once it runs, or after ``seconds``; return None if it ended before."""
-    session = server.connect("a cancelled call", all_capabilities(server.revision), WAITING)
+    session = server.sessions.connect("a cancelled call", all_capabilities(server.revision), WAITING)
     meta = {"progressToken": "progress-of-cancelled"}
     params = {"name": tool.name, "arguments": arguments, "_meta": meta}
     request = session.send("tools/call", with_log_level(params, "debug") if session.is_modern else params)

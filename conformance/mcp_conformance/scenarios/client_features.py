@@ -194,7 +194,7 @@ def run_with_client(server: Server, client: Client) -> ClientRun:
         for reply in run.owed:
             if reply.fault is not None:
                 reason = f"{reply.method} was not answered to a client with every capability: {reply.fault}"
-                server.raise_once(
+                server.reported.raise_once(
                     "full client", Blocked(reason, reply.lines, reply.fault.stderr, fault=reply.fault)
                 )
     return run
@@ -225,13 +225,13 @@ def _worth_repeating(server: Server) -> tuple[list[Tool], list[Reply]]:
     They may have failed for want of a capability; some tools that succeeded may ask only such a client.
     """
     succeeded = [call for call in server.quick_calls() if not call.failed]
-    wanting = [call for call in server.calls_wanting_input() if not server.is_slow(call)]
+    wanting = [call for call in server.tool_calls.wanting_input() if not call.is_slow]
     tools = list({call.tool.name: call.tool for call in [*wanting, *succeeded[:MAX_SUCCEEDED]]}.values())
     if not revisions.is_modern(server.revision):
         return tools, []
     server.prompts()
     server.resources()
-    return tools, server.fetches_wanting_input()
+    return tools, server.fetches.wanting_input()
 
 
 def _new_tools(server: Server, session: Session) -> list[Tool]:
@@ -248,8 +248,8 @@ def _new_tools(server: Server, session: Session) -> list[Tool]:
 def _calls(server: Server, session: Session, tools: Sequence[Tool]) -> Iterator[Call]:
     for tool in tools:
         with suppress(NoExample):
-            call = call_in(session, tool, server.arguments(tool))
-            server.count_call(tool, call.reply)
+            call = call_in(session, tool, server.arguments.valid(tool))
+            server.tool_calls.counts.count(tool, call.reply)
             yield call
             if call.reply.fault is not None or session.closed:
                 return

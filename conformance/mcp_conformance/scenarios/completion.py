@@ -52,13 +52,13 @@ def completions(server: Server) -> list[Reply]:
     for reply in replies:
         if reply.fault is not None:
             reason = f"completion/complete was not answered: {reply.fault}"
-            server.raise_once("completion", Blocked(reason, reply.lines, reply.fault.stderr))
+            server.reported.raise_once("completion", Blocked(reason, reply.lines, reply.fault.stderr))
     if replies and all(reply.code == -32601 for reply in replies):
         reason = f"completions are declared, but completion/complete is answered with {replies[0]}"
         if is_modern(server.revision):
             skip(f"{reason}: see discover.capabilities-true")
         blocked = Blocked(reason, replies[0].lines, requirement="lifecycle.capabilities.advertised")
-        server.raise_once("completion", blocked)
+        server.reported.raise_once("completion", blocked)
     return replies
 
 
@@ -91,22 +91,16 @@ def completed_values(
     """Return some values that the server gives for a variable of a template, with known values of others."""
     context = {"context": {"arguments": dict(known)}} if known else {}
     for text in ("", "1", "a"):
-        if _unserved(server):
+        if not server.fetches.completes:
             break
         ref, argument = {"type": "ref/resource", "uri": template}, {"name": variable, "value": text}
         params = {"ref": ref, "argument": argument, **context}
         reply = server.session.request("completion/complete", params)
         if reply.fault is not None or reply.code == -32601:
-            _unserved(server).append(reply)
+            server.fetches.completes = False
         values = _values(reply)
         if values:
             return values[:MAX_VALUES]
-    return []
-
-
-@scenario
-def _unserved(server: Server) -> list[Reply]:  # noqa: ARG001
-    """Return the list of replies that show that the server does not complete; they are added to it."""
     return []
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from mcp_conformance.protocol.value import Value, members
-from mcp_conformance.target.server import MADE_UP, Server
+from mcp_conformance.target.fetches import MADE_UP
+from mcp_conformance.target.server import Server
 
 
 def tool_blocks(server: Server, *types: str) -> list[Value]:

@@ -56,7 +56,7 @@ def credential(server: Server) -> str:
 @scenario
 def outsider(server: Server) -> Session:
     """Return a conversation in which no session is opened, for requests with other credentials."""
-    return server.launch("requests with other credentials")
+    return server.sessions.launch("requests with other credentials")
 
 
 @scenario

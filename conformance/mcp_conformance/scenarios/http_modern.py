@@ -81,7 +81,7 @@ def _tool_call(server: Server) -> NamedRequest | None:
     for tool in _quiet_first(server)[:MAX_CALLED]:
         with suppress(Skipped):
             call = server.call(tool)
-            if not (call.failed or call.asked or server.is_slow(call)):
+            if not (call.failed or call.asked or call.is_slow):
                 return NamedRequest("tools/call", {"name": tool.name, "arguments": call.arguments})
     return None
 

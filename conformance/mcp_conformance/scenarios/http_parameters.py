@@ -123,7 +123,7 @@ def _calls_of(server: Server, tool: Tool) -> list[tuple[MirroredCall, HttpReply]
     found: list[tuple[MirroredCall, HttpReply]] = []
     with suppress(Skipped):
         call = server.call(tool) if paths else None
-        if call is None or call.asked or server.is_slow(call):
+        if call is None or call.asked or call.is_slow:
             return []
         for arguments in _arguments(server, call, list(paths.values())):
             calls = _mirrored(tool, arguments, paths)

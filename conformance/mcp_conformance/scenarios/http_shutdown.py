@@ -40,7 +40,7 @@ def end_of_subscription(server: Server) -> Reply:
             process = replace(server.settings, http=own).start()
         except (CannotStart, NotServing) as error:
             skip(f"no second process of the server starts beside the first one: {error}")
-        server.starts["a server that is asked to end"] += 1
+        server.processes.starts["a server that is asked to end"] += 1
         with closing(Session(process, revision=server.revision, timeout=server.settings.timeout)) as session:
             listen = Listen(session, session.send(LISTEN, {"notifications": dict(filter)}))
             session.wait_for(lambda: listen.is_answered, session.timeout)

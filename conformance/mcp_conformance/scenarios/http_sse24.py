@@ -130,7 +130,7 @@ def two_conversations(server: Server) -> list[OldClient]:
 
     Return the clients, whose streams are closed.
     """
-    session = server.launch("conversations over HTTP+SSE")
+    session = server.sessions.launch("conversations over HTTP+SSE")
     with old_clients(session, 2) as clients:
         named = {one.uri: (name, one) for name, one in zip(NAMES, clients, strict=True) if one.is_here}
         opened = [(name, client) for name, client in named.values() if client.initialize(name)]

@@ -55,7 +55,7 @@ def requests_in_passing(server: Server) -> list[HttpReply]:
 @contextmanager
 def session_without_stream(server: Server, because: str) -> Iterator[Session]:
     """Yield a session that has no GET stream yet, and end it afterwards; skip if none opens."""
-    session = server.launch(because)
+    session = server.sessions.launch(because)
     try:
         if not session.is_modern:
             opening = session.propose(server.settings.start_timeout)

@@ -31,7 +31,7 @@ def proposable(server: Server) -> list[str]:
     """
     if server.settings.examples >= FUZZ_EXAMPLES["thorough"]:
         return list(PROPOSABLE)
-    return [one for one in PROPOSABLE if one == PROPOSABLE[0] or server.was_proposed(one)]
+    return [one for one in PROPOSABLE if one == PROPOSABLE[0] or one in server.run.proposals]
 
 
 def propose_new_revision(server: Server) -> Reply:
@@ -66,7 +66,7 @@ def early_requests(server: Server) -> EarlyRequests:
 
 
 def _early_requests(server: Server, proposed: str) -> EarlyRequests:
-    session = server.launch("requests before initialize")
+    session = server.sessions.launch("requests before initialize")
     seconds = server.settings.start_timeout
     steps: dict[str, Callable[[], Reply]] = {
         "ping": lambda: session.request("ping", timeout=seconds),
@@ -82,8 +82,8 @@ def _early_requests(server: Server, proposed: str) -> EarlyRequests:
             break
     early = EarlyRequests(**replies)
     if early.initialize is not None and early.initialize.value is not None:
-        server.note_proposal(proposed, early.initialize)
-    server.release(session)
+        server.run.proposals.setdefault(proposed, early.initialize)
+    server.sessions.release(session)
     return early
 
 
@@ -102,7 +102,7 @@ def ping_breaks_initialize(server: Server) -> bool:
 @scenario
 def initialize_after_ping(server: Server) -> Reply:
     """Send a ping, then ``initialize``, and return the reply to that."""
-    with server.launch("initialize after a ping") as session:
+    with server.sessions.launch("initialize after a ping") as session:
         session.request("ping", timeout=server.settings.start_timeout)
         return session.propose(server.settings.start_timeout)
 
@@ -119,9 +119,9 @@ def initialize_with_unknown_members(server: Server) -> Reply:
     session, incomplete = _incomplete_initialize(server)
     if incomplete.error is None or _initialize_with_unknown_members(server, session).value is None:
         session.begin_close()
-        session = server.launch("unknown members of initialize", UNKNOWN_CAPABILITIES)
+        session = server.sessions.launch("unknown members of initialize", UNKNOWN_CAPABILITIES)
         _initialize_with_unknown_members(server, session)
-    server.release(session)
+    server.sessions.release(session)
     assert session.opening is not None
     return session.opening
 
@@ -133,7 +133,7 @@ def initialize_incompletely(server: Server) -> Reply:
 
 @scenario
 def _incomplete_initialize(server: Server) -> tuple[Session, Reply]:
-    session = server.launch("an incomplete initialize", UNKNOWN_CAPABILITIES)
+    session = server.sessions.launch("an incomplete initialize", UNKNOWN_CAPABILITIES)
     params = {"protocolVersion": server.revision}
     return session, session.request("initialize", params, timeout=server.settings.start_timeout)
 
@@ -147,10 +147,10 @@ def _initialize_with_unknown_members(server: Server, session: Session) -> Reply:
 def delay_initialized(server: Server) -> None:
     """Open a session with every client capability, and send ``initialized`` late."""
     answers = answers_for(server, FULL_CLIENT)
-    session = server.launch("a late initialized", FULL_CLIENT.declares(server.revision), answers)
+    session = server.sessions.launch("a late initialized", FULL_CLIENT.declares(server.revision), answers)
     if session.propose(server.settings.start_timeout).fault is None:
         session.drain()
         session.drain()
         session.notify("notifications/initialized")
         session.drain()
-    server.release(session)
+    server.sessions.release(session)

@@ -15,7 +15,8 @@ from mcp_conformance.protocol import revisions
 from mcp_conformance.protocol.methods import LISTS
 from mcp_conformance.scenarios.list_stability import complete_listing, difference, lists_in
 from mcp_conformance.target.scenario import scenario
-from mcp_conformance.target.server import CALLS, Server
+from mcp_conformance.target.server import Server
+from mcp_conformance.target.sessions import CALLS
 from mcp_conformance.target.settings import Sample
 from mcp_conformance.verdicts import Blocked, Finding
 
@@ -174,7 +175,7 @@ def require_answered(server: Server, change: ObservedChange) -> ObservedChange:
     call = change.call
     if call.fault is not None:
         reason = f"calling {change.tool} was not answered: {call.fault}"
-        server.raise_once("changing tool", Blocked(reason, call.lines, call.fault.stderr))
+        server.reported.raise_once("changing tool", Blocked(reason, call.lines, call.fault.stderr))
     return change
 
 

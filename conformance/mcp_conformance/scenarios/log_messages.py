@@ -14,7 +14,8 @@ from mcp_conformance.protocol.jsonrpc import ABSENT, IdKey, Kind, Line, id_key, 
 from mcp_conformance.protocol.methods import LOG_LEVELS, liveness_method
 from mcp_conformance.protocol.value import Value
 from mcp_conformance.target.scenario import scenario
-from mcp_conformance.target.server import CALLS, Server
+from mcp_conformance.target.server import Server
+from mcp_conformance.target.sessions import CALLS
 
 MESSAGE = "notifications/message"
 SILENT_METHODS = {liveness_method(revisions.LATEST_MODERN), LISTEN}

@@ -16,7 +16,7 @@ def schema_findings(server: Server) -> list[Finding]:
     A result for a feature that is not declared is not judged: `errors.undeclared-feature` wants an error.
     """
     found: dict[str, Finding] = {}
-    for session in server.every_session:
+    for session in server.sessions.every:
         for lines, error in conversation_errors(session.lines, session.revision, SERVER):
             is_offered = len(lines) == 1 or _is_declared(server, lines[0])
             if is_offered and catalogue.requirement(error.rule).holds_in(server.revision):
@@ -33,6 +33,6 @@ def _is_declared(server: Server, request: Line) -> bool:
 
 def judging_limits(server: Server) -> list[str]:
     """Return the limits of this tool that kept a message from being judged as a whole."""
-    lines = (line for session in server.every_session for line in session.lines)
+    lines = (line for session in server.sessions.every for line in session.lines)
     oddities = {oddity for line in lines for oddity in line.oddities}
     return sorted(one for one in oddities if one.endswith((TOO_DEEP, TOO_LONG, TOO_MANY)))

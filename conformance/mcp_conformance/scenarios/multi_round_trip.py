@@ -93,7 +93,7 @@ class InputRequired:
 def input_required_requests(server: Server) -> list[InputRequired]:
     """Return the first requests to which `FULL_CLIENT` got `input_required`; skip if there are none."""
     run = run_with_client(server, FULL_CLIENT)
-    calls = [call for call in run.calls if call.rounds[0].needs_input and not server.is_slow(call)]
+    calls = [call for call in run.calls if call.rounds[0].needs_input and not call.is_slow]
     fetches = [fetch for fetch in run.fetches if fetch.rounds[0].needs_input]
     rounds = [call.rounds for call in calls[:MAX_CALLS]] + [fetch.rounds for fetch in fetches[:MAX_FETCHES]]
     found = [InputRequired(each) for each in rounds]
@@ -198,17 +198,11 @@ def lines_after_input_required(session: Session) -> Iterator[Line]:
 
 def full_client_session(server: Server) -> Session:
     """Return the shared session of `FULL_CLIENT`; skip after too many retries without an answer."""
-    if len(_unanswered_retries(server)) >= MAX_UNANSWERED_RETRIES:
+    if server.tool_calls.unanswered_retries >= MAX_UNANSWERED_RETRIES:
         skip(f"{MAX_UNANSWERED_RETRIES} retries were not answered, so no more are made")
     return server.shared(
         "full client", FULL_CLIENT.declares(server.revision), answers_for(server, FULL_CLIENT)
     )
-
-
-@scenario
-def _unanswered_retries(server: Server) -> list[Reply]:  # noqa: ARG001
-    """Return the list to which `retry` adds each reply that did not come."""
-    return []
 
 
 def send_initial(
@@ -246,7 +240,7 @@ def retry(server: Server, reply: Reply, **changed: Any) -> Reply:
     responses = (require_responses(session, reply) or ABSENT) if valid else changed["responses"]
     answer = send_retry(session, reply, responses, changed.get("state", ABSENT))
     if answer.fault is not None and not isinstance(answer.fault, Closed):
-        _unanswered_retries(server).append(answer)
+        server.tool_calls.unanswered_retries += 1
     return require_answer(answer)
 
 

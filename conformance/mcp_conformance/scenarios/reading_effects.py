@@ -23,7 +23,8 @@ from mcp_conformance.scenarios.list_stability import (
     title,
 )
 from mcp_conformance.target.scenario import scenario
-from mcp_conformance.target.server import CALLS, Server
+from mcp_conformance.target.server import Server
+from mcp_conformance.target.sessions import CALLS
 
 MAX_SUSPECTS = 3
 SHOWN = ("contents", "messages", "content", "structuredContent", "isError")

@@ -10,13 +10,12 @@ from mcp_conformance.client.input_required import replies_in
 from mcp_conformance.client.message_log import scan
 from mcp_conformance.client.reply import Reply, Silence
 from mcp_conformance.client.session import NO_PARAMS, Session
-from mcp_conformance.client.tool_call import Tool
+from mcp_conformance.client.tool_call import SLOW_SECONDS, Tool
 from mcp_conformance.expect import require_answer, skip
 from mcp_conformance.generation import NoExample
 from mcp_conformance.protocol import revisions
 from mcp_conformance.protocol.jsonrpc import ABSENT, IdKey, Kind, Line, id_key, is_response, kind
 from mcp_conformance.protocol.value import Value
-from mcp_conformance.target.pending_calls import SLOW_SECONDS
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
 
@@ -66,7 +65,7 @@ def modern_session(server: Server) -> Session:
 @scenario
 def first_exchange(server: Server) -> tuple[Session, Reply]:
     """Start a process, send a list request first, and return its session, which stays open, and the reply."""
-    session = server.launch("a list request first")
+    session = server.sessions.launch("a list request first")
     return session, session.request(simple_method(server), timeout=server.settings.start_timeout)
 
 
@@ -97,7 +96,7 @@ def first_calls(server: Server) -> list[Reply]:
 @scenario
 def _first_requests(server: Server) -> tuple[Reply, Tool | None, list[Reply]]:
     """Start a process, send a list request without capabilities, and if it is refused call a tool."""
-    session = server.launch("a request without capabilities first")
+    session = server.sessions.launch("a request without capabilities first")
     meta = meta_without(session, revisions.CLIENT_CAPABILITIES)
     sent = send_as_is(session, simple_method(server), {"_meta": meta})
     reply = session.await_reply(sent, server.settings.start_timeout)
@@ -109,7 +108,7 @@ def _first_requests(server: Server) -> tuple[Reply, Tool | None, list[Reply]]:
 
 def _calls_around_a_list(server: Server, session: Session, tool: Tool) -> list[Reply]:
     """Call a tool; if the answer is a failure, list the tools and repeat the call."""
-    params = {"name": tool.name, "arguments": server.arguments(tool)}
+    params = {"name": tool.name, "arguments": server.arguments.valid(tool)}
     seconds = min(session.timeout, session.scaled_timeout(FIRST_CALL_SECONDS))
     first = session.request("tools/call", params, timeout=seconds)
     if succeeds(first) or first.fault is not None:
@@ -128,7 +127,7 @@ def _reading_tools(server: Server) -> Iterator[Tool]:
     for tool in server.tools:
         if tool.read_only and tool.name and server.settings.may_call(tool):
             with suppress(NoExample):
-                server.arguments(tool)
+                server.arguments.valid(tool)
                 yield tool
 
 
@@ -143,7 +142,7 @@ def replies_by_version(server: Server) -> list[Reply]:
     bad = [(method, unknown) for method in methods]
     good: list[tuple[str, dict[str, Any]]] = [(method, {}) for method in methods]
     replies, timeout = list[Reply](), server.settings.start_timeout
-    session = server.launch("an unknown version first")
+    session = server.sessions.launch("an unknown version first")
     for method, params in [*bad, *good, *bad, good[-1], bad[-1], good[0]]:
         replies.append(session.request(method, params, timeout=timeout))
         if replies[-1].fault is not None:
@@ -157,7 +156,7 @@ def _release(server: Server, session: Session) -> None:
     """Release a session if the server goes on to serve it."""
     if not (session.closed or session.is_silent or server.surface.found_features):
         session.discover(session.timeout)
-    server.release(session)
+    server.sessions.release(session)
 
 
 @scenario
@@ -166,11 +165,11 @@ def handshake_result(server: Server, wanted: str) -> tuple[Reply, Reply | None]:
 
     If checks run in the latest handshake revision too, its sessions are such processes.
     """
-    other = server.handshake_server
+    other = server.run.servers.get(revisions.LATEST_HANDSHAKE)
     if other is not None:
         opening = other.proposed(wanted)
         return opening, other.session.drain() if opening.value is not None else None
-    with server.launch(f"a handshake for {wanted}") as session:
+    with server.sessions.launch(f"a handshake for {wanted}") as session:
         params = {"protocolVersion": wanted, "capabilities": {}, "clientInfo": session.client_info}
         opening = session.await_reply(send_as_is(session, "initialize", params), opening_seconds(server))
         agreed = opening.value.get("protocolVersion") if opening.value is not None else None

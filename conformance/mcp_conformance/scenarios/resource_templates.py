@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mcp_conformance.client.reply import Reply
+from mcp_conformance.expect import exercised
 from mcp_conformance.protocol.uri import expand, is_template, matches, variables
 from mcp_conformance.protocol.value import Value, members
 from mcp_conformance.scenarios.completion import MAX_VALUES, completed_values
-from mcp_conformance.target.server import MAX_READS, Server, exercised
+from mcp_conformance.target.fetches import MAX_READS
+from mcp_conformance.target.server import Server
 
 MAX_TEMPLATES = 5
 CONTEXT_SINCE = "2025-06-18"

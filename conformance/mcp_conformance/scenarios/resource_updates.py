@@ -86,7 +86,8 @@ def update_trial(server: Server) -> UpdateTrial:
     trial = _update_trial(server)
     if trial.call.fault is not None:
         reason = f"calling {sample.tool} was not answered: {trial.call.fault}"
-        server.raise_once("changing tool", Blocked(reason, trial.call.lines, trial.call.fault.stderr))
+        blocked = Blocked(reason, trial.call.lines, trial.call.fault.stderr)
+        server.reported.raise_once("changing tool", blocked)
     return trial
 
 

@@ -127,7 +127,7 @@ def subscriptions(server: Server) -> Subscriptions:
     if found.died:
         lines, stderr = found.session.lines[-6:], found.session.process.stderr
         reason = "the server ended while subscriptions were open"
-        server.raise_once("listening", Blocked(reason, lines, stderr, "subscriptions.supported"))
+        server.reported.raise_once("listening", Blocked(reason, lines, stderr, "subscriptions.supported"))
     return found
 
 

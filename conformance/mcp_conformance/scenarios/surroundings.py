@@ -55,7 +55,7 @@ def _trouble(server: Server, surrounding: Surrounding, calls: list[Call]) -> _Tr
         process = surrounding.settings(server.settings).start()
     except CannotStart as error:
         return _Trouble(str(error), (), "")
-    server.starts["other surroundings"] += 1
+    server.processes.starts["other surroundings"] += 1
     session = Session(process, revision=server.revision, timeout=server.settings.timeout)
     with closing(session):
         silent = next((one for one in _replies(server, session, calls) if one.fault is not None), None)

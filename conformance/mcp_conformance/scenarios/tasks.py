@@ -29,7 +29,8 @@ from mcp_conformance.scenarios.task_snapshots import (
     task_id,
 )
 from mcp_conformance.target.scenario import scenario
-from mcp_conformance.target.server import CALLS, Server
+from mcp_conformance.target.server import Server
+from mcp_conformance.target.sessions import CALLS
 from mcp_conformance.verdicts import Blocked, Skipped
 
 RELATED = "io.modelcontextprotocol/related-task"
@@ -164,7 +165,7 @@ def _arguments(server: Server, tools: list[Tool]) -> Iterator[tuple[Tool, dict[s
     """Yield some tools with valid arguments, then the user's failing call if its tool is among them."""
     for tool in tools[:MAX_TASK_TOOLS]:
         with suppress(NoExample):
-            yield tool, server.arguments(tool)
+            yield tool, server.arguments.valid(tool)
     failing = server.settings.failing_call
     for tool in tools:
         if failing is not None and tool.name == failing.tool:
@@ -195,7 +196,8 @@ def _raise_unanswered(server: Server, tool: Tool, replies: Sequence[Reply]) -> N
         if reply.fault is not None:
             reason = f"{reply.method} for a task of {tool.name} was not answered: {reply.fault}"
             rule = BROKEN_RULES.get(reply.method, "")
-            server.raise_once("tasks", Blocked(reason, reply.lines, reply.fault.stderr, rule, tool.name))
+            blocked = Blocked(reason, reply.lines, reply.fault.stderr, rule, tool.name)
+            server.reported.raise_once("tasks", blocked)
 
 
 def created_tasks(server: Server) -> list[TaskRun]:
@@ -338,7 +340,7 @@ def _asking_task(server: Server) -> AskingTask | None:
             suppress(NoExample),
             server.fresh("a task that asks", all_capabilities(server.revision), WAITING) as session,
         ):
-            asking = _asking(session, tool, server.arguments(tool))
+            asking = _asking(session, tool, server.arguments.valid(tool))
             if asking is not None:
                 return asking
     return None

@@ -13,7 +13,8 @@ from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.sandbox.traffic import Attempt
 from mcp_conformance.scenarios.folder_contents import Baits, FileChange, changed, contents, written
 from mcp_conformance.target.scenario import scenario
-from mcp_conformance.target.server import CALLS, Server
+from mcp_conformance.target.server import Server
+from mcp_conformance.target.sessions import CALLS
 from mcp_conformance.transport.throwaway import Throwaway
 
 UNSEEN = "what the server sends is not visible: --sandbox landlock shows it, if the system has empty networks"

@@ -1,19 +1,24 @@
-"""The causes for which checks are blocked, counted: each is reported once, or a few times."""
+"""The causes for which checks are blocked: looked for, counted, and reported once, or a few times."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
+from contextlib import closing
 from typing import Any
 
-from mcp_conformance.client.reply import Closed, Flood, Unread
+from mcp_conformance.client.reply import Closed, Flood, Unanswered, Unread
+from mcp_conformance.client.session import Session
+from mcp_conformance.expect import skip
 from mcp_conformance.protocol.jsonrpc import Kind, Line, kind
-from mcp_conformance.target.surface import ProbeFailure
-from mcp_conformance.verdicts import Blocked, Finding
+from mcp_conformance.target.sessions import Sessions
+from mcp_conformance.target.surface import ProbeFailure, is_live
+from mcp_conformance.verdicts import Blocked, Cause, Finding, Skipped, wrong_answer
 
 MAX_REPORTS_OF_AN_END = 3
 """How many checks report requests that end the process, each by itself, in the same way."""
+REPRODUCTION_SECONDS = 10.0
 MAX_EXAMINED_ENDS = 10
 """How many ends of one kind are examined: does the request alone end the process?"""
 FLOOD, NOT_READ = "flood", "not read"
@@ -23,35 +28,86 @@ FLOOD, NOT_READ = "flood", "not read"
 class Causes:
     """The causes that the probe and the checks in one revision have met."""
 
-    def __init__(self, failures: Iterable[ProbeFailure]):
-        self._times: Counter[Any] = Counter(filter(None, map(_cause, failures)))
+    def __init__(self, sessions: Sessions):
+        self._sessions = sessions
+        self._times: Counter[Any] = Counter(filter(None, map(_cause, sessions.surface.failures)))
 
-    def count(self, cause: Any) -> int:
-        """Count a cause, and return how often it was met."""
-        self._times[cause] += 1
-        return self._times[cause]
+    def examine(self, verdict: Finding | Blocked) -> None:
+        """Look for the cause of a verdict.
 
-    def is_repeated(self, verdict: Finding | Blocked, ends_alone: Callable[[Blocked], bool]) -> bool:
+        Raises that the credential is rejected now, or the `Finding` of an answer with another id than its
+        request, or of one that is not UTF-8 or not JSON, if that is the cause.  Skips the check if others
+        have reported the cause.
+        """
+        if isinstance(verdict, Blocked) and verdict.cause is Cause.NO_SESSION:
+            return
+        self.require_access()
+        pairs = [pair for session in self._sessions.every for pair in session.wrong_answers]
+        finding = next((wrong_answer(*pair) for pair in pairs if pair[0] in verdict.lines), None)
+        if finding is not None and verdict.requirement == finding.requirement:
+            return
+        if self.is_repeated(verdict) if finding is None else self._count(finding.requirement) > 1:
+            cause = verdict.cause if isinstance(verdict, Blocked) else None
+            skip(f"{verdict} (reported before)", cause=cause)
+        if finding is not None:
+            raise finding
+
+    def require_access(self) -> None:
+        """Raise that a server rejects the credential which it has accepted; skip the later checks."""
+        settings, surface = self._sessions.settings, self._sessions.surface
+        http = settings.http
+        if http is None or http.unauthorized is None or not is_live(surface):
+            return
+        reason = f"could not be examined any more: it answers each message with {http.rejection}"
+        if http.is_locked:
+            skip(f"the server {reason} (reported once)")
+        with closing(Session(settings.start(), revision=surface.revision)) as session:
+            opening = session.open(settings.timeout)
+        if isinstance(opening.fault, Unanswered) and opening.fault.status == 401:
+            http.is_locked = True
+            raise Blocked(reason, opening.lines, cause=Cause.NO_SESSION)
+
+    def is_repeated(self, verdict: Finding | Blocked) -> bool:
         """Return whether checks have reported the cause for which a check is blocked.
 
         A cause is a flood; an answer to one method that was too long to read; or an end of the process with
-        one exit status and one text on stderr.  An end that the request alone brings about, as ``ends_alone``
-        finds out, is reported `MAX_REPORTS_OF_AN_END` times.
+        one exit status and one text on stderr.  An end that the request alone brings about is reported
+        `MAX_REPORTS_OF_AN_END` times.
         """
         fault = verdict.fault
         if not isinstance(verdict, Blocked) or verdict.others:
             return False
         if isinstance(fault, Flood):
-            return self.count(FLOOD) > 1
+            return self._count(FLOOD) > 1
         if isinstance(fault, Unread):
-            return self.count((NOT_READ, _method(verdict.lines))) > 1
+            return self._count((NOT_READ, _method(verdict.lines))) > 1
         if not isinstance(fault, Closed):
             return False
         end = fault.exit_code, _words(fault.stderr)
-        times = self.count(end)
-        if times > 1 and (times > MAX_EXAMINED_ENDS or not ends_alone(verdict)):
+        times = self._count(end)
+        if times > 1 and (times > MAX_EXAMINED_ENDS or not self._ends_alone(verdict)):
             return True
-        return self.count(("reported", *end)) > MAX_REPORTS_OF_AN_END
+        return self._count(("reported", *end)) > MAX_REPORTS_OF_AN_END
+
+    def _count(self, cause: Any) -> int:
+        """Count a cause, and return how often it was met."""
+        self._times[cause] += 1
+        return self._times[cause]
+
+    def _ends_alone(self, verdict: Blocked) -> bool:
+        """Return whether the line that ended a process ends a new one too, or may do so."""
+        line = next((line for line in verdict.lines if line.sent), None)
+        if line is None:
+            return True
+        try:
+            with self._sessions.reproduction_session() as session:
+                sent = session.send_raw(line.raw, line.message)
+                seconds = session.scaled_timeout(REPRODUCTION_SECONDS)
+                is_request = kind(line.message) is Kind.REQUEST
+                reply = session.await_reply(sent, seconds) if is_request else session.drain()
+                return isinstance(reply.fault, Closed)
+        except Skipped:
+            return False
 
 
 def _cause(failure: ProbeFailure) -> Any:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mcp_conformance.client.tool_call import PING_AFTER_SECONDS, Call, PendingCall
+from mcp_conformance.client.tool_call import PING_AFTER_SECONDS, SLOW_SECONDS, Call, PendingCall
 
-SLOW_SECONDS = 2.0
-"""A tool that takes longer is called only once."""
 MAX_PENDING = 2
 """How many slow calls run beside the checks; a server without network may have many."""
 

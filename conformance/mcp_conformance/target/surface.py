@@ -16,8 +16,8 @@ from mcp_conformance.protocol import revisions
 from mcp_conformance.protocol.jsonrpc import Line, decode, is_response
 from mcp_conformance.protocol.text import did_you_mean, named, shorten
 from mcp_conformance.protocol.value import Value, members
+from mcp_conformance.target.processes import Processes
 from mcp_conformance.target.settings import Sample, Settings
-from mcp_conformance.target.starter import Starter
 from mcp_conformance.verdicts import Blocked, Cause, Finding
 
 START, SILENT = "start", "silent"
@@ -260,7 +260,7 @@ class Subject:
     """The server under test: how to run it, and its surface in each revision to be tested.
 
     ``sessions`` are those of the probe that are still open and that no `Server` has taken, by revision;
-    ``ending`` are those that are about to end.  ``starters`` start processes, by revision.  ``probed`` are
+    ``ending`` are those that are about to end.  ``processes`` start more, by revision.  ``probed`` are
     the revisions of all probes, also of those without a surface.
     """
 
@@ -268,29 +268,29 @@ class Subject:
     surfaces: tuple[Surface, ...]
     sessions: dict[str, Session] = field(default_factory=dict, compare=False)
     ending: list[Session] = field(default_factory=list, compare=False)
-    starters: dict[str, Starter] = field(default_factory=dict, compare=False)
+    processes: dict[str, Processes] = field(default_factory=dict, compare=False)
     probed: tuple[str, ...] = ()
 
     def take_session(self, revision: str) -> Session | None:
         """Return the session of the probe in a revision, once; None if there is none."""
         return self.sessions.pop(revision, None)
 
-    def starter(self, revision: str) -> Starter:
-        """Return what starts the processes in a revision."""
-        if revision not in self.starters:
-            self.starters[revision] = Starter(self.settings, self.surface(revision).opening)
-        return self.starters[revision]
+    def processes_in(self, revision: str) -> Processes:
+        """Return the processes in a revision, besides those of the probe."""
+        if revision not in self.processes:
+            self.processes[revision] = Processes(self.settings, self.surface(revision).opening)
+        return self.processes[revision]
 
     def close(self) -> None:
         """End the sessions that no `Server` has taken, and the processes that were started ahead."""
         left = [*self.sessions.values(), *self.ending]
         self.sessions.clear()
-        for starter in self.starters.values():
-            starter.begin_stop()
+        for processes in self.processes.values():
+            processes.begin_stop()
         for session in left:
             session.begin_close()
-        for starter in self.starters.values():
-            starter.stop()
+        for processes in self.processes.values():
+            processes.stop()
         for session in left:
             session.close()
 

@@ -30,12 +30,12 @@ class Written:
 
 
 def write_transcripts(
-    server: Sessions, conversations: Sequence[Sequence[Line]], *, name: str, about: str
+    sessions: Sessions, conversations: Sequence[Sequence[Line]], *, name: str, about: str
 ) -> Written:
     """Write each conversation to a file with a name like ``name``; ``about`` is what they prove."""
-    settings, paths = server.settings, list[Path]()
+    settings, paths = sessions.settings, list[Path]()
     for number, lines in enumerate(conversations, 1):
-        transcript = Transcript(settings.command, server.revision, about, tuple(lines), settings.env)
+        transcript = Transcript(settings.command, sessions.revision, about, tuple(lines), settings.env)
         ending = f"-{number}" if len(conversations) > 1 else ""
         try:
             paths.append(transcript.keep(settings.transcripts, name + ending))

@@ -1,0 +1,199 @@
+"""The calls of tools with valid arguments: each tool is called once, and all checks judge the same call."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mcp_conformance.client.refusals import asks_client, complaint_about_network
+from mcp_conformance.client.reply import Closed, Reply, Unread
+from mcp_conformance.client.session import Session
+from mcp_conformance.client.tool_call import Call, PendingCall, Tool, call_in
+from mcp_conformance.expect import exercised, require_answer, skip
+from mcp_conformance.generation import NoExample
+from mcp_conformance.target.arguments import Arguments
+from mcp_conformance.target.pending_calls import PendingCalls
+from mcp_conformance.target.reported import Reported
+from mcp_conformance.target.scenario import Records, scenario
+from mcp_conformance.target.sessions import CALLS, Sessions
+from mcp_conformance.target.unanswered import unanswered
+from mcp_conformance.verdicts import Blocked, Cause, Finding, Skipped
+
+MAX_SILENT_CALLS = 2
+
+
+@dataclass(frozen=True)
+class CallCounts:
+    """By the names of tools: the calls with valid arguments, those that succeeded, or ended the process."""
+
+    calls: Counter[str] = field(default_factory=Counter)
+    successes: Counter[str] = field(default_factory=Counter)
+    deaths: Counter[str] = field(default_factory=Counter)
+
+    def count(self, tool: Tool, reply: Reply) -> None:
+        """Count a call, unless the tool needs a task or something of the client."""
+        if not asks_client(reply) and tool.task_support != "required":
+            self.calls[tool.name] += 1
+            self.successes[tool.name] += reply.value is not None and not reply.is_tool_error
+            self.deaths[tool.name] += isinstance(reply.fault, Closed)
+
+
+class ToolCalls:
+    """The calls of tools in one revision.
+
+    ``pending`` are slow calls without an answer.  ``unanswered_retries`` counts the retries, with the input
+    that a server required, that got no answer.
+    """
+
+    def __init__(self, sessions: Sessions, arguments: Arguments, reported: Reported):
+        self.records: Records = {}
+        self.counts = CallCounts()
+        self.pending = PendingCalls()
+        self.unanswered_retries = 0
+        self._sessions, self._arguments, self._reported = sessions, arguments, reported
+        self._tools = sessions.surface.tools
+        self._calls: dict[str, Call] = {}
+        self._silent = 0
+
+    @property
+    def _session(self) -> Session:
+        return self._sessions.shared(CALLS)
+
+    def call(self, tool: Tool) -> Call:
+        """Call a tool with valid arguments, once in a run; if that fails, with a few others.
+
+        The call is the first that succeeds, else the first of all.  Skips the check when the tool may not be
+        called or no arguments are known.  Raises a `Finding` or `Blocked` for the first check that meets a
+        call without an answer.
+        """
+        arguments = self._arguments_for(tool)
+        if tool.name in self.pending:
+            self.end_pending(tool.name)
+        elif tool.name not in self._calls:
+            self._calls[tool.name] = self._call(tool, arguments)
+        call = self._calls[tool.name]
+        if call.is_at_work:
+            seconds = self._sessions.settings.timeout
+            skip(f"{tool.name} takes longer than {seconds:g} s and reports progress (--timeout)")
+        if call.reply.fault is not None:
+            self._reported.raise_once(f"call {tool.name}", self._unanswered(call))
+        if call.reply.needs_input:
+            skip(f"{tool.name} asks the client for something first")
+        return call
+
+    def all(self) -> list[Call]:
+        """Call every tool that may be called, once; leave out those without an answer.
+
+        Raises `Blocked` for a call without an answer that no check has met yet.
+        """
+        return exercised(self.call, self._tools)
+
+    def quick(self) -> list[Call]:
+        """Call every tool as `all` does; leave out the slow ones, without a wait for their answers."""
+        quick = (tool for tool in self._tools if not self.pending.is_slow(tool.name))
+        return [call for call in exercised(self.call, quick) if not call.is_slow]
+
+    def begin(self) -> None:
+        """Call the tools; the first slow calls stay pending until some check needs them."""
+        for tool in self._tools:
+            if self.pending.leave_room and tool.name not in self._calls:
+                with suppress(Skipped):
+                    self._begin(tool, self._arguments_for(tool))
+
+    def end_pending(self, *names: str) -> None:
+        """Wait for the pending calls of these tools, for all if none are named.
+
+        Raises `Deferred` in place of a long wait, if the check may be deferred.
+        """
+        for call in self.pending.end(*names):
+            self._calls[call.tool.name] = self._finished(self._alone(call))
+
+    def again(self, call: Call, params: Mapping[str, Any]) -> Reply:
+        """Call a tool once more, with other ``params``; skip if the tool is slow.
+
+        An earlier call may have ended the process, so a call that meets its end is repeated in another one.
+        """
+        if call.is_slow:
+            skip(f"{call.tool.name} takes {call.reply.seconds:.1f} s, so it is called only once")
+        reply = self._session.request("tools/call", params)
+        if isinstance(reply.fault, Closed):
+            reply = self._session.request("tools/call", params)
+        return require_answer(reply)
+
+    @scenario
+    def missing_network(self, call: Call) -> str:
+        """Return what a tool says twice when it reaches no host; empty if it does not."""
+        if not complaint_about_network(call.reply):
+            return ""
+        return complaint_about_network(self.again(call, call.params))
+
+    def answered(self) -> list[Reply]:
+        """Return the results of the calls so far, without those of the fuzzer."""
+        calls = [one for call in self._calls.values() for one in call.with_others]
+        return [one.reply for one in calls if one.reply.value is not None]
+
+    def wanting_input(self) -> list[Call]:
+        """Return the calls so far that failed, or asked for something that the client lacks."""
+        return [one for one in self._calls.values() if one.failed or one.asked or one.reply.needs_input]
+
+    def other_death(self, call: Call) -> Finding | Blocked | None:
+        """Return the verdict on the call with other valid arguments that ended the process; None without."""
+        dead = next((one for one in call.others if isinstance(one.reply.fault, Closed)), None)
+        return None if dead is None else self._unanswered(dead)
+
+    @scenario
+    def _unanswered(self, call: Call) -> Finding | Blocked:
+        return unanswered(self._sessions, call)
+
+    def _arguments_for(self, tool: Tool) -> dict[str, Any]:
+        """Return the arguments to call a tool with; skip if it may not be called, or none are known."""
+        if not self._sessions.settings.may_call(tool):
+            skip(f"{tool.name} may not be called: --call {tool.name!r} or --call all releases it")
+        name = tool.definition.get("name")
+        if name is None or not name.is_a(str):
+            skip(f"{tool.definition.path} has no name to be called by")
+        try:
+            return self._arguments.valid(tool)
+        except NoExample as error:
+            cause = Cause.TOO_COSTLY if error.is_too_costly else None
+            skip(f"no valid arguments for {tool.name}: {error}", cause=cause)
+
+    def _call(self, tool: Tool, arguments: dict[str, Any]) -> Call:
+        if not self.pending.leave_room:
+            self.end_pending()
+        if self._silent >= MAX_SILENT_CALLS:
+            skip(f"{MAX_SILENT_CALLS} tools did not answer, so no more are called")
+        return self._finished(call_in(self._session, tool, arguments))
+
+    def _finished(self, first: Call) -> Call:
+        """Call again with other valid arguments if a call fails; return the best call."""
+        if first.reply.fault is not None and not isinstance(first.reply.fault, Closed | Unread):
+            self._silent += 1
+        calls = [first]
+        self.counts.count(first.tool, first.reply)
+        for arguments in self._further_arguments(first):
+            calls.append(call_in(self._session, first.tool, arguments))
+            self.counts.count(first.tool, calls[-1].reply)
+            if calls[-1].reply.fault is not None or not calls[-1].failed:
+                break
+        best = first if calls[-1].failed or calls[-1].reply.fault is not None else calls[-1]
+        return replace(best, others=tuple(one for one in calls if one is not best))
+
+    def _further_arguments(self, first: Call) -> Iterator[dict[str, Any]]:
+        """Yield other valid arguments for a tool that may succeed with them."""
+        reply = first.reply
+        if first.failed and not (asks_client(reply) or complaint_about_network(reply) or first.is_slow):
+            yield from self._arguments.further(first.tool)
+
+    def _begin(self, tool: Tool, arguments: dict[str, Any]) -> None:
+        call = PendingCall(self._session, tool, arguments)
+        if not self.pending.add_if_long(call):
+            self._calls[tool.name] = self._finished(call.end())
+
+    def _alone(self, call: Call) -> Call:
+        """Return a call; make it again if the process ended, for which other calls may be the cause."""
+        has_ended = isinstance(call.reply.fault, Closed)
+        return call_in(self._session, call.tool, call.arguments) if has_ended else call
