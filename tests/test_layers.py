@@ -144,6 +144,27 @@ def test_fixtures_import_only_each_other():
     assert offences == []
 
 
+MUTABLE = {"list", "dict", "set", "Counter", "deque", "bytearray"}
+
+
+def scenarios():
+    """Yield the functions with the decorator `scenario`, with their file."""
+    for path in (*engine().values(), *suites().values()):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and "scenario" in map(ast.unparse, node.decorator_list):
+                yield path, node
+
+
+def test_a_scenario_returns_a_record_that_no_check_can_change():
+    """Else it is a variable that several checks share: state belongs to a part of the server."""
+    offences, found = [], list(scenarios())
+    for path, node in found:
+        names = {part.id for part in ast.walk(node.returns or ast.Tuple([])) if isinstance(part, ast.Name)}
+        offences += [f"{path.name}: {node.name} returns a {name}" for name in sorted(names & MUTABLE)]
+    assert len(found) > 100
+    assert offences == []
+
+
 def test_modules_and_functions_are_short():
     offences = []
     for path in (*engine().values(), *suites().values()):

@@ -6,7 +6,7 @@ It raises `Finding` itself only where several lines prove it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from contextlib import suppress
 from typing import Any, NoReturn, Protocol, TypeVar
 
@@ -20,6 +20,7 @@ MAX_OFFENDERS = 3
 """How many wrong values one finding shows."""
 T = TypeVar("T")
 R = TypeVar("R")
+C = TypeVar("C", bound=Sized)
 
 
 # Requirements: what a check needs, else it skips or blocks
@@ -30,8 +31,8 @@ def skip(reason: str, *, cause: Cause | None = None) -> NoReturn:
     raise Skipped(reason, cause=cause)
 
 
-def require_some(found: list[T], *, skip: str) -> list[T]:
-    """Return ``found``; an empty list skips the check with this reason."""
+def require_some(found: C, *, skip: str) -> C:
+    """Return ``found``; an empty collection skips the check with this reason."""
     if not found:
         raise Skipped(skip)
     return found

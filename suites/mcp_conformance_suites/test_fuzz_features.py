@@ -49,7 +49,7 @@ def fuzzed_prompts(server):
             schema, revision = schema_of(prompt), server.revision
             cases, named = valid_cases(schema, revision, oracle), hostile(schema, revision)
             fuzzers.append(fuzzed(server, target, cases, named, oracle))
-    return fuzzers
+    return tuple(fuzzers)
 
 
 def schema_of(prompt):
@@ -131,7 +131,7 @@ def fuzzed_cursors(server):
         oracle = has_array(f"{LISTED[listing.method]}.result-shape", listing.member)
         cases = value_cases(TEXT, server.revision, oracle)
         fuzzers.append(fuzzed(server, target, cases, [*hostile_texts(), *changed], oracle))
-    return fuzzers
+    return tuple(fuzzers)
 
 
 def fuzzed(server, target, cases, named, oracle):

@@ -177,7 +177,8 @@ def loopback_session(server):
 def replies_to_foreign_origins(server):
     """Return the responses to a request with each foreign Origin; skip unless the server is on loopback."""
     session = loopback_session(server)
-    return [post(session, session.liveness_method, headers={"Origin": one}) for one in FOREIGN_ORIGINS]
+    replies = (post(session, session.liveness_method, headers={"Origin": one}) for one in FOREIGN_ORIGINS)
+    return tuple(replies)
 
 
 def refusals_of_origins(server):

@@ -136,7 +136,7 @@ def calls_with_capabilities(server):
     with server.fresh("capabilities of each request") as session:
         replies = [session.request("tools/call", one) for one in params]
         sent = [session.send("tools/call", one) for one in params]
-        return replies + [session.await_reply(one) for one in sent]
+        return (*replies, *map(session.await_reply, sent))
 
 
 def require_asking_call(server):

@@ -185,7 +185,7 @@ def ping_with(server, text):
     sent = session.send_raw(json.dumps(message, ensure_ascii=False).encode(), message)
     drain(session)
     session.await_reply(sent, session.scaled_timeout(ANSWER_SECONDS))
-    return sent, session.received_since(sent)
+    return sent, tuple(session.received_since(sent))
 
 
 def drain(session):

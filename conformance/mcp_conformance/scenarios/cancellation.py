@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -322,7 +322,7 @@ def _cancelled(server: Server, call: Call, seconds: float) -> CancelledCall | No
 
 @start_early
 @scenario
-def early_cancellation(server: Server) -> dict[str, StartedCancellation | None]:
+def early_cancellation(server: Server) -> Mapping[str, StartedCancellation | None]:
     """Call a tool whose call is pending once more, and cancel that; the record is under the tool's name."""
     slow = next(iter(server.tool_calls.pending), None)
     if slow is None:

@@ -39,7 +39,7 @@ def completion_requests(server: Server) -> Iterator[dict[str, Any]]:
             yield {"ref": ref, "argument": {"name": variable, "value": ""}}
 
 
-def completions(server: Server) -> list[Reply]:
+def completions(server: Server) -> tuple[Reply, ...]:
     """Complete each listed argument, from the empty text and from the first letter of a value.
 
     Skips the check if a server of 2024-11-05, which has no capability for it, does not complete.  Raises
@@ -63,7 +63,7 @@ def completions(server: Server) -> list[Reply]:
 
 
 @scenario
-def _completions(server: Server) -> list[Reply]:
+def _completions(server: Server) -> tuple[Reply, ...]:
     replies: list[Reply] = []
     for params in list(completion_requests(server))[:MAX_COMPLETED]:
         first = server.session.request("completion/complete", params)
@@ -74,7 +74,7 @@ def _completions(server: Server) -> list[Reply]:
             argument = {**params["argument"], "value": value[0]}
             second = server.session.request("completion/complete", {**params, "argument": argument})
             replies.append(second)
-    return replies
+    return tuple(replies)
 
 
 def accepted_params(server: Server) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def accepted_params(server: Server) -> dict[str, Any]:
 @scenario
 def completed_values(
     server: Server, template: str, variable: str, known: tuple[tuple[str, str], ...] = ()
-) -> list[str]:
+) -> tuple[str, ...]:
     """Return some values that the server gives for a variable of a template, with known values of others."""
     context = {"context": {"arguments": dict(known)}} if known else {}
     for text in ("", "1", "a"):
@@ -100,8 +100,8 @@ def completed_values(
             server.fetches.completes = False
         values = _values(reply)
         if values:
-            return values[:MAX_VALUES]
-    return []
+            return tuple(values[:MAX_VALUES])
+    return ()
 
 
 def _values(reply: Reply) -> list[str]:

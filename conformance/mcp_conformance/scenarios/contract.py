@@ -148,11 +148,11 @@ def expect_contract(server: Server, requirement: str, tool: Tool | None = None) 
 
 
 @scenario
-def _all_differences(server: Server, contract: Contract) -> list[Difference]:
-    return list(differences(contract.offers[server.revision], observed(server), server.revision))
+def _all_differences(server: Server, contract: Contract) -> tuple[Difference, ...]:
+    return tuple(differences(contract.offers[server.revision], observed(server), server.revision))
 
 
-def _since_contract(server: Server, requirement: str) -> tuple[str, list[Difference]]:
+def _since_contract(server: Server, requirement: str) -> tuple[str, tuple[Difference, ...]]:
     """Return the name of the contract and the differences; skip if it has nothing about this revision."""
     contract = require(server.settings.contract, skip="there is no contract (mcp-conformance lock)")
     if server.revision not in contract.offers:

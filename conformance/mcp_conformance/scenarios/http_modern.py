@@ -212,7 +212,7 @@ def replies_with_results(server: Server) -> list[HttpReply]:
 
 
 @scenario
-def changes_by_a_refused_call(server: Server) -> tuple[HttpReply, list[str]]:
+def changes_by_a_refused_call(server: Server) -> tuple[HttpReply, tuple[str, ...]]:
     """Send the user's mutating call with a wrong name in its header; return what has changed nevertheless.
 
     Skips the check if the server does not refuse the call.
@@ -226,7 +226,7 @@ def changes_by_a_refused_call(server: Server) -> tuple[HttpReply, list[str]]:
     after = snapshot(server, session)
     changed = [one for one in before.names if one in after.names and before.names[one] != after.names[one]]
     changed += [one for one, had in before.contents.items() if after.contents.get(one, had) != had]
-    return reply, changed
+    return reply, tuple(changed)
 
 
 @scenario

@@ -113,9 +113,9 @@ def rejected_calls(server: Server) -> list[tuple[MirroredCall, HttpReply]]:
 
 
 @scenario
-def _all_calls(server: Server) -> list[tuple[MirroredCall, HttpReply]]:
+def _all_calls(server: Server) -> tuple[tuple[MirroredCall, HttpReply], ...]:
     """Return calls of each permitted tool, one for each parameter, with the answer to the right headers."""
-    return [found for tool in server.tools for found in _calls_of(server, tool)]
+    return tuple(found for tool in server.tools for found in _calls_of(server, tool))
 
 
 def _calls_of(server: Server, tool: Tool) -> list[tuple[MirroredCall, HttpReply]]:

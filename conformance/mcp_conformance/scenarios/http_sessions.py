@@ -167,11 +167,11 @@ def method_of(reply: HttpReply) -> str:
 
 
 @scenario
-def opened_sessions(server: Server) -> list[HttpReply]:
+def opened_sessions(server: Server) -> tuple[HttpReply, ...]:
     """Open several sessions one after the other, end them, and return the responses with their ids."""
     session = session_with_id(server)
     with peers(session, OPENED, least=LEAST_OPENED) as opened:
-        return [one.opening for one in opened if one.id]
+        return tuple(one.opening for one in opened if one.id)
 
 
 def session_with_id(server: Server) -> Session:

@@ -125,7 +125,7 @@ def old_clients(session: Session, count: int) -> Iterator[list[OldClient]]:
 
 
 @scenario
-def two_conversations(server: Server) -> list[OldClient]:
+def two_conversations(server: Server) -> tuple[OldClient, ...]:
     """Hold two conversations at the same time, one if both streams name the same address.
 
     Return the clients, whose streams are closed.
@@ -137,4 +137,4 @@ def two_conversations(server: Server) -> list[OldClient]:
         for turn in range(2):  # a second time, as the answers of the other client have come then
             for name, client in opened:
                 client.request(f"{name}-ping-{turn}", "ping")
-    return clients
+    return tuple(clients)

@@ -75,7 +75,7 @@ def first_get(server: Server) -> HttpReply:
 
 
 @scenario
-def other_methods(server: Server) -> list[HttpReply]:
+def other_methods(server: Server) -> tuple[HttpReply, ...]:
     """Send a harmless request with HTTP methods that the endpoint does not have."""
     session = http_session(server)
     message = session.request_of(session.liveness_method)
@@ -85,7 +85,7 @@ def other_methods(server: Server) -> list[HttpReply]:
         for name in ("PUT", "PATCH")
     ]
     bare = lines_of(session).mirror.session_headers
-    return [*found, *(send_raw(session, request_to(session, name, bare)) for name in ("OPTIONS", "HEAD"))]
+    return (*found, *(send_raw(session, request_to(session, name, bare)) for name in ("OPTIONS", "HEAD")))
 
 
 def preflight(server: Server, origin: str) -> HttpReply:
@@ -152,7 +152,7 @@ def with_header(request: Request, name: str, value: str) -> Request:
 
 
 @scenario
-def undecodable_posts(server: Server) -> dict[str, HttpReply]:
+def undecodable_posts(server: Server) -> Mapping[str, HttpReply]:
     """POST bodies that are not a JSON text in plain UTF-8, by what they are."""
     session = http_session(server)
     message = session.request_of(session.liveness_method, id="not\N{LATIN SMALL LETTER E WITH ACUTE}utf8")
@@ -182,11 +182,11 @@ def post_in_utf8(session: Session, id: str) -> HttpReply:
 
 
 @scenario
-def unusual_notifications(server: Server) -> list[HttpReply]:
+def unusual_notifications(server: Server) -> tuple[HttpReply, ...]:
     """POST notifications that a server may ignore or reject: of an unknown method, and without its params."""
     session = http_session(server)
     methods = ("notifications/conformance_unknown", "notifications/progress")
-    return [post_message(session, {"jsonrpc": "2.0", "method": method}) for method in methods]
+    return tuple(post_message(session, {"jsonrpc": "2.0", "method": method}) for method in methods)
 
 
 @scenario

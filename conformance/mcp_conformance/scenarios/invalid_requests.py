@@ -88,7 +88,7 @@ def call_unknown(server: Server) -> Reply:
 
 
 @scenario
-def unknown_calls(server: Server) -> list[Reply]:
+def unknown_calls(server: Server) -> tuple[Reply, ...]:
     """Call a tool that is not listed: without arguments, then with those of tools that may be called.
 
     A server that runs some tool whatever the name may still reject arguments that do not fit that tool.  For
@@ -98,7 +98,7 @@ def unknown_calls(server: Server) -> list[Reply]:
     for arguments in _harmless_arguments(server):
         if replies[-1].fault is None:
             replies.append(_call_unknown(server, arguments))
-    return replies
+    return tuple(replies)
 
 
 def _call_unknown(server: Server, arguments: Mapping[str, Any]) -> Reply:
@@ -138,7 +138,7 @@ def malformed_call(server: Server, form: str) -> Reply:
 
 
 @scenario
-def invalid_calls(server: Server, call: Call) -> list[InvalidCall]:
+def invalid_calls(server: Server, call: Call) -> tuple[InvalidCall, ...]:
     """Call a tool with arguments that are invalid under any lenient reading.
 
     The tool must be one that may be called: it runs if the server does not validate.
@@ -148,7 +148,7 @@ def invalid_calls(server: Server, call: Call) -> list[InvalidCall]:
 
 
 @scenario
-def calls_invalid_in_2020_12(server: Server, call: Call) -> list[InvalidCall]:
+def calls_invalid_in_2020_12(server: Server, call: Call) -> tuple[InvalidCall, ...]:
     """Call a tool with arguments that only a keyword of the 2020-12 dialect forbids.
 
     Skips a tool that names its dialect.
@@ -159,13 +159,13 @@ def calls_invalid_in_2020_12(server: Server, call: Call) -> list[InvalidCall]:
     return _invalid_calls(server, call, partial(invalid_since_2020_12, schema, server.revision))
 
 
-def _invalid_calls(server: Server, call: Call, make: Callable[[], list[Invalid]]) -> list[InvalidCall]:
+def _invalid_calls(server: Server, call: Call, make: Callable[[], list[Invalid]]) -> tuple[InvalidCall, ...]:
     try:
         invalid = make()
     except NoExample as error:
         cause = Cause.TOO_COSTLY if error.is_too_costly else None
         skip(f"no invalid arguments for {call.tool.name}: {error}", cause=cause)
-    return [_invalid_call(server, call, one) for one in invalid]
+    return tuple(_invalid_call(server, call, one) for one in invalid)
 
 
 def _invalid_call(server: Server, call: Call, invalid: Invalid) -> InvalidCall:

@@ -158,7 +158,7 @@ def attempt_unsubscribed_change(server: Server) -> ObservedChange:
 
 
 @scenario
-def announced_change(server: Server) -> tuple[ObservedChange, list[str]]:
+def announced_change(server: Server) -> tuple[ObservedChange, tuple[str, ...]]:
     """Make the mutating call in a handshake revision; return it with the list changes it announced."""
     sample = mutating_call(server)
     with server.fresh("an announced change") as session:
@@ -167,7 +167,7 @@ def announced_change(server: Server) -> tuple[ObservedChange, list[str]]:
         methods = [f"notifications/{feature}/list_changed" for feature in declared]
         seconds = session.scaled_timeout(NOTIFICATION_SECONDS)
         session.wait_for(lambda: all(map(session.notifications, methods)), seconds)
-        return change, [method for method in methods if session.notifications(method)]
+        return change, tuple(method for method in methods if session.notifications(method))
 
 
 def require_answered(server: Server, change: ObservedChange) -> ObservedChange:

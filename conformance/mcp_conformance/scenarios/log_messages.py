@@ -36,9 +36,9 @@ class LoggingRequest:
 
 
 @scenario
-def logging_requests(server: Server) -> list[LoggingRequest]:
+def logging_requests(server: Server) -> tuple[LoggingRequest, ...]:
     """Send harmless requests at the level debug, and return those during which the server logs."""
-    return list(find_logging_requests(server, logging_session(server)))
+    return tuple(find_logging_requests(server, logging_session(server)))
 
 
 def logging_session(server: Server) -> Session:
@@ -71,7 +71,7 @@ def with_log_level(params: Any, level: Any) -> Any:
 
 
 @scenario
-def set_each_level(server: Server) -> dict[str, Reply]:
+def set_each_level(server: Server) -> Mapping[str, Reply]:
     """Set each level; return the replies by level, up to the first request that is not answered."""
     session, replies = server.shared("logging"), {}
     for level in LOG_LEVELS:

@@ -100,7 +100,7 @@ def input_required_requests(server: Server) -> list[InputRequired]:
     return require_some(found, skip="no permitted call or fetch gets input_required")
 
 
-def retryable(server: Server) -> list[InputRequired]:
+def retryable(server: Server) -> tuple[InputRequired, ...]:
     """Return those whose retry was accepted, and that require input once more; skip if there are none."""
     input_required_requests(server)
     found = _retryable(server)
@@ -108,9 +108,9 @@ def retryable(server: Server) -> list[InputRequired]:
 
 
 @scenario
-def _retryable(server: Server) -> list[InputRequired]:
+def _retryable(server: Server) -> tuple[InputRequired, ...]:
     known = [one for one in input_required_requests(server) if one.was_continued]
-    return [one for one in known if send_initial(full_client_session(server), one).needs_input]
+    return tuple(one for one in known if send_initial(full_client_session(server), one).needs_input)
 
 
 def with_state(server: Server) -> list[InputRequired]:

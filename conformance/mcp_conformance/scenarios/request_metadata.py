@@ -79,7 +79,7 @@ def first_request_without_capabilities(server: Server) -> Reply:
     return _first_requests(server)[0]
 
 
-def first_calls(server: Server) -> list[Reply]:
+def first_calls(server: Server) -> tuple[Reply, ...]:
     """Return the reply to a call before any list in a process and, if it fails, to the same after tools/list.
 
     Skips the check if no tool that only reads may be called, or the process had to be sent a list request, or
@@ -94,27 +94,27 @@ def first_calls(server: Server) -> list[Reply]:
 
 
 @scenario
-def _first_requests(server: Server) -> tuple[Reply, Tool | None, list[Reply]]:
+def _first_requests(server: Server) -> tuple[Reply, Tool | None, tuple[Reply, ...]]:
     """Start a process, send a list request without capabilities, and if it is refused call a tool."""
     session = server.sessions.launch("a request without capabilities first")
     meta = meta_without(session, revisions.CLIENT_CAPABILITIES)
     sent = send_as_is(session, simple_method(server), {"_meta": meta})
     reply = session.await_reply(sent, server.settings.start_timeout)
     tool = next(_reading_tools(server), None) if reply.error is not None else None
-    calls = _calls_around_a_list(server, session, tool) if tool is not None else []
+    calls = _calls_around_a_list(server, session, tool) if tool is not None else ()
     _release(server, session)
     return reply, tool, calls
 
 
-def _calls_around_a_list(server: Server, session: Session, tool: Tool) -> list[Reply]:
+def _calls_around_a_list(server: Server, session: Session, tool: Tool) -> tuple[Reply, ...]:
     """Call a tool; if the answer is a failure, list the tools and repeat the call."""
     params = {"name": tool.name, "arguments": server.arguments.valid(tool)}
     seconds = min(session.timeout, session.scaled_timeout(FIRST_CALL_SECONDS))
     first = session.request("tools/call", params, timeout=seconds)
     if succeeds(first) or first.fault is not None:
-        return [first]
+        return (first,)
     session.request("tools/list", timeout=seconds)
-    return [first, session.request("tools/call", params, timeout=seconds)]
+    return first, session.request("tools/call", params, timeout=seconds)
 
 
 def succeeds(call: Reply) -> bool:
@@ -132,7 +132,7 @@ def _reading_tools(server: Server) -> Iterator[Tool]:
 
 
 @scenario
-def replies_by_version(server: Server) -> list[Reply]:
+def replies_by_version(server: Server) -> tuple[Reply, ...]:
     """Send good requests, and some of an unknown version; return the replies up to an unanswered one.
 
     The first ones, one for each method, name the unknown version.
@@ -149,7 +149,7 @@ def replies_by_version(server: Server) -> list[Reply]:
             break
         timeout = session.timeout
     _release(server, session)
-    return replies
+    return tuple(replies)
 
 
 def _release(server: Server, session: Session) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mcp_conformance.client.reply import Reply
@@ -55,7 +56,9 @@ def _uris_of(server: Server, template: str) -> list[tuple[str, bool]]:
     return [*expanded.items(), *((uri, False) for uri in matching[:MAX_VALUES] if uri not in expanded)]
 
 
-def _related_rows(server: Server, template: str, known: dict[str, list[str]]) -> list[dict[str, str]]:
+def _related_rows(
+    server: Server, template: str, known: Mapping[str, tuple[str, ...]]
+) -> list[dict[str, str]]:
     """Return values of several variables that the server completes for one another.
 
     A server may ignore the context of a completion; then its values need not exist together.

@@ -39,14 +39,14 @@ SUBSCRIBE, UNSUBSCRIBE = "resources/subscribe", "resources/unsubscribe"
 
 
 @scenario
-def subscribe_replies(server: Server) -> list[tuple[Reply, Reply | None]]:
+def subscribe_replies(server: Server) -> tuple[tuple[Reply, Reply | None], ...]:
     """Subscribe to each of the first resources, unsubscribe where that gave a result; return the replies."""
     session = server.shared("subscriptions")
     uris = server.listing("resources/list").identifiers()[:MAX_RESOURCES]
-    return [
+    return tuple(
         (reply, session.request(UNSUBSCRIBE, {"uri": uri}) if reply.value is not None else None)
         for uri, reply in replies_for(session, SUBSCRIBE, uris)
-    ]
+    )
 
 
 def leaves_requests_unanswered(server: Server) -> bool:

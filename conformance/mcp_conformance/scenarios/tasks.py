@@ -137,7 +137,7 @@ def task_tools(server: Server) -> list[Tool]:
 # Running
 
 
-def task_runs(server: Server) -> list[TaskRun]:
+def task_runs(server: Server) -> tuple[TaskRun, ...]:
     """Call some tools as tasks, each once; skip if no arguments are known for any.
 
     Raises `Blocked` for the first check that meets a request without an answer.
@@ -151,14 +151,14 @@ def task_runs(server: Server) -> list[TaskRun]:
 
 
 @scenario
-def _task_runs(server: Server) -> list[TaskRun]:
+def _task_runs(server: Server) -> tuple[TaskRun, ...]:
     runs: list[TaskRun] = []
     for tool, arguments in _arguments(server, task_tools(server)):
         session = server.shared("tasks")
         runs.append(_finished(session, _create(session, tool, arguments, {"ttl": TTL})))
         if any(reply.fault is not None for reply in runs[-1].replies):
             break
-    return runs
+    return tuple(runs)
 
 
 def _arguments(server: Server, tools: list[Tool]) -> Iterator[tuple[Tool, dict[str, Any]]]:
@@ -237,19 +237,19 @@ def listed_tasks(server: Server) -> Listing:
 
 
 @scenario
-def prompts_as_task(server: Server) -> list[Reply]:
+def prompts_as_task(server: Server) -> tuple[Reply, ...]:
     """Fetch a prompt that came before as a task, which no server can declare; empty if none came."""
     fetched = [reply.request.message["params"] for reply in server.prompts() if reply.value is not None]
     session = server.shared(CALLS)
-    return [session.request("prompts/get", {**params, "task": {"ttl": TTL}}) for params in fetched[:1]]
+    return tuple(session.request("prompts/get", {**params, "task": {"ttl": TTL}}) for params in fetched[:1])
 
 
 @scenario
-def tools_as_task(server: Server) -> list[Reply]:
+def tools_as_task(server: Server) -> tuple[Reply, ...]:
     """Call a tool that gave a result as a task, whatever is declared; empty if none gave one."""
     calls = [call for call in server.quick_calls() if not call.failed]
     calls.sort(key=lambda call: call.tool.task_support != "optional")
-    return [call_as_task(server, call) for call in calls[:1]]
+    return tuple(call_as_task(server, call) for call in calls[:1])
 
 
 def call_as_task(server: Server, call: Call) -> Reply:
@@ -266,11 +266,11 @@ def list_with_forged_cursor(server: Server) -> Reply:
 
 
 @scenario
-def unknown_task_requests(server: Server) -> list[Reply]:
+def unknown_task_requests(server: Server) -> tuple[Reply, ...]:
     """Send the requests about one task with an unknown id."""
     methods = ["tasks/get", "tasks/result", *(["tasks/cancel"] if server.declares("tasks", "cancel") else [])]
     session = server.shared("tasks")
-    return [session.request(method, {"taskId": NO_SUCH_NAME}) for method in methods]
+    return tuple(session.request(method, {"taskId": NO_SUCH_NAME}) for method in methods)
 
 
 # Cancelling
@@ -379,7 +379,7 @@ def _is_refused(session: Session, request: Value) -> bool:
 # The record of all of them
 
 
-def task_sessions(server: Server) -> list[Session]:
+def task_sessions(server: Server) -> tuple[Session, ...]:
     """Exercise everything about tasks, and return the sessions with tasks in them."""
     created_tasks(server)
     exercises: list[Callable[[Server], Any]] = [run_with_clients_id, asking_task]
@@ -394,8 +394,8 @@ def task_sessions(server: Server) -> list[Session]:
 
 
 @scenario
-def _task_sessions(server: Server) -> list[Session]:
-    return [session for session in server.sessions if has_tasks(session)]
+def _task_sessions(server: Server) -> tuple[Session, ...]:
+    return tuple(session for session in server.sessions if has_tasks(session))
 
 
 def task_snapshots(server: Server) -> list[TaskSnapshot]:

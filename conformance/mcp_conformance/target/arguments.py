@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -30,7 +30,7 @@ class Arguments:
         Raises `mcp_conformance.generation.NoExample`.
         """
         vouched = self.vouched(tool)
-        return vouched[0] if vouched else self._made(tool)
+        return vouched[0] if vouched else dict(self._made(tool))
 
     def further(self, tool: Tool) -> Iterator[dict[str, Any]]:
         """Yield other valid arguments: the user's if there are any."""
@@ -46,6 +46,6 @@ class Arguments:
         return modest(tool.input_schema, self._revision, self.vouched(tool))
 
     @scenario
-    def _made(self, tool: Tool) -> dict[str, Any]:
-        made: dict[str, Any] = example(tool.input_schema, self._revision)
+    def _made(self, tool: Tool) -> Mapping[str, Any]:
+        made: Mapping[str, Any] = example(tool.input_schema, self._revision)
         return made

@@ -69,9 +69,8 @@ class Server:
 
     Its parts own its state: ``processes``, ``sessions``, ``lists``, ``arguments``, ``tool_calls`` and
     ``fetches``; ``reported`` and ``causes`` let each verdict be reported once; ``fuzzing`` is what the fuzzer
-    has seen, ``reproducer`` has the budget of all reductions, and ``run`` is what the servers of all revisions
-    share.  ``records`` are those of the scenarios, ``judged_figures`` those that checks of budgets have
-    measured.
+    has seen, ``reproducer`` has the budget of all reductions, ``run`` is what the servers of all revisions
+    share.  ``records`` are those of the scenarios, ``judged_figures`` those that checks of budgets measured.
     """
 
     def __init__(
