@@ -69,7 +69,7 @@ def test_an_empty_batch_is_an_invalid_request(server):
 @pytest.mark.requirement("batch.not-sent")
 def test_the_server_sends_no_batch(server):
     exercise_everything(server)
-    lines = [line for session in server.sessions for line in session.received_lines]
+    lines = [line for session in server.sessions for line in session.received.kept_lines]
     arrays = [line for line in lines if isinstance(line.message, list)]
     if arrays:
         raise Finding("one message on each line", f"an array: {shorten(arrays[0].text)}", arrays[:1])
@@ -96,10 +96,10 @@ def replies_to(session, message, expected_answers=0):
     last = session.drain()  # answers may overtake one another, but hardly two pings in a row
 
     def is_answered():
-        return len(answered_ids(session.received_since(sent))) >= expected_answers
+        return len(answered_ids(session.received.since(sent))) >= expected_answers
 
     session.wait_for(is_answered, session.scaled_timeout(ANSWER_SECONDS))
-    came = session.received_since(sent)
+    came = session.received.since(sent)
     replies = [line for line in came if is_response(line.message) or kind(line.message) is Kind.BATCH]
     return sent, replies, last.fault
 

@@ -75,7 +75,7 @@ def undeclared_requests(server, method):
         return [reply.value.get("inputRequests") for reply in replies]
     opened = [session for session in server.sessions if session.opening is not None]
     bare = [session for session in opened if not session.capabilities]
-    return [each for session in bare for each in with_opening(session, session.server_requests(method))]
+    return [each for session in bare for each in with_opening(session, session.received.requests(method))]
 
 
 # Sampling

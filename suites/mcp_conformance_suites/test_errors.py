@@ -260,7 +260,7 @@ def answers_after(session, sent):
         got = f"none after {shorten(sent.text, 100)}: {after.fault}{last_line(after.fault.stderr)}"
         lines = (sent, *after.lines)
         raise Finding("an answer to the next request", got, lines, SURVIVAL, fault=after.fault)
-    replies = [(sent, line, part) for line in session.received_since(sent) for part in line.parts()]
+    replies = [(sent, line, part) for line in session.received.since(sent) for part in line.parts()]
     return [reply for reply in replies if is_response(reply[2])]
 
 

@@ -24,7 +24,7 @@ def test_a_notification_has_no_id(messages):
 @pytest.mark.requirement("jsonrpc.members-unique")
 def test_no_object_has_two_members_of_one_name(server):
     exercise_everything(server)
-    lines = [line for session in server.sessions.every for line in session.received_lines]
+    lines = [line for session in server.sessions.every for line in session.received.kept_lines]
     repeated = [line for line in lines if REPEATED in line.oddities]
     if repeated:
         got = f"{len(repeated)} lines with repeated members"
@@ -50,7 +50,7 @@ def test_the_id_of_a_request_is_new(server):
     require_server_requests(server)
     for session in server.sessions:
         seen = {}
-        for line, message in session.received(Kind.REQUEST):
+        for line, message in session.received.messages(Kind.REQUEST):
             first = seen.setdefault(id_key(message["id"]), line)
             if first is not line and not is_notification(message["method"]):
                 got = f"{show(message['id'])} for {message['method']} a second time"

@@ -281,7 +281,7 @@ def expect_answer(reply, expected):
 
 def messages_in(session, *kinds):
     """Return the messages of these kinds that the server sent in a session."""
-    return [Value(message, "", (line,)) for line, message in session.received(*kinds)]
+    return [Value(message, "", (line,)) for line, message in session.received.messages(*kinds)]
 
 
 def method_of(message):

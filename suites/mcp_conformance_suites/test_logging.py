@@ -177,7 +177,7 @@ def test_a_log_message_does_not_show_the_environment(server):
         list(find_logging_requests(server, session))
         session.send_raw(b"this line is not JSON")
         session.drain()
-        sent = [Value(message, "", (line,)) for line, message in session.notifications(MESSAGE)]
+        sent = [Value(message, "", (line,)) for line, message in session.received.notifications(MESSAGE)]
     require_some(sent, skip="no log message came again")
     expected = f"nothing of the environment, such as {CANARY}"
     expect_each(sent, lambda message: CANARY not in str(message), expected)
@@ -208,11 +208,11 @@ def require_least_level(server):
 def sent_during(session, requests):
     """Make requests one after the other, and return the log messages that come meanwhile."""
     session.drain()
-    seen = len(session.notifications(MESSAGE))
+    seen = len(session.received.notifications(MESSAGE))
     for method, params in requests:
         require_answer(session.request(method, params))
     session.drain()
-    return [Value(message, "", (line,)) for line, message in session.notifications(MESSAGE)[seen:]]
+    return [Value(message, "", (line,)) for line, message in session.received.notifications(MESSAGE)[seen:]]
 
 
 def open_methods(log_message):

@@ -48,7 +48,7 @@ WITH_AND_WITHOUT = ({}, {"_meta": UNKNOWN}, {}, {}, {"_meta": UNKNOWN})
 @pytest.mark.requirement("meta.object")
 def test_meta_of_the_servers_own_messages_is_an_object(server):
     messages = all_messages(server, Kind.NOTIFICATION, Kind.REQUEST)
-    messages += [one for session in server.sessions for one in session.server_requests("roots/list")]
+    messages += [one for session in server.sessions for one in session.received.requests("roots/list")]
     found = members(messages, "params", "_meta")
     require_some(found, skip="no notification and no request of the server has _meta")
     expect_each(found, is_object, "an object")

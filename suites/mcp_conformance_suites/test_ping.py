@@ -72,7 +72,7 @@ def pong_while_waiting(server):
             ) as session:
                 session.send("tools/call", call.params)
                 if session.wait_for(
-                    lambda session=session: session.server_requests(*FEATURES), session.timeout
+                    lambda session=session: session.received.requests(*FEATURES), session.timeout
                 ):
                     return session.drain()
     return None

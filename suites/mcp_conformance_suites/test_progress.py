@@ -106,8 +106,8 @@ def test_open_requests_of_the_server_have_different_tokens(server):
         for _ in range(2):
             session.send("tools/call", params)
         seconds = session.scaled_timeout(REQUEST_SECONDS) + 2 * call.reply.seconds
-        session.wait_for(lambda: len(session.server_requests(*FEATURES)) > 1, seconds)
-        tokens = members(session.server_requests(*FEATURES), "params", "_meta", "progressToken")
+        session.wait_for(lambda: len(session.received.requests(*FEATURES)) > 1, seconds)
+        tokens = members(session.received.requests(*FEATURES), "params", "_meta", "progressToken")
     expect_each(tokens, lambda token: is_string(token) or is_integer(token), "a string or an integer")
     for token in tokens:
         others = [other for other in tokens if id_key(other.json) == id_key(token.json)]

@@ -88,7 +88,7 @@ def test_a_removed_notification_has_no_effect(server, method):
     sent = session.notify(method)
     after = require_answer(session.request(simple_method(server)))
     session.drain()
-    answers = [line for line in session.received_since(sent) if line is not after.line and is_answer(line)]
+    answers = [line for line in session.received.since(sent) if line is not after.line and is_answer(line)]
     if answers or after.value is None:
         got = answers[0].text if answers else f"{after.method}: {after}"
         raise Finding("no answer, and all as before", got, (sent, *answers[:1], *after.lines))

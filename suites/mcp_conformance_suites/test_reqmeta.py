@@ -203,7 +203,7 @@ def is_answered_when_cancelled_with_meta(server, one):
         request = session.send("tools/call", one.request.message["params"])
         progress = "notifications/progress"
         session.wait_for(
-            lambda: session.notifications(progress) or session.is_answered(request), session.timeout
+            lambda: session.received.notifications(progress) or session.is_answered(request), session.timeout
         )
         params = {"requestId": request.message["id"], "_meta": session.envelope}
         session.notify(CANCELLED, params)

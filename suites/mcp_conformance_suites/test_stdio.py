@@ -60,7 +60,7 @@ def test_stdout_has_only_messages(server):
 def test_each_message_has_a_line_end(server):
     close_stdin(server)
     for session in server.sessions.every:
-        several = [line for line in session.received_lines if line.fault and glued(line)]
+        several = [line for line in session.received.kept_lines if line.fault and glued(line)]
         if several:
             raise Finding("one message on each line", shorten(several[0].text), several[:1])
         if session.unended is not None:
@@ -73,7 +73,7 @@ def test_a_message_is_on_one_line(server):
     ping_with(server, TWO_LINES)
     exercise_everything(server)
     for session in server.sessions:
-        for pieces in torn(session.received_lines):
+        for pieces in torn(session.received.kept_lines):
             raise Finding("each message on one line", f"one on {len(pieces)} lines", pieces[:3])
 
 
@@ -81,7 +81,7 @@ def test_a_message_is_on_one_line(server):
 def test_the_output_is_utf_8(server):
     ping_with(server, ACCENTS)
     exercise_everything(server)
-    for line in [line for session in server.sessions for line in session.received_lines]:
+    for line in [line for session in server.sessions for line in session.received.kept_lines]:
         if line.raw.startswith(BYTE_ORDER_MARK) or is_undecodable(line):
             raise Finding("UTF-8 without a byte order mark", repr(line.raw[:200]), [line])
 
@@ -143,7 +143,7 @@ def test_the_server_exits_when_stdin_is_closed(server):
     session, status, _ = close_stdin(server)
     if status is None:
         got = f"a server that keeps running for {EXIT_SECONDS:g} s or more"
-        raise Finding("an exit when its stdin is closed", got, session.received_lines[-1:])
+        raise Finding("an exit when its stdin is closed", got, session.received.kept_lines[-1:])
 
 
 @pytest.mark.stage("last")
@@ -154,7 +154,7 @@ def test_the_server_exits_without_an_error_when_stdin_is_closed(server):
         skip("the server does not exit by itself")
     if status != 0:
         got = f"{Closed(status)}{last_line(stderr)}"
-        raise Finding("exit status 0 when its stdin is closed", got, session.received_lines[-1:])
+        raise Finding("exit status 0 when its stdin is closed", got, session.received.kept_lines[-1:])
 
 
 @pytest.mark.stage("last")
@@ -164,7 +164,7 @@ def test_the_server_need_not_be_killed(server):
     session.close()
     if status is None and session.process.exit_code == KILLED:
         expected = "an exit when its stdin is closed, or then at SIGTERM"
-        raise Finding(expected, "a server that only SIGKILL ends", session.received_lines[-1:])
+        raise Finding(expected, "a server that only SIGKILL ends", session.received.kept_lines[-1:])
 
 
 @scenario
@@ -185,7 +185,7 @@ def ping_with(server, text):
     sent = session.send_raw(json.dumps(message, ensure_ascii=False).encode(), message)
     drain(session)
     session.await_reply(sent, session.scaled_timeout(ANSWER_SECONDS))
-    return sent, tuple(session.received_since(sent))
+    return sent, tuple(session.received.since(sent))
 
 
 def drain(session):
@@ -205,10 +205,10 @@ def noise_in(session):
 
     These are messages in several lines, several in a line, and messages that are not UTF-8.
     """
-    pieces = [line for run in torn(session.received_lines) for line in run]
+    pieces = [line for run in torn(session.received.kept_lines) for line in run]
     return [
         line
-        for line in session.non_json_lines()
+        for line in session.received.non_json()
         if not glued(line) and not any(line is one for one in pieces)
         if not (is_undecodable(line) and b'"jsonrpc"' in line.raw.replace(b"\0", b""))
     ]

@@ -183,7 +183,7 @@ def test_an_error_under_the_id_of_an_answered_request_is_not_its_answer(revision
         session.drain()
         broken = session.send_raw(b"this line is not JSON")
         session.drain()
-        assert [line.message["error"]["code"] for line in session.received_since(broken)] == [-32700]
+        assert [line.message["error"]["code"] for line in session.received.since(broken)] == [-32700]
 
 
 def test_a_process_that_was_stopped_is_not_waited_for():

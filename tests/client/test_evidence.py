@@ -43,8 +43,8 @@ def test_a_line_comes_with_the_last_line_sent_before_it(session):
     for method in ("log", "print"):
         session.send(method)
     session.drain()
-    (printed,) = [line for line in session.received_lines if line.raw == b"printed"]
-    request, line = session.after_request(printed)
+    (printed,) = [line for line in session.received.kept_lines if line.raw == b"printed"]
+    request, line = session.received.after_request(printed)
     assert request.message["method"] == "print"
     assert line is printed
 

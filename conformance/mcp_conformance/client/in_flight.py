@@ -29,7 +29,7 @@ def reply_within(session: Session, request: Line, seconds: float) -> Reply:
     meanwhile.
     """
     session.wait_for(lambda: session.is_answered(request), QUEUED_SECONDS)
-    passed = 0.0 if session.has_asked_since(request) else session.process.age - request.at
+    passed = 0.0 if session.received.has_asked_since(request) else session.process.age - request.at
     reply = session.await_reply(request, max(0.0, seconds - passed))
     if not isinstance(reply.fault, Silence):
         return reply
@@ -148,7 +148,7 @@ class Window:
         They count only if the server did not wait for an answer of ours, which nobody gave meanwhile.
         """
         self.session.wait_for(lambda: not self.open, QUEUED_SECONDS)
-        self._wait(ping, slack, slack if self.session.has_asked_since(ping) else QUEUED_SECONDS)
+        self._wait(ping, slack, slack if self.session.received.has_asked_since(ping) else QUEUED_SECONDS)
 
     def _wait(self, ping: Line, slack: float, least: float) -> None:
         slack, least = self.session.scaled_timeout(slack), self.session.scaled_timeout(least)

@@ -16,7 +16,7 @@ from mcp_conformance.client.reply import Closed, Fault, Flood, Reply, Silence, U
 from mcp_conformance.client.timing import Pace
 from mcp_conformance.protocol import revisions
 from mcp_conformance.protocol.jsonrpc import ABSENT, IdKey, Kind, Line, encode, id_key, is_response, kind
-from mcp_conformance.protocol.methods import CLIENT_INFO, FEATURES, LISTED, envelope
+from mcp_conformance.protocol.methods import CLIENT_INFO, FEATURES, LISTED, envelope, liveness_method
 from mcp_conformance.protocol.value import Value
 from mcp_conformance.transport.interface import EOF, Clock, Content, Item, Transport
 
@@ -45,7 +45,7 @@ Answer = Callable[[Any, str], Mapping[str, Any] | None]
 NO_ANSWERS: Mapping[str, Answer] = MappingProxyType({})
 
 
-class Session(Received):
+class Session:
     """One conversation with one process in one revision.
 
     In a modern revision `request` and `send` add the envelope to ``_meta``; the members given win.
@@ -73,6 +73,7 @@ class Session(Received):
         self.client = client
         self.client_info: dict[str, Any] = dict(CLIENT_INFO)
         self.lines = MessageLog()
+        self.received = Received(self.lines, lambda: self.liveness_method)
         self.unended: Line | None = None
         self.opening: Reply | None = None
         self.first_list: tuple[Line, ...] = ()
@@ -96,6 +97,11 @@ class Session(Received):
     def is_modern(self) -> bool:
         """Whether the revision is modern."""
         return revisions.is_modern(self.revision)
+
+    @property
+    def liveness_method(self) -> str:
+        """A method that every server answers at once, and that changes nothing."""
+        return liveness_method(self.revision)
 
     @property
     def envelope(self) -> dict[str, Any]:

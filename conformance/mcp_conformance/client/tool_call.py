@@ -106,7 +106,7 @@ class PendingCall:
         reply = rounds[-1]
         if reply.fault is None:
             session.drain()
-        asked = tuple(session.server_requests(*FEATURES, since=self._before))
+        asked = tuple(session.received.requests(*FEATURES, since=self._before))
         lines = session.lines[self._before :]
         progress = tuple(
             one.notification for one in progress_in(lines) if one.request is self._request.message

@@ -156,7 +156,7 @@ def _answers_in(lines: Sequence[Line]) -> list[Line]:
 def cancellations(session: Session) -> Iterator[tuple[Value, frozenset[IdKey]]]:
     """Yield the id of each request that the server cancels, and the ids of its requests until then."""
     requested: set[IdKey] = set()
-    for line, message in session.received(Kind.REQUEST, Kind.NOTIFICATION):
+    for line, message in session.received.messages(Kind.REQUEST, Kind.NOTIFICATION):
         requested |= {id_key(message["id"])} if "id" in message else set()
         id = Value(message, "", (line,)).get("params", "requestId")
         if message["method"] == CANCELLED and id is not None:
@@ -343,7 +343,7 @@ def _start(
     request = session.send("tools/call", with_log_level(params, "debug") if session.is_modern else params)
 
     def is_under_way() -> object:
-        return _open(session, questions) or session.notifications("notifications/progress")
+        return _open(session, questions) or session.received.notifications("notifications/progress")
 
     session.wait_for(lambda: is_under_way() or session.is_answered(request), seconds)
     if session.is_answered(request) or session.closed:
@@ -357,11 +357,11 @@ def _start(
 
 def _open(session: Session, methods: Collection[str]) -> list[Value]:
     """Return the open requests of the server by these methods: neither cancelled nor answered."""
-    cancelled = [message for _, message in session.notifications(CANCELLED)]
+    cancelled = [message for _, message in session.received.notifications(CANCELLED)]
     ids = [Value(message).get("params", "requestId") for message in cancelled]
     ids += [
         Value(line.message).get("id") for line in session.lines if line.sent and is_response(line.message)
     ]
     done = {id_key(id.json) for id in ids if id is not None}
-    requests = [asked for asked in session.server_requests(*methods) if "id" in asked.json]
+    requests = [asked for asked in session.received.requests(*methods) if "id" in asked.json]
     return [asked for asked in requests if id_key(asked.json["id"]) not in done]

@@ -82,7 +82,7 @@ class ClientRun:
 
     def server_requests(self, *methods: str) -> list[Value]:
         """Return the server's requests for these features of a client (all if none are named)."""
-        return self.session.server_requests(*(methods or FEATURES))
+        return self.session.received.requests(*(methods or FEATURES))
 
     def declared_requests(self, method: str) -> list[Value]:
         """Return the server's requests by a method, each with the line that opened the session."""
@@ -267,7 +267,7 @@ def _fetched_again(session: Session, earlier: Reply) -> Fetch:
     params = earlier.request.message["params"]
     reply = session.request(earlier.method, {name: params[name] for name in params if name != "_meta"})
     rounds = (reply, *more_rounds(session, reply))
-    return Fetch(rounds, tuple(session.server_requests(*FEATURES, since=before)))
+    return Fetch(rounds, tuple(session.received.requests(*FEATURES, since=before)))
 
 
 # The server's requests

@@ -76,7 +76,7 @@ def is_https_or_local(url: str) -> bool:
 def completed_elicitations(session: Session) -> Iterator[tuple[Value, frozenset[str]]]:
     """Yield the id in each completion notification, with the ids of the elicitations requested before it."""
     known: set[str] = set()
-    for line, message in session.received():
+    for line, message in session.received.messages():
         value = Value(message, "", (line,))
         params = value.get("params") or Value(None, "params", (line,))
         if kind(message) is Kind.NOTIFICATION and message["method"] == COMPLETE:

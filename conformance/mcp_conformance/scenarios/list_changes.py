@@ -108,8 +108,8 @@ def expect_announced_by_calls(server: Server, feature: str) -> None:
     after, changed = require_change_by_calls(server, f"{feature}/list")
     method, session = f"notifications/{feature}/list_changed", lists_after_calls(server)[0]
     seconds = session.scaled_timeout(NOTIFICATION_SECONDS)
-    session.wait_for(lambda: session.notifications(method), seconds)
-    if not (session.notifications(method) or session.lines.dropped):
+    session.wait_for(lambda: session.received.notifications(method), seconds)
+    if not (session.received.notifications(method) or session.lines.dropped):
         names = ", ".join(call.tool.name for call in server.calls()[:MAX_NAMES])
         got = f"nothing, although {after.method} has changed after calls of {names}: {changed}"
         raise Finding(method, got, after.replies[0].lines)
@@ -125,8 +125,8 @@ def expect_announced_between_lists(server: Server, feature: str) -> None:
     if not changed:
         return
     seconds = session.scaled_timeout(NOTIFICATION_SECONDS)
-    session.wait_for(lambda: session.notifications(method), seconds)
-    if not session.notifications(method):
+    session.wait_for(lambda: session.received.notifications(method), seconds)
+    if not session.received.notifications(method):
         lines = (*first.replies[0].lines, *second.replies[0].lines)
         got = f"nothing, although two {feature}/list one after the other differ: {changed}"
         raise Finding(method, got, lines)
@@ -153,7 +153,7 @@ def attempt_unsubscribed_change(server: Server) -> ObservedChange:
         change = change_in(server, session, sample, snapshot(server, session), snapshot)
         session.drain()
         seconds = session.scaled_timeout(STRAY_NOTIFICATION_SECONDS)
-        session.wait_for(lambda: any(map(session.notifications, FILTER_MEMBERS)), seconds)
+        session.wait_for(lambda: any(map(session.received.notifications, FILTER_MEMBERS)), seconds)
         return change
 
 
@@ -166,8 +166,8 @@ def announced_change(server: Server) -> tuple[ObservedChange, tuple[str, ...]]:
         declared = [feature for feature in change.features if server.declares(feature, "listChanged")]
         methods = [f"notifications/{feature}/list_changed" for feature in declared]
         seconds = session.scaled_timeout(NOTIFICATION_SECONDS)
-        session.wait_for(lambda: all(map(session.notifications, methods)), seconds)
-        return change, tuple(method for method in methods if session.notifications(method))
+        session.wait_for(lambda: all(map(session.received.notifications, methods)), seconds)
+        return change, tuple(method for method in methods if session.received.notifications(method))
 
 
 def require_answered(server: Server, change: ObservedChange) -> ObservedChange:

@@ -53,11 +53,11 @@ def find_logging_requests(server: Server, session: Session) -> Iterator[LoggingR
         set_level(session, "debug")
     for method, params in _harmless_requests(server):
         session.drain()
-        seen = len(session.notifications(MESSAGE))
+        seen = len(session.received.notifications(MESSAGE))
         reply = session.request(method, with_log_level(params, "debug") if is_modern else params)
         if reply.fault is not None or session.drain().fault is not None:
             return
-        sent = [level_of(Value(message)) for _, message in session.notifications(MESSAGE)[seen:]]
+        sent = [level_of(Value(message)) for _, message in session.received.notifications(MESSAGE)[seen:]]
         levels = tuple(level for level in LOG_LEVELS[:-1] if level in sent)
         if levels:
             yield LoggingRequest(method, params, levels)

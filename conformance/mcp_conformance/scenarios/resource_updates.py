@@ -105,10 +105,10 @@ def _update_trial(server: Server) -> UpdateTrial:
         session.wait_for(lambda: all(is_updated(session, uri) for uri in changed), seconds)
         unsubscribed = _accepted(session, UNSUBSCRIBE, subscribed)
         session.drain()
-        before = len(session.notifications(UPDATED))
+        before = len(session.received.notifications(UPDATED))
         changed_again = _change(session, sample, unsubscribed)[1] if unsubscribed else []
         session.drain()
-    late = [Value(message, "", (line,)) for line, message in session.notifications(UPDATED)[before:]]
+    late = [Value(message, "", (line,)) for line, message in session.received.notifications(UPDATED)[before:]]
     return UpdateTrial(sample.tool, session, call, changed, unsubscribed, changed_again, late)
 
 
@@ -128,7 +128,9 @@ def _change(session: Session, sample: Sample, uris: Sequence[str]) -> tuple[Repl
 
 def is_updated(session: Session, uri: str) -> bool:
     """Return whether an update of a resource, or of a part of it, has come."""
-    named = members([Value(message) for _, message in session.notifications(UPDATED)], "params", "uri")
+    named = members(
+        [Value(message) for _, message in session.received.notifications(UPDATED)], "params", "uri"
+    )
     return any(name.is_a(str) and name.json.startswith(uri.rstrip("/")) for name in named)
 
 

@@ -59,7 +59,7 @@ def _trouble(server: Server, surrounding: Surrounding, calls: list[Call]) -> _Tr
     session = Session(process, revision=server.revision, timeout=server.settings.timeout)
     with closing(session):
         silent = next((one for one in _replies(server, session, calls) if one.fault is not None), None)
-        noise = session.non_json_lines() if not server.surface.noise else []
+        noise = session.received.non_json() if not server.surface.noise else []
         stderr = session.process.stderr
     if noise:
         return _Trouble(f"a line on stdout is not JSON in UTF-8 ({noise[0].fault})", (noise[0],), stderr)

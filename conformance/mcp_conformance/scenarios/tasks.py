@@ -353,9 +353,9 @@ def _asking(session: Session, tool: Tool, arguments: dict[str, Any]) -> AskingTa
     methods, params = REQUESTS_OF_TASKS, {"taskId": run.id}
     result = session.send("tasks/result", params)
     session.wait_for(
-        lambda: session.server_requests(*methods) or session.is_answered(result), session.timeout
+        lambda: session.received.requests(*methods) or session.is_answered(result), session.timeout
     )
-    open_requests = [one for one in session.server_requests(*methods) if not _is_refused(session, one)]
+    open_requests = [one for one in session.received.requests(*methods) if not _is_refused(session, one)]
     if not open_requests:
         return None
     while_open = session.request("tasks/get", params)
@@ -366,7 +366,7 @@ def _asking(session: Session, tool: Tool, arguments: dict[str, Any]) -> AskingTa
     reply = session.await_reply(result)
     after_result = session.request("tasks/get", params)
     run = replace(run, result=reply, state=after_result)
-    return AskingTask(run, session.server_requests(*methods), while_open, after_result)
+    return AskingTask(run, session.received.requests(*methods), while_open, after_result)
 
 
 def _is_refused(session: Session, request: Value) -> bool:

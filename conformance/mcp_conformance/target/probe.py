@@ -56,7 +56,7 @@ def opened(settings: Settings, session: Session, *, exactly: bool, timeout: floa
     found = _served_features(session) if session.is_modern and opening.error is not None else ()
     failure = None if found else _opening_failure(settings, session, opening)
     if failure is not None:
-        return Surface(revision, opening.lines, failures=(failure,), noise=len(session.non_json_lines()))
+        return Surface(revision, opening.lines, failures=(failure,), noise=len(session.received.non_json()))
     if exactly and session.revision != revision:
         return Surface(revision, opening.lines, refused=session.revision)
     has_tools = "tools" in found or session.declares("tools")
@@ -77,7 +77,7 @@ def opened(settings: Settings, session: Session, *, exactly: bool, timeout: floa
         opening.lines,
         tools,
         failures,
-        len(session.non_json_lines()),
+        len(session.received.non_json()),
         first_list=session.first_list,
         left_out=listing.size - len(tools),
         found_features=found,
@@ -134,11 +134,11 @@ def _opening_failure(settings: Settings, session: Session, opening: Reply) -> Pr
     if session.unended is not None:
         requirement = "stdio.newline-delimited"
         reason = f"the server answered {method} without a line end: {shorten(session.unended.text)}"
-    elif opening.fault is not None and torn(session.received_lines):
+    elif opening.fault is not None and torn(session.received.kept_lines):
         requirement = "stdio.no-embedded-newline"
         reason = f"the server never answered {method} on one line: it wrote a message of several lines"
     elif opening.fault is not None:
-        noise = "; what it wrote to stdout is not JSON-RPC" if session.non_json_lines() else ""
+        noise = "; what it wrote to stdout is not JSON-RPC" if session.received.non_json() else ""
         where = f"{_advice(settings, opening.fault)}{_confinement(settings, session)}"
         reason = f"the server never answered {method}: {opening.fault}{noise}{where}"
     elif opening.value is None:
@@ -152,7 +152,7 @@ def _opening_failure(settings: Settings, session: Session, opening: Reply) -> Pr
     doctor = f"doctor{confined} -- COMMAND" if settings.http is None else "doctor"
     text = f"{reason} (mcp-conformance {doctor} finds out more)"
     is_end = isinstance(opening.fault, Closed | Unanswered)
-    is_mute = isinstance(opening.fault, Silence) and not session.received_lines and not session.unended
+    is_mute = isinstance(opening.fault, Silence) and not session.received.kept_lines and not session.unended
     return ProbeFailure(
         START, rule, text, opening.lines, session.process.stderr, is_end=is_end, is_mute=is_mute
     )
@@ -258,11 +258,11 @@ def stable_listing(session: Session, method: str) -> Listing:
     member = LISTS[method][1]
     changed = f"notifications/{LISTS[method][0]}/list_changed"
     for _ in range(MAX_LIST_TRIES):
-        known = len(session.notifications(changed))
+        known = len(session.received.notifications(changed))
         listing = fetch_list(session, method, member)
         if listing.failure or session.drain().fault is not None:
             break
-        if len(session.notifications(changed)) == known:
+        if len(session.received.notifications(changed)) == known:
             break
     return listing
 

@@ -175,7 +175,7 @@ class Sessions:
         floods = [one for one in self.every if one.is_flooded]
         if len(floods) >= MAX_FLOODS:
             reason = f"the server flooded its stdout in {len(floods)} processes"
-            lines, stderr = floods[-1].received_lines[-2:], floods[-1].process.stderr
+            lines, stderr = floods[-1].received.kept_lines[-2:], floods[-1].process.stderr
             self._reported.raise_once("flood", Blocked(reason, lines, stderr, fault=Flood(0, stderr)))
         for one in self.every:
             if one.closed or one.is_closing:
@@ -274,12 +274,14 @@ class Sessions:
 
     def received(self, *kinds: Kind) -> list[Value]:
         """Return every message of these kinds (all if none are named) in any conversation so far."""
-        return [Value(message, "", (line,)) for one in self for line, message in one.received(*kinds)]
+        return [
+            Value(message, "", (line,)) for one in self for line, message in one.received.messages(*kinds)
+        ]
 
     def after_request(self, line: Line) -> tuple[Line, ...]:
         """Return a line of a session after the last line sent before it, which may have provoked it."""
         session = next((session for session in self.every if line in session.lines), None)
-        return session.after_request(line) if session is not None else (line,)
+        return session.received.after_request(line) if session is not None else (line,)
 
     def keep(self, session: Session) -> None:
         """Let a session last: a check judges later what comes in it."""

@@ -213,7 +213,7 @@ def test_a_stream_of_its_own_that_the_server_closes_is_opened_again_a_few_times(
     session.process._listening = None
     session.process._listen()
     assert session.wait_for(
-        lambda: len(session.notifications("notifications/tools/list_changed")) == 4, SECONDS
+        lambda: len(session.received.notifications("notifications/tools/list_changed")) == 4, SECONDS
     )
     assert len(opened) == 4
 
