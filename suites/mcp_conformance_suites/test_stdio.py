@@ -63,9 +63,9 @@ def test_each_message_has_a_line_end(server):
         several = [line for line in session.received.kept_lines if line.fault and glued(line)]
         if several:
             raise Finding("one message on each line", shorten(several[0].text), several[:1])
-        if session.unended is not None:
-            got = f"none after {shorten(session.unended.text)}"
-            raise Finding("a line end after each message", got, [session.unended])
+        if session.inbox.unended is not None:
+            got = f"none after {shorten(session.inbox.unended.text)}"
+            raise Finding("a line end after each message", got, [session.inbox.unended])
 
 
 @pytest.mark.requirement("stdio.no-embedded-newline")

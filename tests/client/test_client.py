@@ -5,8 +5,7 @@ import sys
 
 import pytest
 
-from mcp_conformance.client import handlers
-from mcp_conformance.client import session as session_module
+from mcp_conformance.client import handlers, inbox
 from mcp_conformance.client.session import Session
 from mcp_conformance.protocol.methods import FEATURES
 from mcp_conformance.transport.process import Process
@@ -196,7 +195,7 @@ def test_a_process_that_was_stopped_is_not_waited_for():
 
 
 def test_on_wait_is_called_during_a_wait(monkeypatch):
-    monkeypatch.setattr(session_module, "ON_WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(inbox, "ON_WAIT_SECONDS", 0.05)
     reported = []
     silent = "import sys; sys.stdin.readline(); sys.stdin.read()"
     process = Process([sys.executable, "-c", silent], on_wait=lambda *seconds: reported.append(seconds))
@@ -215,4 +214,4 @@ def test_a_line_that_ends_late_has_an_end():
             session.wait_for(lambda: False, 0.05)
         session.await_reply(first, 0.0)
         assert session.drain().value is not None
-        assert session.unended is None
+        assert session.inbox.unended is None

@@ -1,6 +1,7 @@
 """Answers with an id that no request has: they end the wait for the right answer."""
 
-from mcp_conformance.client.session import WRONG_ID_SECONDS, Session
+from mcp_conformance.client.inbox import WRONG_ID_SECONDS
+from mcp_conformance.client.session import Session
 from mcp_conformance_fixtures.reference import SILENCE
 from support.in_memory import MemorySettings, VirtualClock, mutated
 

@@ -68,16 +68,7 @@ TOOLS = {"result": {"tools": []}}
 def rules_broken(sent, received, revision="2025-11-25"):
     """Return the rules that a window shows to be broken when lines were sent and others received."""
     opening = [Line.sending(notification("notifications/initialized"))]
-    process = SimpleNamespace(stderr="", wait=lambda _: 1)
-    session = SimpleNamespace(
-        lines=opening,
-        revision=revision,
-        closed=False,
-        is_flooded=False,
-        process=process,
-        timeout=1,
-        inbox=Inbox(1000),
-    )
+    session = bare_session(opening, revision)
     window = Window(session)
     session.lines += [Line.sending(message) for message in sent]
     session.lines += [
@@ -363,11 +354,17 @@ def test_server_that_exits_at_each_broken_line_is_started_a_few_times(tmp_path):
     assert len(log.read_text().splitlines()) <= 10
 
 
-def bare_session():
+def bare_session(lines=(), revision="2025-11-25"):
     """Return as much of a session as a window reads."""
-    process = SimpleNamespace(stderr="", wait=lambda _: 1)
+    process = SimpleNamespace(stderr="", wait=lambda _: 1, clock=None, max_line=1000)
+    log = [*lines]
     return SimpleNamespace(
-        lines=[], revision="2025-11-25", closed=False, is_flooded=False, process=process, inbox=Inbox(1000)
+        lines=log,
+        revision=revision,
+        closed=False,
+        process=process,
+        timeout=1,
+        inbox=Inbox(process, log, print, float),
     )
 
 

@@ -121,10 +121,10 @@ class Window:
     @property
     def end(self) -> Closed | Flood | None:
         """The fault that ended the session; None if it is open."""
-        if self.session.is_flooded:
-            return self.session.flood
+        if self.session.inbox.is_flooded:
+            return self.session.inbox.flood
         since = min((request.at for request in self.open), default=0.0)
-        return self.session.end_since(since) if self.session.closed else None
+        return self.session.inbox.end_since(since) if self.session.closed else None
 
     # Sending and waiting
 

@@ -7,9 +7,10 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
+from mcp_conformance.client.inbox import FLOOD_BYTES
 from mcp_conformance.client.message_log import LONG, compressed, one_message
 from mcp_conformance.client.reply import MB, Reply
-from mcp_conformance.client.session import FLOOD_BYTES, NO_PARAMS, Session
+from mcp_conformance.client.session import NO_PARAMS, Session
 from mcp_conformance.protocol import revisions
 from mcp_conformance.protocol.jsonrpc import show
 from mcp_conformance.protocol.methods import IDENTIFIERS

@@ -163,12 +163,12 @@ class CaseReproduction:
                     line, is_alive = self._sent_again(session, failed)
                     sent.append((failed, line))
                     if not is_alive and not session.closed:
-                        silent = [] if session.is_writing() else [self._confirmed(failed)]
+                        silent = [] if session.inbox.is_writing() else [self._confirmed(failed)]
                         return silent, [one for one in waiting if one is not failed]
                 replies = [(one, reply_within(session, line, self._max_wait(one))) for one, line in sent]
                 silent = [one for one, reply in replies if one.is_seen_in(reply)]
                 again = earlier if session.closed else []
-                return [] if session.is_writing() else list(map(self._confirmed, silent)), again
+                return [] if session.inbox.is_writing() else list(map(self._confirmed, silent)), again
         except Skipped:
             return [], []
 

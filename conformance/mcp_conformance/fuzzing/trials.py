@@ -147,7 +147,7 @@ class Trials:
         """End a process that does not answer a ping."""
         if session.request(session.liveness_method, timeout=self.answer_seconds).fault is not None:
             session.begin_close()
-            session.closed = True
+            session.inbox.closed = True
         # Its silence is a finding of the case: the next user of the session must not count it as a hang.
         session.is_silent = False
 

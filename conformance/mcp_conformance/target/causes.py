@@ -42,7 +42,7 @@ class Causes:
         if isinstance(verdict, Blocked) and verdict.cause is Cause.NO_SESSION:
             return
         self.require_access()
-        pairs = [pair for session in self._sessions.every for pair in session.wrong_answers]
+        pairs = [pair for session in self._sessions.every for pair in session.inbox.wrong_answers]
         finding = next((wrong_answer(*pair) for pair in pairs if pair[0] in verdict.lines), None)
         if finding is not None and verdict.requirement == finding.requirement:
             return

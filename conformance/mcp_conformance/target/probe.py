@@ -62,9 +62,10 @@ def opened(settings: Settings, session: Session, *, exactly: bool, timeout: floa
     has_tools = "tools" in found or session.declares("tools")
     listing, failures = _probe_tools(session) if has_tools else (NO_LISTING, ())
     is_unread = any(failure.is_unread for failure in failures)
-    if failures and session.wrong_answers:
+    if failures and session.inbox.wrong_answers:
         is_lost = session.drain().fault is not None
-        failures = (ProbeFailure.of(SILENT if is_lost else "tools", wrong_answer(*session.wrong_answers[0])),)
+        verdict = wrong_answer(*session.inbox.wrong_answers[0])
+        failures = (ProbeFailure.of(SILENT if is_lost else "tools", verdict),)
     elif session.is_silent and not is_unread:
         pong = session.drain()
         if isinstance(pong.fault, Silence) and not pong.fault.strays:
@@ -127,13 +128,13 @@ def _opening_failure(settings: Settings, session: Session, opening: Reply) -> Pr
     """Return why no session opened; None if one did."""
     method = opening.method
     requirement, reason = "", ""
-    if opening.fault is not None and session.wrong_answers:
-        return ProbeFailure.of(START, wrong_answer(*session.wrong_answers[0]))
+    if opening.fault is not None and session.inbox.wrong_answers:
+        return ProbeFailure.of(START, wrong_answer(*session.inbox.wrong_answers[0]))
     if settings.http is not None and isinstance(opening.fault, Unanswered) and opening.fault.status == 401:
         return _locked(settings.http, opening, _opening_rule(session.revision))
-    if session.unended is not None:
+    if session.inbox.unended is not None:
         requirement = "stdio.newline-delimited"
-        reason = f"the server answered {method} without a line end: {shorten(session.unended.text)}"
+        reason = f"the server answered {method} without a line end: {shorten(session.inbox.unended.text)}"
     elif opening.fault is not None and torn(session.received.kept_lines):
         requirement = "stdio.no-embedded-newline"
         reason = f"the server never answered {method} on one line: it wrote a message of several lines"
@@ -152,7 +153,8 @@ def _opening_failure(settings: Settings, session: Session, opening: Reply) -> Pr
     doctor = f"doctor{confined} -- COMMAND" if settings.http is None else "doctor"
     text = f"{reason} (mcp-conformance {doctor} finds out more)"
     is_end = isinstance(opening.fault, Closed | Unanswered)
-    is_mute = isinstance(opening.fault, Silence) and not session.received.kept_lines and not session.unended
+    is_quiet = not session.received.kept_lines and not session.inbox.unended
+    is_mute = isinstance(opening.fault, Silence) and is_quiet
     return ProbeFailure(
         START, rule, text, opening.lines, session.process.stderr, is_end=is_end, is_mute=is_mute
     )

@@ -172,7 +172,7 @@ class Sessions:
         """Skip the check if no process would open, or go on; drop old lines of closed sessions."""
         for reason in filter(self._reported.__contains__, ("start", "hung", "flood")):
             skip(f"the server is blocked ({reason}): see the blocked check")
-        floods = [one for one in self.every if one.is_flooded]
+        floods = [one for one in self.every if one.inbox.is_flooded]
         if len(floods) >= MAX_FLOODS:
             reason = f"the server flooded its stdout in {len(floods)} processes"
             lines, stderr = floods[-1].received.kept_lines[-2:], floods[-1].process.stderr
