@@ -211,7 +211,10 @@ class BurstRecorder:
     def __init__(self, seed):
         chosen = SimpleNamespace(seed=seed, examples=10)
         self.server = SimpleNamespace(
-            settings=chosen, declares=lambda *_: True, listed=lambda _: [], fuzz_seconds=60.0
+            settings=chosen,
+            declares=lambda *_: True,
+            listed=lambda _: [],
+            run=SimpleNamespace(fuzz_seconds=60.0),
         )
         self.bursts, self.next_id = [], itertools.count(1).__next__
         self.liveness, self.request = PING, request_line

@@ -19,6 +19,7 @@ from mcp_conformance.verdicts import Blocked, Cause, Finding, Skipped, wrong_ans
 MAX_REPORTS_OF_AN_END = 3
 """How many checks report requests that end the process, each by itself, in the same way."""
 REPRODUCTION_SECONDS = 10.0
+"""How long a line that ended a process may take to end a new one."""
 MAX_EXAMINED_ENDS = 10
 """How many ends of one kind are examined: does the request alone end the process?"""
 FLOOD, NOT_READ = "flood", "not read"

@@ -16,7 +16,9 @@ from mcp_conformance.target.tool_calls import ToolCalls
 from mcp_conformance.verdicts import Blocked
 
 MAX_SILENT_FETCHES = 2
+"""The same for prompts and resources: with the default timeout two cost a minute, four two minutes."""
 MAX_READS = 10
+"""How many of the listed resources are read: what the checks of results judge; each costs one request."""
 MADE_UP = "example"
 """The value of each argument of a prompt."""
 

@@ -26,6 +26,7 @@ from mcp_conformance.verdicts import Blocked, Skipped
 MAX_HANGS = 2
 """How many processes may stop answering before the server is given up."""
 MAX_FLOODS = 4
+"""How many processes may flood their stdout before the server is given up."""
 MAX_CLOSED_LOG_BYTES = 3_000_000
 """The memory that the lines of a closed session may take."""
 SHARED = "the shared session"

@@ -23,6 +23,7 @@ from mcp_conformance.target.unanswered import unanswered
 from mcp_conformance.verdicts import Blocked, Cause, Finding, Skipped
 
 MAX_SILENT_CALLS = 2
+"""How many tools may leave a call without an answer, each for a whole timeout, before no more are called."""
 
 
 @dataclass(frozen=True)
