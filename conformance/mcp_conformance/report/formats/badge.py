@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from html import escape
 
 from mcp_conformance.outcome import FAILING, Outcome, Weight, weighing, worst
+from mcp_conformance.report.markup import Html, element
 from mcp_conformance.report.model import Report, plural, rules_with
 
 LABEL = "MCP conformance"
@@ -13,6 +13,7 @@ COLOURS = {"brightgreen": "#3fa33f", "yellow": "#b58900", "red": "#c8372d", "lig
 """The colours by their names at shields.io, dark enough for white text."""
 NARROW, WIDE = set("fijlrt.,:;!|I'() "), set("mwMW@%")
 PADDING = 10
+FONTS = "Verdana,DejaVu Sans,Geneva,sans-serif"
 
 
 def endpoint(report: Report) -> str:
@@ -27,15 +28,22 @@ def svg(report: Report) -> str:
     """Return the badge as SVG."""
     message, colour = _verdict(report)
     left, right = (_width(text) + PADDING for text in (LABEL, message))
-    title = escape(f"{LABEL}: {message}")
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img"'
-        f' aria-label="{title}"><title>{title}</title>'
-        f'<rect width="{left + right}" height="20" rx="3" fill="{COLOURS[colour]}"/>'
-        f'<path d="M{left} 0H3a3 3 0 0 0-3 3v14a3 3 0 0 0 3 3h{left - 3}z" fill="#444"/>'
-        '<g fill="#fff" font-family="Verdana,DejaVu Sans,Geneva,sans-serif" font-size="11">'
-        f"{_text(LABEL, PADDING // 2)}{_text(message, left + PADDING // 2)}</g></svg>\n"
+    title, whole = f"{LABEL}: {message}", str(left + right)
+    edge = f"M{left} 0H3a3 3 0 0 0-3 3v14a3 3 0 0 0 3 3h{left - 3}z"
+    words = [_text(LABEL, PADDING // 2), _text(message, left + PADDING // 2)]
+    image = element(
+        "svg",
+        element("title", title),
+        element("rect", width=whole, height="20", rx="3", fill=COLOURS[colour]),
+        element("path", d=edge, fill="#444"),
+        element("g", words, fill="#fff", font_family=FONTS, font_size="11"),
+        xmlns="http://www.w3.org/2000/svg",
+        width=whole,
+        height="20",
+        role="img",
+        aria_label=title,
     )
+    return f"{image.markup}\n"
 
 
 def _verdict(report: Report) -> tuple[str, str]:
@@ -58,5 +66,5 @@ def _width(text: str) -> int:
     return round(sum(4.1 if char in NARROW else 10.3 if char in WIDE else 6.9 for char in text))
 
 
-def _text(text: str, x: int) -> str:
-    return f'<text x="{x}" y="14" textLength="{_width(text)}">{escape(text)}</text>'
+def _text(text: str, x: int) -> Html:
+    return element("text", text, x=str(x), y="14", textLength=str(_width(text)))

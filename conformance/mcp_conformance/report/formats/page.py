@@ -1,4 +1,4 @@
-"""An HTML page that needs no network, and in which text of the server has no effect."""
+"""A page that needs no network: its style and its script are in it, and nothing else may run."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import base64
 import hashlib
 from collections.abc import Iterable
 from functools import cache
-from html import escape
 from pathlib import Path
 
 from mcp_conformance.outcome import Outcome
-from mcp_conformance.protocol.text import shorten
+from mcp_conformance.report import markup as h
+from mcp_conformance.report.markup import Child, Html, code_of, meta
 
 ASSETS = Path(__file__).parents[1] / "assets"
-MAX_TEXT = 10_000
 
 
-def document(title: str, parts: Iterable[str], *, styles: Iterable[str] = (), script: str = "") -> str:
+def document(title: str, parts: Iterable[Child], *, styles: Iterable[str] = (), script: str = "") -> str:
     """Return a page with its own style; ``styles`` and ``script`` name further assets."""
     code = _asset(script) if script else ""
     digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
@@ -24,15 +23,14 @@ def document(title: str, parts: Iterable[str], *, styles: Iterable[str] = (), sc
     policy += f"; script-src 'sha256-{digest}'" if code else ""
     css = "".join([_asset("report.css"), hues(), *map(_asset, styles)])
     head = [
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        '<meta name="referrer" content="no-referrer">',
-        f"<title>{text(title)}</title>",
-        f"<style>\n{css}</style>\n</head>\n<body>",
+        meta(charset="utf-8"),
+        meta(http_equiv="Content-Security-Policy", content=policy),
+        meta(name="viewport", content="width=device-width, initial-scale=1"),
+        meta(name="referrer", content="no-referrer"),
+        h.title(title),
+        code_of("style", f"\n{css}"),
     ]
-    end = f"<script>{code}</script>\n</body>\n</html>\n" if code else "</body>\n</html>\n"
-    return "\n".join([*head, *parts, end])
+    return h.document(head, [*parts, code_of("script", code) if code else None])
 
 
 @cache
@@ -46,11 +44,6 @@ def _asset(name: str) -> str:
     return (ASSETS / name).read_text(encoding="utf-8")
 
 
-def text(words: str, limit: int = MAX_TEXT) -> str:
-    """Escape and shorten a text for the page."""
-    return escape(shorten(words, limit))
-
-
-def footer(tool_version: str) -> str:
+def footer(tool_version: str) -> Html:
     """Return the line at the end of a page."""
-    return f"<footer>pytest-mcp-conformance {text(tool_version)}</footer>"
+    return h.footer(f"pytest-mcp-conformance {tool_version}")

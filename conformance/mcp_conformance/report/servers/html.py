@@ -6,9 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import quote
 
 from mcp_conformance.outcome import COUNTED, Outcome
+from mcp_conformance.protocol.text import shorten
+from mcp_conformance.report import markup as h
 from mcp_conformance.report.exit_status import FAILED, INTERNAL_ERROR, PASSED
-from mcp_conformance.report.formats.html import anchor, prose
-from mcp_conformance.report.formats.page import document, footer, text
+from mcp_conformance.report.formats.html import anchor, basis, prose, tag
+from mcp_conformance.report.formats.page import document, footer
+from mcp_conformance.report.markup import Child, Html, joined
 from mcp_conformance.report.model import Report
 from mcp_conformance.report.servers.model import ServerOutcome, ServersReport
 from mcp_conformance.requirements.catalogue import families
@@ -22,14 +25,14 @@ STATUS_CLASSES = {PASSED: "passed", FAILED: "failed", INTERNAL_ERROR: "internal-
 def render(servers: ServersReport) -> str:
     """Return the page, with links to each server's own page."""
     kind = "passed" if servers.status == PASSED else "failed"
+    head = [
+        h.p("MCP conformance reports", class_="kind"),
+        h.h1(servers.file),
+        h.p(servers.headline, class_=f"verdict {kind}"),
+    ]
     parts = [
-        '<header><div>\n<p class="kind">MCP conformance reports</p>',
-        f"<h1>{text(servers.file)}</h1>",
-        f'<p class="verdict {kind}">{text(servers.headline)}</p>\n</div></header>\n<main>',
-        *_servers(servers),
-        *_chapters(servers),
-        *_rules(servers),
-        "</main>",
+        h.header(h.div("\n", head)),
+        h.main("\n", _servers(servers), _chapters(servers), _rules(servers)),
         footer(servers.tool_version),
     ]
     return document(f"{servers.file}: {servers.headline}", parts, styles=("servers.css",))
@@ -38,77 +41,75 @@ def render(servers: ServersReport) -> str:
 # Servers -----------------------------------------------------------------------------------------
 
 
-def _servers(servers: ServersReport) -> Iterator[str]:
+def _servers(servers: ServersReport) -> Iterator[Html]:
     """Yield the table of servers with their counts."""
     shown = servers.outcomes_shown
-    yield "<h2>Servers</h2>"
-    columns = ("server", "outcome", *shown, "revisions", "seconds")
-    heads = "".join(f'<th scope="col">{name}</th>' for name in columns)
-    rows = [
-        _head(one, servers.pages) + _outcome(one) + "".join(_facts(one, shown)) for one in servers.outcomes
-    ]
-    yield from _table("Servers", heads, rows)
+    heads = [h.th(name, scope="col") for name in ("server", "outcome", *shown, "revisions", "seconds")]
+    rows = ([_head(one, servers.pages), _outcome(one), *_facts(one, shown)] for one in servers.outcomes)
+    yield h.h2("Servers")
+    yield _table("Servers", heads, rows)
 
 
-def _head(one: ServerOutcome, pages: Mapping[str, str]) -> str:
+def _head(one: ServerOutcome, pages: Mapping[str, str]) -> Html:
     """Return the first cell of a row."""
-    return f'<th scope="row">{_linked(text(one.name), one, pages)}</th>'
+    return h.th(_linked(one.name, one, pages), scope="row")
 
 
-def _linked(words: str, one: ServerOutcome, pages: Mapping[str, str], place: str = "", kind: str = "") -> str:
+def _linked(
+    words: str, one: ServerOutcome, pages: Mapping[str, str], place: str = "", kind: str | None = None
+) -> Html | str:
     """Return words with a link to a server's own page, if it has one."""
     if one.report is None or one.name not in pages:
         return words
-    marked = f' class="{kind}"' if kind else ""
-    return f'<a{marked} href="{quote(pages[one.name])}{place}">{words}</a>'
+    return h.a(words, class_=kind, href=f"{quote(pages[one.name])}{place}")
 
 
-def _outcome(one: ServerOutcome) -> str:
+def _outcome(one: ServerOutcome) -> Html:
     kind = STATUS_CLASSES.get(one.status, "untested") if one.status is not None else "untested"
-    return f'<td><span class="tag {kind}">{text(one.word)}</span></td>'
+    return h.td(tag(kind, one.word))
 
 
-def _facts(one: ServerOutcome, shown: Iterable[Outcome]) -> Iterator[str]:
+def _facts(one: ServerOutcome, shown: Iterable[Outcome]) -> Iterator[Html]:
     outcomes = list(shown)
     if one.report is None:
-        yield f'<td class="soft" colspan="{len(outcomes) + 2}">{text(one.text)}</td>'
+        yield h.td(one.text, class_="soft", colspan=str(len(outcomes) + 2))
         return
     for outcome in outcomes:
-        yield f'<td class="number">{_number(one.counts.get(outcome, 0), outcome)}</td>'
-    yield f'<td>{text(", ".join(one.report.tested))}</td><td class="number">{one.report.seconds:.0f}</td>'
+        yield h.td(_number(one.counts.get(outcome, 0), outcome), class_="number")
+    yield h.td(", ".join(one.report.tested))
+    yield h.td(f"{one.report.seconds:.0f}", class_="number")
 
 
-def _number(number: int, outcome: Outcome) -> str:
+def _number(number: int, outcome: Outcome) -> Html | str:
     """Return a number, marked if it counts against the server."""
     sign = f"{outcome.style.mark} " if outcome.counts else ""
-    return f'<span class="tag {outcome}">{sign}{number}</span>' if number else "0"
+    return tag(outcome, f"{sign}{number}") if number else "0"
 
 
-def _table(label: str, heads: str, rows: Iterable[str]) -> Iterator[str]:
-    """Yield a table that scrolls."""
-    yield f'<div class="scroll" tabindex="0" role="region" aria-label="{label}">'
-    yield f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>"
-    yield from (f"<tr>{row}</tr>" for row in rows)
-    yield "</tbody></table></div>"
+def _table(label: str, heads: Child, rows: Iterable[Child]) -> Html:
+    """Return a table that scrolls."""
+    body = h.tbody("\n", map(h.tr, rows))
+    table = h.table("\n", h.thead(h.tr(heads)), body)
+    return h.div("\n", table, class_="scroll", tabindex="0", role="region", aria_label=label)
 
 
 # Chapters ----------------------------------------------------------------------------------------
 
 
-def _chapters(servers: ServersReport) -> Iterator[str]:
+def _chapters(servers: ServersReport) -> Iterator[Html]:
     """Yield the table of chapters, each count linked to its first finding."""
     names = [name for name in families() if any(_counts(report, name) for _, report in servers.reports)]
     if not names:
         return
-    marks = " ".join(f'<span class="mark {one}">{one.style.mark}</span> {one}' for one in COUNTED)
-    yield f'<h2>By chapter</h2>\n<p class="soft">Plain numbers passed; {marks}; {UNTESTED} not tested.</p>'
-    titles = (text(families()[name].title) for name in names)
-    heads = "".join(f'<th scope="col" class="chapter"><span>{title}</span></th>' for title in titles)
-    rows = [
-        _head(one, servers.pages) + "".join(_cell(one, report, name, servers.pages) for name in names)
+    marks = joined(" ", [(h.span(one.style.mark, class_=f"mark {one}"), " ", one) for one in COUNTED])
+    titles = [h.th(h.span(families()[name].title), scope="col", class_="chapter") for name in names]
+    rows = (
+        [_head(one, servers.pages), *(_cell(one, report, name, servers.pages) for name in names)]
         for one, report in servers.reports
-    ]
-    yield from _table("By chapter", f'<th scope="col">server</th>{heads}', rows)
+    )
+    yield h.h2("By chapter")
+    yield h.p("Plain numbers passed; ", marks, f"; {UNTESTED} not tested.", class_="soft")
+    yield _table("By chapter", [h.th("server", scope="col"), titles], rows)
 
 
 def _counts(report: Report, family: str) -> dict[Outcome, int]:
@@ -117,21 +118,18 @@ def _counts(report: Report, family: str) -> dict[Outcome, int]:
     return {outcome: counts[outcome] for outcome in CHAPTER_OUTCOMES if outcome in counts}
 
 
-def _cell(one: ServerOutcome, report: Report, family: str, pages: Mapping[str, str]) -> str:
+def _cell(one: ServerOutcome, report: Report, family: str, pages: Mapping[str, str]) -> Html:
     """Return the counts of a chapter; the number of each outcome links to its first finding."""
     counts = _counts(report, family)
     if not counts:
-        return f'<td class="cell" title="not tested">{UNTESTED}</td>'
-    shown = [str(counts.get(Outcome.PASSED, 0))]
+        return h.td(UNTESTED, class_="cell", title="not tested")
+    shown: list[Html | str] = [str(counts.get(Outcome.PASSED, 0))]
     for outcome in COUNTED:
         if outcome in counts:
-            place = _anchor(one, family, outcome)
-            shown.append(
-                _linked(f"{outcome.style.mark}{counts[outcome]}", one, pages, place, f"mark {outcome}")
-            )
+            words, place = f"{outcome.style.mark}{counts[outcome]}", _anchor(one, family, outcome)
+            shown.append(_linked(words, one, pages, place, f"mark {outcome}"))
     said = ", ".join(f"{number} {outcome}" for outcome, number in counts.items())
-    title = text(f"{one.name}, {families()[family].title}: {said}")
-    return f'<td class="cell" title="{title}">{"".join(shown)}</td>'
+    return h.td(shown, class_="cell", title=f"{one.name}, {families()[family].title}: {said}")
 
 
 def _anchor(one: ServerOutcome, family: str, outcome: Outcome) -> str:
@@ -144,18 +142,25 @@ def _anchor(one: ServerOutcome, family: str, outcome: Outcome) -> str:
 # Rules -------------------------------------------------------------------------------------------
 
 
-def _rules(servers: ServersReport) -> Iterator[str]:
+def _rules(servers: ServersReport) -> Iterator[Html]:
     """Yield each broken rule, and what was found first in each server."""
-    yield "<h2>Broken rules</h2>"
+    yield h.h2("Broken rules")
     rules = list(servers.broken_rules())
     if not rules:
-        yield '<p class="soft">There are none.</p>'
+        yield h.p("There are none.", class_="soft")
     for rule, places in rules:
-        yield f'<article class="{rule.outcome}"><header><h3>{text(rule.requirement)}</h3>'
-        yield f'<span class="soft">{text(rule.level)} · {text(rule.basis)}</span></header>'
-        yield f"<p>{prose(rule.says)}</p><ul>"
-        for one, first in places:
-            mark = f'<span class="tag {first.outcome}">{first.outcome}</span>'
-            name = _linked(text(one.name), one, servers.pages, f"#{anchor(first)}")
-            yield f"<li>{mark} {name}: {text(first.reason, MAX_REASON)}</li>"
-        yield "</ul></article>"
+        found = (
+            h.li(
+                tag(first.outcome, first.outcome),
+                " ",
+                _linked(one.name, one, servers.pages, f"#{anchor(first)}"),
+                f": {shorten(first.reason, MAX_REASON)}",
+            )
+            for one, first in places
+        )
+        yield h.article(
+            h.header(h.h3(rule.requirement), basis(rule)),
+            h.p(prose(rule.says)),
+            h.ul(found),
+            class_=rule.outcome,
+        )

@@ -6,14 +6,16 @@ shows a part at a time, as it may have thousands of rows.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mcp_conformance.outcome import FAILING, Weight, weighing
 from mcp_conformance.protocol.text import named
-from mcp_conformance.report.formats.page import document, footer, text
+from mcp_conformance.report import markup as h
+from mcp_conformance.report.formats.html import more, soft, switch, tag
+from mcp_conformance.report.formats.page import document, footer
+from mcp_conformance.report.markup import Child, Html, joined, json_data
 from mcp_conformance.survey.figures import NO_SDK, Entry, Survey, file_name
 from mcp_conformance.survey.results import Grade
 
@@ -45,21 +47,21 @@ class Page:
     root: str = "../"
     scripted: bool = True
 
-    def document(self, title: str, head: Iterable[str], body: Iterable[str]) -> str:
-        """Return a page; ``head`` are the lines of its header."""
-        back = f'<p class="kind"><a href="{self.root}{START}">MCP conformance survey</a></p>'
+    def document(self, title: str, head: Iterable[Child], body: Iterable[Child]) -> str:
+        """Return a page; ``head`` are the parts of its header."""
+        back = h.p(h.a("MCP conformance survey", href=f"{self.root}{START}"), class_="kind")
         parts = [
-            *("<header><div>", back, *head, "</div></header>", "<main>"),
-            *body,
-            *("</main>", footer(self.tool_version)),
+            h.header(h.div("\n", back, head)),
+            h.main("\n", body),
+            footer(self.tool_version),
         ]
         script = "survey.js" if self.scripted else ""
         return document(title, parts, styles=("servers.css", "survey.css"), script=script)
 
 
-def link(page: str, words: str) -> str:
-    """Return a link to a page of the site, whose name is safe."""
-    return f'<a href="{page}">{text(named(words, MAX_NAME))}</a>'
+def link(page: str, words: str) -> Html:
+    """Return a link to a page of the site."""
+    return h.a(named(words, MAX_NAME), href=page)
 
 
 def rule_page(rule: str) -> str:
@@ -87,20 +89,20 @@ def share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.0f} %" if whole else ""
 
 
-def bar(grades: Mapping[Grade, int]) -> str:
+def bar(grades: Mapping[Grade, int]) -> Html:
     """Return a bar with a part for each grade; those that could not be judged are pale."""
     parts = [
-        f'<span class="{kind_of(one)}" style="flex:{grades[one]}" title="{grades[one]:,} {one}"></span>'
+        h.span(class_=kind_of(one), style=f"flex:{grades[one]}", title=f"{grades[one]:,} {one}")
         for one in Grade
         if grades.get(one)
     ]
-    return f'<div class="bar" aria-hidden="true">{"".join(parts)}</div>'
+    return h.div(parts, class_="bar", aria_hidden="true")
 
 
 def described(survey: Survey) -> str:
-    """Return the version, the options and the day of a survey, as HTML."""
+    """Return the version, the options and the day of a survey."""
     words = [f"version {survey.tool_version}", " ".join(survey.options), day(survey.ended)]
-    return " · ".join(text(named(one, 200)) for one in words if one)
+    return " · ".join(named(one, 200) for one in words if one)
 
 
 def moment(started: str) -> str:
@@ -116,97 +118,99 @@ def day(started: str) -> str:
 # Tables ------------------------------------------------------------------------------------------
 
 
-def cell(words: str, value: int | float | None = None) -> str:
+def cell(words: Child, value: int | float | None = None) -> Html:
     """Return a cell; ``value`` is the number that sorts it."""
-    return f"<td>{words}</td>" if value is None else f'<td class="number" data-value="{value}">{words}</td>'
+    return h.td(words) if value is None else h.td(words, class_="number", data_value=str(value))
 
 
-def number(value: int, outcome: str = "") -> str:
+def number(value: int, outcome: str = "") -> Html:
     """Return a cell with a number, in the colour of an outcome unless it is 0."""
-    shown = f'<span class="tag {outcome}">{value:,}</span>' if outcome and value else f"{value:,}"
-    return cell(shown, value)
+    shown = f"{value:,}"
+    return cell(tag(outcome, shown) if outcome and value else shown, value)
 
 
-def percent(part: int, whole: int) -> str:
+def percent(part: int, whole: int) -> Html:
     """Return a cell with a part in percent."""
     return cell(share(part, whole), round(part / whole, 4)) if whole else cell("")
 
 
-def chips(counts: Mapping[str, str], limit: int = MAX_CHIPS) -> str:
+def chips(counts: Mapping[str, str], limit: int = MAX_CHIPS) -> Html:
     """Return the first names with what is said about each, and how many more there are."""
     shown = [
-        f'<span class="chip">{text(named(name))} <b>{words}</b></span>'
-        for name, words in list(counts.items())[:limit]
+        h.span(named(name), " ", h.b(words), class_="chip") for name, words in list(counts.items())[:limit]
     ]
-    more = len(counts) - limit
-    return " ".join([*shown, *([f'<span class="soft">and {more} more</span>'] if more > 0 else [])])
+    left = len(counts) - limit
+    return joined(" ", [*shown, soft(more(left)) if left > 0 else None])
 
 
 def table(
-    label: str, columns: Sequence[Column], rows: Iterable[Sequence[str]], *, search: bool = False
-) -> Iterator[str]:
-    """Yield a table that can be sorted; the first cell of a row, which heads it, is not in a tag yet."""
-    yield '<section class="listed">'
-    if search:
-        yield f'<form class="filters" hidden aria-label="Filter: {label}">{_search()}</form>'
-    yield _opening(label, columns)
-    yield from (f'<tr><th scope="row">{first}</th>{"".join(rest)}</tr>' for first, *rest in rows)
-    yield "</tbody></table></div></section>"
-
-
-def _opening(label: str, columns: Sequence[Column]) -> str:
-    heads = "".join(f'<th scope="col" data-kind="{kind}">{title}</th>' for title, kind in columns)
-    return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{label}">'
-        f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>"
+    label: str, columns: Sequence[Column], rows: Iterable[Sequence[Child]], *, search: bool = False
+) -> Html:
+    """Return a table that can be sorted; the first cell of a row, which heads it, is not in a tag yet."""
+    found = (h.tr(h.th(first, scope="row"), rest) for first, *rest in rows)
+    return h.section(
+        "\n",
+        _filters(label, _search()) if search else None,
+        _scrolling(label, columns, found),
+        class_="listed",
     )
 
 
-def _search() -> str:
-    return '<input type="search" placeholder="Search" aria-label="Words to look for">'
+def _filters(label: str, *fields: Child) -> Html:
+    return h.form(*fields, class_="filters", hidden=True, aria_label=f"Filter: {label}")
+
+
+def _scrolling(label: str, columns: Sequence[Column], rows: Iterable[Child]) -> Html:
+    heads = [h.th(title, scope="col", data_kind=kind) for title, kind in columns]
+    content = h.table("\n", h.thead(h.tr(heads)), h.tbody("\n", rows))
+    return h.div(content, class_="scroll", tabindex="0", role="region", aria_label=label)
+
+
+def _search() -> Html:
+    return h.field(type="search", placeholder="Search", aria_label="Words to look for")
 
 
 # Servers -----------------------------------------------------------------------------------------
 
 
-def servers(entries: Sequence[Entry], root: str = "../", rule: str = "") -> Iterator[str]:
-    """Yield the list of servers with its filters; with a rule, also the outcome of this rule."""
+def servers(entries: Sequence[Entry], root: str = "../", rule: str = "") -> Html:
+    """Return the list of servers with its filters; with a rule, also the outcome of this rule."""
     obstacles = sorted({one.result.obstacle for one in entries if one.result.obstacle})
     columns = [SERVERS[0], ("outcome", "tag"), *SERVERS[1:]] if rule else list(SERVERS)
     columns += [(OBSTACLE, "text")] if obstacles else []
     rows = [[*_row(entry, rule)[: len(columns)], f"{root}{entry.page}"] for entry in entries]
     places = {title: place for place, (title, _) in enumerate(columns)}
-    yield '<section class="listed">'
-    yield '<form class="filters" hidden aria-label="Filter: servers">'
-    yield from _grades(entries, places["grade"])
     sdks = sorted({name for one in entries for name, _ in one.sdks}, key=lambda one: (one == NO_SDK, one))
-    yield _select("all SDKs", places["SDK"], sdks)
-    yield _select("all reasons", places[OBSTACLE], obstacles) if obstacles else ""
-    yield f"{_search()}</form>"
-    yield _opening("Servers", columns)
-    yield "</tbody></table></div>"
-    yield '<p class="soft more" role="status"></p>'
-    yield "<noscript><p>The list needs JavaScript; the folder servers has a page for each.</p></noscript>"
-    yield f'<script type="application/json">{_embedded(rows)}</script></section>'
+    without = "The list needs JavaScript; the folder servers has a page for each."
+    return h.section(
+        "\n",
+        _filters(
+            "servers",
+            _grades(entries, places["grade"]),
+            _select("all SDKs", places["SDK"], sdks),
+            _select("all reasons", places[OBSTACLE], obstacles) if obstacles else None,
+            _search(),
+        ),
+        _scrolling("Servers", columns, ()),
+        h.p(class_="soft more", role="status"),
+        h.element("noscript", h.p(without)),
+        json_data(rows),
+        class_="listed",
+    )
 
 
-def _grades(entries: Iterable[Entry], column: int) -> Iterator[str]:
+def _grades(entries: Iterable[Entry], column: int) -> Iterator[Html]:
     present = {one.result.grade for one in entries}
     for grade in Grade:
         if grade in present and len(present) > 1:
-            yield (
-                f'<button type="button" class="{kind_of(grade)}" data-column="{column}"'
-                f' data-shows="{grade}" aria-pressed="true">'
-                f"{grade}</button>"
-            )
+            yield switch(grade, class_=kind_of(grade), data_column=str(column))
 
 
-def _select(every: str, column: int, choices: Sequence[str]) -> str:
+def _select(every: str, column: int, choices: Sequence[str]) -> Html | None:
     if len(choices) < 2:
-        return ""
-    options = "".join(f"<option>{text(named(one))}</option>" for one in choices)
-    first = f'<option value="">{every}</option>'
-    return f'<select aria-label="{every}" data-column="{column}">{first}{options}</select>'
+        return None
+    options = [h.option(named(one)) for one in choices]
+    return h.select(h.option(every, value=""), options, aria_label=every, data_column=str(column))
 
 
 def _row(entry: Entry, rule: str) -> list[Any]:
@@ -222,8 +226,3 @@ def _row(entry: Entry, rule: str) -> list[Any]:
         named(entry.version),
         named(entry.result.obstacle),
     ]
-
-
-def _embedded(value: Any) -> str:
-    """Return JSON that cannot end the element around it, whatever its texts are."""
-    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from mcp_conformance.outcome import FAILING
 from mcp_conformance.protocol.text import named
-from mcp_conformance.report.formats.page import text
+from mcp_conformance.report import markup as h
+from mcp_conformance.report.markup import Child, Html
 from mcp_conformance.survey.figures import Entry, Survey, with_outcome
 from mcp_conformance.survey.pages.parts import (
     Page,
@@ -34,21 +35,23 @@ def render(sdk: str, survey: Survey) -> str:
     entries = [entry for one in versions.values() for entry in one]
     columns = [("version", "text"), ("servers", "number"), *((str(grade), "number") for grade in Grade)]
     columns += [("conform (%)", "number"), ("red rules of most servers", "text")]
-    rows = ([text(named(version)) or "unknown", *figures(one)] for version, one in versions.items())
+    rows: Iterator[list[Child]] = (
+        [named(version) or "unknown", *figures(one)] for version, one in versions.items()
+    )
     body = [
-        *("<h2>Versions</h2>", *table("Versions", columns, rows)),
-        *("<h2>Rules</h2>", *_rules(survey, versions, entries)),
-        *("<h2>Servers</h2>", *servers(entries)),
+        *(h.h2("Versions"), table("Versions", columns, rows)),
+        *(h.h2("Rules"), _rules(survey, versions, entries)),
+        *(h.h2("Servers"), servers(entries)),
     ]
     head = [
-        f"<h1>{text(named(sdk))}</h1>",
-        f'<p class="verdict">{counted(len(entries), "server")}</p>',
-        f'<p class="facts">{described(survey)}</p>',
+        h.h1(named(sdk)),
+        h.p(counted(len(entries), "server"), class_="verdict"),
+        h.p(described(survey), class_="facts"),
     ]
     return Page(survey.tool_version).document(f"{named(sdk)} · MCP conformance survey", head, body)
 
 
-def figures(entries: Sequence[Entry]) -> Iterator[str]:
+def figures(entries: Sequence[Entry]) -> Iterator[Html]:
     """Yield the cells about the servers on one version of an SDK."""
     grades = Counter(one.result.grade for one in entries)
     judged = len(entries) - grades[Grade.NOT_JUDGED]
@@ -59,7 +62,7 @@ def figures(entries: Sequence[Entry]) -> Iterator[str]:
     yield cell(chips({rule: f"{count:,}" for rule, count in rules.most_common(MAX_RULES)}))
 
 
-def _rules(survey: Survey, versions: Versions, entries: Sequence[Entry]) -> Iterator[str]:
+def _rules(survey: Survey, versions: Versions, entries: Sequence[Entry]) -> Html:
     judged = sum(one.is_judged for one in entries)
     columns = [("rule", "text"), ("red servers", "number"), ("red (%)", "number")]
     columns += [("on all SDKs (%)", "number"), ("versions", "text")]
@@ -75,7 +78,7 @@ def _rules(survey: Survey, versions: Versions, entries: Sequence[Entry]) -> Iter
         for rule, red in reds.most_common()
         if red
     )
-    yield from table("Rules", columns, rows, search=True)
+    return table("Rules", columns, rows, search=True)
 
 
 def _of_versions(rule: str, versions: Versions) -> dict[str, str]:

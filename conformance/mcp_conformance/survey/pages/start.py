@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from mcp_conformance.outcome import COUNTED, FAILING
 from mcp_conformance.protocol.text import named
-from mcp_conformance.report.formats.html import prose
-from mcp_conformance.report.formats.page import text
+from mcp_conformance.report import markup as h
+from mcp_conformance.report.formats.html import prose, soft
+from mcp_conformance.report.markup import Child, Html, together
 from mcp_conformance.report.model import Result
 from mcp_conformance.survey.figures import Survey, before, with_outcome
 from mcp_conformance.survey.pages.parts import (
@@ -39,52 +40,51 @@ def render(surveys: Sequence[Survey], stated: Mapping[str, Result]) -> str:
     survey = surveys[-1]
     title = f"Survey of {counted(len(survey.entries), 'MCP server')}"
     body = [
-        *_contents(surveys),
-        *(_surveys(surveys) if len(surveys) > 1 else ()),
-        *_rules(survey, before(surveys), stated),
-        *_sdks(survey),
-        '<h2 id="servers">Servers</h2>',
-        *servers(survey.entries, ""),
+        _contents(surveys),
+        _surveys(surveys) if len(surveys) > 1 else None,
+        _rules(survey, before(surveys), stated),
+        _sdks(survey),
+        h.h2("Servers", id="servers"),
+        servers(survey.entries, ""),
     ]
     return Page(survey.tool_version, "").document(title, _head(survey, title), body)
 
 
-def _head(survey: Survey, title: str) -> Iterator[str]:
-    yield f"<h1>{title}</h1>"
+def _head(survey: Survey, title: str) -> Iterator[Html]:
+    yield h.h1(title)
     right, judged = survey.grades[Grade.CONFORMS], survey.judged
     verb = "conforms" if right == 1 else "conform"
     words = f"{right:,} of {counted(judged, 'judged server')} {verb}" if judged else "no server was judged"
-    yield f'<p class="verdict">{words}</p>'
-    yield f'<p class="facts">{described(survey)}</p>'
+    yield h.p(words, class_="verdict")
+    yield h.p(described(survey), class_="facts")
     yield bar(survey.grades)
-    yield '<ul class="counts">'
-    for grade in Grade:
-        part = "" if grade is Grade.NOT_JUDGED else share(survey.grades[grade], judged)
-        yield (
-            f'<li class="{kind_of(grade)}"><b>{survey.grades[grade]:,}</b>{grade}'
-            f"{f' <span class=soft>({part} of those judged)</span>' if part else ''}</li>"
-        )
-    yield "</ul>"
+    yield h.ul((_grade(survey, grade) for grade in Grade), class_="counts")
     if survey.obstacles:
         said = {one: f"{count:,}" for one, count in survey.obstacles.items()}
-        yield f'<p class="facts">Not judged, because: {chips(said)}</p>'
+        yield h.p("Not judged, because: ", chips(said), class_="facts")
 
 
-def _contents(surveys: Sequence[Survey]) -> Iterator[str]:
+def _grade(survey: Survey, grade: Grade) -> Html:
+    part = "" if grade is Grade.NOT_JUDGED else share(survey.grades[grade], survey.judged)
+    more = (" ", soft(f"({part} of those judged)")) if part else None
+    return h.li(h.b(f"{survey.grades[grade]:,}"), grade, more, class_=kind_of(grade))
+
+
+def _contents(surveys: Sequence[Survey]) -> Html:
     places = {"surveys": "Surveys"} if len(surveys) > 1 else {}
     places |= {"rules": "Broken rules", "sdks": "SDKs", "servers": "Servers"}
-    links = "".join(f'<a href="#{place}">{title}</a>' for place, title in places.items())
-    yield f'<nav class="contents" aria-label="On this page">{links}</nav>'
+    links = [h.a(title, href=f"#{place}") for place, title in places.items()]
+    return h.nav(links, class_="contents", aria_label="On this page")
 
 
-def _surveys(surveys: Sequence[Survey]) -> Iterator[str]:
-    yield '<h2 id="surveys">Surveys</h2>'
+def _surveys(surveys: Sequence[Survey]) -> Iterator[Html]:
+    yield h.h2("Surveys", id="surveys")
     columns = [("survey", "text"), ("servers", "number"), *((str(grade), "number") for grade in Grade)]
     columns += [("conform (%)", "number"), ("parts", "text")]
-    yield from table("Surveys", columns, map(_survey, reversed(surveys)))
+    yield table("Surveys", columns, map(_survey, reversed(surveys)))
 
 
-def _survey(survey: Survey) -> list[str]:
+def _survey(survey: Survey) -> list[Child]:
     return [
         described(survey),
         number(len(survey.entries)),
@@ -94,14 +94,15 @@ def _survey(survey: Survey) -> list[str]:
     ]
 
 
-def _rules(survey: Survey, earlier: Survey | None, stated: Mapping[str, Result]) -> Iterator[str]:
-    yield f'<h2 id="rules">Broken rules</h2>\n<p class="soft">{_lead(survey)}</p>'
+def _rules(survey: Survey, earlier: Survey | None, stated: Mapping[str, Result]) -> Iterator[Html]:
+    yield h.h2("Broken rules", id="rules")
+    yield h.p(_lead(survey), class_="soft")
     columns = [("rule", "text"), *((str(name), "number") for name in COUNTED)]
     columns += [("red (%)", "number")]
     columns += [("red before", "number")] if earlier else []
     columns += [("SDKs", "text")]
     rows = (_rule(survey, earlier, first) for first in stated.values())
-    yield from table("Broken rules", columns, rows, search=True)
+    yield table("Broken rules", columns, rows, search=True)
 
 
 def _lead(survey: Survey) -> str:
@@ -110,25 +111,25 @@ def _lead(survey: Survey) -> str:
     return f"Servers that break each rule, of {survey.judged:,} that were judged. Red is failed or blocked."
 
 
-def _rule(survey: Survey, earlier: Survey | None, first: Result) -> list[str]:
+def _rule(survey: Survey, earlier: Survey | None, first: Result) -> list[Child]:
     rule = first.requirement
     entries = survey.rules.get(rule, ())
     sdks = Counter(name for entry in entries for name, _ in entry.sdks)
-    row = [f'{link(rule_page(rule), rule)}<span class="says">{prose(first.says)}</span>']
+    row: list[Child] = [together(link(rule_page(rule), rule), h.span(prose(first.says), class_="says"))]
     row += [number(with_outcome(rule, entries, one), one) for one in COUNTED]
     row += [percent(with_outcome(rule, entries, *FAILING), survey.judged)]
     row += [number(with_outcome(rule, earlier.rules.get(rule, ()), *FAILING))] if earlier else []
     return [*row, cell(chips({name: f"{count:,}" for name, count in sdks.most_common()}, MAX_SDKS))]
 
 
-def _sdks(survey: Survey) -> Iterator[str]:
-    yield '<h2 id="sdks">SDKs</h2>'
+def _sdks(survey: Survey) -> Iterator[Html]:
+    yield h.h2("SDKs", id="sdks")
     columns = [("SDK", "text"), ("version", "text"), ("servers", "number")]
     columns += [(str(grade), "number") for grade in Grade]
     columns += [("conform (%)", "number"), ("red rules of most servers", "text")]
     rows = (
-        [link(sdk_page(name), name), cell(text(named(version))), *figures(entries)]
+        [link(sdk_page(name), name), cell(named(version)), *figures(entries)]
         for name, versions in survey.sdks.items()
         for version, entries in versions.items()
     )
-    yield from table("SDKs", columns, rows, search=True)
+    yield table("SDKs", columns, rows, search=True)
