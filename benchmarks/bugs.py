@@ -26,7 +26,7 @@ from planted_bugs import BUGS, TOOLS
 
 from mcp_conformance.generation import boundary, draw_valid, hostile, seeded, valid
 from mcp_conformance.json_schema.validation import instance_errors
-from mcp_conformance.target.settings import FUZZ_EXAMPLES
+from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
 
 REVISION = "2025-11-25"
 MAX_BOUNDARY_VALUES = 60

@@ -1,9 +1,10 @@
 """Pages generated from the code and the catalogue.
 
 Sphinx writes the pages of the reference in each build. In `conformance/mcp_conformance/`, the options come
-from `plugin/flags.py`, the commands from `cli/`, the report's members from its JSON Schema, the
+from `options/table.py`, the commands from `cli/`, the report's members from its JSON Schema, the
 requirements from `requirements/`. `python docs/generating.py requirements` writes `docs/requirements.md`, the
-table for readers of the repository.
+table for readers of the repository; `python docs/generating.py schema` writes the JSON Schema of the
+configuration file, which is a part of the package.
 """
 
 import json
@@ -21,8 +22,8 @@ from wires import wires_of
 
 from mcp_conformance.cli.arguments import parser as command_parser
 from mcp_conformance.clients.limits import clients
-from mcp_conformance.plugin import configuration
-from mcp_conformance.plugin.flags import add_options
+from mcp_conformance.options import schema
+from mcp_conformance.options.table import OPTIONS
 from mcp_conformance.protocol import revisions
 from mcp_conformance.report.formats.json import SCHEMA
 from mcp_conformance.requirements import catalogue
@@ -81,7 +82,6 @@ def write_pages(folder: Path = MADE) -> None:
     for path in folder.rglob("*.md"):
         if path not in made:
             path.unlink()
-    made[folder / "mcp-conformance.schema.json"] = json.dumps(configuration.schema(), indent=2)
     for path, text in made.items():
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
@@ -116,55 +116,34 @@ def client_lines() -> Iterator[str]:
 # Options and commands ----------------------------------------------------------------------------
 
 
-class Recorder:
-    """A stand-in for pytest's parser that records the options."""
-
-    def __init__(self) -> None:
-        self.flags: list[tuple[tuple[str, ...], dict[str, object]]] = []
-        self.values: dict[str, tuple[str, str]] = {}
-
-    def getgroup(self, *_: str) -> "Recorder":
-        """Return itself."""
-        return self
-
-    def addoption(self, *names: str, **keywords: object) -> None:
-        """Record a flag."""
-        self.flags.append((names, keywords))
-
-    def addini(self, name: str, help: str, type: str = "string", default: object = None) -> None:  # noqa: ARG002
-        """Record an ini value; its help text connects it with a flag."""
-        self.values[help] = (name, type)
-
-
 def option_lines() -> Iterator[str]:
-    """Yield a table of the plugin's options: flag, name in a configuration, meaning."""
-    recorder = Recorder()
-    add_options(recorder)
+    """Yield a table of the options: flag, name in a configuration, meaning."""
     yield "# Options"
     yield ""
-    yield "`mcp-conformance run` takes each of them without `conformance-` (`--call` for"
-    yield "`--conformance-call`), and"
-    yield "the server's command last, behind `--`. Under pytest you can also set them in its configuration:"
+    yield "`mcp-conformance run` takes each of them, and the server's command last, behind `--`. Under pytest"
+    yield "they begin with `conformance-` (`--conformance-call` for `--call`), `--conformance` asks for the"
+    yield "suites, and `--conformance-server COMMAND` names the server. You can also set them in pytest's"
+    yield "configuration:"
     yield ""
-    yield from ("```toml", "[tool.pytest.ini_options]", 'conformance_server = "python -m my_server"')
-    yield from ('conformance_call = ["search", "read"]', "```", "")
-    yield "A flag overrides the configuration. Repeat the flag of a *list* for several values."
-    yield from ("", "| flag | in a configuration | kind | meaning |", "|---|---|---|---|")
-    for names, keywords in recorder.flags:
-        help_ = str(keywords["help"])
-        name, kind = ini_value(recorder, help_)
-        value = f" {keywords['metavar']}" if keywords.get("metavar") else ""
-        flags = "<br>".join(f"`{flag}{value}`" for flag in names)
-        yield f"| {flags} | `{name}` | {kind} | {plain(help_)} |"
+    yield from ("```toml", "[tool.pytest.ini_options]", "conformance = true")
+    yield from ('conformance_server = "python -m my_server"', 'conformance_call = ["search", "read"]', "```")
     yield ""
-
-
-def ini_value(recorder: Recorder, help: str) -> tuple[str, str]:
-    """Return the name and the kind of the ini value that belongs to a flag, by their help texts."""
-    for meaning, (name, type_) in recorder.values.items():
-        if help == meaning or help.startswith(f"{meaning} (default:") or meaning.startswith(f"{help} ("):
-            return name, {"linelist": "list", "bool": "yes or no"}.get(type_, "text")
-    raise LookupError(f"no configuration value means: {help}")
+    yield "The last column is the name in [the configuration file](../../how-to/configure.md), if that is"
+    yield "another one. A flag overrides both. Repeat the flag of a *list* for several values."
+    yield from ("", "| option | in pytest's configuration | kind | meaning | commands | in the file |")
+    yield "|---|---|---|---|---|---|"
+    for option in OPTIONS:
+        value = f" {option.metavar}" if option.metavar else ""
+        cells = (
+            f"`--{option.name}{value}`",
+            f"`{option.ini_name}`",
+            option.kind.value,
+            plain(option.full_help),
+            ", ".join(f"`{command}`" for command in option.commands),
+            f"`{option.key}`" if option.key else "",
+        )
+        yield f"| {' | '.join(cells)} |"
+    yield ""
 
 
 def command_lines() -> Iterator[str]:
@@ -447,7 +426,11 @@ def held(row: Requirement) -> str:
     return (first if first == last else f"{first} to {last}") + holes
 
 
+WRITTEN = {"requirements": (REQUIREMENTS, requirements_page), "schema": (schema.FILE, schema.text)}
+"""The files of the repository that are written on demand, and the function that makes each text."""
+
 if __name__ == "__main__":
-    if sys.argv[1:] != ["requirements"]:
-        sys.exit("usage: python docs/generating.py requirements")
-    REQUIREMENTS.write_text(requirements_page(), encoding="utf-8")
+    if len(sys.argv) != 2 or sys.argv[1] not in WRITTEN:
+        sys.exit(f"usage: python docs/generating.py {'|'.join(WRITTEN)}")
+    path, make = WRITTEN[sys.argv[1]]
+    path.write_text(make(), encoding="utf-8")

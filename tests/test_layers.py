@@ -22,6 +22,7 @@ LAYERS = (
     {"expect"},
     {"target"},
     {"scenarios", "fuzzing", "report", "doctor", "testing"},
+    {"options"},
     {"plugin", "survey"},
     {"cli"},
     {"__main__"},

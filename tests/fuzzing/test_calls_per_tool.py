@@ -3,8 +3,9 @@
 import pytest
 
 from mcp_conformance.report.text import limit_lines
+from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
 from mcp_conformance.target.probe import probe_all
-from mcp_conformance.target.settings import FUZZ_EXAMPLES, OPEN_WORLD_CALLS
+from mcp_conformance.target.settings import OPEN_WORLD_CALLS
 from mcp_conformance_fixtures.mutants import item, method, params
 from support.bench import run_checks, settings_in_memory
 from support.in_memory import mutated

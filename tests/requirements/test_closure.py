@@ -13,7 +13,8 @@ from mcp_conformance.requirements import catalogue
 from mcp_conformance.requirements.checks import checked, checks
 from mcp_conformance.scenarios.other_machines import LOCALES
 from mcp_conformance.target.budgets import FIGURES
-from mcp_conformance.target.settings import FUZZ_EXAMPLES, Settings
+from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
+from mcp_conformance.target.settings import Settings
 from mcp_conformance_fixtures.http_mutants import all_http_mutants
 from mcp_conformance_fixtures.http_unusual import UNUSUAL, headers_for
 from mcp_conformance_fixtures.mutants import all_mutants

@@ -6,7 +6,7 @@ from datetime import date
 import pytest
 
 from mcp_conformance.clients.limits import KINDS, UnknownClient, beyond, chosen, clients, limits_of
-from mcp_conformance.plugin.flags import option_help
+from mcp_conformance.options.table import BY_NAME
 from mcp_conformance.protocol.value import Value
 from mcp_conformance.report.text import reproduce_command
 from mcp_conformance.requirements import catalogue
@@ -103,5 +103,5 @@ def test_the_command_that_reproduces_a_finding_names_the_clients():
 
 
 def test_the_help_names_each_client():
-    _, help_ = option_help("client")
+    help_ = BY_NAME["client"].full_help
     assert help_.endswith(f": {', '.join([*clients(), 'all'])}")

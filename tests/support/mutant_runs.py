@@ -16,7 +16,7 @@ from mcp_conformance.requirements import catalogue
 from mcp_conformance.sandbox.policy import Unavailable
 from mcp_conformance.sandbox.sandbox import LANDLOCK, Choice
 from mcp_conformance.scenarios.other_machines import LOCALES, NO_GIT, READ_ONLY
-from mcp_conformance.target.settings import FUZZ_EXAMPLES
+from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
 from mcp_conformance.target.surface import SESSIONLESS
 from mcp_conformance_fixtures.mutants import Mutant, all_mutants
 from support.bench import reference_contract, run_checks

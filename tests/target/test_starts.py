@@ -7,9 +7,9 @@ import pytest
 
 from mcp_conformance.outcome import Outcome
 from mcp_conformance.protocol.revisions import LATEST_HANDSHAKE, LATEST_MODERN
+from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
 from mcp_conformance.target.probe import probe_all
 from mcp_conformance.target.server import RunShared
-from mcp_conformance.target.settings import FUZZ_EXAMPLES
 from mcp_conformance_fixtures.mutants import OPENING, refused
 from support import run_suite, script
 from support.bench import Bench, checks_of

@@ -4,50 +4,24 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
 from typing import TypeAlias
 
-from mcp_conformance.plugin.configuration import BadConfiguration, Configuration, nearest_configuration
-from mcp_conformance.plugin.flags import option_help, optional_value
+from mcp_conformance.options.choosing import choose
+from mcp_conformance.options.configuration import Configuration, nearest_configuration
+from mcp_conformance.options.given import BadOption, Chosen, Given
+from mcp_conformance.options.option import Kind
+from mcp_conformance.options.table import options_of
 from mcp_conformance.project.files import CONFIGURATION_PLACES
 from mcp_conformance.project.version import tool_version
 from mcp_conformance.protocol import revisions
 from mcp_conformance.protocol.text import did_you_mean, shell_line
 from mcp_conformance.target.contract import FILE
 
-HTTP_VALUES, HTTP_LISTS = ("url", "http-path", "rate"), ("header", "header-env")
-HTTP_OPTIONS = (*HTTP_VALUES, *HTTP_LISTS, "http")
-VALUES = (
-    *HTTP_VALUES,
-    *("revision", "timeout", "start-timeout", "cwd", "sandbox", "failing-call", "mutating-call"),
-    *("fuzz", "fuzz-errors", "calls-per-tool", "seed", "transcripts", "max-line", "max-time"),
-    *("time", "max-tools", "env-file", "contract", "baseline", "since"),
-    *("sdk-findings", "output-format", "rules-as-of", "database"),
-)
-REPEATED = (
-    *(*HTTP_LISTS, "env", "call", "select", "skip", "example", "report", "budget", "client"),
-    *("allow-read", "allow-write", "allow-net"),
-)
-FLAGS = ("http", "inherit-home", "surroundings", "strict", "pedantic")
-SANDBOX_OPTIONS = ("sandbox", "allow-read", "allow-write", "allow-net")
-RUN_OPTIONS = (*VALUES, *REPEATED, *FLAGS)
-"""The options of ``run`` that the pytest plugin has too, with ``--conformance-`` before them."""
-UPDATE_OPTIONS = tuple(name for name in RUN_OPTIONS if name not in ("baseline", "since"))
-SOAK_OPTIONS = (
-    *("revision", "timeout", "start-timeout", "cwd", "seed", "transcripts", "max-line", "max-tools"),
-    *("database", *HTTP_VALUES, *HTTP_LISTS, "env", "call", "example", "report", "fuzz-errors"),
-    *SANDBOX_OPTIONS,
-    *(name for name in FLAGS if name != "surroundings"),
-)
-LOCK_OPTIONS = (
-    *("revision", "timeout", "start-timeout", "cwd", "env-file", "max-line", "env", "inherit-home"),
-    *HTTP_OPTIONS,
-    *SANDBOX_OPTIONS,
-)
-DOCTOR_OPTIONS = ("start-timeout", "env", "cwd", "inherit-home", *SANDBOX_OPTIONS, *HTTP_OPTIONS)
 URL = re.compile(r"https?://", re.IGNORECASE)
 MISSPELT = 0.86
 """How alike an option and one of ours are, from 0 to 1, to be taken for a misspelling."""
@@ -107,7 +81,7 @@ def _add_run(commands: Commands) -> None:
     run = commands.add_parser(
         "run", help="run the conformance suites against a server", usage=RUN_USAGE, allow_abbrev=False
     )
-    _add_options(run, RUN_OPTIONS)
+    _add_options(run, "run")
     run.add_argument("--config", type=Path, metavar="FILE", help="a client's mcp.json, which lists servers")
     _add_server(run)
     run.add_argument("--all", action="store_true", help="test all servers of the file")
@@ -188,7 +162,7 @@ def _add_doctor(commands: Commands) -> None:
         allow_abbrev=False,
     )
     _add_server(doctor)
-    _add_options(doctor, DOCTOR_OPTIONS)
+    _add_options(doctor, "doctor")
     doctor.set_defaults(action=("doctor", "main"))
 
 
@@ -202,7 +176,7 @@ def _add_baseline(commands: Commands) -> None:
     )
     update.add_argument("file", type=Path, metavar="FILE", help="the baseline, a TOML file")
     _add_server(update)
-    _add_options(update, UPDATE_OPTIONS)
+    _add_options(update, "baseline update")
     update.set_defaults(action=("baseline", "main"))
 
 
@@ -217,7 +191,7 @@ def _add_lock(commands: Commands) -> None:
     lock.add_argument("--contract", dest="file", type=Path, default=Path(FILE), metavar="FILE", help=help_)
     lock.add_argument("--update", action="store_true", help="renew the file, and print what changed")
     _add_server(lock)
-    _add_options(lock, LOCK_OPTIONS)
+    _add_options(lock, "lock")
     lock.set_defaults(action=("lock", "main"))
 
 
@@ -241,7 +215,7 @@ def _add_soak(commands: Commands) -> None:
         "--for", dest="duration", metavar="DURATION", help="how long, such as 30s, 10m or 1h30m"
     )
     _add_server(soak)
-    _add_options(soak, SOAK_OPTIONS)
+    _add_options(soak, "soak")
     soak.set_defaults(action=("soak", "main"))
 
 
@@ -281,15 +255,7 @@ def _add_replay(commands: Commands) -> None:
         usage="%(prog)s FILE [--timeout SECONDS] [--cwd DIR] [-- COMMAND [ARGUMENTS ...]]",
     )
     replay.add_argument("file", type=Path, metavar="FILE", help="a transcript")
-    replay.add_argument(
-        "--timeout",
-        type=float,
-        default=30.0,
-        metavar="SECONDS",
-        help="the time limit for an answer (default: 30)",
-    )
-    replay.add_argument("--cwd", type=Path, metavar="DIR", help="the server's working directory")
-    _add_options(replay, ("header", "http-path", *SANDBOX_OPTIONS))
+    _add_options(replay, "replay")
     replay.set_defaults(action=("replay", "main"))
 
 
@@ -307,18 +273,48 @@ def _add_new_check(commands: Commands) -> None:
     new_check.set_defaults(action=("new_check", "main"))
 
 
-def _add_options(parser: Parser, names: Iterable[str]) -> None:
-    for name in names:
-        metavar, help_ = option_help(name)
-        if name in REPEATED:
-            extra = optional_value(name)
-            parser.add_argument(
-                f"--{name}", metavar=metavar, action="append", default=[], help=help_, **extra
-            )
-        elif name in FLAGS:
-            parser.add_argument(f"--{name}", action="store_true", help=help_)
+def _add_options(parser: Parser, command: str) -> None:
+    """Add the options that a command has in the table."""
+    for option in options_of(command):
+        flag, help_ = f"--{option.name}", option.full_help
+        if option.kind is Kind.LIST:
+            parser.add_argument(flag, metavar=option.metavar, default=[], help=help_, **option.repeated)
+        elif option.kind is Kind.SWITCH:
+            parser.add_argument(flag, action="store_true", help=help_)
         else:
-            parser.add_argument(f"--{name}", metavar=metavar, help=help_)
+            parser.add_argument(flag, metavar=option.metavar, help=help_)
+
+
+# What the user chose -----------------------------------------------------------------------------
+
+
+@contextmanager
+def usage_errors(command: str) -> Iterator[None]:
+    """Raise an error in the options as a `UsageError` of a command."""
+    try:
+        yield
+    except BadOption as error:
+        raise UsageError(f"{command}: {error}") from error
+
+
+def given_options(options: argparse.Namespace, command: str) -> dict[str, Given]:
+    """Return the options of the table that the user gave to a command."""
+    found = ((option.name, getattr(options, option.dest)) for option in options_of(command))
+    return {
+        name: Given(tuple(value) if isinstance(value, list) else value, f"--{name}")
+        for name, value in found
+        if value
+    }
+
+
+def chosen_by(options: argparse.Namespace, server: Sequence[str] | str, command: str) -> Chosen:
+    """Return what the user chose for a server: its command, its configured name, or empty beside a URL.
+
+    Raises `UsageError`.
+    """
+    value = server if isinstance(server, str) else tuple(server)
+    with usage_errors(command):
+        return choose(given_options(options, command), Given(value, "") if value else None, "--", Path())
 
 
 # What a command may have -------------------------------------------------------------------------
@@ -332,7 +328,7 @@ def expect_no_more(rest: Sequence[str], command: Sequence[str] | None = None) ->
 
 def expect_known_options(rest: Sequence[str], name: str) -> None:
     """Raise `UsageError` for a misspelt option of ours; all other options are pytest's."""
-    ours = [f"--{option}" for option in RUN_OPTIONS]
+    ours = [f"--{option.name}" for option in options_of("run")]
     for word in rest:
         given = word.partition("=")[0]
         near = get_close_matches(given, ours, 1, MISSPELT) if given.startswith("--") else []
@@ -388,10 +384,8 @@ def require_server(
 
 def configuration(name: str) -> Configuration | None:
     """Return the configuration file nearest to the working directory.  Raises `UsageError`."""
-    try:
+    with usage_errors(name):
         return nearest_configuration(Path())
-    except BadConfiguration as error:
-        raise UsageError(f"{name}: {error}") from error
 
 
 def chosen_servers(path: Path, known: Iterable[str], options: argparse.Namespace, name: str) -> list[str]:

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from mcp_conformance.cli.arguments import UsageError, expect_no_stray_path, require_server
-from mcp_conformance.cli.pytest_words import pytest_words
-from mcp_conformance.cli.run import run_suites
+from mcp_conformance.cli.arguments import UsageError, chosen_by, expect_no_stray_path, require_server
+from mcp_conformance.cli.pytest_run import run_suites
 from mcp_conformance.outcome import Outcome
 from mcp_conformance.plugin.baseline import run_evidence
 from mcp_conformance.plugin.collection import SUBJECT
@@ -36,7 +35,7 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
     except BadBaseline as error:
         raise UsageError(f"{NAME}: {error}") from error
     plugin = BaselineUpdatePlugin(path.absolute(), old)
-    status = run_suites(pytest_words(options, server), rest, plugin, name=NAME)
+    status = run_suites(chosen_by(options, server, NAME), rest, plugin, name=NAME)
     return 0 if plugin.is_written else status
 
 

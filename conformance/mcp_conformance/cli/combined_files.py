@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mcp_conformance.plugin.output import renderer, write_file
+from mcp_conformance.report.files import renderer, write_file
 from mcp_conformance.report.formats import html, json, markdown, sarif
 from mcp_conformance.report.model import Report, plural
 from mcp_conformance.report.servers import html as servers_html

@@ -1,7 +1,4 @@
-"""The command ``mcp-conformance doctor``: show each step of the start, the cause, and advice.
-
-It runs as a pytest plugin, so that pytest reads the server's options as for any other run.
-"""
+"""The command ``mcp-conformance doctor``: show each step of the start, the cause, and advice."""
 
 from __future__ import annotations
 
@@ -9,14 +6,11 @@ import argparse
 import os
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 
-import pytest
-
-from mcp_conformance.cli.arguments import expect_no_more, require_server
-from mcp_conformance.cli.pytest_words import pytest_words, run_without_tests
+from mcp_conformance.cli.arguments import chosen_by, expect_no_more, require_server, usage_errors
 from mcp_conformance.doctor.attempts import START_TIMEOUT_FACTOR, TRIAL_SECONDS, StartAttempt, apply_variant
 from mcp_conformance.doctor.causes import diagnose
 from mcp_conformance.doctor.diagnosis import Diagnosis
@@ -29,9 +23,11 @@ from mcp_conformance.doctor.observations import (
 )
 from mcp_conformance.doctor.program import Program, find_program
 from mcp_conformance.doctor.variants import next_variant
-from mcp_conformance.plugin.options import settings
+from mcp_conformance.options.given import Chosen
+from mcp_conformance.options.run_options import read_settings
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.protocol.text import named, shell_line, shorten
+from mcp_conformance.report.exit_status import INTERRUPTED
 from mcp_conformance.target.redaction import Redaction
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.target.surface import Surface
@@ -48,32 +44,26 @@ COLOURS = {GOOD: "\033[32m", BAD: "\033[31m", NOTE: "\033[33m"}
 
 
 def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | None) -> int:
-    """Examine a server; return the exit status."""
+    """Examine a server; return the exit status: 0 if it is healthy, else 1."""
     expect_no_more(rest)
     server = require_server(options, command, "doctor", "doctor [options]")
-    return run_without_tests(pytest_words(options, server), DoctorPlugin())
+    with usage_errors("doctor"):
+        return _with(_examine, read_settings(chosen_by(options, server, "doctor")))
 
 
-class DoctorPlugin:
-    """A pytest plugin that finds out why a server does not start.
+def conclude(chosen: Chosen) -> None:
+    """Start the server once, as a run does, and print only the likely cause of its failure and the advice."""
+    _with(_conclude, read_settings(chosen))
 
-    If ``is_brief``, it starts the server once, as a run does, and prints only the cause and the advice.
-    """
 
-    def __init__(self, *, is_brief: bool = False):
-        self._is_brief = is_brief
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_cmdline_main(self, config: pytest.Config) -> int:
-        """Examine the server, and return the exit status: 0 if it is healthy, else 1."""
-        chosen = settings(config)
-        examine = _conclude if self._is_brief else _examine
-        examine = examine if chosen.http is None else _examine_http
-        try:
-            with throwaway_folder() as throwaway:
-                return examine(replace(chosen, throwaway=throwaway))
-        except KeyboardInterrupt:
-            return pytest.ExitCode.INTERRUPTED
+def _with(examine: Callable[[Settings], int], chosen: Settings) -> int:
+    """Examine the server in a throwaway folder, and return the exit status."""
+    examine = examine if chosen.http is None else _examine_http
+    try:
+        with throwaway_folder() as throwaway:
+            return examine(replace(chosen, throwaway=throwaway))
+    except KeyboardInterrupt:
+        return INTERRUPTED
 
 
 def _conclude(chosen: Settings) -> int:

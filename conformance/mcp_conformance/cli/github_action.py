@@ -86,7 +86,7 @@ def _words(inputs: Mapping[str, str]) -> Iterator[str]:
 
 def _has_several_servers() -> bool:
     """Return whether the configuration file here lists servers; one that cannot be read fails the run."""
-    from mcp_conformance.plugin.configuration import BadConfiguration, nearest_configuration  # noqa: PLC0415
+    from mcp_conformance.options.configuration import BadConfiguration, nearest_configuration  # noqa: PLC0415
 
     try:
         file = nearest_configuration(Path())

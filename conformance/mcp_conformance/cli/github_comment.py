@@ -16,8 +16,8 @@ from urllib.request import Request, urlopen
 from mcp_conformance.cli.arguments import UsageError
 from mcp_conformance.cli.github_action import BASE, FOLDER, NEW, PREFIX
 from mcp_conformance.cli.report_file import report_or_reports_in, reports_in
-from mcp_conformance.plugin.output import write_file
 from mcp_conformance.report.exit_status import PASSED
+from mcp_conformance.report.files import write_file
 from mcp_conformance.report.formats import markdown
 from mcp_conformance.report.formats.markdown import code, fitting
 from mcp_conformance.report.model import Report

@@ -8,14 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
-from mcp_conformance.cli.arguments import UsageError, expect_no_more, require_server
-from mcp_conformance.cli.pytest_words import pytest_words, run_without_tests
-from mcp_conformance.plugin.collection import probed
-from mcp_conformance.plugin.options import settings, validate
+from mcp_conformance.cli.arguments import UsageError, chosen_by, expect_no_more, require_server, usage_errors
+from mcp_conformance.options.probing import probed
+from mcp_conformance.options.readers import NO_FILE
+from mcp_conformance.options.run_options import read_options
 from mcp_conformance.protocol.text import named
 from mcp_conformance.report.build import interfaces
+from mcp_conformance.report.exit_status import FAILED, PASSED
 from mcp_conformance.report.model import plural
 from mcp_conformance.report.text import server_lines
 from mcp_conformance.scenarios.contract import KINDS, Observed, differences, observed
@@ -36,7 +35,12 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
         raise UsageError(f"lock: {path} is there already: --update renews it")
     if not path.parent.is_dir():
         raise UsageError(f"lock: no such directory: {path.parent}")
-    return run_without_tests(pytest_words(options, server), LockPlugin(path, _contract_in(path)))
+    with usage_errors("lock"):
+        # the file that is written is not what the server is compared with, and may be broken
+        chosen = read_options(chosen_by(options, server, "lock").having("contract", NO_FILE))
+        with throwaway_folder() as throwaway:
+            settings = replace(chosen.settings, throwaway=throwaway, max_tools=NO_MAX_TOOLS)
+            return _lock(probed(chosen, settings), path, _contract_in(path))
 
 
 def _contract_in(path: Path) -> Contract | None:
@@ -49,45 +53,29 @@ def _contract_in(path: Path) -> Contract | None:
         raise UsageError(f"lock: {path}: {error.strerror}") from error
 
 
-class LockPlugin:
-    """A pytest plugin that writes the contract of the server to ``path``."""
-
-    def __init__(self, path: Path, old: Contract | None):
-        self._path, self._old = path, old
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_cmdline_main(self, config: pytest.Config) -> int:
-        """Look at the server, write the file, and return the exit status."""
-        validate(config)
-        with throwaway_folder() as throwaway:
-            chosen = replace(settings(config), throwaway=throwaway, max_tools=NO_MAX_TOOLS)
-            return self._lock(probed(config, chosen))
-
-    def _lock(self, subject: Subject) -> int:
-        try:
-            found = dict(_observed(subject))
-        finally:
-            subject.close()
-        _print(server_lines(interfaces(subject)))
-        if wrong := _why_not(subject, found):
-            _print([f"not written: {wrong}"])
-            return pytest.ExitCode.TESTS_FAILED
-        sizes = {one.revision: one.tools_bytes for one in subject.live}
-        offers = {revision: one.offer for revision, one in found.items()}
-        name = next(one.server for one in interfaces(subject) if one.revision in found)
-        text = to_text(Contract(self._path.name, name, offers, sizes))
-        if self._old is not None:
-            _print(_changes(self._old, found))
-        self._write(text)
-        counted = ", ".join(plural(len(offers[max(offers)][member]), kind) for member, kind in KINDS.items())
-        _print([f"written: {self._path} ({counted})"])
-        return pytest.ExitCode.OK
-
-    def _write(self, text: str) -> None:
-        try:
-            self._path.write_text(text, encoding="utf-8", newline="\n")
-        except OSError as error:
-            raise pytest.UsageError(f"lock: not written: {error}") from error
+def _lock(subject: Subject, path: Path, old: Contract | None) -> int:
+    """Look at the server, write the file, and return the exit status."""
+    try:
+        found = dict(_observed(subject))
+    finally:
+        subject.close()
+    _print(server_lines(interfaces(subject)))
+    if wrong := _why_not(subject, found):
+        _print([f"not written: {wrong}"])
+        return FAILED
+    sizes = {one.revision: one.tools_bytes for one in subject.live}
+    offers = {revision: one.offer for revision, one in found.items()}
+    name = next(one.server for one in interfaces(subject) if one.revision in found)
+    text = to_text(Contract(path.name, name, offers, sizes))
+    if old is not None:
+        _print(_changes(old, found))
+    try:
+        path.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise UsageError(f"lock: not written: {error}") from error
+    counted = ", ".join(plural(len(offers[max(offers)][member]), kind) for member, kind in KINDS.items())
+    _print([f"written: {path} ({counted})"])
+    return PASSED
 
 
 def _observed(subject: Subject) -> Iterator[tuple[str, Observed]]:

@@ -6,16 +6,15 @@ import argparse
 from collections.abc import Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
-from pathlib import Path
 
-from mcp_conformance.cli.arguments import UsageError, expect_no_more
+from mcp_conformance.cli.arguments import UsageError, expect_no_more, given_options, usage_errors
 from mcp_conformance.client.transcript import BadTranscript, ReplayStep, Transcript, replay
+from mcp_conformance.options.given import Chosen
+from mcp_conformance.options.run_options import sandbox, setting_values
+from mcp_conformance.options.table import read
 from mcp_conformance.protocol.text import named, shorten
-from mcp_conformance.sandbox.policy import Unavailable
-from mcp_conformance.sandbox.sandbox import NONE, Choice, Sandbox
 from mcp_conformance.target.settings import Settings
-from mcp_conformance.transport.http.headers import header_of
-from mcp_conformance.transport.http.server import DEFAULT_PATH, HttpServer, server_of
+from mcp_conformance.transport.http.server import DEFAULT_PATH, server_of
 from mcp_conformance.transport.interface import CannotStart
 from mcp_conformance.transport.throwaway import throwaway_folder
 
@@ -24,51 +23,30 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
     """Print each line sent and the answers; return 1 if an answer differs."""
     expect_no_more(rest)
     try:
-        return _replay(options, command)
+        with usage_errors("replay"):
+            return _replay(options, command)
     except (BadTranscript, CannotStart, OSError) as error:
         raise UsageError(f"replay: {options.file}: {error}") from error
 
 
 def _replay(options: argparse.Namespace, command: Sequence[str] | None) -> int:
-    headers = tuple(map(_header, options.header))
+    chosen = Chosen(given_options(options, "replay"), None, "--")
+    headers = read(chosen, "header", ())
     transcript = Transcript.read(options.file)
     if transcript.is_redacted and not command:
         raise BadTranscript("credentials are left out of its command: give the server's command after --")
     words = tuple(command or transcript.command)
-    http = server_of(words, options.http_path or DEFAULT_PATH, headers)
-    settings = Settings(
-        words, cwd=options.cwd, timeout=options.timeout, http=http, sandbox=_sandbox(options, http)
-    )
+    http = server_of(words, chosen.text("http-path") or DEFAULT_PATH, headers)
+    settings = Settings(words, **setting_values(chosen), http=http, sandbox=sandbox(chosen, http))
     _print(f"{named(transcript.about, 300)} ({named(transcript.revision)})")
     differences = 0
     with throwaway_folder() as throwaway, closing(http) if http is not None else nullcontext():
         process = replace(settings, throwaway=throwaway).start()
-        for step in replay(transcript, process, options.timeout):
+        for step in replay(transcript, process, settings.timeout):
             differences += step.differs
             _print(*_lines(step))
     _print(f"{differences} answers differ from the transcript" if differences else "the answers are the same")
     return 1 if differences else 0
-
-
-def _sandbox(options: argparse.Namespace, http: HttpServer | None) -> Sandbox | None:
-    """Return the sandbox that the user chose; None without one."""
-    read, write = (
-        tuple(Path(one).absolute() for one in given) for given in (options.allow_read, options.allow_write)
-    )
-    try:
-        choice = Choice(
-            options.sandbox or NONE, read, write, tuple(options.allow_net), listens=http is not None
-        )
-        return choice.sandbox()
-    except Unavailable as reason:
-        raise UsageError(f"replay: --sandbox: {reason}") from None
-
-
-def _header(text: str) -> tuple[bytes, bytes]:
-    try:
-        return header_of(text)
-    except ValueError as error:
-        raise UsageError(f"replay: --header: {error}") from None
 
 
 def _lines(step: ReplayStep) -> Iterator[str]:

@@ -10,30 +10,23 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 from mcp_conformance.cli.arguments import (
     UsageError,
+    chosen_by,
     chosen_servers,
     configuration,
     expect_known_options,
     expect_no_stray_path,
+    given_options,
     require_server,
 )
-from mcp_conformance.cli.pytest_words import (
-    NO_REWRITE_WARNING,
-    OptionNamesPlugin,
-    ShortErrorsPlugin,
-    option_words,
-    pytest_words,
-    run_without_tests,
-)
+from mcp_conformance.cli.pytest_run import run_suites
 from mcp_conformance.project.version import tool_version
 from mcp_conformance.report.exit_status import NOT_RUN
 
 if TYPE_CHECKING:
     from mcp_conformance.cli.run_many import RunPlan
-    from mcp_conformance.plugin.configuration import Configuration
+    from mcp_conformance.options.configuration import Configuration
     from mcp_conformance.project.client_configs import ClientConfig, ServerEntry
     from mcp_conformance.report.servers.model import ServerOutcome
 
@@ -52,7 +45,7 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
     if file is not None and not command:
         return _run_own(file, options, rest)
     server = require_server(options, command, "run", "run [options]", rest)
-    return run_suites(pytest_words(options, server), rest, *_part_plugins(options))
+    return run_suites(chosen_by(options, server, "run"), rest, *_part_plugins(options))
 
 
 def _part_plugins(options: argparse.Namespace) -> list[object]:
@@ -62,23 +55,6 @@ def _part_plugins(options: argparse.Namespace) -> list[object]:
     from mcp_conformance.cli.run_many import ReportFilePlugin  # noqa: PLC0415
 
     return [ReportFilePlugin(options.report_file)]
-
-
-def run_suites(words: Sequence[str], rest: Sequence[str], *plugins: object, name: str = "run") -> int:
-    """Run pytest on a server, with a status line on a terminal; return its exit status.
-
-    A diagnosis follows if the server ended instead of starting.
-    """
-    from mcp_conformance.plugin.status_line import StatusLinePlugin  # noqa: PLC0415  (slow to import)
-
-    shown = StatusLinePlugin()
-    own = [shown, OptionNamesPlugin(), ShortErrorsPlugin(name), *plugins]
-    status = int(pytest.main([*words, *rest, *NO_REWRITE_WARNING], plugins=own))
-    if shown.ended_at_start:
-        from mcp_conformance.cli.doctor import DoctorPlugin  # noqa: PLC0415  (only a server that does not start needs it)
-
-        run_without_tests(words, DoctorPlugin(is_brief=True))
-    return status
 
 
 # Several servers ---------------------------------------------------------------------------------
@@ -146,17 +122,17 @@ def _given_variables(options: argparse.Namespace) -> frozenset[str]:
 
 def _run_entry(entry: ServerEntry, options: argparse.Namespace, rest: Sequence[str]) -> int:
     options.env = [*(f"{name}={content}" for name, content in entry.env.items()), *options.env]
-    options.cwd = options.cwd or entry.cwd
+    options.cwd = options.cwd or (str(entry.cwd) if entry.cwd is not None else None)
     options.url = entry.url or None
     options.header = [*(f"{name}: {value}" for name, value in entry.headers.items()), *options.header]
-    return run_suites(pytest_words(options, entry.command or ""), rest, *_part_plugins(options))
+    return run_suites(chosen_by(options, entry.command or "", "run"), rest, *_part_plugins(options))
 
 
 def _run_many(plan: RunPlan, options: argparse.Namespace, rest: Sequence[str]) -> int:
     """Run the suites against each server; print a table, write the files, and return the exit status."""
     from mcp_conformance.cli.combined_files import junit_files, write_files  # noqa: PLC0415
     from mcp_conformance.cli.run_many import default_jobs, run_servers  # noqa: PLC0415
-    from mcp_conformance.plugin.output import expect_formats  # noqa: PLC0415
+    from mcp_conformance.report.files import expect_formats  # noqa: PLC0415
     from mcp_conformance.report.servers.model import ServersReport  # noqa: PLC0415
     from mcp_conformance.report.servers.text import table  # noqa: PLC0415
 
@@ -166,12 +142,12 @@ def _run_many(plan: RunPlan, options: argparse.Namespace, rest: Sequence[str]) -
         raise UsageError("run: a contract belongs to one server: choose it with --server NAME")
     try:
         expect_formats(map(Path, options.report))
-    except pytest.UsageError as error:
-        raise UsageError(f"run: {str(error).replace('conformance-', '')}") from error
+    except ValueError as error:
+        raise UsageError(f"run: --report: {error}") from error
     junits, others = junit_files(rest)
     contract = "none" if plan.options else options.contract
     own = argparse.Namespace(**{**vars(options), "report": [], "contract": contract})
-    shared = [*option_words(own), *plan.options, *others]
+    shared = [*_words(own), *plan.options, *others]
     plan = replace(
         plan, jobs=options.jobs or default_jobs(), verbose=any(VERBOSE.fullmatch(word) for word in rest)
     )
@@ -181,6 +157,14 @@ def _run_many(plan: RunPlan, options: argparse.Namespace, rest: Sequence[str]) -
     print("\n".join(table(servers)))  # noqa: T201
     is_written = write_files(servers, options.report, junits)
     return servers.status if servers.status or is_written else NOT_RUN
+
+
+def _words(options: argparse.Namespace) -> list[str]:
+    """Return the options that the user gave, as arguments of ``run``."""
+    given = given_options(options, "run").items()
+    return [
+        f"--{name}" if one.value is True else f"--{name}={text}" for name, one in given for text in one.texts
+    ]
 
 
 def from_here(path: Path) -> str:

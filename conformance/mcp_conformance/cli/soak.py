@@ -1,7 +1,4 @@
-"""The command ``mcp-conformance soak``: call tools at full speed, and print what fails.
-
-It runs as a pytest plugin, so that pytest reads the server's options as for any other run.
-"""
+"""The command ``mcp-conformance soak``: call tools at full speed, and print what fails."""
 
 from __future__ import annotations
 
@@ -12,16 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import pytest
-
-from mcp_conformance.cli.arguments import UsageError, expect_no_more, require_server
-from mcp_conformance.cli.pytest_words import pytest_words, run_without_tests
+from mcp_conformance.cli.arguments import UsageError, chosen_by, expect_no_more, require_server, usage_errors
 from mcp_conformance.fuzzing.soak import Soak, SoakFinding
+from mcp_conformance.options.probing import probed
+from mcp_conformance.options.readers import NO_FILE
+from mcp_conformance.options.run_options import RunOptions, read_options
 from mcp_conformance.outcome import Outcome
-from mcp_conformance.plugin.collection import probed
-from mcp_conformance.plugin.option_values import given
-from mcp_conformance.plugin.options import reports, settings, severities, validate, wanted_revisions
-from mcp_conformance.plugin.output import renderer, write_file
 from mcp_conformance.protocol.text import shorten
 from mcp_conformance.report.build import (
     CheckFacts,
@@ -31,6 +24,8 @@ from mcp_conformance.report.build import (
     build_result,
     interfaces,
 )
+from mcp_conformance.report.exit_status import FAILED, INTERRUPTED, NOT_RUN, NOTHING_TESTED, PASSED
+from mcp_conformance.report.files import expect_formats, renderer, write_file
 from mcp_conformance.report.model import Result
 from mcp_conformance.report.text import not_called_line, server_lines
 from mcp_conformance.requirements import catalogue
@@ -44,11 +39,11 @@ from mcp_conformance.verdicts import Blocked, outcome_of
 DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?")
 NODE = "soak"
 EXIT_STATUS = {
-    "failed": pytest.ExitCode.TESTS_FAILED,
-    "not-started": pytest.ExitCode.TESTS_FAILED,
-    "unfinished": pytest.ExitCode.INTERRUPTED,
-    "untested": pytest.ExitCode.NO_TESTS_COLLECTED,
-    "passed": pytest.ExitCode.OK,
+    "failed": FAILED,
+    "not-started": FAILED,
+    "unfinished": INTERRUPTED,
+    "untested": NOTHING_TESTED,
+    "passed": PASSED,
 }
 """The exit status for each status of the report."""
 TERMINAL_SECONDS, FILE_SECONDS = 0.2, 60.0
@@ -60,7 +55,11 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
     """Soak a server for the duration of ``--for``; return the exit status."""
     expect_no_more(rest)
     server = require_server(options, command, "soak", "soak --for 10m [options]")
-    return run_without_tests(pytest_words(options, server), SoakPlugin(_seconds(options.duration)))
+    seconds = _seconds(options.duration)
+    with usage_errors("soak"):
+        chosen = read_options(chosen_by(options, server, "soak").having("contract", NO_FILE))
+        with throwaway_folder() as throwaway:
+            return SoakRun(chosen, seconds).run(throwaway)
 
 
 def _seconds(text: str | None) -> float:
@@ -72,40 +71,38 @@ def _seconds(text: str | None) -> float:
     return total
 
 
-class SoakPlugin:
-    """A pytest plugin that soaks the server for ``seconds``."""
+class SoakRun:
+    """A soak of the server that the user chose, for ``seconds``."""
 
-    def __init__(self, seconds: float):
-        self._seconds = seconds
+    def __init__(self, options: RunOptions, seconds: float):
+        self._options, self._seconds = options, seconds
         self._results: list[Result] = []
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_cmdline_main(self, config: pytest.Config) -> int:
-        """Soak the server, and return the exit status."""
-        validate(config)
-        with throwaway_folder() as throwaway:
-            return self._soak(config, throwaway)
+    def run(self, throwaway: Throwaway) -> int:
+        """Soak the server, and return the exit status.  Raises `BadOption`."""
+        options = self._options
+        try:
+            expect_formats(options.reports)
+        except ValueError as error:
+            raise options.chosen.error("report", error) from error
+        subject = probed(options, replace(options.settings, throwaway=throwaway))
+        if len(subject.surfaces) > 1 and options.revisions != ("latest",):
+            subject.close()
+            raise options.chosen.error("revision", "a soak takes one revision")
+        return self._main(replace(subject, surfaces=subject.surfaces[-1:]))
 
-    def _soak(self, config: pytest.Config, throwaway: Throwaway) -> int:
-        for path in reports(config):
-            renderer(path)
-        subject = probed(config, replace(settings(config), throwaway=throwaway))
-        if len(subject.surfaces) > 1 and wanted_revisions(config) != ("latest",):
-            raise pytest.UsageError("--conformance-revision: a soak takes one revision")
-        return self._main(config, replace(subject, surfaces=subject.surfaces[-1:]))
-
-    def _main(self, config: pytest.Config, subject: Subject) -> int:
+    def _main(self, subject: Subject) -> int:
         started = datetime.now(UTC)
         (surface,) = subject.surfaces
         _print(server_lines(interfaces(subject)))
         for one in surface.failures:
             what = Blocked(one.reason, one.lines, one.stderr, one.requirement)
-            self._report(config, subject, SoakFinding(0, "", what))
+            self._report(subject, SoakFinding(0, "", what))
         server = Server.of(subject, surface.revision)
         subject.close()
         soak, progress = Soak(server), SoakProgress()
         try:
-            stopped = self._watch(config, subject, soak, progress)
+            stopped = self._watch(subject, soak, progress)
         finally:
             server.close()
         _print(_not_called(soak))
@@ -113,21 +110,21 @@ class SoakPlugin:
         _print(drift)
         facts = RunFacts(started, progress.seconds, "interrupted" if stopped else "")
         results = [*self._results, *_passed(soak, self._results)]
-        report = build_report(subject, results, facts, given(config), (*_left_out(soak), *drift))
+        report = build_report(subject, results, facts, self._options.given, (*_left_out(soak), *drift))
         _print([f"verdict: {report.verdict}"])
-        written = [write_file(path, renderer(path)(report)) for path in reports(config)]
+        written = [write_file(path, renderer(path)(report)) for path in self._options.reports]
         _print([line for line, _ in written])
         status = EXIT_STATUS[report.status]
-        return status if all(done for _, done in written) or status else pytest.ExitCode.USAGE_ERROR
+        return status if all(done for _, done in written) or status else NOT_RUN
 
-    def _watch(self, config: pytest.Config, subject: Subject, soak: Soak, progress: SoakProgress) -> bool:
+    def _watch(self, subject: Subject, soak: Soak, progress: SoakProgress) -> bool:
         """Print what the soak finds; return whether the user stopped it."""
         stopped = False
         try:
             for found in soak.run(progress.start + self._seconds):
                 if found is not None:
                     progress.clear()
-                    self._report(config, subject, found)
+                    self._report(subject, found)
                 progress.show(soak, len(self._results))
         except KeyboardInterrupt:
             stopped = True
@@ -136,7 +133,7 @@ class SoakPlugin:
             _print([f"{'stopped' if stopped else 'done'} after {progress.text(soak)}, seed {soak.seed}"])
         return stopped
 
-    def _report(self, config: pytest.Config, subject: Subject, found: SoakFinding) -> None:
+    def _report(self, subject: Subject, found: SoakFinding) -> None:
         """Print a finding in full, and keep it."""
         verdict, revision = found.verdict, subject.surfaces[-1].revision
         row = catalogue.requirement(verdict.requirement or "lifecycle.initialize.responds")
@@ -144,7 +141,7 @@ class SoakPlugin:
             node=NODE,
             row=row,
             revision=revision,
-            outcome=outcome_of(verdict, row, revision, **severities(config)),
+            outcome=outcome_of(verdict, row, revision, **self._options.severities),
             tool=found.tool,
             reason=str(verdict),
             evidence=Evidence.of(verdict),

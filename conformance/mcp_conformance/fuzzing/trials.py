@@ -17,9 +17,9 @@ from mcp_conformance.fuzzing.reproduction import CaseReproduction, FailedCase
 from mcp_conformance.fuzzing.window import Request, top_up
 from mcp_conformance.generation.adversarial import value_name
 from mcp_conformance.protocol.jsonrpc import Line
+from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
 from mcp_conformance.target.server import Server
 from mcp_conformance.target.sessions import FUZZED
-from mcp_conformance.target.settings import FUZZ_EXAMPLES
 
 
 class Trials:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcp_conformance.plugin import flags, option_values, options
+from mcp_conformance.plugin import options
 from mcp_conformance.plugin.node_ids import take_node_ids
 from mcp_conformance.project.files import CONFIGURATION_PLACES
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Register the options."""
-    flags.add_options(parser)
+    options.add_options(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -28,8 +28,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "stage(name): when a check of the suites runs")
     config.addinivalue_line("markers", "conformance: a check of the conformance suites")
     take_node_ids(config)
-    if option_values.wants_suites(config):
-        options.validate(config)
+    chosen = options.chosen_for_suites(config)
+    if chosen is not None:
+        from mcp_conformance.options.run_options import read_options  # noqa: PLC0415  (loads jsonschema, which a run without the suites does not need)
+
+        with options.usage_errors():
+            config.stash[options.RUN_OPTIONS] = read_options(chosen)
         for name in ("collection", "since", "execution", "deferral", "outcomes", "output"):
             config.pluginmanager.register(
                 import_module(f"mcp_conformance.plugin.{name}"), f"mcp_conformance.{name}"
@@ -38,19 +42,22 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header(config: pytest.Config) -> str | None:
     """Return a hint if the command line names a server, but does not ask for the suites."""
-    is_idle = config.getoption("conformance_server") and not option_values.wants_suites(config)
+    is_idle = config.getoption("conformance_server") and options.RUN_OPTIONS not in config.stash
     return "MCP conformance: not asked for (--conformance runs the suites)" if is_idle else None
 
 
 @pytest.fixture(scope="session")
 def conformance_server(pytestconfig: pytest.Config) -> Iterator[McpServer]:
     """Return the running server that the user names, for the project's own tests."""
-    if not option_values.is_server_named(pytestconfig):
+    chosen = options.chosen_by(pytestconfig)
+    if chosen is None:
         places = f"--conformance-server, or command in {CONFIGURATION_PLACES}"
         pytest.fail(f"no server is named: {places}", pytrace=False)
+    from mcp_conformance.options.run_options import read_settings  # noqa: PLC0415
+    from mcp_conformance.options.table import read  # noqa: PLC0415
     from mcp_conformance.plugin.own_tests import serving  # noqa: PLC0415  (loads hypothesis, which only a test with the fixture needs)
 
-    with serving(
-        pytestconfig, options.settings(pytestconfig), options.wanted_revisions(pytestconfig)
-    ) as server:
+    with options.usage_errors():
+        settings, revisions = read_settings(chosen), read(chosen, "revision", ("latest",))
+    with serving(pytestconfig, settings, revisions) as server:
         yield server

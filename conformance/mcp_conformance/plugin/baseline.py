@@ -8,19 +8,15 @@ from datetime import date
 import pytest
 
 from mcp_conformance.outcome import Outcome
-from mcp_conformance.plugin import options
+from mcp_conformance.plugin.options import RUN_OPTIONS
 from mcp_conformance.report.baseline import Baseline, RunEvidence, outdated_entries
 from mcp_conformance.report.model import Result
 from mcp_conformance.target.surface import Subject
 
-BASELINE = pytest.StashKey[Baseline]()
-
 
 def baseline_of(config: pytest.Config) -> Baseline:
     """Return the baseline of this run; an empty one if the user names none."""
-    if BASELINE not in config.stash:
-        config.stash[BASELINE] = options.baseline(config) or Baseline("")
-    return config.stash[BASELINE]
+    return config.stash[RUN_OPTIONS].baseline or Baseline("")
 
 
 def with_baseline(config: pytest.Config, result: Result) -> Result:

@@ -28,21 +28,19 @@ from typing import Any
 
 import pytest
 
+from mcp_conformance.options.probing import probed
+from mcp_conformance.options.run_options import RunOptions
 from mcp_conformance.plugin.applicability import not_applicable, why_not
 from mcp_conformance.plugin.node_ids import CHOSEN, chosen_suites, expect_found, is_chosen, send_node_ids
-from mcp_conformance.plugin.option_values import value
-from mcp_conformance.plugin.options import contract, left_out, selected, settings, wanted_revisions
+from mcp_conformance.plugin.options import FOR_WORKERS, RUN_OPTIONS, usage_errors
 from mcp_conformance.protocol.revisions import LATEST_HANDSHAKE
 from mcp_conformance.protocol.text import named
 from mcp_conformance.requirements import catalogue
 from mcp_conformance.requirements.checks import PACKAGE, Check, check_of, checked, checks, suites_directory
 from mcp_conformance.target.budgets import CallCost
-from mcp_conformance.target.probe import probe_all
-from mcp_conformance.target.redaction import Redaction
 from mcp_conformance.target.server import RunShared, Server
-from mcp_conformance.target.settings import Settings
 from mcp_conformance.target.surface import ProbeFailure, Subject, Surface
-from mcp_conformance.transport.interface import SYSTEM_CLOCK, CannotStart, OnWait
+from mcp_conformance.transport.interface import SYSTEM_CLOCK, OnWait
 from mcp_conformance.transport.throwaway import throwaway_folder
 
 pytest.register_assert_rewrite(PACKAGE)
@@ -89,7 +87,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     config.add_cleanup(stack.close)
     throwaway = stack.enter_context(throwaway_folder())
     on_wait = config.stash.get(ON_WAIT, None)
-    chosen = replace(settings(config), throwaway=throwaway, on_wait=on_wait, contract=contract(config))
+    options = config.stash[RUN_OPTIONS]
+    chosen = replace(options.settings, throwaway=throwaway, on_wait=on_wait)
     if chosen.http is not None:
         config.add_cleanup(chosen.http.close)
     found = getattr(config, "workerinput", {}).get("mcp_surfaces")
@@ -99,7 +98,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         config.stash[PROBE_TRACEBACK] = config.workerinput["mcp_probe_traceback"]  # type: ignore[attr-defined]
         return
     try:
-        subject = config.stash[SUBJECT] = probed(config, chosen)
+        with usage_errors():
+            subject = config.stash[SUBJECT] = probed(options, chosen)
         if subject.live and _may_run_all(config):
             subject.processes_in(min(one.revision for one in subject.live)).prepare(FIRST_STARTS)
     except (pytest.UsageError, pytest.exit.Exception):
@@ -112,36 +112,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def _may_run_all(config: pytest.Config) -> bool:
     """Return whether the options leave no check out, and no xdist worker starts its own processes."""
     chosen = config.option
+    options = config.stash[RUN_OPTIONS]
     narrows = chosen.keyword or chosen.markexpr or chosen.collectonly
     narrows = narrows or config.stash[CHOSEN]
-    leaves_out = selected(config) or value(config, "since") or narrows
+    leaves_out = options.selected or options.earlier or narrows
     return not leaves_out and getattr(chosen, "dist", "no") == "no"
-
-
-def probed(config: pytest.Config, chosen: Settings) -> Subject:
-    """Return the server in each revision wanted.  Raises `pytest.UsageError` for an error of the user."""
-    try:
-        subject = probe_all(chosen, wanted_revisions(config))
-    except CannotStart as error:
-        raise pytest.UsageError(f"{error} (mcp-conformance doctor -- COMMAND finds out more)") from error
-    if wrong := _user_error(subject):
-        subject.close()
-        raise pytest.UsageError(Redaction.of(chosen)(wrong))
-    return subject
-
-
-def _user_error(subject: Subject) -> str:
-    """Return what is wrong with the user's options for this server; empty if nothing is."""
-    if all(surface.refused for surface in subject.surfaces):
-        asked = ", ".join(surface.revision for surface in subject.surfaces)
-        offered = named(subject.surfaces[0].refused)
-        return f"--conformance-revision: the server does not speak {asked}; it offers {offered}"
-    if rejection := subject.rejection:
-        return f"the server {rejection}"
-    if wrong := subject.error_in_samples():
-        return f"--conformance-example: {named(wrong, MAX_REASON)}"
-    unmatched = subject.unmatched_pattern()
-    return f"--conformance-call: {named(unmatched, MAX_REASON)}" if unmatched else ""
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -151,6 +126,7 @@ def pytest_configure_node(node: Any) -> None:
         node.config.stash[SUBJECT].close()
         surfaces = node.config.stash[SUBJECT].surfaces
         node.workerinput["mcp_surfaces"] = json.dumps([surface.to_json() for surface in surfaces])
+        node.workerinput[FOR_WORKERS] = node.config.stash[RUN_OPTIONS].chosen.to_json()
         send_node_ids(node.config, node.workerinput)
         node.workerinput["mcp_probe_traceback"] = node.config.stash.get(PROBE_TRACEBACK, "")
 
@@ -230,7 +206,7 @@ class SuiteDirectory(pytest.Directory):
 
     def _selected(self) -> Iterator[Path]:
         """Return the files of the suites in which a selected check applies; others are not imported."""
-        patterns, suites = selected(self.config), _applying_suites(self.config)
+        patterns, suites = self.config.stash[RUN_OPTIONS].selected, _applying_suites(self.config)
         if patterns:
             suites &= {one.suite for ids, _ in patterns for id in ids for one in checked().get(id, ())}
         suites &= chosen_suites(self.config) or suites
@@ -240,7 +216,7 @@ class SuiteDirectory(pytest.Directory):
         """Yield the failures of the probe, then every suite if something can be judged."""
         subject = self.config.stash[SUBJECT]
         if traceback := self.config.stash.get(PROBE_TRACEBACK, ""):
-            wanted = wanted_revisions(self.config)
+            wanted = self.config.stash[RUN_OPTIONS].revisions
             revision = LATEST_HANDSHAKE if wanted == ("latest",) else wanted[0]
             node, name = f"{PACKAGE}::internal-error", "internal-error"
             yield InternalErrorItem.from_parent(
@@ -314,7 +290,7 @@ def _applying(config: pytest.Config, check: Check) -> list[Surface]:
 
 def inapplicable(config: pytest.Config) -> dict[str, int]:
     """Count the selected checks that do not apply, by the reason."""
-    patterns = selected(config)
+    patterns = config.stash[RUN_OPTIONS].selected
     chosen = {id for ids, _ in patterns for id in ids}
     wanted = [one for one in checks() if not patterns or chosen & set(one.requirements)]
     return not_applicable(config.stash[SUBJECT], wanted)
@@ -343,9 +319,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             *(f"{node}: no requirement {id!r} in the catalogue" for id, node in sorted(wrong))
         )
     expect_found(config, items)
-    patterns, without = selected(config), left_out(config)
-    if patterns or without or config.stash[CHOSEN]:
-        chosen = [_is_selected(item, patterns, without) for item in items]
+    options = config.stash[RUN_OPTIONS]
+    if options.selected or options.left_out or config.stash[CHOSEN]:
+        chosen = [_is_selected(item, options) for item in items]
         config.hook.pytest_deselected(
             items=[item for item, kept in zip(items, chosen, strict=True) if not kept]
         )
@@ -391,7 +367,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if SUBJECT in session.config.stash and not all(map(is_ours, session.items)):
         session.config.stash[SUBJECT].close()
     run = {item.path.name for item in session.items if is_ours(item)}
-    session.config.stash[WHOLE] = not selected(session.config) and run == _applying_suites(session.config)
+    session.config.stash[WHOLE] = not session.config.stash[RUN_OPTIONS].selected and run == _applying_suites(
+        session.config
+    )
 
 
 def _applying_suites(config: pytest.Config) -> set[str]:
@@ -399,17 +377,15 @@ def _applying_suites(config: pytest.Config) -> set[str]:
     return {one.suite for one in checks() if SUBJECT in config.stash and _applying(config, one)}
 
 
-def _is_selected(
-    item: pytest.Item, patterns: list[tuple[frozenset[str], str]], without: frozenset[str]
-) -> bool:
+def _is_selected(item: pytest.Item, options: RunOptions) -> bool:
     if not is_ours(item) or isinstance(item, ProbeFailureItem | InternalErrorItem):
         return True
     if not is_chosen(item):
         return False
-    cited = set(_cited(item)) - without
-    if not patterns:
+    cited = set(_cited(item)) - options.left_out
+    if not options.selected:
         return bool(cited)
-    return any(cited & ids and (not tool or tool == tool_name(item)) for ids, tool in patterns)
+    return any(cited & ids and (not tool or tool == tool_name(item)) for ids, tool in options.selected)
 
 
 def tool_name(item: pytest.Item) -> str:

@@ -28,7 +28,7 @@ from mcp_conformance.plugin.collection import (
 )
 from mcp_conformance.plugin.deferral import DeferredCheck
 from mcp_conformance.plugin.execution import SKIP_CAUSE, server_for
-from mcp_conformance.plugin.options import left_out, rules_as_of, sdk_findings_fail, severities
+from mcp_conformance.plugin.options import RUN_OPTIONS
 from mcp_conformance.plugin.since import TAKEN_OVER, since_line
 from mcp_conformance.protocol.text import shorten
 from mcp_conformance.report.build import (
@@ -108,14 +108,15 @@ def _fails(outcome: Outcome) -> bool:
 
 def _excused(config: pytest.Config, result: Result) -> Result:
     """Return the result; it does not fail if the user, the baseline, the SDK or its age excuses it."""
-    if result.requirement in left_out(config):
+    options = config.stash[RUN_OPTIONS]
+    if result.requirement in options.left_out:
         return replace(result, outcome=Outcome.SKIPPED, reason="left out: --skip", text="")
     result = with_baseline(config, result)
     if not result.outcome.counts or result.is_late:
         return result
-    if result.deviation and not sdk_findings_fail(config):
+    if result.deviation and not options.sdk_findings_fail:
         return replace(result, outcome=Outcome.EXPECTED, baseline=SDK_FINDING)
-    row, pinned = catalogue.requirement(result.requirement), rules_as_of(config)
+    row, pinned = catalogue.requirement(result.requirement), options.rules_as_of
     if pinned and row.is_newer_than(pinned):
         return replace(result, outcome=Outcome.NEW, baseline=f"new in {row.as_of}: rules as of {pinned}")
     return result
@@ -178,7 +179,7 @@ def _outcome(
         return Outcome.BLOCKED
     if not isinstance(error, Finding | Blocked):
         return Outcome.INTERNAL_ERROR
-    return outcome_of(error, row, revision_of(item), **severities(item.config))
+    return outcome_of(error, row, revision_of(item), **item.config.stash[RUN_OPTIONS].severities)
 
 
 def _evidence(error: BaseException | None) -> Evidence:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,52 +12,28 @@ from typing import Any
 import pytest
 
 from mcp_conformance.plugin.collection import SUBJECT
-from mcp_conformance.plugin.option_values import given
-from mcp_conformance.plugin.options import output_format, reports
+from mcp_conformance.plugin.options import RUN_OPTIONS
 from mcp_conformance.plugin.outcomes import BASE_VERBOSITY, RESULTS, columns, notices, run_facts
 from mcp_conformance.report.build import build_report
-from mcp_conformance.report.formats import badge, github, html, markdown, sarif, terminal
+from mcp_conformance.report.files import expect_formats, renderer, write_file
+from mcp_conformance.report.formats import github, markdown, terminal
 from mcp_conformance.report.formats import json as json_format
 from mcp_conformance.report.model import Report
 from mcp_conformance.requirements.checks import PACKAGE
 
-RENDERERS: Mapping[str, Callable[[Report], str]] = {
-    "badge.json": badge.endpoint,
-    ".sarif.json": sarif.render,
-    ".json": json_format.render,
-    ".html": html.render,
-    ".md": markdown.render,
-    ".sarif": sarif.render,
-    ".svg": badge.svg,
-}
-"""The function that makes a report, by the ending of the file's name; the first match counts."""
 BEGUN = pytest.StashKey[tuple[datetime, float]]()
 REPORT = pytest.StashKey[Report]()
 WRITTEN = pytest.StashKey[list[str]]()
 
 
-def renderer(path: Path) -> Callable[[Report], str]:
-    """Return the function that makes the report in a file of that name.  Raises `pytest.UsageError`."""
-    matching = (render for ending, render in RENDERERS.items() if path.name.lower().endswith(ending))
-    found = next(matching, None)
-    if found is None:
-        endings = ", ".join(ending for ending in RENDERERS if ending.startswith("."))
-        raise pytest.UsageError(f"--conformance-report: {path.name!r} ends in none of {endings}, badge.json")
-    return found
-
-
-def expect_formats(paths: Iterable[Path]) -> None:
-    """Raise `pytest.UsageError` for a file whose name gives no format, or that is a directory."""
-    for path in paths:
-        renderer(path)
-        if path.is_dir():
-            raise pytest.UsageError(f"--conformance-report: {path} is a directory")
-
-
 def pytest_configure(config: pytest.Config) -> None:
     """Refuse a file whose name gives no format, or that cannot be written."""
     config.stash[BEGUN] = (datetime.now(UTC), time.monotonic())
-    expect_formats(reports(config))
+    options = config.stash[RUN_OPTIONS]
+    try:
+        expect_formats(options.reports)
+    except ValueError as error:
+        raise pytest.UsageError(str(options.chosen.error("report", error))) from error
 
 
 @pytest.hookimpl(trylast=True)
@@ -69,13 +45,14 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     results = config.stash[RESULTS]
     started, begun = config.stash[BEGUN]
     facts = run_facts(session, started, time.monotonic() - begun)
-    report = build_report(config.stash[SUBJECT], results, facts, given(config), notices(config))
+    given = config.stash[RUN_OPTIONS].given
+    report = build_report(config.stash[SUBJECT], results, facts, given, notices(config))
     config.stash[REPORT] = report
     config.stash[WRITTEN] = [*_write_files(session, report), *_write_for_github(session, report)]
 
 
 def _write_files(session: pytest.Session, report: Report) -> Iterator[str]:
-    for path in reports(session.config):
+    for path in session.config.stash[RUN_OPTIONS].reports:
         yield _noted(session, write_file(path, renderer(path)(report)))
 
 
@@ -96,21 +73,9 @@ def _noted(session: pytest.Session, written: tuple[str, bool]) -> str:
     return text
 
 
-def write_file(path: Path, text: str, mode: str = "w") -> tuple[str, bool]:
-    """Write to a file; return a text about it, and whether it is written."""
-    folder = "" if path.parent.exists() else f" (made the folder {path.parent})"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open(mode, encoding="utf-8", errors="backslashreplace", newline="\n") as file:
-            file.write(text)
-    except OSError as error:
-        return f"report: not written: {error}", False
-    return f"report: {path}{folder}", True
-
-
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Print the report in the form that the user chose, and the names of the files."""
-    report, form = config.stash.get(REPORT, None), output_format(config)
+    report, form = config.stash.get(REPORT, None), config.stash[RUN_OPTIONS].output_format
     if report is not None and (report.results or report.ended or report.not_applicable):
         if config.get_verbosity() >= 0 or BASE_VERBOSITY not in config.stash:
             terminalreporter.write_sep("=", "MCP conformance")

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from mcp_conformance.options.table import OPTIONS
 from mcp_conformance.outcome import Outcome
 from mcp_conformance.plugin.applicability import BUDGETS, CONTRACT
 from mcp_conformance.plugin.collection import SUBJECT, WHOLE, is_ours, revision_of, tool_name
-from mcp_conformance.plugin.option_values import given
-from mcp_conformance.plugin.options import earlier_report
+from mcp_conformance.plugin.options import RUN_OPTIONS
 from mcp_conformance.project.version import tool_version
 from mcp_conformance.report.build import interfaces
 from mcp_conformance.report.model import Interface, Report, plural
@@ -21,8 +21,7 @@ TAKEN_OVER = pytest.StashKey[str]()
 """Why a check need not run again."""
 BASE = pytest.StashKey["Base | None"]()
 UNCHANGED = "unchanged since"
-NOT_COMPARED = ("since", "transcripts", "baseline", "max-time", "time", "rules-as-of")
-"""The options that make no check pass or fail."""
+JUDGING = frozenset(option.name for option in OPTIONS if option.judges)
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Base:
 def base_of(config: pytest.Config) -> Base | None:
     """Return the earlier run that the user names, if any."""
     if BASE not in config.stash:
-        report = earlier_report(config)
+        report = config.stash[RUN_OPTIONS].earlier
         config.stash[BASE] = _base(config, report) if report is not None else None
     return config.stash[BASE]
 
@@ -67,7 +66,7 @@ def _base(config: pytest.Config, report: Report) -> Base:
         skipped=_skipped(report),
         same_tools={new.revision: frozenset(_same_tools(old, new)) for old, new in pairs},
         complete=frozenset(new.revision for old, new in pairs if _is_same(old, new)),
-        difference=_difference(report, now.values(), given(config)),
+        difference=_difference(report, now.values(), config.stash[RUN_OPTIONS].given),
     )
 
 
@@ -102,7 +101,8 @@ def _difference(report: Report, now: Iterable[Interface], options: dict[str, Any
 
 
 def _compared(options: Any) -> dict[str, Any]:
-    return {name: chosen for name, chosen in options.items() if name not in NOT_COMPARED}
+    """Return the options that can make a check pass or fail."""
+    return {name: chosen for name, chosen in options.items() if name in JUDGING}
 
 
 def _identity(one: Interface) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ import pytest
 
 from mcp_conformance.outcome import COUNTED, Outcome
 from mcp_conformance.plugin.collection import ON_WAIT, SUBJECT
-from mcp_conformance.plugin.options import output_format
+from mcp_conformance.plugin.options import RUN_OPTIONS
 from mcp_conformance.plugin.outcomes import BASE_VERBOSITY, results_of
 from mcp_conformance.protocol.text import named
 from mcp_conformance.requirements.checks import PACKAGE
@@ -213,7 +213,7 @@ class StatusLinePlugin:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Leave out pytest's own section of failures, which our summary has; note how the server started."""
         subject = session.config.stash.get(SUBJECT, None)
-        if subject is not None and output_format(session.config) == "full":
+        if subject is not None and session.config.stash[RUN_OPTIONS].output_format == "full":
             self.ended_at_start = subject.ended_at_start
         if session.config.option.tbstyle == "short" and not self._has_errors:
             session.config.option.tbstyle = "no"

@@ -17,7 +17,8 @@ from mcp_conformance.requirements.checks import checked
 from mcp_conformance.requirements.official import scenarios_of
 from mcp_conformance.target.budgets import as_option, written
 from mcp_conformance.target.contract import FILE
-from mcp_conformance.target.settings import FUZZ_EXAMPLES, OPEN_WORLD_CALLS, Settings
+from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
+from mcp_conformance.target.settings import OPEN_WORLD_CALLS, Settings
 from mcp_conformance.target.surface import Subject
 from mcp_conformance.transport.throwaway import SECRET
 from mcp_conformance.verdicts import Cause

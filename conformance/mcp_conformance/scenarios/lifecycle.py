@@ -10,9 +10,9 @@ from mcp_conformance.client.reply import Reply
 from mcp_conformance.client.session import Session
 from mcp_conformance.protocol import revisions
 from mcp_conformance.scenarios.client_features import FULL_CLIENT, answers_for
+from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
-from mcp_conformance.target.settings import FUZZ_EXAMPLES
 
 OLD, NEW = "1999-01-01", "2099-01-01"
 """Revisions that do not exist."""

@@ -14,6 +14,7 @@ from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.sandbox.confined import Confined, Start
 from mcp_conformance.sandbox.sandbox import Sandbox
 from mcp_conformance.target.contract import Contract
+from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
 from mcp_conformance.transport.credentials import redacted
 from mcp_conformance.transport.http.lines import HttpLines
 from mcp_conformance.transport.http.server import DEFAULT_PATH, HttpServer
@@ -24,8 +25,6 @@ from mcp_conformance.transport.throwaway import Throwaway, importable, rooted, w
 if TYPE_CHECKING:
     from hypothesis.database import ExampleDatabase
 
-FUZZ_EXAMPLES = {"none": 0, "quick": 50, "thorough": 500}
-"""How many values Hypothesis makes for each target, by the value of ``--fuzz``; with 0, nothing is fuzzed."""
 OPEN_WORLD_CALLS = 20
 """How often the fuzzer calls a tool that says ``openWorldHint: true``, unless it fuzzes thoroughly."""
 MAX_TOOLS = 250

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_conformance.target.settings import FUZZ_EXAMPLES
+from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
 from mcp_conformance_fixtures import awkward as folder
 from support import awkward, run_suite
 from support.bench import is_any, run_checks, settings_on_process

@@ -13,35 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mcp_conformance.plugin.flags import FLAGS, LISTS, VALUES, option_help
+from mcp_conformance.options.given import BadOption, Given, OptionValue
+from mcp_conformance.options.option import Form, Kind, Option
+from mcp_conformance.options.table import OPTIONS
 from mcp_conformance.project.files import CONFIGURATION_FILE, CONFIGURATION_TABLE, PROJECT_FILE
 from mcp_conformance.project.places import toml_lines
 from mcp_conformance.protocol.text import did_you_mean
 
 COMMAND, URL, SERVERS = "command", "url", "servers"
-FLAG_NAMES = tuple(name for name, _ in FLAGS)
-LIST_NAMES = tuple(name for name, *_ in LISTS)
-NAMES = (*(name for name, *_ in VALUES), *LIST_NAMES, *FLAG_NAMES)
-"""The options that the file may have."""
-RULES = "rules"
-RULES_OPTION = "rules-as-of"
-KEYS = {RULES if name == RULES_OPTION else name: name for name in NAMES}
-"""The option for each key of the file."""
-PAIRS = ("env", "budget")
-"""The options that are a table too: a key and a text for each."""
-CALLS = ("example", "failing-call", "mutating-call")
-"""The options that are a table too: a tool's name and its arguments, or a list of arguments, for each."""
-PATHS = (
-    *("cwd", "allow-read", "allow-write", "env-file", "contract", "baseline", "since"),
-    *("transcripts", "report"),
-)
-"""The options that name files; relative ones are relative to the folder of the configuration file."""
-OF_ONE_SERVER = ("report", "baseline", "contract")
-"""The options that several servers cannot share."""
-NO_FILE = "none"
+BY_KEY = {option.file_key: option for option in OPTIONS}
 
 
-class BadConfiguration(ValueError):  # noqa: N818  (an error of the user, in one line)
+class BadConfiguration(BadOption):
     """The file cannot be used; the message says why."""
 
 
@@ -49,22 +32,30 @@ class BadConfiguration(ValueError):  # noqa: N818  (an error of the user, in one
 class Configuration:
     """A configuration file: the options of each server by its name, as the command line would give them.
 
-    The name of a server that is not in ``servers`` is empty.  ``command`` is a JSON array or a command line.
+    The name of a server that is not in ``servers`` is empty.  ``command`` is words or a command line.
     """
 
     path: Path
-    servers: Mapping[str, Mapping[str, Any]]
+    servers: Mapping[str, Mapping[str, OptionValue]]
 
     def lines(self) -> dict[str, int]:
         """Return the line of the file on which each server stands, counted from 1."""
         table = (SERVERS,) if self.path.name == CONFIGURATION_FILE else ("tool", CONFIGURATION_TABLE, SERVERS)
         return toml_lines(self.path.read_text(encoding="utf-8-sig"), table)
 
-    def chosen(self, name: str) -> Mapping[str, Any]:
+    def chosen(self, name: str) -> dict[str, Given]:
         """Return the options of the server of that name; an empty name stands for the only one.
 
         Raises `BadConfiguration`.
         """
+        keys = {option.name: option.file_key for option in OPTIONS}
+        return {
+            one: Given(value, f"{self.path}: {keys.get(one, one)}", self.path.parent)
+            for one, value in self._server(name).items()
+            if value
+        }
+
+    def _server(self, name: str) -> Mapping[str, OptionValue]:
         if not name and len(self.servers) > 1:
             raise BadConfiguration(f"{self.path}: choose a server; it has {', '.join(self.servers)}")
         if name and name not in self.servers:
@@ -96,7 +87,8 @@ def _toml(path: Path) -> dict[str, Any]:
 def _configuration(path: Path, about: Any) -> Configuration:
     shared = _table(path, CONFIGURATION_TABLE, about)
     named = _table(path, SERVERS, shared.pop(SERVERS, {}))
-    for name in (COMMAND, URL, *OF_ONE_SERVER):
+    own = (option.file_key for option in OPTIONS if not option.is_shared)
+    for name in (COMMAND, URL, *own):
         if named and name in shared:
             raise BadConfiguration(
                 f"{path}: {name!r} belongs to a table [{SERVERS}.NAME], as servers differ in it"
@@ -112,15 +104,16 @@ def _table(path: Path, name: str, found: Any) -> dict[str, Any]:
     return dict(found)
 
 
-def _options(path: Path, table: Mapping[str, Any]) -> dict[str, Any]:
+def _options(path: Path, table: Mapping[str, Any]) -> dict[str, OptionValue]:
     """Return the options in a table as the command line would give them."""
     if (COMMAND in table) == (URL in table):
         raise BadConfiguration(f"{path}: a server needs a {COMMAND} or a {URL}")
     for name in table:
-        if name not in (*KEYS, COMMAND):
-            raise BadConfiguration(f"{path}: {_unknown('option', name, (*KEYS, COMMAND, SERVERS))}")
+        if name not in (*BY_KEY, COMMAND):
+            raise BadConfiguration(f"{path}: {_unknown('option', name, (*BY_KEY, COMMAND, SERVERS))}")
     try:
-        return {KEYS.get(name, name): _option(name, found, path.parent) for name, found in table.items()}
+        found = {BY_KEY[key].name: _option(BY_KEY[key], one) for key, one in table.items() if key != COMMAND}
+        return found if COMMAND not in table else {COMMAND: _command(table[COMMAND]), **found}
     except _OptionError as error:
         raise BadConfiguration(f"{path}: {error}") from error
 
@@ -134,34 +127,33 @@ class _OptionError(Exception):
     pass
 
 
-def _option(name: str, found: Any, folder: Path) -> Any:
+def _option(option: Option, found: Any) -> OptionValue:
     """Return the value of an option as the command line would give it.  Raises `_OptionError`."""
-    if name == COMMAND:
-        return _command(found)
-    if name in FLAG_NAMES:
-        return _expected(name, found, isinstance(found, bool), "true or false")
-    if name == RULES:
-        _expected(name, found, isinstance(found, str), 'a text such as "0.1"')
-    texts = list(_texts(name, found))
-    if name in PATHS:
-        texts = [text if text == NO_FILE else str(folder / text) for text in texts]
-    if name in LIST_NAMES:
+    key = option.file_key
+    if option.kind is Kind.SWITCH:
+        return bool(_expected(key, found, isinstance(found, bool), "true or false"))
+    if option.form is Form.VERSION:
+        _expected(key, found, isinstance(found, str), 'a text such as "0.1"')
+    texts = tuple(_texts(option, found))
+    if option.kind is Kind.LIST:
         return texts
-    return _expected(name, texts, len(texts) == 1, "one value")[0]
+    _expected(key, list(texts), len(texts) == 1, "one value")
+    return texts[0]
 
 
-def _command(found: Any) -> str:
+def _command(found: Any) -> OptionValue:
     is_list = isinstance(found, list) and bool(found) and all(isinstance(word, str) for word in found)
     is_text = isinstance(found, str) and bool(found.strip())
     _expected(COMMAND, found, is_list or is_text, "a text or a list of texts")
-    return json.dumps(found) if is_list else str(found)
+    return tuple(found) if is_list else str(found)
 
 
-def _texts(name: str, found: Any) -> Iterator[str]:
+def _texts(option: Option, found: Any) -> Iterator[str]:
     """Yield the texts of an option: of a table, a text for each key; of a list, one for each item."""
-    if isinstance(found, dict) and name in PAIRS:
+    name = option.file_key
+    if isinstance(found, dict) and option.form is Form.PAIRS:
         yield from (f"{key}={_text(name, one)}" for key, one in found.items())
-    elif isinstance(found, dict) and name in CALLS:
+    elif isinstance(found, dict) and option.form is Form.CALLS:
         for tool, given in found.items():
             for one in given if isinstance(given, list) else [given]:
                 arguments = _expected(name, one, isinstance(one, dict), "a table of arguments")
@@ -179,34 +171,3 @@ def _expected(name: str, found: Any, holds: bool, what: str) -> Any:
     if not holds:
         raise _OptionError(f"{name} is {what}, not {found!r}")
     return found
-
-
-def schema() -> dict[str, Any]:
-    """Return the JSON Schema of the file, or of the table in ``pyproject.toml``."""
-    text: dict[str, Any] = {"type": ["string", "number"]}
-    texts = {"anyOf": [text, {"type": "array", "items": text}]}
-    pairs = {"type": "object", "additionalProperties": text}
-    arguments = {"anyOf": [{"type": "object"}, {"type": "array", "items": {"type": "object"}}]}
-    calls = {"type": "object", "additionalProperties": arguments}
-    options: dict[str, Any] = {
-        COMMAND: {
-            "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}],
-            "description": "the command that starts the server",
-        }
-    }
-    for name, option in KEYS.items():
-        forms = [texts if name in LIST_NAMES else {"type": "string"} if name == RULES else text]
-        forms += [pairs] if name in PAIRS else [calls] if name in CALLS else []
-        kind = {"type": "boolean"} if name in FLAG_NAMES else {"anyOf": forms}
-        options[name] = {**kind, "description": option_help(option)[1]}
-    server = {"type": "object", "properties": options, "additionalProperties": False}
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "mcp-conformance",
-        **server,
-        "properties": {
-            **options,
-            SERVERS: {"type": "object", "additionalProperties": {"$ref": "#/$defs/server"}},
-        },
-        "$defs": {"server": server},
-    }

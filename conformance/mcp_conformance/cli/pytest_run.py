@@ -1,0 +1,62 @@
+"""A run of pytest with the suites, for the commands that test a server."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Generator, Sequence
+
+import pytest
+
+from mcp_conformance.options.given import Chosen
+from mcp_conformance.plugin.options import CommandOptionsPlugin
+from mcp_conformance.plugin.status_line import StatusLinePlugin
+from mcp_conformance.requirements.checks import suites_directory
+
+ISOLATED = (
+    f"--rootdir={os.curdir}",
+    f"--confcutdir={suites_directory()}",
+    f"--config-file={os.devnull}",
+    *("-p", "no:cacheprovider", "-qq", "-rN", "--no-header", "--tb=short", "--assert=plain"),
+)
+"""Pytest's options for a run that no project's configuration touches; no check has an assert to rewrite."""
+ARGUMENT_ERROR = re.compile(r": error: (.*)")
+NO_REWRITE_WARNING = (
+    *("-W", "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning"),
+)
+"""After the user's options, to win over ``-W error``: the command imports the plugin before pytest does."""
+
+
+class ShortErrorsPlugin:
+    """A pytest plugin that leaves pytest's own usage out of an error in the options of a command."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_cmdline_parse(self) -> Generator[None, object, object]:
+        """Raise the error again, as one line."""
+        try:
+            return (yield)
+        except pytest.UsageError as error:
+            found = ARGUMENT_ERROR.search(str(error))
+            if found is None:
+                raise
+            message = found[1].replace("unrecognized arguments", "unknown option, here and in pytest")
+            raise pytest.UsageError(f"{self._name}: {message}") from error
+
+
+def run_suites(chosen: Chosen, rest: Sequence[str], *plugins: object, name: str = "run") -> int:
+    """Run pytest on a server, with a status line on a terminal; return its exit status.
+
+    ``rest`` are pytest's options.  A diagnosis follows if the server ended instead of starting.
+    """
+    shown = StatusLinePlugin()
+    own = [shown, CommandOptionsPlugin(chosen), ShortErrorsPlugin(name), *plugins]
+    words = [str(suites_directory()), *ISOLATED, *rest, *NO_REWRITE_WARNING]
+    status = int(pytest.main(words, plugins=own))
+    if shown.ended_at_start:
+        from mcp_conformance.cli.doctor import conclude  # noqa: PLC0415  (only a server that does not start needs it)
+
+        conclude(chosen)
+    return status

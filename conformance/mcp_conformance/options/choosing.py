@@ -1,0 +1,44 @@
+"""What the user chose on a command line, together with what the configuration file says of the server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from mcp_conformance.options.configuration import (
+    COMMAND,
+    URL,
+    BadConfiguration,
+    Configuration,
+    nearest_configuration,
+)
+from mcp_conformance.options.given import BadOption, Chosen, Given
+
+
+def choose(options: Mapping[str, Given], server: Given | None, prefix: str, folder: Path) -> Chosen:
+    """Return all that the user chose.
+
+    ``server`` is the server's command, or its name in the configuration file that is nearest to ``folder``;
+    None for the only one there.  What the user gave beside the file wins.  Raises `BadOption`.
+    """
+    file = configuration_beside(options, server, folder)
+    name = server.text if server is not None else ""
+    if file is None or (name and name not in file.servers):
+        return Chosen(options, server, prefix, tuple(file.servers) if file is not None else ())
+    try:
+        configured = file.chosen(name)
+    except BadConfiguration as error:
+        raise BadOption(f"{error} ({prefix}server NAME)") from None
+    command = configured.pop(COMMAND, None)
+    return Chosen({**configured, **options}, command, prefix, tuple(file.servers), is_configured=True)
+
+
+def configuration_beside(
+    options: Mapping[str, Given], server: Given | None, folder: Path
+) -> Configuration | None:
+    """Return the configuration file nearest to a folder; None beside a URL or a command that is an array.
+
+    Raises `BadConfiguration`.
+    """
+    is_array = server is not None and (isinstance(server.value, tuple) or server.text.startswith("["))
+    return None if is_array or URL in options else nearest_configuration(folder)

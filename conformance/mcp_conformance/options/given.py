@@ -1,0 +1,112 @@
+"""What the user chose: the options that are given, and where each was written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+OptionValue = str | bool | tuple[str, ...]
+"""The text of an option, the texts of one that can be repeated, or True for a switch."""
+
+
+class BadOption(ValueError):  # noqa: N818  (an error of the user, in one line)
+    """The user's options cannot be used; the message says why, and names the option as the user wrote it."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """An option as the user wrote it: its value, and its name as it is ``shown`` in an error.
+
+    Relative paths start from ``folder``: the working directory for an option of a command line, else the
+    folder of the file.
+    """
+
+    value: OptionValue
+    shown: str
+    folder: Path = Path()
+
+    @property
+    def text(self) -> str:
+        """The text of an option with one value."""
+        return str(self.value)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts of an option that can be repeated."""
+        return self.value if isinstance(self.value, tuple) else (str(self.value),)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words in the texts, between commas or spaces."""
+        return tuple(word for text in self.texts for word in text.replace(",", " ").split())
+
+    def path(self, text: str) -> Path:
+        """Return the path that a text names."""
+        return self.folder / text
+
+    def error(self, message: object) -> BadOption:
+        """Return an error that names the option."""
+        return BadOption(f"{self.shown}: {message}" if self.shown else str(message))
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """All that the user chose: options by name, without empty ones, and the ``command`` of the server.
+
+    The value of ``command`` is a tuple of words, a command line, or a JSON array; None beside a URL.  An
+    option that is not given is shown with ``prefix`` before its name.  ``servers`` are the names in the
+    configuration file, and ``is_configured`` says that the server is one of them.
+    """
+
+    options: Mapping[str, Given]
+    command: Given | None
+    prefix: str
+    servers: tuple[str, ...] = ()
+    is_configured: bool = False
+
+    def text(self, name: str) -> str:
+        """Return the text of an option; empty if it is not given."""
+        return self.options[name].text if name in self.options else ""
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Return the texts of an option that can be repeated."""
+        return self.options[name].texts if name in self.options else ()
+
+    def has(self, name: str) -> bool:
+        """Return whether an option is given, or a switch is on."""
+        return name in self.options
+
+    def shown(self, name: str) -> str:
+        """Return the name of an option as the user wrote it, or would."""
+        return self.options[name].shown if name in self.options else f"{self.prefix}{name}"
+
+    def error(self, name: str, message: object) -> BadOption:
+        """Return an error that names an option."""
+        return BadOption(f"{self.shown(name)}: {message}")
+
+    def having(self, name: str, value: OptionValue) -> Chosen:
+        """Return the same with another value of an option."""
+        return replace(self, options={**self.options, name: Given(value, self.shown(name))})
+
+    def to_json(self) -> str:
+        """Return it as JSON, for another process in the same working directory."""
+        rows = {name: _row(given) for name, given in self.options.items()}
+        command = _row(self.command) if self.command is not None else None
+        return json.dumps([rows, command, self.prefix, self.servers, self.is_configured])
+
+    @classmethod
+    def from_json(cls, text: str) -> Chosen:
+        """Return what `to_json` made a text of."""
+        rows, command, prefix, servers, is_configured = json.loads(text)
+        options = {name: _given(*row) for name, row in rows.items()}
+        return cls(options, _given(*command) if command else None, prefix, tuple(servers), is_configured)
+
+
+def _row(given: Given) -> tuple[OptionValue, str, str]:
+    return given.value, given.shown, str(given.folder)
+
+
+def _given(value: str | bool | list[str], shown: str, folder: str) -> Given:
+    return Given(tuple(value) if isinstance(value, list) else value, shown, Path(folder))

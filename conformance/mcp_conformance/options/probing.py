@@ -1,0 +1,42 @@
+"""The probe of the server that the user chose, whose refusals name the options that cause them."""
+
+from __future__ import annotations
+
+from mcp_conformance.options.given import BadOption
+from mcp_conformance.options.run_options import RunOptions
+from mcp_conformance.protocol.text import named
+from mcp_conformance.target.probe import probe_all
+from mcp_conformance.target.redaction import Redaction
+from mcp_conformance.target.settings import Settings
+from mcp_conformance.target.surface import Subject
+from mcp_conformance.transport.interface import CannotStart
+
+MAX_REASON = 1000
+"""The most characters of a reason that may quote the server."""
+
+
+def probed(options: RunOptions, settings: Settings) -> Subject:
+    """Return the server in each revision wanted.  Raises `BadOption` for an error of the user."""
+    try:
+        subject = probe_all(settings, options.revisions)
+    except CannotStart as error:
+        raise BadOption(f"{error} (mcp-conformance doctor -- COMMAND finds out more)") from error
+    if wrong := _user_error(options, subject):
+        subject.close()
+        raise BadOption(Redaction.of(settings)(wrong))
+    return subject
+
+
+def _user_error(options: RunOptions, subject: Subject) -> str:
+    """Return what is wrong with the user's options for this server; empty if nothing is."""
+    shown = options.chosen.shown
+    if all(surface.refused for surface in subject.surfaces):
+        asked = ", ".join(surface.revision for surface in subject.surfaces)
+        offered = named(subject.surfaces[0].refused)
+        return f"{shown('revision')}: the server does not speak {asked}; it offers {offered}"
+    if rejection := subject.rejection:
+        return f"the server {rejection}"
+    if wrong := subject.error_in_samples():
+        return f"{shown('example')}: {named(wrong, MAX_REASON)}"
+    unmatched = subject.unmatched_pattern()
+    return f"{shown('call')}: {named(unmatched, MAX_REASON)}" if unmatched else ""

@@ -1,0 +1,298 @@
+"""Readers of options: what the user wrote, as a value.
+
+A reader raises `ValueError` or `OSError` for what it cannot read; `Option.read` names the option.  What is
+slow to import is imported only when an option needs it: every pytest run loads this module.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mcp_conformance.options.given import Given
+from mcp_conformance.protocol import revisions as known_revisions
+from mcp_conformance.protocol.text import did_you_mean
+
+if TYPE_CHECKING:
+    from hypothesis.database import ExampleDatabase
+
+    from mcp_conformance.report.baseline import Baseline
+    from mcp_conformance.report.model import Report
+    from mcp_conformance.target.contract import Contract
+    from mcp_conformance.target.settings import Sample
+
+VERSION = re.compile(r"[0-9]+\.[0-9]+(\.[0-9]+)*")
+SELECTION = re.compile(r"[^,\s\[]+(?:\[[^\]]*\])?")
+NO_FILE = "none"
+"""What stands for no file at all where there is one by default."""
+
+
+# Texts and numbers -------------------------------------------------------------------------------
+
+
+class OneOf:
+    """A reader of a word that stands for a value."""
+
+    def __init__(self, values: Mapping[str, Any]):
+        self.values = values
+
+    def __call__(self, given: Given) -> Any:
+        """Return the value of the word."""
+        words = tuple(self.values)
+        if given.text not in words:
+            listed = f"{', '.join(words[:-1])} or {words[-1]}"
+            near = did_you_mean(given.text, words)
+            raise ValueError(f"{listed} is expected, not {given.text!r}{near}")
+        return self.values[given.text]
+
+
+def seconds(given: Given) -> float:
+    """Return a duration in seconds."""
+    return _above_0(given.text.removesuffix("s"), "seconds", given.text)
+
+
+def megabytes(given: Given) -> int:
+    """Return a size in bytes."""
+    return int(_above_0(given.text, "megabytes", given.text) * 1_000_000)
+
+
+def _above_0(text: str, unit: str, shown: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 < found < float("inf"):
+        raise ValueError(f"a number of {unit} above 0 is expected, not {shown!r}")
+    return found
+
+
+def number(given: Given) -> int:
+    """Return a whole number."""
+    if not given.text.isdecimal():
+        raise ValueError(f"a number is expected, not {given.text!r}")
+    return int(given.text)
+
+
+def rate(given: Given) -> float:
+    """Return how many requests a second are sent at most."""
+    try:
+        found = float(given.text)
+    except ValueError:
+        found = 0.0
+    if not found > 0:
+        raise ValueError(f"a number over 0 is expected, not {given.text!r}")
+    return found
+
+
+def version(given: Given) -> str:
+    """Return a version of this tool."""
+    if not VERSION.fullmatch(given.text):
+        raise ValueError(f"a version such as 0.1 is expected, not {given.text!r}")
+    return given.text
+
+
+def revisions(given: Given) -> tuple[str, ...]:
+    """Return revisions to test, or ``("latest",)``."""
+    if given.words in (("all",), ("latest",)):
+        return known_revisions.KNOWN if given.words == ("all",) else given.words
+    for word in given.words:
+        if word not in known_revisions.KNOWN:
+            known = ", ".join(("latest", "all", *known_revisions.KNOWN))
+            raise ValueError(f"unknown revision {word!r}; known are {known}")
+    return tuple(dict.fromkeys(given.words))
+
+
+# Rules, tools and clients ------------------------------------------------------------------------
+
+
+def selection(given: Given) -> tuple[tuple[frozenset[str], str], ...]:
+    """Return sets of ids of requirements, each with a tool's name or an empty string."""
+    return tuple(_selected(text) for each in given.texts for text in SELECTION.findall(each))
+
+
+def _selected(text: str) -> tuple[frozenset[str], str]:
+    from mcp_conformance.requirements.checks import checked  # noqa: PLC0415
+
+    pattern, bracket, tool = text.partition("[")
+    found = _ids(pattern)
+    if not any(id in checked() for id in found):
+        raise ValueError(f"no check covers {pattern!r} yet")
+    return found, tool.removesuffix("]") if bracket else ""
+
+
+def ids(given: Given) -> frozenset[str]:
+    """Return ids of requirements."""
+    return frozenset(id for word in given.words for id in _ids(word))
+
+
+def _ids(pattern: str) -> frozenset[str]:
+    from mcp_conformance.requirements import catalogue  # noqa: PLC0415
+
+    try:
+        return catalogue.select(pattern)
+    except catalogue.UnknownRequirement as error:
+        raise ValueError(str(error)) from error
+
+
+def callable_tools(given: Given) -> tuple[str, ...]:
+    """Return patterns of tools that may be called; without ``none``, read-only tools are among them."""
+    others = tuple(word for word in given.words if word != "none")
+    return others if "none" in given.words else ("readonly", *others)
+
+
+def samples(given: Given) -> tuple[Sample, ...]:
+    """Return tool calls: names of tools with their arguments."""
+    return tuple(map(_sample, given.texts))
+
+
+def sample(given: Given) -> Sample:
+    """Return a tool call: the name of a tool and its arguments."""
+    return _sample(given.text)
+
+
+def _sample(text: str) -> Sample:
+    from mcp_conformance.target.settings import Sample  # noqa: PLC0415
+
+    tool, _, arguments = text.strip().partition(" ")
+    made = json_value(arguments or "{}")
+    if not isinstance(made, dict):
+        raise ValueError(f"arguments are a JSON object, not {arguments!r}")  # noqa: TRY004
+    return Sample(tool, made)
+
+
+def json_value(text: str) -> Any:
+    """Return the value of a JSON text."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"not JSON: {error} in {text!r}") from error
+
+
+def budgets(given: Given) -> dict[str, float]:
+    """Return limits, by the figure that each limits, in bytes and seconds."""
+    from mcp_conformance.target.budgets import read_budgets  # noqa: PLC0415
+
+    return read_budgets(list(given.texts))
+
+
+def clients(given: Given) -> tuple[str, ...]:
+    """Return names of clients."""
+    from mcp_conformance.clients.limits import chosen  # noqa: PLC0415
+
+    return chosen(list(given.words))
+
+
+# Variables and headers ---------------------------------------------------------------------------
+
+
+def variables(given: Given) -> dict[str, str]:
+    """Return environment variables by name."""
+    return dict(map(_variable, given.texts))
+
+
+def _variable(text: str) -> tuple[str, str]:
+    name, equals, content = text.partition("=")
+    if not name or (not equals and name not in os.environ):
+        raise ValueError(f"NAME=VALUE, or the name of a variable set here, not {text!r}")
+    return name, content if equals else os.environ[name]
+
+
+def variables_in_file(given: Given) -> dict[str, str]:
+    """Return the environment variables in a file."""
+    from mcp_conformance.project.env_file import read_env_file  # noqa: PLC0415
+
+    return read_env_file(given.path(given.text))
+
+
+def headers(given: Given) -> tuple[tuple[bytes, bytes], ...]:
+    """Return HTTP headers."""
+    from mcp_conformance.transport.http.headers import header_of  # noqa: PLC0415
+
+    return tuple(map(header_of, given.texts))
+
+
+def headers_in_variables(given: Given) -> tuple[tuple[bytes, bytes], ...]:
+    """Return HTTP headers whose values, or all of them, are in environment variables."""
+    from mcp_conformance.transport.http.headers import header_of  # noqa: PLC0415
+
+    return tuple(header_of(text) for text in _from_variables(given.texts))
+
+
+def _from_variables(texts: tuple[str, ...]) -> Iterator[str]:
+    for text in texts:
+        name, equals, variable = text.rpartition("=")
+        if variable not in os.environ:
+            raise ValueError(f"no variable {variable!r} is set here")
+        yield f"{name}: {os.environ[variable]}" if equals else os.environ[variable]
+
+
+# Files -------------------------------------------------------------------------------------------
+
+
+def path(given: Given) -> Path:
+    """Return a path."""
+    return given.path(given.text)
+
+
+def paths(given: Given) -> tuple[Path, ...]:
+    """Return paths."""
+    return tuple(map(given.path, given.texts))
+
+
+def existing_paths(given: Given) -> tuple[Path, ...]:
+    """Return absolute paths of files and directories that exist."""
+    found = tuple(one.absolute() for one in paths(given))
+    missing = next((one for one in found if not one.exists()), None)
+    if missing is not None:
+        raise ValueError(f"no such file or directory: {missing}")
+    return found
+
+
+def directory(given: Given) -> Path:
+    """Return the absolute path of a directory."""
+    if not path(given).is_dir():
+        raise ValueError(f"no such directory: {given.text}")
+    return path(given).absolute()
+
+
+def baseline(given: Given) -> Baseline:
+    """Return the baseline in a file."""
+    from mcp_conformance.report.baseline import read  # noqa: PLC0415
+
+    return read(path(given), given.text)
+
+
+def report(given: Given) -> Report:
+    """Return the report in a JSON file."""
+    from mcp_conformance.report.formats.json import read  # noqa: PLC0415
+
+    try:
+        return read(path(given).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{given.text}: {error}") from None
+
+
+def contract(given: Given) -> Contract | None:
+    """Return the contract in a file; None for `NO_FILE`."""
+    return contract_in(path(given), given.text) if given.text != NO_FILE else None
+
+
+def contract_in(path: Path, name: str) -> Contract:
+    """Return the contract in a file, which sentences call ``name``."""
+    from mcp_conformance.target.contract import from_text  # noqa: PLC0415
+
+    try:
+        return from_text(path.read_text(encoding="utf-8"), name)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def database(given: Given) -> ExampleDatabase:
+    """Return the database of values that failed before, at a URL or in a folder."""
+    from mcp_conformance.fuzzing.databases import REDIS, database_at  # noqa: PLC0415  (loads Hypothesis)
+
+    return database_at(given.text if given.text.startswith(REDIS) else str(path(given)))

@@ -1,0 +1,211 @@
+"""What the user chose, read: the settings of the server under test, and how a run judges and reports."""
+
+from __future__ import annotations
+
+import math
+import os
+import shlex
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from mcp_conformance.options.given import BadOption, Chosen, Given
+from mcp_conformance.options.readers import contract_in, json_value
+from mcp_conformance.options.table import OPTIONS, read
+from mcp_conformance.protocol.text import did_you_mean
+from mcp_conformance.report.baseline import Baseline
+from mcp_conformance.report.model import Report
+from mcp_conformance.sandbox.policy import Unavailable
+from mcp_conformance.sandbox.sandbox import NONE, Choice, Sandbox
+from mcp_conformance.target.contract import FILE, Contract
+from mcp_conformance.target.settings import Settings
+from mcp_conformance.transport.http.endpoint import is_loopback
+from mcp_conformance.transport.http.server import DEFAULT_PATH, PORT, HttpServer
+from mcp_conformance.transport.http.turns import REMOTE_RATE
+
+ALLOWANCES = ("allow-read", "allow-write", "allow-net")
+NOT_REPORTED = ("report",)
+"""The options that no report lists: where it is does not matter to a reader."""
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What the user chose for a run: the settings of the server, and how it is judged and reported.
+
+    ``revisions`` are those to test, or ``("latest",)``.  ``selected`` has sets of ids of requirements, each
+    with a tool's name or an empty string; ``left_out`` has ids.  ``rules_as_of`` is the version of this tool
+    whose rules count, empty if all do.  ``earlier`` is the report of a run whose results are taken over.
+    """
+
+    chosen: Chosen
+    settings: Settings
+    revisions: tuple[str, ...] = ("latest",)
+    selected: tuple[tuple[frozenset[str], str], ...] = ()
+    left_out: frozenset[str] = frozenset()
+    strict: bool = False
+    pedantic: bool = False
+    tool_bugs_fail: bool = False
+    sdk_findings_fail: bool = False
+    rules_as_of: str = ""
+    baseline: Baseline | None = None
+    earlier: Report | None = None
+    output_format: str = "full"
+    reports: tuple[Path, ...] = ()
+
+    @property
+    def severities(self) -> dict[str, bool]:
+        """What the user chose about `mcp_conformance.verdicts.outcome_of`."""
+        return {name: getattr(self, name) for name in ("strict", "pedantic", "tool_bugs_fail")}
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The given options by name, for a report; of environment variables and headers only the names."""
+        return {
+            option.name: _public(self.chosen.options[option.name], option.public_until)
+            for option in OPTIONS
+            if option.name in self.chosen.options and option.name not in NOT_REPORTED
+        }
+
+
+def _public(given: Given, until: str) -> Any:
+    if not isinstance(given.value, tuple):
+        return given.value
+    return [text.partition(until)[0] if until else text for text in given.texts]
+
+
+def read_options(chosen: Chosen) -> RunOptions:
+    """Read every option.  Raises `BadOption` with one line for the first error."""
+    settings = replace(read_settings(chosen), contract=_contract(chosen))
+    if settings.http is None or not settings.http.url:
+        _expect_program(chosen, settings)
+    return RunOptions(chosen, settings, **_values(chosen, RunOptions))
+
+
+def read_settings(chosen: Chosen) -> Settings:
+    """Return the settings of the server under test.  Raises `BadOption`."""
+    command = _command(chosen)
+    http = http_server(chosen, command)
+    is_remote = http is not None and bool(http.url) and not is_loopback(http.url)
+    return Settings(
+        command=command,
+        env={**read(chosen, "env-file", {}), **read(chosen, "env", {})},
+        call=read(chosen, "call", () if is_remote else ("readonly",)),
+        http=http,
+        sandbox=sandbox(chosen, http),
+        **setting_values(chosen),
+    )
+
+
+def setting_values(chosen: Chosen) -> Mapping[str, Any]:
+    """Return the fields of the settings that an option alone sets.  Raises `BadOption`."""
+    return _values(chosen, Settings)
+
+
+def _values(chosen: Chosen, kind: type[Settings | RunOptions]) -> Mapping[str, Any]:
+    """Return the fields of the settings, or of the other options, that given options set."""
+    names = {field.name for field in fields(kind)}
+    return {one.sets: read(chosen, one.name) for one in OPTIONS if one.sets in names and chosen.has(one.name)}
+
+
+def _expect_program(chosen: Chosen, settings: Settings) -> None:
+    """Raise `BadOption` if the first word of the command is not a program."""
+    program = settings.command[0]
+    is_here = settings.cwd is not None and (settings.cwd / program).is_file()
+    if not is_here and shutil.which(program, path=settings.env.get("PATH")) is None:
+        assert chosen.command is not None
+        similar = did_you_mean(chosen.command.text, chosen.servers) if not chosen.is_configured else ""
+        what = f"no such program, or not executable: {program}{similar}"
+        raise chosen.command.error(f"{what} (mcp-conformance doctor -- COMMAND finds out more)")
+
+
+def _command(chosen: Chosen) -> tuple[str, ...]:
+    """Return the words of the server's command, or its URL.  Raises `BadOption`."""
+    if chosen.has("url"):
+        return (chosen.text("url"),)
+    given = chosen.command
+    if given is None:
+        raise BadOption("no server is named")
+    if isinstance(given.value, tuple):
+        return given.value
+    try:
+        words = _words(given.text)
+    except ValueError as error:
+        raise given.error(error) from error
+    if not words:
+        raise given.error("a command is expected")
+    return words
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """Return the words of a command line, or of a JSON array.  Raises `ValueError`."""
+    if text.lstrip().startswith("["):
+        found = json_value(text)
+        if not found or not all(isinstance(word, str) for word in found):
+            raise ValueError("a JSON array of words is expected")
+        return tuple(found)
+    try:
+        words = shlex.split(text, posix=os.name == "posix")
+    except ValueError as error:
+        raise ValueError(f"{error} in {text!r}") from error
+    return tuple(word.strip('"') if os.name != "posix" else word for word in words)
+
+
+def _contract(chosen: Chosen) -> Contract | None:
+    """Return the contract of the server: the file given, else the one here.  Raises `BadOption`.
+
+    A file here is not of one of several configured servers.
+    """
+    is_one_of_several = chosen.is_configured and len(chosen.servers) > 1
+    if chosen.has("contract") or is_one_of_several or not Path(FILE).is_file():
+        found: Contract | None = read(chosen, "contract")
+        return found
+    try:
+        return contract_in(Path(FILE), FILE)
+    except (OSError, ValueError) as error:
+        reason = f"{FILE}: {error.strerror}" if isinstance(error, OSError) else error
+        raise chosen.error("contract", reason) from None
+
+
+# HTTP and the sandbox ----------------------------------------------------------------------------
+
+
+def http_server(chosen: Chosen, command: tuple[str, ...]) -> HttpServer | None:
+    """Return the server over HTTP, at a URL or to be started by a command; None for stdio.
+
+    Raises `BadOption`.
+    """
+    url, is_served = chosen.text("url"), chosen.has("http")
+    headers = (*read(chosen, "header", ()), *read(chosen, "header-env", ()))
+    if not url and not is_served:
+        if headers:
+            needed = " or ".join(map(chosen.shown, ("url", "http")))
+            raise chosen.error("header", f"it needs {needed}")
+        return None
+    if find_spec("h11") is None:
+        raise BadOption("HTTP needs one more package: pip install 'pytest-mcp-conformance[http]'")
+    if is_served and not any(PORT in word for word in command):
+        raise chosen.error("http", f"the command needs {PORT} where its port belongs")
+    rate = read(chosen, "rate", math.inf if not url or is_loopback(url) else REMOTE_RATE)
+    path = chosen.text("http-path") or DEFAULT_PATH
+    try:
+        return HttpServer(url, () if url else command, path, headers, rate)
+    except ValueError as error:
+        raise chosen.error("url", error) from None
+
+
+def sandbox(chosen: Chosen, http: HttpServer | None) -> Sandbox | None:
+    """Return the sandbox that the user chose; None without one.  Raises `BadOption`."""
+    text = chosen.text("sandbox") or NONE
+    given = next(filter(chosen.has, ALLOWANCES), "")
+    if text == NONE and given:
+        raise chosen.error(given, f"it needs {chosen.shown('sandbox')}")
+    if text != NONE and http is not None and http.url:
+        raise chosen.error("sandbox", "it confines a command, not a server at a URL")
+    read_paths, write_paths, hosts = (read(chosen, name, ()) for name in ALLOWANCES)
+    try:
+        return Choice(text, read_paths, write_paths, hosts, listens=http is not None).sandbox()
+    except Unavailable as reason:
+        raise chosen.error("sandbox", reason) from None
