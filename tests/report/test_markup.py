@@ -98,7 +98,7 @@ def survey(words, folder):
 
 
 def badges(words, folder):
-    return [badge.svg(replace(REPORT, ended=words))]
+    return [badge.render(replace(REPORT, ended=words))]
 
 
 KINDS = (one_server, several_servers, badges, survey)

@@ -7,6 +7,7 @@ import re
 import sys
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -16,8 +17,8 @@ import pytest
 
 from mcp_conformance.outcome import Outcome
 from mcp_conformance.protocol.text import shorten
-from mcp_conformance.report.formats import badge as badge_format
-from mcp_conformance.report.formats import github, html, sarif, terminal
+from mcp_conformance.report.files import file_formats
+from mcp_conformance.report.formats import badge, badge_json, github, html, sarif, terminal
 from mcp_conformance.report.formats import json as json_format
 from mcp_conformance.report.formats import markdown as markdown_format
 from mcp_conformance.report.formats.json import BadReport
@@ -47,14 +48,10 @@ def page(report=REPORT):
 
 
 RENDERED = {
-    "report.json": lambda: json_format.render(REPORT),
+    **{f"report.{one.endings[0].strip('.')}": partial(one.render, REPORT) for one in file_formats()},
     "report.html": page,
-    "report.md": lambda: markdown_format.render(REPORT),
-    "report.sarif": lambda: sarif.render(REPORT),
     "report.github.txt": lambda: "\n".join(github.commands(REPORT)) + "\n",
-    "report.svg": lambda: badge_format.svg(REPORT),
     "report.txt": lambda: terminal.render(REPORT),
-    "report.badge.json": lambda: badge_format.endpoint(REPORT),
 }
 
 
@@ -148,9 +145,9 @@ def test_every_report_shows_the_same_verdict(report, status, verdict):
     (run,) = json.loads(sarif.render(report))["runs"]
     (invocation,) = run["invocations"]
     assert invocation["executionSuccessful"] == (not report.ended)
-    badge = json.loads(badge_format.endpoint(report))
+    shown = json.loads(badge_json.render(report))
     is_green = status == "passed" and Outcome.WARNED not in report.counts
-    assert (badge["color"] == "brightgreen") == is_green
+    assert (shown["color"] == "brightgreen") == is_green
     errors = [line for line in github.commands(report) if line.startswith("::error ")]
     assert bool(errors) == (status != "passed")
     shown = terminal.render(report)
@@ -413,9 +410,9 @@ def test_annotations_are_one_line_each_and_as_many_as_github_shows():
 def test_badge_shows_the_verdict(outcomes, ended, message, colour):
     results = tuple(result("ping.responds", Outcome(one)) for one in outcomes.split())
     report = replace(GOOD, results=results, ended=ended)
-    badge = json.loads(badge_format.endpoint(report))
-    assert (badge["message"], badge["color"]) == (message, colour)
-    image = ElementTree.fromstring(badge_format.svg(report))
+    shown = json.loads(badge_json.render(report))
+    assert (shown["message"], shown["color"]) == (message, colour)
+    image = ElementTree.fromstring(badge.render(report))
     assert image.get("aria-label") == f"MCP conformance: {message}"
 
 
@@ -515,8 +512,8 @@ def test_run_writes_its_reports(more, tmp_path):
     assert files[1].read_text() == html.render(report)
     assert files[2].read_text() == markdown_format.render(report)
     assert files[3].read_text() == files[4].read_text() == sarif.render(report)
-    assert files[5].read_text() == badge_format.svg(report)
-    assert files[6].read_text() == badge_format.endpoint(report)
+    assert files[5].read_text() == badge.render(report)
+    assert files[6].read_text() == badge_json.render(report)
     assert all(f"report: {file}" in run.output for file in files)
 
 
@@ -538,7 +535,11 @@ def test_run_that_ends_early_writes_its_report(options, ended, tmp_path):
 @pytest.mark.parametrize(
     ("name", "exit", "message"),
     [
-        ("r.txt", 4, "--report: 'r.txt' ends in none of .sarif.json, .json, .html, .md"),
+        (
+            "r.txt",
+            4,
+            "--report: 'r.txt' ends in none of .html, .json, .md, .sarif, .sarif.json, .svg",
+        ),
         (".", 4, "--report: "),
         ("r.json/x.md", 4, "report: not written"),
     ],

@@ -44,7 +44,7 @@ def load_table():
 def render(shaky):
     """Return the texts about a result with this outcome."""
     from mcp_conformance.plugin.status_line import StatusLine
-    from mcp_conformance.report.formats import badge, github, html, markdown, sarif, terminal
+    from mcp_conformance.report.formats import badge_json, github, html, markdown, sarif, terminal
     from mcp_conformance.report.formats import json as json_format
     from mcp_conformance.report.servers import html as servers_html
     from mcp_conformance.report.servers import markdown as servers_markdown
@@ -64,7 +64,7 @@ def render(shaky):
     line.show()
     return {
         "verdict": report.verdict,
-        "badge": badge.endpoint(report),
+        "badge": badge_json.render(report),
         "github": "".join(github.commands(report)),
         "html": html.render(report),
         "json": json_format.render(json_format.read(json_format.render(report))),

@@ -34,11 +34,24 @@ class UsageError(Exception):
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line and have pytest's exit status for them, 4."""
+    """An argument parser whose errors are one line and have pytest's exit status for them, 4.
+
+    The help of a command that ``writes_reports`` ends with their formats.
+    """
+
+    writes_reports = False
 
     def error(self, message: str) -> None:  # type: ignore[override]
         """Raise the message as a `UsageError`."""
         raise UsageError(message)
+
+    def format_help(self) -> str:
+        """Return the help; only a reader of it needs the formats, whose modules load slowly."""
+        if self.writes_reports:
+            from mcp_conformance.report.files import format_help  # noqa: PLC0415
+
+            self.epilog = format_help()
+        return super().format_help()
 
 
 def parser() -> Parser:
@@ -276,6 +289,7 @@ def _add_new_check(commands: Commands) -> None:
 def _add_options(parser: Parser, command: str) -> None:
     """Add the options that a command has in the table."""
     for option in options_of(command):
+        parser.writes_reports |= option.name == "report"
         flag, help_ = f"--{option.name}", option.full_help
         if option.kind is Kind.LIST:
             parser.add_argument(flag, metavar=option.metavar, default=[], help=help_, **option.repeated)

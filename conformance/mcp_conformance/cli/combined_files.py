@@ -4,29 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mcp_conformance.report.files import renderer, write_file
-from mcp_conformance.report.formats import html, json, markdown, sarif
-from mcp_conformance.report.model import Report, plural
-from mcp_conformance.report.servers import html as servers_html
-from mcp_conformance.report.servers import json as servers_json
-from mcp_conformance.report.servers import junit
-from mcp_conformance.report.servers import markdown as servers_markdown
-from mcp_conformance.report.servers import sarif as servers_sarif
+from mcp_conformance.report.files import format_of, write_file
+from mcp_conformance.report.model import plural
+from mcp_conformance.report.servers import junit, markdown
 from mcp_conformance.report.servers.model import ServersReport
 
-COMBINED: Mapping[Callable[[Report], str], Callable[[ServersReport], str]] = {
-    html.render: servers_html.render,
-    json.render: servers_json.render,
-    markdown.render: servers_markdown.render,
-    sarif.render: servers_sarif.render,
-}
-"""The function that makes the combined report, by the one that makes the report of one server."""
-ONLY_COMBINED = (markdown.render, sarif.render)
-"""Of these no server has a file for itself."""
 JUNIT_OPTIONS = ("--junitxml", "--junit-xml")
 
 
@@ -48,15 +34,16 @@ def write_files(servers: ServersReport, reports: Sequence[str], junits: Sequence
     before = prefixes([one.name for one in servers.outcomes])
     written = [write_file(Path(path), junit.render(servers)) for path in junits]
     for path in map(Path, reports):
-        render = renderer(path)
-        reports_of_each = servers.reports if render not in ONLY_COMBINED else []
+        form = format_of(path)
+        has_own_files = form.combined is None or form.combined.has_own_files
+        reports_of_each = servers.reports if has_own_files else []
         own = {one.name: prefixed(path, before[one.name]) for one, _ in reports_of_each}
-        if render in COMBINED:
+        if form.combined is not None:
             pages = {name: file.name for name, file in own.items()}
-            written.append(write_file(path, COMBINED[render](replace(servers, pages=pages))))
-        written += _write_own(path, [(own[one.name], render(report)) for one, report in reports_of_each])
+            written.append(write_file(path, form.combined.render(replace(servers, pages=pages))))
+        written += _write_own(path, [(own[one.name], form.render(report)) for one, report in reports_of_each])
     if os.environ.get("GITHUB_ACTIONS") == "true" and (summary := os.environ.get("GITHUB_STEP_SUMMARY")):
-        written.append(write_file(Path(summary), f"{servers_markdown.render(servers)}\n", mode="a"))
+        written.append(write_file(Path(summary), f"{markdown.render(servers)}\n", mode="a"))
     for line, _ in written:
         print(line)  # noqa: T201
     return all(is_written for _, is_written in written)

@@ -25,7 +25,7 @@ from mcp_conformance.report.build import (
     interfaces,
 )
 from mcp_conformance.report.exit_status import FAILED, INTERRUPTED, NOT_RUN, NOTHING_TESTED, PASSED
-from mcp_conformance.report.files import expect_formats, renderer, write_file
+from mcp_conformance.report.files import expect_formats, format_of, write_file
 from mcp_conformance.report.model import Result
 from mcp_conformance.report.text import not_called_line, server_lines
 from mcp_conformance.requirements import catalogue
@@ -112,7 +112,7 @@ class SoakRun:
         results = [*self._results, *_passed(soak, self._results)]
         report = build_report(subject, results, facts, self._options.given, (*_left_out(soak), *drift))
         _print([f"verdict: {report.verdict}"])
-        written = [write_file(path, renderer(path)(report)) for path in self._options.reports]
+        written = [write_file(path, format_of(path).render(report)) for path in self._options.reports]
         _print([line for line, _ in written])
         status = EXIT_STATUS[report.status]
         return status if all(done for _, done in written) or status else NOT_RUN

@@ -339,7 +339,7 @@ OPTIONS = (
     Option(
         "report",
         "FILE",
-        "a file for a report; its ending is the format: .json, .html, .md, .sarif, .svg, badge.json",
+        "a file for a report; its ending is the format, such as .html or .json",
         commands=JUDGES,
         kind=Kind.LIST,
         reader=readers.paths,

@@ -15,7 +15,7 @@ from mcp_conformance.plugin.collection import SUBJECT
 from mcp_conformance.plugin.options import RUN_OPTIONS
 from mcp_conformance.plugin.outcomes import BASE_VERBOSITY, RESULTS, columns, notices, run_facts
 from mcp_conformance.report.build import build_report
-from mcp_conformance.report.files import expect_formats, renderer, write_file
+from mcp_conformance.report.files import expect_formats, format_of, write_file
 from mcp_conformance.report.formats import github, markdown, terminal
 from mcp_conformance.report.formats import json as json_format
 from mcp_conformance.report.model import Report
@@ -53,7 +53,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 def _write_files(session: pytest.Session, report: Report) -> Iterator[str]:
     for path in session.config.stash[RUN_OPTIONS].reports:
-        yield _noted(session, write_file(path, renderer(path)(report)))
+        yield _noted(session, write_file(path, format_of(path).render(report)))
 
 
 def _write_for_github(session: pytest.Session, report: Report) -> Iterator[str]:

@@ -2,39 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import cache
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
+from types import ModuleType
 
-from mcp_conformance.report.formats import badge, html, markdown, sarif
-from mcp_conformance.report.formats import json as json_format
-from mcp_conformance.report.model import Report
-
-RENDERERS: Mapping[str, Callable[[Report], str]] = {
-    "badge.json": badge.endpoint,
-    ".sarif.json": sarif.render,
-    ".json": json_format.render,
-    ".html": html.render,
-    ".md": markdown.render,
-    ".sarif": sarif.render,
-    ".svg": badge.svg,
-}
-"""The function that makes a report, by the ending of the file's name; the first match counts."""
+from mcp_conformance.report import formats, servers
+from mcp_conformance.report.file_format import FileFormat
 
 
-def renderer(path: Path) -> Callable[[Report], str]:
-    """Return the function that makes the report in a file of that name.  Raises `ValueError`."""
-    matching = (render for ending, render in RENDERERS.items() if path.name.lower().endswith(ending))
-    found = next(matching, None)
-    if found is None:
-        endings = ", ".join(ending for ending in RENDERERS if ending.startswith("."))
-        raise ValueError(f"{path.name!r} ends in none of {endings}, badge.json")
-    return found
+@cache
+def file_formats() -> tuple[FileFormat, ...]:
+    """Return the formats that the package has, in the order of their endings."""
+    combined = {name: getattr(module, "COMBINED", None) for name, module in _modules(servers)}
+    found = [
+        replace(one, combined=combined.get(name))
+        for name, module in _modules(formats)
+        if (one := getattr(module, "FILE_FORMAT", None)) is not None
+    ]
+    return tuple(sorted(found, key=lambda one: one.endings))
+
+
+def _modules(package: ModuleType) -> Iterator[tuple[str, ModuleType]]:
+    """Yield the modules of a package by their names."""
+    for one in iter_modules(package.__path__):
+        yield one.name, import_module(f"{package.__name__}.{one.name}")
+
+
+def format_of(path: Path) -> FileFormat:
+    """Return the format of a file by its name, of which the longest ending counts.  Raises `ValueError`."""
+    endings = {ending: one for one in file_formats() for ending in one.endings}
+    matching = [ending for ending in endings if path.name.lower().endswith(ending)]
+    if not matching:
+        raise ValueError(f"{path.name!r} ends in none of {', '.join(sorted(endings))}")
+    return endings[max(matching, key=len)]
+
+
+def format_help() -> str:
+    """Return what each format is for, in one sentence."""
+    known = "; ".join(f"{', '.join(one.endings)}: {one.help}" for one in file_formats())
+    return f"The endings of --report FILE are {known}."
 
 
 def expect_formats(paths: Iterable[Path]) -> None:
     """Raise `ValueError` for a file whose name gives no format, or that is a directory."""
     for path in paths:
-        renderer(path)
+        format_of(path)
         if path.is_dir():
             raise ValueError(f"{path} is a directory")
 

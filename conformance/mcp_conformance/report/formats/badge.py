@@ -1,10 +1,9 @@
-"""The verdict as a badge: an SVG, and the JSON that shields.io makes one from."""
+"""The verdict as a badge, in SVG."""
 
 from __future__ import annotations
 
-import json
-
 from mcp_conformance.outcome import FAILING, Outcome, Weight, weighing, worst
+from mcp_conformance.report.file_format import FileFormat
 from mcp_conformance.report.markup import Html, element
 from mcp_conformance.report.model import Report, plural, rules_with
 
@@ -16,17 +15,9 @@ PADDING = 10
 FONTS = "Verdana,DejaVu Sans,Geneva,sans-serif"
 
 
-def endpoint(report: Report) -> str:
-    """Return the JSON for a badge of shields.io (``https://img.shields.io/endpoint?url=...``)."""
-    message, colour = _verdict(report)
-    is_error = report.status == "failed"
-    badge = {"schemaVersion": 1, "label": LABEL, "message": message, "color": colour, "isError": is_error}
-    return json.dumps(badge, indent=1) + "\n"
-
-
-def svg(report: Report) -> str:
+def render(report: Report) -> str:
     """Return the badge as SVG."""
-    message, colour = _verdict(report)
+    message, colour = badge_verdict(report)
     left, right = (_width(text) + PADDING for text in (LABEL, message))
     title, whole = f"{LABEL}: {message}", str(left + right)
     edge = f"M{left} 0H3a3 3 0 0 0-3 3v14a3 3 0 0 0 3 3h{left - 3}z"
@@ -46,7 +37,7 @@ def svg(report: Report) -> str:
     return f"{image.markup}\n"
 
 
-def _verdict(report: Report) -> tuple[str, str]:
+def badge_verdict(report: Report) -> tuple[str, str]:
     """Return the text of the badge, and its colour."""
     counts = report.counts
     if report.status == "failed":
@@ -68,3 +59,6 @@ def _width(text: str) -> int:
 
 def _text(text: str, x: int) -> Html:
     return element("text", text, x=str(x), y="14", textLength=str(_width(text)))
+
+
+FILE_FORMAT = FileFormat((".svg",), "a badge", render)

@@ -11,6 +11,7 @@ from typing import Any
 from mcp_conformance.outcome import Listed, Outcome, listed_by
 from mcp_conformance.protocol.text import shell_line, shorten
 from mcp_conformance.report import markup as h
+from mcp_conformance.report.file_format import FileFormat
 from mcp_conformance.report.formats.page import document, footer
 from mcp_conformance.report.markup import MAX_TEXT, Child, Html, joined, together
 from mcp_conformance.report.model import Interface, Report, Result, by_reason, grouped
@@ -328,3 +329,6 @@ def _interface(one: Interface) -> Html:
     found = " found by trying; the server does not declare it" if one.found else ""
     noise = f" {one.noise} lines on stdout were not JSON" if one.noise else ""
     return together(_chips(names) or "offers nothing", soft(found, noise))
+
+
+FILE_FORMAT = FileFormat((".html",), "one page to read, which needs no network", render)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_conformance.outcome import Outcome
+from mcp_conformance.report.file_format import FileFormat
 from mcp_conformance.report.model import Interface, OfferedTool, Report, Result
 from mcp_conformance.requirements.catalogue import families
 
@@ -142,3 +143,6 @@ def _read_result(one: Mapping[str, Any], rules: Mapping[str, Any]) -> Result:
     return Result(
         **{**facts, "outcome": Outcome(one["outcome"])}, says=rule["says"], spec=rule["spec"][one["revision"]]
     )
+
+
+FILE_FORMAT = FileFormat((".json",), "every result with its evidence, to keep and to compare", render)

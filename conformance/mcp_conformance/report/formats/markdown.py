@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from mcp_conformance.outcome import Listed, Outcome, listed_by
 from mcp_conformance.protocol.text import named, shorten
+from mcp_conformance.report.file_format import FileFormat
 from mcp_conformance.report.model import Report, Result, by_reason, grouped
 from mcp_conformance.report.text import figures_of
 from mcp_conformance.requirements.catalogue import families
@@ -136,3 +137,6 @@ def fence(text: str, kind: str = "") -> str:
 
 def _longest_ticks(text: str) -> int:
     return max(map(len, re.findall("`+", text)), default=0)
+
+
+FILE_FORMAT = FileFormat((".md",), "a comment on a pull request, never longer than GitHub takes", render)

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from mcp_conformance.outcome import Outcome, Weight
 from mcp_conformance.protocol.text import named, shell_line, shorten
+from mcp_conformance.report.file_format import FileFormat
 from mcp_conformance.report.model import Report, Result
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -149,3 +150,6 @@ def _fingerprint(one: Result, server: str) -> str:
     """Return a text that is the same for a finding in every run."""
     facts = [one.requirement, one.revision, one.tool, one.check, *([server] if server else [])]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
+
+
+FILE_FORMAT = FileFormat((".sarif", ".sarif.json"), "SARIF 2.1.0, for code scanning and editors", render)

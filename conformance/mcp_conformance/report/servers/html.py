@@ -9,6 +9,7 @@ from mcp_conformance.outcome import COUNTED, Outcome
 from mcp_conformance.protocol.text import shorten
 from mcp_conformance.report import markup as h
 from mcp_conformance.report.exit_status import FAILED, INTERNAL_ERROR, PASSED
+from mcp_conformance.report.file_format import CombinedFormat
 from mcp_conformance.report.formats.html import anchor, basis, prose, tag
 from mcp_conformance.report.formats.page import document, footer
 from mcp_conformance.report.markup import Child, Html, joined
@@ -164,3 +165,6 @@ def _rules(servers: ServersReport) -> Iterator[Html]:
             h.ul(found),
             class_=rule.outcome,
         )
+
+
+COMBINED = CombinedFormat(render)

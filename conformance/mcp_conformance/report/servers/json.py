@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from mcp_conformance.report.file_format import CombinedFormat
 from mcp_conformance.report.formats import json as json_format
 from mcp_conformance.report.formats.json import BadReport, read_members, report_from
 from mcp_conformance.report.model import Report
@@ -48,3 +49,6 @@ def read(text: str) -> Report | ServersReport:
 def _read_server(one: Mapping[str, Any]) -> ServerOutcome:
     report = report_from(one["report"]) if one["report"] else None
     return ServerOutcome(one["name"], one["exit"], one["text"], one["line"], report)
+
+
+COMBINED = CombinedFormat(render)

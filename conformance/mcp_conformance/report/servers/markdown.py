@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from mcp_conformance.report.exit_status import PASSED
+from mcp_conformance.report.file_format import CombinedFormat
 from mcp_conformance.report.formats.markdown import MAX_LENGTH, SIGNS, code, fitting
 from mcp_conformance.report.servers.model import ServerOutcome, ServersReport
 
@@ -57,3 +58,6 @@ def _rules(servers: ServersReport) -> Iterator[str]:
             f"- {code(one.name)}: {first.outcome.with_sign}, {code(first.reason)}" for one, first in places
         ]
         yield "\n".join([f"### {code(rule.requirement)}\n", f"{rule.says}{link}\n", *items])
+
+
+COMBINED = CombinedFormat(render, has_own_files=False)

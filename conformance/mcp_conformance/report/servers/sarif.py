@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mcp_conformance.report.file_format import CombinedFormat
 from mcp_conformance.report.formats.sarif import Located, render_all
 from mcp_conformance.report.servers.model import ServersReport
 
@@ -10,3 +11,6 @@ def render(servers: ServersReport) -> str:
     """Return the findings of all servers as SARIF."""
     located = [Located(report, servers.file, one.line, one.name) for one, report in servers.reports]
     return render_all(located, servers.tool_version)
+
+
+COMBINED = CombinedFormat(render, has_own_files=False)
