@@ -1,11 +1,11 @@
 """A pytest plugin that puts an error into the probe of the server."""
 
-from mcp_conformance.plugin import collection
+from mcp_conformance.options import probing
 
 
 def pytest_configure():
     """Replace the probe."""
-    collection.probe_all = crash
+    probing.probe_all = crash
 
 
 def crash(*_):
