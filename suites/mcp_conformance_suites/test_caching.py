@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from mcp_conformance.client.reply import results_of
 from mcp_conformance.expect import expect, expect_each, expect_none, is_integer, require_some
 from mcp_conformance.protocol.methods import LISTS
 from mcp_conformance.protocol.value import members
@@ -91,7 +92,7 @@ def test_a_cache_scope_is_public_or_private(server):
 @pytest.mark.requirement("caching.scope-same-on-pages")
 def test_all_pages_of_a_list_have_the_same_cache_scope(server):
     for listing in require_some(server.lists.paged(), skip="no list has a second page"):
-        pages = [reply.value for reply in listing.replies if reply.value is not None]
+        pages = results_of(listing.replies)
         first, *others = require_some(members(pages, "cacheScope"), skip="no page has a cacheScope")
         wrong = [scope for scope in others if scope.json != first.json]
         expect_none(wrong, f"{first.json}, as on the first page")
@@ -99,7 +100,7 @@ def test_all_pages_of_a_list_have_the_same_cache_scope(server):
 
 @pytest.mark.requirement("caching.none-on-input-required", "caching.interim-no-hints")
 def test_an_input_required_result_has_no_caching_hints(server):
-    results = [reply.value for reply in input_required_replies(server)]
+    results = results_of(input_required_replies(server))
     require_some(results, skip="no result is input_required")
     found = [hint for name in HINTS for hint in members(results, name)]
     expect_none(found, "neither ttlMs nor cacheScope in an input_required result")
@@ -108,5 +109,5 @@ def test_an_input_required_result_has_no_caching_hints(server):
 def complete(server, *methods):
     """Return every complete result of these methods so far."""
     exercise_everything(server)
-    results = [reply.value for reply in modern_results(server) if reply.method in methods]
+    results = results_of(reply for reply in modern_results(server) if reply.method in methods)
     return [result for result in results if getattr(result.get("resultType"), "json", None) == "complete"]

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from mcp_conformance.client.handlers import MAX_TOOL_USES
+from mcp_conformance.client.reply import results_of
 from mcp_conformance.expect import (
     expect,
     expect_each,
@@ -71,8 +72,8 @@ def test_a_client_without_usable_roots_is_served(server):
 def undeclared_requests(server, method):
     """Return the requests by a method to clients that did not declare its feature."""
     if is_modern(server.revision):
-        replies = [reply for reply in all_results(server) if method in undeclared_methods(reply)]
-        return [reply.value.get("inputRequests") for reply in replies]
+        asking = results_of(reply for reply in all_results(server) if method in undeclared_methods(reply))
+        return members(asking, "inputRequests")
     opened = [session for session in server.sessions if session.opening is not None]
     bare = [session for session in opened if not session.capabilities]
     return [each for session in bare for each in with_opening(session, session.received.requests(method))]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from mcp_conformance.client.refusals import NO_SUCH_NAME
+from mcp_conformance.client.reply import results_of
 from mcp_conformance.expect import (
     expect_each,
     expect_error,
@@ -35,7 +38,7 @@ MAX_VALUES = 100
 @pytest.mark.requirement("completion.result-shape")
 @pytest.mark.capability("completions")
 def test_a_completion_has_an_array_of_strings(server):
-    results = require_some(results_of(server), skip=NOT_COMPLETED)
+    results = require_some(results_of(completions(server)), skip=NOT_COMPLETED)
     expect_each(results, lambda result: has(result, "completion", dict), "an object in completion")
     found = members(results, "completion")
     expect_each(found, lambda each: has(each, "values", list), "an array in values")
@@ -69,12 +72,8 @@ def test_the_total_of_a_completion_is_consistent_with_its_values(server):
     expect_each(counted, is_consistent, expected)
 
 
-def results_of(server):
-    return [reply.value for reply in completions(server) if reply.value is not None]
-
-
 def completion_objects(server):
-    return [each for each in members(results_of(server), "completion") if each.is_a(dict)]
+    return [each for each in members(results_of(completions(server)), "completion") if each.is_a(dict)]
 
 
 def has(value, name, type):
@@ -132,7 +131,7 @@ def test_parts_of_the_wrong_type_are_refused(server, session, wrong):
     params = accepted_params(server)
     ref, argument = params["ref"], params["argument"]
     name = "name" if "name" in ref else "uri"
-    changes = {
+    changes: dict[str, dict[str, Any]] = {
         "ref": {"ref": 5},
         "ref-name": {"ref": {**ref, name: {"a": 1}}},
         "argument": {"argument": [argument]},

@@ -96,7 +96,7 @@ def test_trace_context_has_the_format_of_w3c(server):
         expect(value, value.is_a(str) and TRACES[key](value.json), f"a {key} as W3C has it")
 
 
-def is_traceparent(text):
+def is_traceparent(text: str) -> bool:
     """Return whether a text is a traceparent."""
     version, trace, parent, flags, *more = (*text.split("-"), "", "", "")
     sizes = [len(part) for part in (version, trace, parent, flags)]
@@ -178,5 +178,6 @@ def is_reserved(prefix, revision):
 def listed(method, reply):
     """Return the items on a page of a list as sorted texts; None if it has no array of them."""
     found = reply.value.get(LISTS[method][1]) if reply.value is not None else None
-    is_array = found is not None and found.is_a(list)
-    return sorted(show(item, MAX_ITEM_LENGTH) for item in found.json) if is_array else None
+    if found is None or not found.is_a(list):
+        return None
+    return sorted(show(item, MAX_ITEM_LENGTH) for item in found.json)

@@ -13,6 +13,7 @@ import json
 import pytest
 
 from mcp_conformance.client.input_required import retry_params
+from mcp_conformance.client.reply import results_of
 from mcp_conformance.expect import (
     expect,
     expect_each,
@@ -91,25 +92,25 @@ def test_only_calls_gets_and_reads_require_input(server, session):
     if params is not None:
         require_answer(session.request("completion/complete", params))
     replies = [reply for reply in all_results(server) if reply.method in NEVER_REQUIRE_INPUT]
-    asking = [reply.value for reply in replies if reply.needs_input]
+    asking = results_of(reply for reply in replies if reply.needs_input)
     expected = f"no input_required in answer to other methods than {', '.join(MAY_REQUIRE_INPUT)}"
     expect_none(asking, expected)
 
 
 @pytest.mark.requirement("mrtr.at-least-one")
 def test_an_input_required_result_has_requests_or_a_state(server):
-    for reply in input_required_replies(server):
-        requests, state = reply.value.get("inputRequests"), reply.value.get("requestState")
+    for result in results_of(input_required_replies(server)):
+        requests, state = result.get("inputRequests"), result.get("requestState")
         present = [each for each in (requests, state) if each is not None and each.json is not None]
-        expect(reply.value, present != [], "inputRequests or a requestState")
-        if state is None and requests.json == {}:
+        expect(result, present != [], "inputRequests or a requestState")
+        if state is None and requests is not None and requests.json == {}:
             expected = "something in inputRequests, or a requestState"
             raise Finding(expected, "{}", requests.lines, advisory=True)
 
 
 @pytest.mark.requirement("mrtr.request-kinds")
 def test_only_roots_sampling_and_elicitation_are_requested(server):
-    found = members([reply.value for reply in input_required_replies(server)], "inputRequests")
+    found = members(results_of(input_required_replies(server)), "inputRequests")
     expect_each(found, is_object, "an object of requests")
     requests = [each for object in found for each in object.each()]
     expected = f"a request with one of the methods {', '.join(FEATURES)}, and its params"
@@ -128,7 +129,7 @@ def test_each_input_request_has_its_own_key(server):
 
 @pytest.mark.requirement("mrtr.state-is-string")
 def test_a_request_state_is_a_string(server):
-    states = members([reply.value for reply in input_required_replies(server)], "requestState")
+    states = members(results_of(input_required_replies(server)), "requestState")
     require_some(states, skip="no input_required result has a requestState")
     expect_each(states, is_string, "a string")
 
@@ -136,7 +137,7 @@ def test_a_request_state_is_a_string(server):
 @pytest.mark.requirement("mrtr.result-type")
 def test_a_result_with_input_requests_has_type_input_required(server):
     run_with_client(server, FULL_CLIENT)
-    results = [reply.value for reply in all_results(server) if reply.method in MAY_REQUIRE_INPUT]
+    results = results_of(reply for reply in all_results(server) if reply.method in MAY_REQUIRE_INPUT)
     asking = [value for value in results if has_input_requests(value)]
     for value in require_some(asking, skip="the server requires no input"):
         kind = value.get("resultType") or Value(None, "result.resultType", value.lines)

@@ -6,6 +6,7 @@ import pytest
 
 from mcp_conformance.client.listing import fetch_list
 from mcp_conformance.client.refusals import NO_SUCH_NAME
+from mcp_conformance.client.reply import results_of
 from mcp_conformance.expect import expect_each, expect_none, is_string, require_some
 from mcp_conformance.protocol.value import members
 from mcp_conformance.verdicts import Finding
@@ -139,7 +140,7 @@ def test_an_empty_cursor_leads_to_the_next_page(server, session):
 @pytest.mark.requirement("pagination.other-results-unpaged")
 def test_other_results_are_not_paginated(server):
     replies = [call.reply for call in server.calls()] + server.prompts() + server.resources()
-    results = [reply.value for reply in replies if reply.value is not None]
+    results = results_of(replies)
     require_some(results, skip="no tool, prompt or resource gave a result")
     expect_none(members(results, "nextCursor"), "no nextCursor")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_conformance.client.refusals import NO_SUCH_NAME, refused_as_unknown, same_refusal
+from mcp_conformance.client.reply import results_of
 from mcp_conformance.expect import (
     expect_each,
     expect_error,
@@ -32,7 +33,7 @@ JSON_RPC_CODES = (-32700, -32600, -32601, -32602, -32603)
 @pytest.mark.requirement("prompts.get.result-shape")
 @pytest.mark.capability("prompts")
 def test_a_prompt_has_an_array_of_messages(server):
-    results = require_some(results_of(server), skip="no prompt could be fetched")
+    results = require_some(results_of(server.prompts()), skip="no prompt could be fetched")
     expect_each(results, is_object, "an object")
     expect_each(results, lambda result: isinstance(result.get("messages"), list), "an array in messages")
     messages = [message for array in members(results, "messages") for message in array.each()]
@@ -65,12 +66,8 @@ def test_the_content_of_a_message_is_of_a_known_type(server, revision):
     expect_each(blocks, lambda block: is_string(block.get("type")) and block["type"] in known, expected)
 
 
-def results_of(server):
-    return [reply.value for reply in server.prompts() if reply.value is not None]
-
-
 def messages_of(server):
-    arrays = [array for array in members(results_of(server), "messages") if array.is_a(list)]
+    arrays = [array for array in members(results_of(server.prompts()), "messages") if array.is_a(list)]
     return [message for array in arrays for message in array.each() if message.is_a(dict)]
 
 

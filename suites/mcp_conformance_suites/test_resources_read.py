@@ -10,6 +10,7 @@ import pytest
 
 from mcp_conformance.client.listing import fetch_list
 from mcp_conformance.client.refusals import NO_SUCH_NAME, NO_SUCH_URI
+from mcp_conformance.client.reply import results_of
 from mcp_conformance.client.session import NO_PARAMS
 from mcp_conformance.expect import (
     expect_each,
@@ -48,10 +49,10 @@ TEXT_CODECS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "latin-1", "cp1252")
 @pytest.mark.requirement("resources.read.result-shape")
 @pytest.mark.capability("resources")
 def test_the_result_of_a_read_has_contents(server):
-    results = [reply.value for reply in answered_reads(server) if reply.value is not None]
+    results = results_of(answered_reads(server))
     require_some(results, skip="no resource could be read")
     expect_each(results, has_contents, "an object with an array in contents")
-    contents = [content for result in results for content in result.get("contents").each()]
+    contents = [content for found in members(results, "contents") for content in found.each()]
     expect_each(contents, is_content, "an object with strings in uri and in text or blob")
 
 

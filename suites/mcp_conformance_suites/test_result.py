@@ -124,7 +124,7 @@ def replies_with_objects(server):
     run_with_client(server, FULL_CLIENT)
     subscriptions(server)
     complete_something(server)
-    return [reply for reply in modern_results(server) if reply.value.is_a(dict)]
+    return [reply for reply in modern_results(server) if isinstance(reply.result, dict)]
 
 
 @scenario

@@ -70,10 +70,11 @@ def test_the_acknowledgment_is_the_first_notification(server):
 def test_the_acknowledgment_has_no_more_than_the_filter(server):
     require_acknowledged(server)
     for listen in subscriptions(server).acknowledged.values():
+        acknowledgment = require(listen.acknowledgment, skip="a listen request was not acknowledged")
         for name, agreed in listen.agreed.items():
             requested = listen.filter.get(name, False)
             expected = f"no more of {name} than was requested, which is {show(requested)}"
-            expect(listen.acknowledgment, is_within(agreed, requested), expected)
+            expect(acknowledgment, is_within(agreed, requested), expected)
 
 
 @pytest.mark.requirement("subscriptions.empty-filter")
@@ -108,11 +109,11 @@ def unacknowledged(server, listen):
     """Return the finding that a listen request was not acknowledged, with a stray acknowledgment."""
     stray = [one.message for one in sent_notifications(server, ACKNOWLEDGED) if one.listen is None]
     got = f"others: {stray[0]}" if stray else "none"
-    lines = [listen.request, *[line for one in stray for line in one.lines][:1]]
+    lines = (listen.request, *[line for one in stray for line in one.lines][:1])
     response = unstreamed_response(listen.session, listen.request)
     if response is not None:
         got, lines = f"{response}, which is not an event stream", response.lines
-    return Finding(f"{ACKNOWLEDGED} with the id {show(listen.id)}", got, tuple(lines))
+    return Finding(f"{ACKNOWLEDGED} with the id {show(listen.id)}", got, lines)
 
 
 def require_acknowledged(server):
@@ -178,7 +179,9 @@ def test_a_changed_list_is_notified(server):
     for method in promised:
         if not subscriptions(server).is_announced(change, method):
             raise Finding(method, "nothing, although that list changed", change.call.lines)
-    for method in promised_lists(server, second) if second is not None else ():
+    if second is None:
+        return
+    for method in promised_lists(server, second):
         if not subscriptions(server).is_announced(second, method):
             got = "nothing the second time that list changed, for a subscription open since before the first"
             raise Finding(method, got, second.call.lines)
@@ -228,10 +231,10 @@ def lasting(server):
 def notified_of_the_first_change(server):
     """Return those of them that were notified of the first change."""
     change = subscriptions(server).change
-    due = change.notifications if change is not None else []
-    return [
-        one for one in lasting(server) if any(one.is_notified(*each, change.call.request) for each in due)
-    ]
+    if change is None:
+        return []
+    due, request = change.notifications, change.call.request
+    return [one for one in lasting(server) if any(one.is_notified(*each, request) for each in due)]
 
 
 def promised_lists(server, change):
@@ -255,27 +258,30 @@ def unequal(change, listens):
 
 @pytest.mark.requirement("subscriptions.client-cancel")
 def test_a_cancelled_subscription_gets_no_more_notifications(server):
-    require_cancelled(server)
+    cancellation, second = require_cancelled(server)
     found = subscriptions(server)
-    listen, second = found.listens[SubscriptionCase.CANCELLED], found.second_change
+    listen = found.listens[SubscriptionCase.CANCELLED]
     late = since(found.cancellation_read_at, listen.notifications)
     expect_none(late, "nothing of a subscription that was cancelled")
-    for answer in since(found.cancellation.at, listen.answers):
+    for answer in since(cancellation.at, listen.answers):
         raise Finding("no answer to a cancelled request", str(answer), answer.lines, "cancel.no-response")
     others = [one for one in found.acknowledged.values() if one.id != listen.id]
     request = second.call.request
-    if not any(one.is_notified(*news, request) for news in second.notifications for one in others):
+    if not any(
+        one.is_notified(method, uri, request) for one in others for method, uri in second.notifications
+    ):
         skip(f"after calling {second.tool} again no subscription was notified")
 
 
 @pytest.mark.requirement("subscriptions.teardown-cancelled")
 def test_the_server_announces_the_end_of_a_subscription(server):
     require_acknowledged(server)
-    second, notified_before = subscriptions(server).second_change, notified_of_the_first_change(server)
-    for notified, lost, _ in unequal(second, notified_before) if second is not None else ():
-        expected = f"{CANCELLED} or a result for the listen request {show(lost.id)}, which gets no more"
-        got = f"neither, while {show(notified.id)} is notified"
-        raise Finding(expected, got, (lost.request, *second.call.lines))
+    second = subscriptions(server).second_change
+    if second is not None:
+        for notified, lost, _ in unequal(second, notified_of_the_first_change(server)):
+            expected = f"{CANCELLED} or a result for the listen request {show(lost.id)}, which gets no more"
+            got = f"neither, while {show(notified.id)} is notified"
+            raise Finding(expected, got, (lost.request, *second.call.lines))
     if not any(one.ends for one in lasting(server)):
         skip("the server ended no subscription")
 
@@ -301,13 +307,14 @@ def test_the_result_of_a_listen_request_has_its_id(server):
 
 
 def require_cancelled(server):
-    """Skip the check unless an acknowledged subscription was cancelled after a change."""
+    """Return the cancellation of an acknowledged subscription and the change after it; skip without them."""
     found = subscriptions(server)
-    if found.cancellation is None:
+    if found.cancellation is None or found.second_change is None:
         subscribed_change(server)
         skip("no subscription was cancelled")
     if found.listens[SubscriptionCase.CANCELLED].acknowledgment is None:
         skip("the listen request that was cancelled had not been acknowledged")
+    return found.cancellation, found.second_change
 
 
 def since(at, values):

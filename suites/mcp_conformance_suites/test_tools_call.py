@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_conformance.client.refusals import asks_client, refused_as_unknown, refuses_in_words, same_refusal
-from mcp_conformance.client.reply import Closed
+from mcp_conformance.client.reply import Closed, results_of
 from mcp_conformance.expect import (
     expect,
     expect_each,
@@ -255,11 +255,10 @@ def test_a_failing_tool_reports_in_its_result(server, session, revision):
 
 @pytest.mark.requirement("tools.call.execution-error-actionable")
 def test_a_tool_error_says_something(server):
-    failed = [reply for reply in tool_errors(server) if reply.value is not None]
-    for reply in require_some(failed, skip="no tool reported an error"):
-        content = reply.value.get("content") or Value([])
+    for result in require_some(results_of(tool_errors(server)), skip="no tool reported an error"):
+        content = result.get("content") or Value([])
         texts = [text.json for text in members(list(content.each()), "text") if text.is_a(str)]
-        expect(reply.value, any(text.strip() for text in texts), "a text that says what went wrong")
+        expect(result, any(text.strip() for text in texts), "a text that says what went wrong")
 
 
 @pytest.mark.requirement("tools.call.execution-error-as-result")

@@ -219,7 +219,11 @@ def test_the_header_of_a_parameter_has_a_name(server):
 @pytest.mark.requirement("tools.def.x-mcp-header-token")
 def test_the_header_of_a_parameter_is_a_token(server):
     named = [name for name in require_headers(server) if name.json != ""]
-    expect_each(named, lambda name: is_string(name) and TOKEN.fullmatch(name), "the name of a header field")
+    expect_each(named, is_token, "the name of a header field")
+
+
+def is_token(name):
+    return is_string(name) and TOKEN.fullmatch(name) is not None
 
 
 @pytest.mark.requirement("tools.def.x-mcp-header-unique")

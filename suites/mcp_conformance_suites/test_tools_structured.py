@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from mcp_conformance.client.reply import results_of
 from mcp_conformance.expect import expect, expect_each, expect_none, is_object, require, require_some, skip
 from mcp_conformance.json_schema.validation import instance_errors
 from mcp_conformance.protocol.value import members
@@ -35,7 +36,7 @@ def test_structured_content_conforms_to_the_output_schema(call, revision):
 
 @pytest.mark.requirement("tools.structured.text-fallback")
 def test_structured_content_is_repeated_as_text(server):
-    results = [call.reply.value for call in server.calls() if call.reply.value is not None]
+    results = results_of(call.reply for call in server.calls())
     pairs = [(result, content) for result in results for content in members([result], "structuredContent")]
     pairs = [pair for pair in pairs if all(line.sent or line.is_json for line in pair[0].lines)]
     require_some(pairs, skip="no tool gave structured content that is JSON")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -180,3 +180,9 @@ class Reply:
     def error_message(self) -> Any:
         """The message of the error, `ABSENT` if there is none."""
         return self.error.get("message", ABSENT) if isinstance(self.error, dict) else ABSENT
+
+
+def results_of(replies: Iterable[Reply]) -> list[Value]:
+    """Return the results of those replies that have one."""
+    found = (reply.value for reply in replies)
+    return [value for value in found if value is not None]

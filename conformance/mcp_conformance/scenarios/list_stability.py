@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import Any
 
 from mcp_conformance.client.listing import Listing, fetch_list
-from mcp_conformance.client.reply import Reply
+from mcp_conformance.client.reply import Reply, results_of
 from mcp_conformance.client.session import NO_PARAMS, Session
 from mcp_conformance.expect import (
     expect,
@@ -40,8 +40,7 @@ NO_ARGUMENTS_FORMS: Mapping[str, Any] = {"absent": NO_PARAMS, "empty": {}, "meta
 
 def require_pages(server: Server, method: str) -> list[Value]:
     """Return the results of a list, one for each page; skip the check if there is none."""
-    replies = server.listing(method).replies
-    pages = [reply.value for reply in replies if reply.value is not None]
+    pages = results_of(server.listing(method).replies)
     return require_some(pages, skip=f"{method} gave no result")
 
 

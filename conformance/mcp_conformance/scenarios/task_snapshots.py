@@ -51,9 +51,9 @@ class TaskHistory:
     snapshots: list[TaskSnapshot]
 
     @property
-    def end(self) -> float:
-        """The index of the first line that shows the task ended, infinite if none does."""
-        return min((one.shown for one in self.snapshots if one.status in ENDED), default=float("inf"))
+    def end(self) -> int | None:
+        """The index of the first line that shows the task ended, None if none does."""
+        return min((one.shown for one in self.snapshots if one.status in ENDED), default=None)
 
 
 def task_id(task: Value | None) -> str:

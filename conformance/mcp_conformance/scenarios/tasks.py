@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from mcp_conformance.client.handlers import DECLINING, WAITING
@@ -47,19 +47,11 @@ REQUESTS_OF_TASKS = tuple(method for method in FEATURES if method != "roots/list
 
 @dataclass(frozen=True)
 class TaskRun:
-    """A tool called as a task, with the replies in the order of their requests.
-
-    ``result`` was requested before the task had ended, ``state`` after the result came; ``again`` and
-    ``later`` are the result and the state once more.  They are None where they could not be requested.
-    """
+    """A tool called as a task, and the reply."""
 
     tool: Tool
     params: dict[str, Any]
     created: Reply
-    result: Reply | None = None
-    state: Reply | None = None
-    again: Reply | None = None
-    later: Reply | None = None
 
     @property
     def task(self) -> Value | None:
@@ -72,20 +64,39 @@ class TaskRun:
         return task_id(self.task)
 
     @property
-    def status(self) -> Any:
-        """The status of the task in ``state``."""
-        return status_of(self.state.value) if self.state is not None else ABSENT
+    def replies(self) -> list[Reply]:
+        """All replies."""
+        return [self.created]
+
+
+@dataclass(frozen=True)
+class AwaitedTask(TaskRun):
+    """A task that was created, with the replies in the order of their requests.
+
+    ``result`` was requested before the task had ended, ``state`` after the result came; ``again`` and
+    ``later`` are the result and the state once more, or the same replies if the result did not come.
+    """
+
+    result: Reply
+    state: Reply
+    again: Reply
+    later: Reply
 
     @property
-    def is_unfinished(self) -> bool:
-        """Whether the task takes longer than the timeout of a request."""
-        silent = self.result is not None and isinstance(self.result.fault, Silence)
-        return silent and self.status in ("working", "input_required")
+    def status(self) -> Any:
+        """The status of the task in ``state``."""
+        return status_of(self.state.value)
 
     @property
     def replies(self) -> list[Reply]:
         """All replies."""
-        return [one for one in (self.created, self.result, self.state, self.again, self.later) if one]
+        return [self.created, self.result, self.state, self.again, self.later]
+
+    @property
+    def unfinished(self) -> Reply | None:
+        """The reply for the result of a task that takes longer than the timeout of a request, else None."""
+        silent = isinstance(self.result.fault, Silence)
+        return self.result if silent and self.status in ("working", "input_required") else None
 
 
 @dataclass(frozen=True)
@@ -145,8 +156,8 @@ def task_runs(server: Server) -> tuple[TaskRun, ...]:
     task_tools(server)
     runs = _task_runs(server)
     for run in runs:
-        replies = [reply for reply in run.replies if reply is not run.result or not run.is_unfinished]
-        _raise_unanswered(server, run.tool, replies)
+        unfinished = run.unfinished if isinstance(run, AwaitedTask) else None
+        _raise_unanswered(server, run.tool, [reply for reply in run.replies if reply is not unfinished])
     return require_some(runs, skip="no valid arguments are known for a tool that supports tasks")
 
 
@@ -179,15 +190,15 @@ def _create(session: Session, tool: Tool, arguments: dict[str, Any], task: dict[
 
 
 def _finished(session: Session, run: TaskRun) -> TaskRun:
-    """Return the run with the result, for which it waits, and the state after it; each twice."""
+    """Return the task with its result, for which it waits, and the state after it; each twice."""
     if not run.id:
         return run
     params = {"taskId": run.id}
     result, state = session.request("tasks/result", params), session.request("tasks/get", params)
-    if result.fault is not None:
-        return replace(run, result=result, state=state)
-    again, later = session.request("tasks/result", params), session.request("tasks/get", params)
-    return replace(run, result=result, state=state, again=again, later=later)
+    again, later = result, state
+    if result.fault is None:
+        again, later = session.request("tasks/result", params), session.request("tasks/get", params)
+    return AwaitedTask(run.tool, run.params, run.created, result, state, again, later)
 
 
 def _raise_unanswered(server: Server, tool: Tool, replies: Sequence[Reply]) -> None:
@@ -200,15 +211,16 @@ def _raise_unanswered(server: Server, tool: Tool, replies: Sequence[Reply]) -> N
             server.reported.raise_once("tasks", blocked)
 
 
-def created_tasks(server: Server) -> list[TaskRun]:
+def created_tasks(server: Server) -> list[AwaitedTask]:
     """Return the runs that created a task; skip if there are none."""
-    return require_some([run for run in task_runs(server) if run.id], skip="no call was accepted as a task")
+    created = [run for run in task_runs(server) if isinstance(run, AwaitedTask)]
+    return require_some(created, skip="no call was accepted as a task")
 
 
-def ended_tasks(server: Server, *statuses: str) -> list[TaskRun]:
+def ended_tasks(server: Server, *statuses: str) -> list[AwaitedTask]:
     """Return the tasks that ended with one of these statuses (any if none are named); skip without any."""
     wanted = statuses or ENDED
-    found = [run for run in created_tasks(server) if run.status in wanted and run.again is not None]
+    found = [run for run in created_tasks(server) if run.status in wanted and run.result.fault is None]
     return require_some(found, skip=f"no task ended as {' or '.join(wanted)}")
 
 
@@ -290,7 +302,7 @@ def _cancelled_task(server: Server) -> CancelledTask | None:
     session = server.shared("tasks")
     run = max(
         ended_tasks(server, "completed", "failed"),
-        key=lambda run: (len(progress_of(server, run)), run.result.seconds if run.result else 0.0),
+        key=lambda run: (len(progress_of(server, run)), run.result.seconds),
     )
     second = _create(session, run.tool, run.params["arguments"], {})
     if not second.id:
@@ -363,9 +375,8 @@ def _asking(session: Session, tool: Tool, arguments: dict[str, Any]) -> AskingTa
     for one in open_requests:
         answer = DECLINING[one.json["method"]](one.json.get("params"), session.revision)
         session.send_message({"jsonrpc": "2.0", "id": one.json["id"], **(answer or {})})
-    reply = session.await_reply(result)
+    session.await_reply(result)
     after_result = session.request("tasks/get", params)
-    run = replace(run, result=reply, state=after_result)
     return AskingTask(run, session.received.requests(*methods), while_open, after_result)
 
 
@@ -415,14 +426,14 @@ def progress_of(server: Server, run: TaskRun) -> list[Progress]:
     return [one for one in progress_in(session.lines if session is not None else []) if one.token == token]
 
 
-def logs_of(server: Server, run: TaskRun) -> list[Value]:
+def logs_of(server: Server, run: AwaitedTask) -> list[Value]:
     """Return the log messages of a task that a plain call of its tool writes too."""
     if run.tool.task_support == "required":
         return []
     call = server.call(run.tool)
     plain = [log.get("params", "data") for log in _logs_between(server, call.reply, call.reply)]
     known = [data.json for data in plain if data is not None]
-    found = _logs_between(server, run.created, run.result or run.created)
+    found = _logs_between(server, run.created, run.result)
     return [log for log in found if getattr(log.get("params", "data"), "json", ABSENT) in known]
 
 
