@@ -12,6 +12,7 @@ import os
 import re
 import sys
 import zlib
+from argparse import ArgumentParser
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -158,7 +159,7 @@ def command_lines() -> Iterator[str]:
         yield from (f"## {name}", "", "```text", command.format_help().rstrip(), "```", "")
 
 
-def subcommands(parser) -> Iterator[tuple[str, object]]:
+def subcommands(parser) -> Iterator[tuple[str, ArgumentParser]]:
     """Yield the commands of a parser; for a command with subcommands, yield those instead."""
     for name, command in parser._subparsers._group_actions[0].choices.items():
         if command._subparsers:
@@ -348,7 +349,8 @@ def fix_lines(rows: list[Requirement]) -> Iterator[str]:
         known = sorted((row for row in rows if sdk in row.fix_in), key=lambda row: -servers[row.id])
         yield from fix_table(f"{sdk} SDK", [(row, servers[row.id], row.fix_in[sdk]) for row in known])
     found = [(catalogue.requirement(id), number) for id, number in servers.most_common()]
-    yield from fix_table("Without an SDK, or with another", [(row, number, row.fix) for row, number in found])
+    fixes = [(row, number, row.fix) for row, number in found if row.fix is not None]
+    yield from fix_table("Without an SDK, or with another", fixes)
 
 
 def fix_table(title: str, fixes: Iterable[tuple[Requirement, int, str]]) -> Iterator[str]:

@@ -161,8 +161,8 @@ def _twin(exchange: Exchange, conversations: Conversations) -> Exchange:
     """Return the same exchange with the reference server."""
     asked, answer = exchange
     if asked is None:
-        alike = (one for some in conversations for one in some if not one.sent and _method(one))
-        return None, next((one for one in alike if answer and _method(one) == _method(answer)), None)
+        sent = (one for some in conversations for one in some if not one.sent and _method(one))
+        return None, next((one for one in sent if answer and _method(one) == _method(answer)), None)
     for alike in (_message, _without_id, _called):
         wanted = alike(asked)
         for conversation in conversations if wanted else ():

@@ -140,6 +140,7 @@ def test_every_client_answers_any_params(params):
     ):
         for answer in answers.values():
             given = answer(params, ICONS)
+            assert given is not None
             assert ("result" in given) != ("error" in given)
             json.dumps(given, allow_nan=False)
 

@@ -59,8 +59,6 @@ PIECES = (
     b"}",
     b"[",
     b"]",
-)
-PIECES += (
     b'{"jsonrpc":"2.0","id":1,"result":{}}',
     b'{"a":1,"a":2}',
     b"NaN",

@@ -71,18 +71,18 @@ class Asking(Reference):
 
     def __init__(self, calls, out):
         super().__init__(out=out)
-        self.calls, self.waiting = calls, b""
+        self.calls, self.late = calls, b""
 
     def take(self, line):
         """Ask half a second after an odd call, and answer it a fifth of a second after the client."""
         if ODD.encode() in line:
             self.calls.append(line)
             if len(self.calls) > 1:
-                self.waiting = line
+                self.late = line
                 ping = {"jsonrpc": "2.0", "id": "are you there", "method": "ping"}
                 self.schedule(0.5, lambda: self.send(ping))
         elif b"are you there" in line:
-            self.schedule(0.2, lambda: super(Asking, self).take(self.waiting))
+            self.schedule(0.2, lambda: super(Asking, self).take(self.late))
         else:
             super().take(line)
 
@@ -95,7 +95,7 @@ def test_a_server_that_waited_for_the_client_meanwhile_gets_its_time_again(tmp_p
     made = Fuzzer(server, FuzzTarget.of_tool(server.call(server.tool("echo"))), "hostile arguments")
     made.try_hostile([("an odd text", encode({"text": ODD}))], answers)
     made.begin_confirming()
-    server.clock.now += CONFIRMED_AFTER
+    settings.clock.now += CONFIRMED_AFTER
     made.report()
     assert len(calls) == 2
     server.close()

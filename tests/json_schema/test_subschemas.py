@@ -1,5 +1,7 @@
 """The schemas inside a schema, and references that dangle."""
 
+from typing import Any
+
 import pytest
 
 from mcp_conformance.json_schema.subschemas import circular, dangling, subschemas
@@ -67,7 +69,7 @@ def test_values_and_names_are_not_schemas(schema):
 
 def nested(depth):
     """Return a schema nested in this number of schemas."""
-    schema = MARK
+    schema: Any = MARK
     for _ in range(depth):
         schema = {"items": schema}
     return schema

@@ -55,8 +55,7 @@ def test_each_worker_judges_as_many_calls_as_one_process(tmp_path):
 @pytest.mark.parametrize(("judged", "reported"), [({"call.p95": 0.1}, 0.1), ({}, 0.9)])
 def test_the_figure_that_a_worker_judged_is_reported(judged, reported):
     surface = SimpleNamespace(revision="2025-11-25", start_seconds=None, declares=lambda name: False)
-    stash = pytest.Stash()
-    stash[SUBJECT] = SimpleNamespace(live=[surface])
+    stash = {SUBJECT: SimpleNamespace(live=[surface])}
     config = SimpleNamespace(stash=stash)
     for seconds, figures in ((0.1, judged), (0.9, {})):
         output = {"mcp_costs": {"2025-11-25": [(seconds, 10)]}, "mcp_judged": {"2025-11-25": figures}}

@@ -41,5 +41,6 @@ def test_hypothesis_stores_settings_in_a_private_attribute():
     def test(value):
         """Take a value."""
 
-    assert getattr(test, "_hypothesis_internal_use_settings", None) is not None, version
-    assert test._hypothesis_internal_use_settings.max_examples == 7, version
+    found = getattr(test, "_hypothesis_internal_use_settings", None)
+    assert found is not None, version
+    assert found.max_examples == 7, version

@@ -59,7 +59,7 @@ def filled(value, words, numbers=None):
         return value
     if isinstance(value, str):
         return f"{words}{next(numbers)}" if value else value
-    if is_dataclass(value):
+    if is_dataclass(value) and not isinstance(value, type):
         texts = {one.name: getattr(value, one.name) for one in fields(value) if one.name not in KEPT}
         made = {name: filled(text, words, numbers) for name, text in texts.items()}
         made |= {"requirement": f"ping.{made['requirement']}"} if "requirement" in made else {}

@@ -53,7 +53,7 @@ def test_lists_of_outcomes_are_made_from_the_table():
             listed = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [])
             named = [one for one in listed if ast.unparse(one or node).startswith("Outcome.")]
             if len(named) > 2 and path.name != "outcome.py":
-                offences.append(f"{path.name}:{node.lineno}")
+                offences.append(f"{path.name}: {ast.unparse(node)}")
     assert offences == []
 
 

@@ -26,8 +26,7 @@ SELECTED = (
 def junit(server, folder, *options):
     """Return the cases of a run as plain values, without times and without the interpreter's path."""
     report = folder / "junit.xml"
-    options = [*options, "--revision", "2025-11-25", f"--junitxml={report}"]
-    forked(["run", *options, "--", *server], folder, 120)
+    forked(["run", *options, "--revision", "2025-11-25", f"--junitxml={report}", "--", *server], folder, 120)
     return [plain(case) for case in ElementTree.parse(report).iter("testcase")]
 
 

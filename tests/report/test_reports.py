@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from html.parser import HTMLParser
@@ -47,7 +48,7 @@ def page(report=REPORT):
     return re.sub("sha256-[^']+", "sha256-...", text)
 
 
-RENDERED = {
+RENDERED: dict[str, Callable[[], str]] = {
     **{f"report.{one.endings[0].strip('.')}": partial(one.render, REPORT) for one in file_formats()},
     "report.html": page,
     "report.github.txt": lambda: "\n".join(github.commands(REPORT)) + "\n",

@@ -75,7 +75,7 @@ def test_a_server_that_was_not_tested_fails_in_junit_if_all_are_required():
     for required, tag in ((False, "skipped"), (True, "failure")):
         root = ElementTree.fromstring(junit.render(replace(SERVERS, require_all=required)))
         assert root[2][0][0].tag == tag
-        assert "it is remote" in root[2][0][0].get("message")
+        assert "it is remote" in root[2][0][0].attrib["message"]
 
 
 def test_the_table_has_a_line_for_each_server():

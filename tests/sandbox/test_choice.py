@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_conformance.sandbox import bubblewrap
 from mcp_conformance.sandbox import sandbox as module
 from mcp_conformance.sandbox.policy import Unavailable
 from mcp_conformance.sandbox.refusals import refusal_in
@@ -20,9 +21,9 @@ def machine(monkeypatch):
     """Return a function that gives the machine a version of Landlock, an own network, and Bubblewrap."""
 
     def give(abi, apart, why_no_bubblewrap):
-        monkeypatch.setattr(module.sys, "platform", "linux")
+        monkeypatch.setattr(sys, "platform", "linux")
         monkeypatch.setattr(module, "_tried", lambda: {"abi": abi, "apart": apart})
-        monkeypatch.setattr(module.bubblewrap, "why_not", lambda: why_no_bubblewrap)
+        monkeypatch.setattr(bubblewrap, "why_not", lambda: why_no_bubblewrap)
 
     return give
 
@@ -75,7 +76,7 @@ def test_what_cannot_be_had_is_refused(machine, choice, reason):
 @pytest.mark.parametrize("platform", ["darwin", "win32"])
 @pytest.mark.parametrize("kind", ["auto", "landlock", "bubblewrap"])
 def test_other_systems_have_no_sandbox_but_docker(monkeypatch, platform, kind):
-    monkeypatch.setattr(module.sys, "platform", platform)
+    monkeypatch.setattr(sys, "platform", platform)
     with pytest.raises(Unavailable, match=f"{kind} needs Linux"):
         Choice(kind).sandbox()
 

@@ -58,6 +58,7 @@ def sandbox(request):
         found = Choice(kind).sandbox()
     except Unavailable as reason:
         pytest.skip(str(reason))
+    assert found is not None
     return replace(found, can_be_apart=found.can_be_apart and not is_limited)
 
 

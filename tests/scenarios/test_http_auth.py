@@ -11,8 +11,9 @@ from mcp_conformance_fixtures.http_mutants.http_auth import (
     a_token_in_the_query_is_accepted,
     the_metadata_has_no_server,
 )
-from mcp_conformance_fixtures.http_unusual import OldReference, Scoped
+from mcp_conformance_fixtures.http_unusual import Scoped
 from mcp_conformance_fixtures.reference_http_auth import Protected
+from mcp_conformance_fixtures.reference_http_sse24 import OldReference
 from support.bench import all_checks, run_checks, settings_on_process
 from support.http_in_thread import served
 

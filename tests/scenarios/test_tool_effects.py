@@ -33,7 +33,7 @@ class Seen:
     """Traffic of a server in memory."""
 
     def __init__(self):
-        self.attempts = ()
+        self.attempts: tuple[object, ...] = ()
 
     def note(self, attempt):
         self.attempts += (attempt,)

@@ -187,7 +187,7 @@ def forgets_to_await():
     async def main():
         serve()
 
-    main()
+    _ = main()
 
 
 def goes_on_in_the_background():

@@ -5,7 +5,7 @@ from mcp_conformance.options import probing
 
 def pytest_configure():
     """Replace the probe."""
-    probing.probe_all = crash
+    vars(probing)["probe_all"] = crash  # the name that the module imported
 
 
 def crash(*_):

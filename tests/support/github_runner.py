@@ -92,6 +92,7 @@ def outputs(text):
 
 def bash(script, folder, **variables):
     """Run the text of a step."""
+    assert BASH is not None
     return subprocess.run(
         [BASH, "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
         cwd=folder,
@@ -229,6 +230,8 @@ class CommentsApi(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
+    server: CommentsApi
+
     def do_GET(self):
         url = urlsplit(self.path)
         asked = {name: int(values[0]) for name, values in parse_qs(url.query).items()}

@@ -159,9 +159,8 @@ def forked(
     The program may be ``pytest`` too.
     """
     with tempfile.NamedTemporaryFile("r+", encoding="utf-8", errors="replace") as output:
-        run = {"program": program, "words": words, "cwd": str(cwd), "output": output.name}
-        run["env"] = env or environment()
-        exit = fork_server().run(run, timeout)
+        run = {"program": program, "words": words, "cwd": str(cwd), "env": env or environment()}
+        exit = fork_server().run({**run, "output": output.name}, timeout)
         return exit, output.read()
 
 
@@ -179,6 +178,7 @@ class ForkServer:
         """Fork one run and return its exit status."""
         self.process.stdin.write(json.dumps(run).encode() + b"\n")
         self.process.stdin.flush()
+        assert self.process.stdout is not None
         answered, _, _ = select.select([self.process.stdout], [], [], timeout)
         if not answered:
             self.end()
@@ -231,6 +231,9 @@ def read_junit(report: Path):
         properties = [(prop.get("name"), prop.get("value")) for prop in case.iter("property")]
         known = dict(properties)
         if "outcome" in known:
-            facts = [known[name] for name in ("outcome", "requirement", "level", "basis", "revision", "spec")]
+            facts = {
+                name: known[name] for name in ("outcome", "requirement", "level", "basis", "revision", "spec")
+            }
             ids, texts = ([text for key, text in properties[::-1] if key == name] for name in NAMES)
-            yield Case(case.get("classname"), case.get("name"), *facts, tuple(ids), "\n\n".join(texts))
+            suite, check = case.get("classname"), case.get("name")
+            yield Case(suite, check, **facts, requirements=tuple(ids), text="\n\n".join(texts))

@@ -1,5 +1,7 @@
 """Hypothesis strategies for scripts of `scripted_server`, in which most messages stay partly valid."""
 
+from typing import Any
+
 from hypothesis import strategies as st
 
 METHODS = (
@@ -126,7 +128,7 @@ names = st.sampled_from(NAMES) | st.sampled_from(NAMES) | st.sampled_from(WORDS)
 
 def nested(depth):
     """Return a value nested in this number of lists and objects."""
-    value = 0
+    value: Any = 0
     for at in range(depth):
         value = [value] if at % 2 else {"properties": value}
     return value

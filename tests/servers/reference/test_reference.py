@@ -12,7 +12,7 @@ import pytest
 
 from mcp_conformance_fixtures import mutants
 from mcp_conformance_fixtures.mutants import MUTANTS, SILENCE, all_mutants, mutant
-from mcp_conformance_fixtures.reference import REVISIONS
+from mcp_conformance_fixtures.reference import REVISIONS, START
 
 DRAFT, FIRST, BATCHES, TITLES, ICONS = REVISIONS
 LISTS = {
@@ -697,9 +697,9 @@ ERROR = {"error": {"code": -32602, "message": ""}}
         ({}, b"zork", ERROR, True),
         ({}, None, {"method": "notifications/message"}, True),
         ({}, {"method": "notifications/x"}, None, True),
-        ({}, mutants.START, None, False),
-        ({"on": "start"}, mutants.START, None, True),
-        ({"on": "end"}, mutants.START, None, False),
+        ({}, START, None, False),
+        ({"on": "start"}, START, None, True),
+        ({"on": "end"}, START, None, False),
         ({"on": "ping"}, {"method": "ping"}, ANSWER, True),
         ({"on": ("ping", "x")}, {"method": "ping"}, ANSWER, True),
         ({"on": "ping"}, {"method": "ping"}, ERROR, False),

@@ -23,8 +23,10 @@ INITIALIZE_PARAMS = {
     "capabilities": {},
     "clientInfo": {"name": "test", "version": "1"},
 }
-EVERYTHING = {f"{kind}ListChanged": True for kind in ("tools", "prompts", "resources")}
-EVERYTHING |= {"resourceSubscriptions": ["memo://counter"]}
+EVERYTHING = {
+    **{f"{kind}ListChanged": True for kind in ("tools", "prompts", "resources")},
+    "resourceSubscriptions": ["memo://counter"],
+}
 FORM, PAGE, MODEL = {"form": {}}, {"url": {}}, {"role": "assistant", "model": "m"}
 
 
@@ -170,8 +172,18 @@ def test_optional_members_of_the_envelope_change_nothing(shared):
     assert shared.ask("tools/list", capabilities=ALL) == shared.ask("tools/list")
 
 
-REMOVED = ("ping", "initialize", "logging/setLevel", "resources/subscribe", "resources/unsubscribe")
-REMOVED += ("tasks/list", "tasks/get", "tasks/result", "tasks/cancel", "no/such")
+REMOVED = (
+    "ping",
+    "initialize",
+    "logging/setLevel",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "tasks/list",
+    "tasks/get",
+    "tasks/result",
+    "tasks/cancel",
+    "no/such",
+)
 
 
 def test_removed_methods_are_unknown(shared):
@@ -295,8 +307,14 @@ def test_changes_are_notified_to_subscriptions_only(wire):
 
 
 def test_a_wrong_filter_is_refused(shared):
-    filters = [None, [], {"toolsListChanged": "yes"}, {"promptsListChanged": None}]
-    filters += [{"resourceSubscriptions": "memo://plan"}, {"resourceSubscriptions": [1]}]
+    filters = [
+        None,
+        [],
+        {"toolsListChanged": "yes"},
+        {"promptsListChanged": None},
+        {"resourceSubscriptions": "memo://plan"},
+        {"resourceSubscriptions": [1]},
+    ]
     for wrong in filters:
         assert shared.ask("subscriptions/listen", notifications=wrong)["code"] == -32602
     assert shared.ask("subscriptions/listen")["code"] == -32602
@@ -382,8 +400,8 @@ def test_input_requests_are_answered_one_by_one_and_across_processes(shared):
         while required["resultType"] == "input_required":
             (key,) = required["inputRequests"]
             seen.add(key)
-            answer = MODEL | {"content": [uses]}
-            given = {"inputResponses": {key: answer}, "requestState": required["requestState"]}
+            used = {**MODEL, "content": [uses]}
+            given = {"inputResponses": {key: used}, "requestState": required["requestState"]}
             required = other.call("plan", ALL, **given)
         assert required["isError"] is True
         assert len(seen) == 5

@@ -420,21 +420,21 @@ def test_an_endless_head_is_malformed(client):
 # --- abort, close, threads
 
 
-def hanging():
-    """Return a server that sends the head of a stream and then nothing."""
+class Hanging(RawServer):
+    """A server that sends the head of a stream and then nothing; ``closed`` has what it read afterwards."""
 
-    def serve(connection):
-        server.read_request(connection)
+    def __init__(self):
+        self.closed = []
+        super().__init__(self._hang)
+
+    def _hang(self, connection):
+        self.read_request(connection)
         connection.sendall(STREAM)
-        server.closed.append(connection.recv(1))
-
-    server = RawServer(serve)
-    server.closed = []
-    return server
+        self.closed.append(connection.recv(1))
 
 
 def test_an_exchange_is_aborted_while_it_reads(client):
-    with hanging() as server:
+    with Hanging() as server:
         exchange = client(server).begin(post(server.endpoint))
         assert exchange.wait_for_head(SECONDS)
         exchange.abort()
@@ -445,7 +445,7 @@ def test_an_exchange_is_aborted_while_it_reads(client):
 
 
 def test_a_response_that_takes_too_long_names_our_timeout(client):
-    with hanging() as server:
+    with Hanging() as server:
         exchange = client(server).begin(post(server.endpoint))
         assert exchange.wait_for_head(SECONDS)
         exchange.wait_or_abort(0.0)
@@ -458,7 +458,7 @@ def test_a_listener_may_abort(client):
         def on_head(self, exchange):
             exchange.abort()
 
-    with hanging() as server:
+    with Hanging() as server:
         assert done(client(server), post(server.endpoint), Aborting()).aborted
 
 
@@ -474,7 +474,7 @@ def test_an_abort_after_the_end_leaves_the_connection(client):
 
 
 def test_close_ends_everything(client):
-    with hanging() as server:
+    with Hanging() as server:
         one = client(server)
         exchanges = [one.begin(post(server.endpoint)) for _ in range(5)]
         assert all(exchange.wait_for_head(SECONDS) for exchange in exchanges)

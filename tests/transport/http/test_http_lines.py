@@ -44,6 +44,14 @@ def event(message, id=""):
 OPENED = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "x", "version": "1"}}
 
 
+class Scripted(RawServer):
+    """A server whose ``gets`` answers each GET, and whose ``handshake``, if any, answers initialize."""
+
+    def __init__(self, serve, gets):
+        self.handshake, self.gets = None, gets
+        super().__init__(serve)
+
+
 @pytest.fixture
 def conversation():
     """Return a function from ``reply(request)`` to a session; initialize and DELETE are answered already."""
@@ -69,8 +77,7 @@ def conversation():
                 return server.gets()
             return response(200) if request.startswith(b"DELETE") else b""
 
-        server = RawServer(serve)
-        server.handshake, server.gets = None, given.pop("gets", lambda: response(405))
+        server = Scripted(serve, given.pop("gets", lambda: response(405)))
         http = HttpServer(f"http://127.0.0.1:{server.port}/mcp", **given)
         session = Session(HttpLines(http), timeout=SECONDS)
         opened.append((server, session))

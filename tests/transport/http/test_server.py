@@ -7,7 +7,7 @@ import pytest
 from mcp_conformance.transport.http.client import Client
 from mcp_conformance.transport.http.request import Request
 from mcp_conformance.transport.http.server import HttpServer
-from mcp_conformance.transport.interface import CannotStart
+from mcp_conformance.transport.interface import CannotStart, NotServing
 from mcp_conformance.transport.process import Process
 from support.raw_server import replying
 
@@ -55,7 +55,7 @@ def test_a_server_is_started_once_and_again_when_it_has_ended(started):
 
 
 def test_a_server_that_ends_before_it_listens_cannot_start(started):
-    with pytest.raises(CannotStart, match=r"ended \(exit status 2\) before it listened") as failed:
+    with pytest.raises(NotServing, match=r"ended \(exit status 2\) before it listened") as failed:
         started("import sys; print('no database', file=sys.stderr); sys.exit(2)")
     assert failed.value.stderr == "no database\n"
 
