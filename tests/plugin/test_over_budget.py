@@ -5,9 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from mcp_conformance.plugin.collection import SUBJECT
 from mcp_conformance.plugin.execution import pytest_testnodedown
 from mcp_conformance.plugin.outcomes import measured_figures
+from mcp_conformance.plugin.run_counts import RunCounts
+from mcp_conformance.plugin.run_state import run_state
+from mcp_conformance.target.budgets import CallCost
 from support import REFERENCE, run_suite
 
 SELECT = ("--revision", "2025-11-25", "--select", "budget", "--call", "all", "-v")
@@ -55,10 +57,11 @@ def test_each_worker_judges_as_many_calls_as_one_process(tmp_path):
 @pytest.mark.parametrize(("judged", "reported"), [({"call.p95": 0.1}, 0.1), ({}, 0.9)])
 def test_the_figure_that_a_worker_judged_is_reported(judged, reported):
     surface = SimpleNamespace(revision="2025-11-25", start_seconds=None, declares=lambda name: False)
-    stash = {SUBJECT: SimpleNamespace(live=[surface])}
-    config = SimpleNamespace(stash=stash)
+    config = SimpleNamespace(stash=pytest.Stash())
+    run_state(config).take_subject(SimpleNamespace(live=[surface]))
     for seconds, figures in ((0.1, judged), (0.9, {})):
-        output = {"mcp_costs": {"2025-11-25": [(seconds, 10)]}, "mcp_judged": {"2025-11-25": figures}}
+        counts = RunCounts(costs={"2025-11-25": [CallCost(seconds, 10)]}, judged={"2025-11-25": figures})
+        output = {"mcp_counts": counts.as_data()}
         pytest_testnodedown(SimpleNamespace(config=config, workeroutput=output))
     assert measured_figures(config) == {"2025-11-25": {"call.p95": reported, "result.bytes": 10}}
 

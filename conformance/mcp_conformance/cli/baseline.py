@@ -13,8 +13,7 @@ from mcp_conformance.cli.arguments import UsageError, chosen_by, expect_no_stray
 from mcp_conformance.cli.pytest_run import run_suites
 from mcp_conformance.outcome import Outcome
 from mcp_conformance.plugin.baseline import run_evidence
-from mcp_conformance.plugin.collection import SUBJECT
-from mcp_conformance.plugin.outcomes import RESULTS
+from mcp_conformance.plugin.run_state import run_state
 from mcp_conformance.report.baseline import BadBaseline, Baseline, Update, read, to_toml, updated
 from mcp_conformance.report.exit_status import NOT_STARTED
 from mcp_conformance.report.model import plural
@@ -50,13 +49,12 @@ class BaselineUpdatePlugin:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write the file, unless the run ended early."""
-        config = session.config
-        if SUBJECT not in config.stash or session.exitstatus not in COMPLETE or session.shouldfail:
+        state = run_state(session.config)
+        if state.probed is None or session.exitstatus not in COMPLETE or session.shouldfail:
             return
-        results = config.stash[RESULTS]
-        if any(one.outcome is Outcome.BLOCKED and one.is_late for one in results):
+        if any(one.outcome is Outcome.BLOCKED and one.is_late for one in state.results):
             return
-        self._update = updated(self._baseline, run_evidence(config.stash[SUBJECT], results))
+        self._update = updated(self._baseline, run_evidence(state.probed, state.results))
         self._path.write_text(to_toml(self._update.baseline), encoding="utf-8")
         self.is_written = True
 

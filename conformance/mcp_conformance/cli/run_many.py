@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_conformance.plugin.output import REPORT
+from mcp_conformance.plugin.run_state import run_state
 from mcp_conformance.plugin.status_line import StatusLine, can_rewrite, duration
 from mcp_conformance.protocol.text import named
 from mcp_conformance.report.exit_status import INTERNAL_ERROR, INTERRUPTED, WORDS
@@ -66,8 +66,8 @@ class ReportFilePlugin:
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self, config: pytest.Config) -> None:
         """Write the report, if there is one."""
-        if REPORT in config.stash:
-            self._path.write_text(json_format.render(config.stash[REPORT]), encoding="utf-8")
+        if (report := run_state(config).report) is not None:
+            self._path.write_text(json_format.render(report), encoding="utf-8")
 
 
 @dataclass

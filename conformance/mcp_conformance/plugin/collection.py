@@ -14,13 +14,12 @@ and 9.2:
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from importlib import import_module
 from inspect import signature
-from itertools import compress, count
+from itertools import compress
 from pathlib import Path
 from traceback import format_exc
 from types import ModuleType
@@ -33,46 +32,22 @@ from mcp_conformance.options.run_options import RunOptions
 from mcp_conformance.plugin.applicability import not_applicable, why_not
 from mcp_conformance.plugin.node_ids import CHOSEN, chosen_suites, expect_found, is_chosen, send_node_ids
 from mcp_conformance.plugin.options import FOR_WORKERS, RUN_OPTIONS, usage_errors
+from mcp_conformance.plugin.run_state import item_state, run_state
 from mcp_conformance.protocol.revisions import LATEST_HANDSHAKE
 from mcp_conformance.protocol.text import named
 from mcp_conformance.requirements import catalogue
 from mcp_conformance.requirements.checks import PACKAGE, Check, check_of, checked, checks, suites_directory
-from mcp_conformance.target.budgets import CallCost
-from mcp_conformance.target.server import RunShared, Server
 from mcp_conformance.target.surface import ProbeFailure, Subject, Surface
-from mcp_conformance.transport.interface import SYSTEM_CLOCK, OnWait
 from mcp_conformance.transport.throwaway import throwaway_folder
 
 pytest.register_assert_rewrite(PACKAGE)
 SUITES = suites_directory()
-SUBJECT = pytest.StashKey[Subject]()
-SERVERS = pytest.StashKey[dict[str, Server]]()
-BEGUN = pytest.StashKey[float]()
-OUTLIVED = pytest.StashKey[int]()
-STARTS = pytest.StashKey[Counter[tuple[str, str]]]()
-"""The number of processes started in a revision for a purpose."""
-COUNTS = pytest.StashKey[Counter[tuple[str, str]]]()
-"""The numbers of lines and of calls, as `mcp_conformance.report.text.limit_lines` takes them."""
-COSTS = pytest.StashKey[dict[str, list[CallCost]]]()
-"""What the calls with valid arguments cost, by revision."""
-JUDGED = pytest.StashKey[dict[str, dict[str, float]]]()
-"""The figures that checks of budgets have measured, by revision."""
-ON_WAIT = pytest.StashKey[OnWait]()
-PROBE_TRACEBACK = pytest.StashKey[str]()
-COMMON = pytest.StashKey[RunShared]()
 MAX_REASON = 1000
 STAGES = ("first", "", "late", "fuzz", "confirm", "last")
 """When checks run, by their mark ``stage``."""
 FUZZING = (STAGES.index("fuzz"), STAGES.index("confirm"))
-STAGE = pytest.StashKey[int]()
-"""The place of a check's stage in `STAGES`."""
 FIRST_STARTS = 2
 """How many processes a run of all suites needs at once; they start during the collection."""
-PLACE = pytest.StashKey[int]()
-"""The place of a check in the order of collection."""
-_places = count()
-WHOLE = pytest.StashKey[bool]()
-STARTED = pytest.StashKey[float]()
 
 
 # Probing -----------------------------------------------------------------------------------------
@@ -81,32 +56,31 @@ STARTED = pytest.StashKey[float]()
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Probe the server, or take the controller's result."""
-    config = session.config
-    config.stash[STARTED] = SYSTEM_CLOCK.monotonic()
+    config, state = session.config, run_state(session.config)
     stack = ExitStack()
     config.add_cleanup(stack.close)
     throwaway = stack.enter_context(throwaway_folder())
-    on_wait = config.stash.get(ON_WAIT, None)
     options = config.stash[RUN_OPTIONS]
-    chosen = replace(options.settings, throwaway=throwaway, on_wait=on_wait)
+    chosen = replace(options.settings, throwaway=throwaway, on_wait=state.on_wait)
     if chosen.http is not None:
         config.add_cleanup(chosen.http.close)
     found = getattr(config, "workerinput", {}).get("mcp_surfaces")
     if found is not None:
         surfaces = tuple(Surface.from_json(text) for text in json.loads(found))
-        config.stash[SUBJECT] = Subject(chosen, surfaces)
-        config.stash[PROBE_TRACEBACK] = config.workerinput["mcp_probe_traceback"]  # type: ignore[attr-defined]
+        state.take_subject(Subject(chosen, surfaces))
+        state.probe_traceback = config.workerinput["mcp_probe_traceback"]  # type: ignore[attr-defined]
         return
     try:
         with usage_errors():
-            subject = config.stash[SUBJECT] = probed(options, chosen)
+            subject = probed(options, chosen)
+        state.take_subject(subject)
         if subject.live and _may_run_all(config):
             subject.processes_in(min(one.revision for one in subject.live)).prepare(FIRST_STARTS)
     except (pytest.UsageError, pytest.exit.Exception):
         raise
     except Exception:  # noqa: BLE001  (an error of this tool: `InternalErrorItem` reports it)
-        config.stash[SUBJECT] = Subject(chosen, ())
-        config.stash[PROBE_TRACEBACK] = format_exc()
+        state.take_subject(Subject(chosen, ()))
+        state.probe_traceback = format_exc()
 
 
 def _may_run_all(config: pytest.Config) -> bool:
@@ -122,13 +96,14 @@ def _may_run_all(config: pytest.Config) -> bool:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Send the result of the probe to an xdist worker."""
-    if SUBJECT in node.config.stash:
-        node.config.stash[SUBJECT].close()
-        surfaces = node.config.stash[SUBJECT].surfaces
+    state = run_state(node.config)
+    if state.probed is not None:
+        state.probed.close()
+        surfaces = state.probed.surfaces
         node.workerinput["mcp_surfaces"] = json.dumps([surface.to_json() for surface in surfaces])
         node.workerinput[FOR_WORKERS] = node.config.stash[RUN_OPTIONS].chosen.to_json()
         send_node_ids(node.config, node.workerinput)
-        node.workerinput["mcp_probe_traceback"] = node.config.stash.get(PROBE_TRACEBACK, "")
+        node.workerinput["mcp_probe_traceback"] = state.probe_traceback
 
 
 # Collecting --------------------------------------------------------------------------------------
@@ -214,8 +189,8 @@ class SuiteDirectory(pytest.Directory):
 
     def collect(self) -> Iterator[pytest.Collector | pytest.Item]:
         """Yield the failures of the probe, then every suite if something can be judged."""
-        subject = self.config.stash[SUBJECT]
-        if traceback := self.config.stash.get(PROBE_TRACEBACK, ""):
+        subject = run_state(self.config).subject
+        if traceback := run_state(self.config).probe_traceback:
             wanted = self.config.stash[RUN_OPTIONS].revisions
             revision = LATEST_HANDSHAKE if wanted == ("latest",) else wanted[0]
             node, name = f"{PACKAGE}::internal-error", "internal-error"
@@ -244,7 +219,8 @@ def pytest_make_collect_report(
     """Attach the suites to the session of a run without paths."""
     report = yield
     config = collector.config
-    if isinstance(collector, pytest.Session) and SUBJECT in config.stash and str(SUITES) not in config.args:
+    has_server = run_state(config).probed is not None
+    if isinstance(collector, pytest.Session) and has_server and str(SUITES) not in config.args:
         report.result.append(SuiteDirectory.from_parent(collector, path=SUITES))
     return report
 
@@ -252,7 +228,7 @@ def pytest_make_collect_report(
 @pytest.hookimpl(tryfirst=True)
 def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Collect the directory of the suites without the user's rules."""
-    if path == SUITES and SUBJECT in parent.config.stash:
+    if path == SUITES and run_state(parent.config).probed is not None:
         return SuiteDirectory.from_parent(parent, path=path)
     return None
 
@@ -284,7 +260,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def _applying(config: pytest.Config, check: Check) -> list[Surface]:
     """Return the server in each revision in which a check applies."""
-    subject = config.stash[SUBJECT]
+    subject = run_state(config).subject
     return [one for one in subject.surfaces if not why_not(one, check, subject.settings)]
 
 
@@ -293,7 +269,7 @@ def inapplicable(config: pytest.Config) -> dict[str, int]:
     patterns = config.stash[RUN_OPTIONS].selected
     chosen = {id for ids, _ in patterns for id in ids}
     wanted = [one for one in checks() if not patterns or chosen & set(one.requirements)]
-    return not_applicable(config.stash[SUBJECT], wanted)
+    return not_applicable(run_state(config).subject, wanted)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -301,7 +277,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     if not is_ours(item):
         return
     item.add_marker("conformance")
-    item.stash[PLACE] = next(_places)
+    state = item_state(item)
+    state.place, state.stage = next(run_state(item.config).places), _stage(item)
     if isinstance(item, pytest.Function):
         item.fixturenames = list(signature(item.function).parameters)
 
@@ -332,7 +309,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _order(item: pytest.Item) -> tuple[int, int]:
     """Return the place of a check among the checks, whatever order another plugin gave them."""
-    return stage_of(item), item.stash[PLACE]
+    return stage_of(item), item_state(item).place
 
 
 def stage_of(item: pytest.Item) -> int:
@@ -342,9 +319,7 @@ def stage_of(item: pytest.Item) -> int:
     failures take long to confirm come after the others that fuzz.
     The order does not change a verdict: slow calls run in the background meanwhile.
     """
-    if STAGE not in item.stash:
-        item.stash[STAGE] = _stage(item)
-    return item.stash[STAGE]
+    return item_state(item).stage
 
 
 def _stage(item: pytest.Item) -> int:
@@ -364,17 +339,17 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
     The server of the probe does not run on beside the user's own tests, which may start it too.
     """
-    if SUBJECT in session.config.stash and not all(map(is_ours, session.items)):
-        session.config.stash[SUBJECT].close()
+    state = run_state(session.config)
+    if state.probed is not None and not all(map(is_ours, session.items)):
+        state.probed.close()
     run = {item.path.name for item in session.items if is_ours(item)}
-    session.config.stash[WHOLE] = not session.config.stash[RUN_OPTIONS].selected and run == _applying_suites(
-        session.config
-    )
+    is_selected = bool(session.config.stash[RUN_OPTIONS].selected)
+    state.is_whole = not is_selected and run == _applying_suites(session.config)
 
 
 def _applying_suites(config: pytest.Config) -> set[str]:
     """Return the suites with a check that applies."""
-    return {one.suite for one in checks() if SUBJECT in config.stash and _applying(config, one)}
+    return {one.suite for one in checks() if run_state(config).probed is not None and _applying(config, one)}
 
 
 def _is_selected(item: pytest.Item, options: RunOptions) -> bool:
@@ -391,7 +366,9 @@ def _is_selected(item: pytest.Item, options: RunOptions) -> bool:
 def tool_name(item: pytest.Item) -> str:
     """Return the name of the tool that an item is about; empty if it is about none."""
     index = _params(item).get("tool")
-    return "" if index is None else item.config.stash[SUBJECT].surface(revision_of(item)).tools[index].name
+    return (
+        "" if index is None else run_state(item.config).subject.surface(revision_of(item)).tools[index].name
+    )
 
 
 def revision_of(item: pytest.Item) -> str:

@@ -9,11 +9,10 @@ import pytest
 from _pytest.outcomes import Skipped
 from _pytest.runner import runtestprotocol
 
-from mcp_conformance.plugin.collection import SERVERS, STAGES, is_ours, revision_of, stage_of
+from mcp_conformance.plugin.collection import STAGES, is_ours, revision_of, stage_of
+from mcp_conformance.plugin.run_state import item_state, run_state
 from mcp_conformance.target.server import Server
 
-DEFERRED = pytest.StashKey[bool]()
-"""Whether a check was deferred: it is once."""
 COMES_AGAIN_AFTER = {"first": "fuzz", "": "fuzz", "late": "confirm"}
 """The stage after which a deferred check of a stage comes again."""
 
@@ -28,12 +27,12 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
     A check that comes again is not logged.
     """
-    server = item.config.stash.get(SERVERS, {}).get(revision_of(item)) if is_ours(item) else None
+    server = run_state(item.config).servers.get(revision_of(item)) if is_ours(item) else None
     if server is None or nextitem is None or not _may_be_deferred(item, server):
         return None
     with _deferring(server):
         reports = runtestprotocol(item, log=False, nextitem=nextitem)
-    if item.stash.get(DEFERRED, False):
+    if item_state(item).is_deferred:
         _insert_again(item)
         return True
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
@@ -48,7 +47,8 @@ def _may_be_deferred(item: pytest.Item, server: Server) -> bool:
 
     An xdist worker runs each check in its turn.  Over HTTP all sessions share the process.
     """
-    if not server.tool_calls.pending or DEFERRED in item.stash or hasattr(item.config, "workerinput"):
+    is_in_turn = item_state(item).is_deferred or hasattr(item.config, "workerinput")
+    if is_in_turn or not server.tool_calls.pending:
         return False
     server.tool_calls.pending.read()
     return server.settings.http is None or not server.tool_calls.pending.keep_others_waiting

@@ -5,41 +5,23 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import astuple
 from typing import Any
 
 import pytest
 
 from mcp_conformance.generation import NoExample
 from mcp_conformance.json_schema.validation import Unjudgeable
-from mcp_conformance.plugin.collection import (
-    BEGUN,
-    COMMON,
-    COSTS,
-    COUNTS,
-    JUDGED,
-    MAX_REASON,
-    OUTLIVED,
-    SERVERS,
-    STARTED,
-    STARTS,
-    SUBJECT,
-    WHOLE,
-    ProbeFailureItem,
-    is_fuzzing,
-    is_ours,
-    revision_of,
-)
-from mcp_conformance.plugin.deferral import DEFERRED, DeferredCheck
+from mcp_conformance.plugin.collection import MAX_REASON, ProbeFailureItem, is_fuzzing, is_ours, revision_of
+from mcp_conformance.plugin.deferral import DeferredCheck
+from mcp_conformance.plugin.run_counts import RunCounts
+from mcp_conformance.plugin.run_state import item_state, run_state
 from mcp_conformance.protocol.text import named
 from mcp_conformance.scenarios.beginning import begin, begin_fuzzing
-from mcp_conformance.target.budgets import CallCost
 from mcp_conformance.target.fuzz_time import FuzzTime
 from mcp_conformance.target.pending_calls import Deferred
-from mcp_conformance.target.server import RunShared, Server
+from mcp_conformance.target.server import Server
 from mcp_conformance.target.surface import is_live
 from mcp_conformance.transport.process_tree import end_run
 from mcp_conformance.verdicts import Blocked, Cause, Finding, Skipped
@@ -49,43 +31,40 @@ from mcp_conformance.verdicts import Blocked, Cause, Finding, Skipped
 
 def server_for(config: pytest.Config, revision: str) -> Server:
     """Return the one `Server` of this run in a revision; `pytest_sessionfinish` ends its processes."""
-    servers = config.stash.setdefault(SERVERS, {})
-    if revision not in servers:
-        subject = config.stash[SUBJECT]
-        run = config.stash.setdefault(COMMON, RunShared(subject.live))
-        server = servers[revision] = Server.of(subject, revision, run)
-        if config.stash.get(WHOLE, False) and is_live(server.surface):
+    state = run_state(config)
+    if revision not in state.servers:
+        server = Server.of(state.subject, revision, state.shared)
+        if state.is_whole and is_live(server.surface):
             begin(server)
-    return servers[revision]
+    return state.servers[revision]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Give the checks that fuzz their time, if it is limited; the workers of xdist share these checks."""
-    config = session.config
-    if SUBJECT in config.stash and (settings := config.stash[SUBJECT].settings).time < math.inf:
+    state = run_state(session.config)
+    if state.probed is not None and (settings := state.probed.settings).time < math.inf:
         workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
         checks = math.ceil(sum(map(is_fuzzing, session.items)) / workers)
-        fuzz_time = FuzzTime(settings.clock, config.stash[STARTED] + settings.time, checks)
-        run = config.stash.setdefault(COMMON, RunShared(config.stash[SUBJECT].live))
-        run.fuzz_time = fuzz_time
+        state.shared.fuzz_time = FuzzTime(settings.clock, state.begun + settings.time, checks)
 
 
 def _begin_fuzzing(item: pytest.Item) -> None:
     """Before a check that fuzzes, begin its share of the time, or once what takes its time to confirm."""
     if not is_fuzzing(item):
         return
-    stash = item.config.stash
-    if COMMON in stash and (fuzz_time := stash[COMMON].fuzz_time) is not None:
-        fuzz_time.begin_check()
-    elif stash.get(WHOLE, False) and not hasattr(item.config, "workerinput"):
+    state = run_state(item.config)
+    if state.shared.fuzz_time is not None:
+        state.shared.fuzz_time.begin_check()
+    elif state.is_whole and not hasattr(item.config, "workerinput"):
         begin_fuzzing(server_for(item.config, revision_of(item)))
 
 
 def _block_late_check(item: pytest.Item) -> None:
     """Block the first check that comes when the time for all checks is over, and skip the others."""
-    stash, limit = item.config.stash, item.config.stash[SUBJECT].settings.max_time
-    begun = stash.setdefault(BEGUN, time.monotonic())
-    if time.monotonic() - begun > limit and revision_of(item) in stash.get(SERVERS, {}):
+    state, now = run_state(item.config), time.monotonic()
+    limit = state.subject.settings.max_time
+    state.checks_begun = now if state.checks_begun is None else state.checks_begun
+    if now - state.checks_begun > limit and revision_of(item) in state.servers:
         reason = f"the checks took {limit:g} s, which is all they may take (--max-time)"
         blocked = Blocked(reason, cause=Cause.TIME_IS_UP)
         server_for(item.config, revision_of(item)).reported.raise_once("time", blocked)
@@ -93,7 +72,7 @@ def _block_late_check(item: pytest.Item) -> None:
 
 def _block_locked_check(item: pytest.Item) -> None:
     """Block the first check that comes when the server rejects the credential, and skip the others."""
-    server = item.config.stash.get(SERVERS, {}).get(revision_of(item))
+    server = run_state(item.config).servers.get(revision_of(item))
     if server is not None:
         server.causes.require_access()
 
@@ -114,62 +93,29 @@ def _has_line(entry: Any) -> bool:
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """End every process of the server, whatever ended the run."""
-    config = session.config
-    servers = config.stash.get(SERVERS, {}).values()
-    for server in servers:
+    config, state = session.config, run_state(session.config)
+    for server in state.servers.values():
         server.sessions.begin_close()
-    for server in servers:
+    for server in state.servers.values():
         server.close()
-    _count(config)
-    if SUBJECT in config.stash:
-        config.stash[SUBJECT].close()
-        if (http := config.stash[SUBJECT].settings.http) is not None:
+        state.counts.add_server(server)
+    if state.probed is not None:
+        state.probed.close()
+        if (http := state.probed.settings.http) is not None:
             http.close()
-        config.stash[OUTLIVED] = config.stash.get(OUTLIVED, 0) + end_run()
-        getattr(config, "workeroutput", {})["mcp_outlived"] = config.stash[OUTLIVED]
-
-
-def _count(config: pytest.Config) -> None:
-    """Add up what the servers of this run have started, written and answered."""
-    starts, counts = config.stash.setdefault(STARTS, Counter()), config.stash.setdefault(COUNTS, Counter())
-    costs, judged = config.stash.setdefault(COSTS, {}), config.stash.setdefault(JUDGED, {})
-    for revision, server in config.stash.get(SERVERS, {}).items():
-        judged[revision] = server.judged_figures
-        costs.setdefault(revision, []).extend(map(CallCost.of, server.tool_calls.answered()))
-        starts.update({(revision, purpose): number for purpose, number in server.sessions.all_starts.items()})
-        for what, tools in vars(server.tool_calls.counts).items():
-            counts.update({(what, tool): number for tool, number in tools.items()})
-        counts["sent", revision] += sum(session.sent for session in server.sessions.every)
-        for session in server.sessions.every:
-            counts["dropped", ""] += session.lines.dropped
+        state.counts.outlived += end_run()
     if hasattr(config, "workeroutput"):
-        config.workeroutput["mcp_starts"] = [(*key, number) for key, number in starts.items()]
-        config.workeroutput["mcp_costs"] = {name: list(map(astuple, each)) for name, each in costs.items()}
-        config.workeroutput["mcp_judged"] = judged
-        config.workeroutput["mcp_counts"] = [(*key, number) for key, number in counts.items()]
+        config.workeroutput["mcp_counts"] = state.counts.as_data()
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Add what an xdist worker has counted."""
-    stash, output = node.config.stash, getattr(node, "workeroutput", {})
-    stash[OUTLIVED] = stash.get(OUTLIVED, 0) + output.get("mcp_outlived", 0)
-    costs = stash.setdefault(COSTS, {})
-    for revision, each in output.get("mcp_costs", {}).items():
-        costs.setdefault(revision, []).extend(CallCost(*one) for one in each)
-    for revision, figures in output.get("mcp_judged", {}).items():
-        stash.setdefault(JUDGED, {}).setdefault(revision, {}).update(figures)
-    for key, name in ((STARTS, "mcp_starts"), (COUNTS, "mcp_counts")):
-        counted = stash.setdefault(key, Counter())
-        for one, other, number in output.get(name, ()):
-            counted[one, other] += number
+    data = getattr(node, "workeroutput", {}).get("mcp_counts", {})
+    run_state(node.config).counts.add(RunCounts.from_data(data))
 
 
 # Skipping ----------------------------------------------------------------------------------------
-
-
-SKIP_CAUSE = pytest.StashKey[Cause | None]()
-"""Why a check was skipped, where the report needs to know."""
 
 
 @pytest.hookimpl(wrapper=True)
@@ -198,7 +144,7 @@ def _skipping(item: pytest.Item) -> Iterator[None]:
     except pytest.fail.Exception as error:
         raise _ended_by_a_plugin(item, error) from None
     except Deferred:
-        item.stash[DEFERRED] = True
+        item_state(item).is_deferred = True
         raise DeferredCheck("it needs the answer of a slow call") from None
     except (Skipped, NoExample, Unjudgeable) as reason:
         raise _skip_or_error(item, reason) from None  # pytest would format the whole chain
@@ -228,5 +174,5 @@ def _skip_or_error(item: pytest.Item, reason: Skipped | NoExample | Unjudgeable)
 
 
 def _skip(item: pytest.Item, reason: str, cause: Cause | None) -> BaseException:
-    item.stash[SKIP_CAUSE] = cause
+    item_state(item).skip_cause = cause
     return pytest.skip.Exception(named(reason, MAX_REASON))

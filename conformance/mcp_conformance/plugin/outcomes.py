@@ -14,22 +14,12 @@ import pytest
 
 from mcp_conformance.outcome import Listed, Outcome, Weight
 from mcp_conformance.plugin.baseline import outdated, with_baseline
-from mcp_conformance.plugin.collection import (
-    COSTS,
-    COUNTS,
-    JUDGED,
-    OUTLIVED,
-    STARTS,
-    SUBJECT,
-    inapplicable,
-    is_ours,
-    revision_of,
-    tool_name,
-)
+from mcp_conformance.plugin.collection import inapplicable, is_ours, revision_of, tool_name
 from mcp_conformance.plugin.deferral import DeferredCheck
-from mcp_conformance.plugin.execution import SKIP_CAUSE, server_for
+from mcp_conformance.plugin.execution import server_for
 from mcp_conformance.plugin.options import RUN_OPTIONS
-from mcp_conformance.plugin.since import TAKEN_OVER, since_line
+from mcp_conformance.plugin.run_state import RunState, item_state, run_state
+from mcp_conformance.plugin.since import since_line
 from mcp_conformance.protocol.text import shorten
 from mcp_conformance.report.build import (
     CheckFacts,
@@ -50,17 +40,9 @@ from mcp_conformance.target.budgets import measured
 from mcp_conformance.transport.interface import CannotStart
 from mcp_conformance.verdicts import Blocked, Finding, broken_rule, outcome_of
 
-RESULTS = pytest.StashKey[list[Result]]()
 PROPERTIES = ("requirement", "level", "basis", "revision", "spec", "outcome")
-BASE_VERBOSITY = pytest.StashKey[int]()
-"""Pytest's verbosity in a run without ``-v``, if it is not 0."""
 MIN_COLUMNS = 50
 GREEN = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Start an empty list of results."""
-    config.stash[RESULTS] = []
 
 
 # Facts -------------------------------------------------------------------------------------------
@@ -77,7 +59,7 @@ def pytest_runtest_makereport(
     error = call.excinfo.value if call.excinfo is not None else None
     if isinstance(error, KeyboardInterrupt | DeferredCheck):
         return report
-    settings = item.config.stash[SUBJECT].settings
+    settings = run_state(item.config).subject.settings
     facts = (_facts(item, report, one) for one in (error, *getattr(error, "others", ())))
     results = [_excused(item.config, build_result(one, settings)) for one in facts]
     results.sort(key=lambda result: result.outcome.place)
@@ -131,12 +113,12 @@ def _facts(item: pytest.Item, report: pytest.TestReport, error: BaseException | 
         revision=revision_of(item),
         outcome=_outcome(item, report, error, row),
         tool=getattr(error, "tool", "") or tool_name(item),
-        reason=item.stash.get(TAKEN_OVER, "") or _reason(error),
+        reason=item_state(item).taken_over or _reason(error),
         requirements=tuple(_cited(item)),
         selector=_selector(item, error, row),
         deviation=_deviation(item, row, error),
         sdk=_sdk(item, row, error),
-        cause=error.cause if isinstance(error, Blocked) else item.stash.get(SKIP_CAUSE, None),
+        cause=error.cause if isinstance(error, Blocked) else item_state(item).skip_cause,
         evidence=_evidence(error),
         traceback=str(report.longrepr),
     )
@@ -230,11 +212,11 @@ def pytest_report_teststatus(report: Any) -> tuple[str, str, str] | None:
 @pytest.hookimpl(trylast=True)
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """Return lines about the server."""
-    return list(_header(config)) if SUBJECT in config.stash else []
+    return list(_header(config)) if run_state(config).probed is not None else []
 
 
 def _header(config: pytest.Config) -> Iterator[str]:
-    subject = config.stash[SUBJECT]
+    subject = run_state(config).subject
     lines = [f"MCP server: {line}" for line in server_lines(interfaces(subject))]
     names = tools_not_called(subject)
     for line in (*lines, *([not_called_line(names)] if names else [])):
@@ -249,36 +231,30 @@ def columns(config: pytest.Config) -> int:
     return max(MIN_COLUMNS, min(WIDTH, shutil.get_terminal_size().columns))
 
 
-RECORDER = pytest.StashKey["Recorder"]()
-
-
 class Recorder:
     """A plugin that keeps the ids of the checks, and each result as its report comes in, from any process."""
 
-    def __init__(self, results: list[Result], plugins: pytest.PytestPluginManager):
-        self.results = results
-        self.plugins = plugins
-        self.checks: tuple[str, ...] = ()
-        self.has_errors = False
+    def __init__(self, state: RunState, plugins: pytest.PytestPluginManager):
+        self._state, self._plugins = state, plugins
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note that some tests could not be collected."""
-        self.has_errors = self.has_errors or report.failed
+        self._state.has_collect_errors |= report.failed
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Keep the ids of the checks that are to run."""
-        self.checks = tuple(item.nodeid for item in session.items if is_ours(item))
+        self._state.checks = tuple(item.nodeid for item in session.items if is_ours(item))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
         """Keep the ids that an xdist worker collected: all workers collect the same."""
-        self.checks = tuple(id for id in ids if id.startswith(PACKAGE))
+        self._state.checks = tuple(id for id in ids if id.startswith(PACKAGE))
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep the results, and drop from pytest's own report what is not needed: there may be thousands."""
         results = results_of(report)
-        self.results += results
+        self._state.results += results
         if results and all(one.outcome.style.listed is Listed.NEVER for one in results):
             report.mcp_results = []  # type: ignore[attr-defined]
         if report.nodeid.startswith(PACKAGE):
@@ -287,7 +263,7 @@ class Recorder:
 
     def _forget_if_quiet(self, report: pytest.TestReport) -> None:
         """Drop the report of a setup or teardown from pytest's list if it has nothing to show."""
-        terminal = self.plugins.get_plugin("terminalreporter")
+        terminal = self._plugins.get_plugin("terminalreporter")
         quiet = terminal.stats.get("", []) if terminal is not None else []
         if report.when != "call" and report.passed and not report.sections and quiet[-1:] == [report]:
             quiet.pop()
@@ -297,11 +273,11 @@ class Recorder:
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Register the recorder, and write the header if pytest writes none."""
     config = session.config
-    recorder = config.stash[RECORDER] = Recorder(config.stash[RESULTS], config.pluginmanager)
-    config.pluginmanager.register(recorder)
+    state = run_state(config)
+    config.pluginmanager.register(Recorder(state, config.pluginmanager))
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     is_quiet = config.get_verbosity() < 0
-    if terminal is not None and config.option.no_header and not is_quiet and SUBJECT in config.stash:
+    if terminal is not None and config.option.no_header and not is_quiet and state.probed is not None:
         for line in _header(config):
             terminal.write_line(line)
 
@@ -322,13 +298,14 @@ def pytest_internalerror(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Set the exit status: a run that tested nothing is not green, one with internal errors only says so."""
-    results = session.config.stash[RESULTS]
+    state = run_state(session.config)
+    results = state.results
     broken_checks = {one.node for one in results if one.outcome is Outcome.INTERNAL_ERROR}
     if exitstatus == pytest.ExitCode.TESTS_FAILED and session.testsfailed == len(broken_checks):
         session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
     if exitstatus == pytest.ExitCode.OK and results and not any(one.outcome.is_judged for one in results):
         session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
-    subject = session.config.stash.get(SUBJECT, None)
+    subject = state.probed
     if subject is not None and subject.never_opened and session.testsfailed == len(subject.surfaces):
         session.exitstatus = NOT_STARTED
     if session.exitstatus in GREEN and _outdated(session.config):
@@ -337,18 +314,19 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 def _outdated(config: pytest.Config) -> list[str]:
     """Return what is out of date in the baseline; an xdist worker has not seen enough to know."""
-    if not config.stash[RESULTS] or SUBJECT not in config.stash or hasattr(config, "workerinput"):
+    state = run_state(config)
+    if not state.results or state.probed is None or hasattr(config, "workerinput"):
         return []
-    return outdated(config, config.stash[SUBJECT], config.stash[RESULTS])
+    return outdated(config, state.probed, state.results)
 
 
 def run_facts(session: pytest.Session, started: datetime, seconds: float) -> RunFacts:
     """Return the facts about the run."""
     config = session.config
-    ended = _reason_of_end(session, config.stash[RESULTS])
+    ended = _reason_of_end(session, run_state(config).results)
     not_run = _not_run(config) if ended else {}
-    counts = config.stash.get(COUNTS, Counter())
-    sent = {revision: number for (what, revision), number in counts.items() if what == "sent" and number}
+    numbers = run_state(config).counts.numbers
+    sent = {revision: number for (what, revision), number in numbers.items() if what == "sent" and number}
     return RunFacts(
         started,
         seconds,
@@ -364,8 +342,9 @@ def run_facts(session: pytest.Session, started: datetime, seconds: float) -> Run
 
 def _starts(config: pytest.Config) -> dict[str, dict[str, int]]:
     """Count the processes of the server in each revision, by what they were started for."""
-    found = {revision: {"the probe": 1} for revision in config.stash[SUBJECT].probed}
-    for (revision, purpose), number in config.stash.get(STARTS, Counter()).items():
+    state = run_state(config)
+    found = {revision: {"the probe": 1} for revision in state.subject.probed}
+    for (revision, purpose), number in state.counts.starts.items():
         found[revision][purpose] = number
     return found
 
@@ -375,10 +354,11 @@ def measured_figures(config: pytest.Config) -> dict[str, Mapping[str, float]]:
 
     Under xdist a check judges its worker's calls, one of each tool; the calls of all workers are more.
     """
-    costs, judged = config.stash.get(COSTS, {}), config.stash.get(JUDGED, {})
+    state = run_state(config)
+    costs, judged = state.counts.costs, state.counts.judged
     figures = {
         one.revision: {**measured(one, costs.get(one.revision, [])), **judged.get(one.revision, {})}
-        for one in config.stash[SUBJECT].live
+        for one in state.subject.live
     }
     return {
         revision: {name: round(amount, 4) for name, amount in some.items()}
@@ -396,27 +376,27 @@ def _reason_of_end(session: pytest.Session, results: list[Result]) -> str:
         return f"stopped after {plural(session.testsfailed, 'failure')}"
     if session.exitstatus != pytest.ExitCode.INTERRUPTED:
         return stopped
-    has_errors = session.config.stash[RECORDER].has_errors
+    has_errors = run_state(session.config).has_collect_errors
     return stopped or ("tests could not be collected" if has_errors else "interrupted")
 
 
 def _not_run(config: pytest.Config) -> dict[str, int]:
     """Count the checks of each chapter that have not run."""
-    run = {one.node for one in config.stash[RESULTS] if not one.is_late}
-    missing = Counter(family_of(node) for node in config.stash[RECORDER].checks if node not in run)
+    state = run_state(config)
+    run = {one.node for one in state.results if not one.is_late}
+    missing = Counter(family_of(node) for node in state.checks if node not in run)
     return {family: missing[family] for family in families() if missing[family]}
 
 
 def notices(config: pytest.Config) -> list[str]:
     """Return what was not tested or not kept, and what the server left behind."""
-    recorder = config.stash[RECORDER]
-    counts = config.stash.get(COUNTS, Counter())
-    lines = list(limit_lines(config.stash[SUBJECT], recorder.results, counts))
-    settings = config.stash[SUBJECT].settings
+    state = run_state(config)
+    lines = list(limit_lines(state.subject, state.results, state.counts.numbers))
+    settings = state.subject.settings
     if settings.sandbox is not None:
         lines.insert(0, f"sandbox: {settings.sandbox.describe(listens=settings.http is not None)}")
-    if outlived := config.stash.get(OUTLIVED, 0):
+    if outlived := state.counts.outlived:
         lines.append(f"ended: {outlived} of the processes that the server has started outlived it")
-    if line := since_line(config, (one.reason for one in recorder.results)):
+    if line := since_line(config, (one.reason for one in state.results)):
         lines.append(line)
     return lines

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mcp_conformance.plugin.collection import SUBJECT
 from mcp_conformance.plugin.options import RUN_OPTIONS
-from mcp_conformance.plugin.outcomes import BASE_VERBOSITY, RESULTS, columns, notices, run_facts
+from mcp_conformance.plugin.outcomes import columns, notices, run_facts
+from mcp_conformance.plugin.run_state import run_state
 from mcp_conformance.report.build import build_report
 from mcp_conformance.report.files import expect_formats, format_of, write_file
 from mcp_conformance.report.formats import github, markdown, terminal
@@ -21,14 +20,9 @@ from mcp_conformance.report.formats import json as json_format
 from mcp_conformance.report.model import Report
 from mcp_conformance.requirements.checks import PACKAGE
 
-BEGUN = pytest.StashKey[tuple[datetime, float]]()
-REPORT = pytest.StashKey[Report]()
-WRITTEN = pytest.StashKey[list[str]]()
-
 
 def pytest_configure(config: pytest.Config) -> None:
     """Refuse a file whose name gives no format, or that cannot be written."""
-    config.stash[BEGUN] = (datetime.now(UTC), time.monotonic())
     options = config.stash[RUN_OPTIONS]
     try:
         expect_formats(options.reports)
@@ -40,15 +34,14 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Write the reports."""
     config = session.config
-    if hasattr(config, "workerinput") or SUBJECT not in config.stash or config.option.collectonly:
+    state = run_state(config)
+    if hasattr(config, "workerinput") or state.probed is None or config.option.collectonly:
         return
-    results = config.stash[RESULTS]
-    started, begun = config.stash[BEGUN]
-    facts = run_facts(session, started, time.monotonic() - begun)
+    facts = run_facts(session, state.begun_at, time.monotonic() - state.begun)
     given = config.stash[RUN_OPTIONS].given
-    report = build_report(config.stash[SUBJECT], results, facts, given, notices(config))
-    config.stash[REPORT] = report
-    config.stash[WRITTEN] = [*_write_files(session, report), *_write_for_github(session, report)]
+    report = build_report(state.probed, state.results, facts, given, notices(config))
+    state.report = report
+    state.written = [*_write_files(session, report), *_write_for_github(session, report)]
 
 
 def _write_files(session: pytest.Session, report: Report) -> Iterator[str]:
@@ -75,15 +68,15 @@ def _noted(session: pytest.Session, written: tuple[str, bool]) -> str:
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Print the report in the form that the user chose, and the names of the files."""
-    report, form = config.stash.get(REPORT, None), config.stash[RUN_OPTIONS].output_format
+    report, form = run_state(config).report, config.stash[RUN_OPTIONS].output_format
     if report is not None and (report.results or report.ended or report.not_applicable):
-        if config.get_verbosity() >= 0 or BASE_VERBOSITY not in config.stash:
+        if config.get_verbosity() >= 0 or not run_state(config).base_verbosity:
             terminalreporter.write_sep("=", "MCP conformance")
         for row in _rows(report, config, form):
             for text, style in row:
                 terminalreporter.write(text, **dict.fromkeys(style.split(), True))
             terminalreporter.write_line("")
-    for line in config.stash.get(WRITTEN, []) if form != "json" else ():
+    for line in run_state(config).written if form != "json" else ():
         terminalreporter.write_line(line)
     if config.get_verbosity() < 1:
         _fold_skips(terminalreporter.stats.get("skipped", []))
@@ -102,7 +95,7 @@ def _rows(report: Report, config: pytest.Config, form: str) -> Iterator[terminal
 
 def verbosity(config: pytest.Config) -> int:
     """Return how often the user gave ``-v``: the command itself begins with ``-qq``."""
-    return config.get_verbosity() - config.stash.get(BASE_VERBOSITY, 0)
+    return config.get_verbosity() - run_state(config).base_verbosity
 
 
 def _fold_skips(reports: Iterable[pytest.TestReport]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,56 +11,24 @@ import pytest
 from mcp_conformance.options.table import OPTIONS
 from mcp_conformance.outcome import Outcome
 from mcp_conformance.plugin.applicability import BUDGETS, CONTRACT
-from mcp_conformance.plugin.collection import SUBJECT, WHOLE, is_ours, revision_of, tool_name
+from mcp_conformance.plugin.collection import is_ours, revision_of, tool_name
+from mcp_conformance.plugin.earlier_run import EarlierRun
 from mcp_conformance.plugin.options import RUN_OPTIONS
+from mcp_conformance.plugin.run_state import item_state, run_state
 from mcp_conformance.project.version import tool_version
 from mcp_conformance.report.build import interfaces
 from mcp_conformance.report.model import Interface, Report, plural
 
-TAKEN_OVER = pytest.StashKey[str]()
-"""Why a check need not run again."""
-BASE = pytest.StashKey["Base | None"]()
 UNCHANGED = "unchanged since"
 JUDGING = frozenset(option.name for option in OPTIONS if option.judges)
 
 
-@dataclass(frozen=True)
-class Base:
-    """An earlier run beside this one: the names of the tools with the same definition in each revision.
-
-    ``passed`` has the ids of the checks that passed, ``skipped`` the reasons of those that judged nothing;
-    ``complete`` has the revisions in which all tools are the same.  ``difference`` says why nothing can be
-    taken over, if so.
-    """
-
-    date: str
-    passed: frozenset[str]
-    skipped: dict[str, str]
-    same_tools: dict[str, frozenset[str]]
-    complete: frozenset[str]
-    difference: str = ""
-
-    def covers(self, revision: str, tool: str) -> bool:
-        """Return whether a check of a revision, and of a tool if it is about one, would judge the same."""
-        if self.difference:
-            return False
-        return tool in self.same_tools.get(revision, ()) if tool else revision in self.complete
-
-
-def base_of(config: pytest.Config) -> Base | None:
-    """Return the earlier run that the user names, if any."""
-    if BASE not in config.stash:
-        report = config.stash[RUN_OPTIONS].earlier
-        config.stash[BASE] = _base(config, report) if report is not None else None
-    return config.stash[BASE]
-
-
-def _base(config: pytest.Config, report: Report) -> Base:
-    now = {one.revision: one for one in interfaces(config.stash[SUBJECT])}
+def _base(config: pytest.Config, report: Report) -> EarlierRun:
+    now = {one.revision: one for one in interfaces(run_state(config).subject)}
     pairs = [(one, now[one.revision]) for one in report.revisions if one.revision in now]
     passed = {one.node for one in report.results if one.outcome is Outcome.PASSED}
     broken = {one.node for one in report.results if one.outcome not in (Outcome.PASSED, Outcome.SKIPPED)}
-    return Base(
+    return EarlierRun(
         date=report.started[:10],
         passed=frozenset(passed - broken),
         skipped=_skipped(report),
@@ -112,10 +80,17 @@ def _identity(one: Interface) -> tuple[Any, ...]:
 # Hooks -------------------------------------------------------------------------------------------
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compare the earlier run, if the user names one, with the server of this run."""
+    earlier = session.config.stash[RUN_OPTIONS].earlier
+    if earlier is not None:
+        run_state(session.config).earlier = _base(session.config, earlier)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the checks that need not run again."""
-    base = base_of(config) if SUBJECT in config.stash else None
+    base = run_state(config).earlier
     if base is None:
         return
     for item in items:
@@ -128,10 +103,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             _take_over(item, base)
 
 
-def _take_over(item: pytest.Function, base: Base) -> None:
+def _take_over(item: pytest.Function, base: EarlierRun) -> None:
     """Let a check end as it did, without its fixtures; let it run if it found something."""
     if item.nodeid in base.passed:
-        item.stash[TAKEN_OVER] = f"{UNCHANGED} {base.date}"
+        item_state(item).taken_over = f"{UNCHANGED} {base.date}"
         item.fixturenames = []
     elif item.nodeid in base.skipped:
         item.add_marker(pytest.mark.skip(reason=base.skipped[item.nodeid]))
@@ -140,19 +115,19 @@ def _take_over(item: pytest.Function, base: Base) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Note that not all checks run, so nothing is worth starting early."""
-    if any(TAKEN_OVER in item.stash for item in session.items):
-        session.config.stash[WHOLE] = False
+    if any(item_state(item).taken_over for item in session.items):
+        run_state(session.config).is_whole = False
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object | None:
     """Let a check pass that need not run again."""
-    return True if TAKEN_OVER in pyfuncitem.stash else None
+    return True if item_state(pyfuncitem).taken_over else None
 
 
 def since_line(config: pytest.Config, reasons: Iterable[str]) -> str:
     """Return what was taken over, or why nothing was; empty if the user names no earlier run."""
-    base = base_of(config)
+    base = run_state(config).earlier
     if base is None:
         return ""
     if base.difference:

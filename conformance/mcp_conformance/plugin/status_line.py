@@ -15,9 +15,9 @@ from unicodedata import east_asian_width
 import pytest
 
 from mcp_conformance.outcome import COUNTED, Outcome
-from mcp_conformance.plugin.collection import ON_WAIT, SUBJECT
 from mcp_conformance.plugin.options import RUN_OPTIONS
-from mcp_conformance.plugin.outcomes import BASE_VERBOSITY, results_of
+from mcp_conformance.plugin.outcomes import results_of
+from mcp_conformance.plugin.run_state import run_state
 from mcp_conformance.protocol.text import named
 from mcp_conformance.requirements.checks import PACKAGE
 
@@ -139,7 +139,7 @@ class StatusLinePlugin:
     @pytest.hookimpl(trylast=True)
     def pytest_configure(self, config: pytest.Config) -> None:
         """Create the line, if there is a terminal that nothing else writes to meanwhile."""
-        config.stash[BASE_VERBOSITY] = QUIET
+        run_state(config).base_verbosity = QUIET
         reporter = config.pluginmanager.get_plugin("terminalreporter")
         if reporter is None or not is_wanted(config):
             return
@@ -147,7 +147,7 @@ class StatusLinePlugin:
         out = os.fdopen(copy, "w", encoding=sys.stdout.encoding, errors="backslashreplace", newline="")
         config.add_cleanup(out.close)
         self._line = StatusLine(out)
-        config.stash[ON_WAIT] = self._line.wait
+        run_state(config).on_wait = self._line.wait
 
     def pytest_sessionstart(self) -> None:
         """Clear the line before pytest writes its header."""
@@ -212,7 +212,7 @@ class StatusLinePlugin:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Leave out pytest's own section of failures, which our summary has; note how the server started."""
-        subject = session.config.stash.get(SUBJECT, None)
+        subject = run_state(session.config).probed
         if subject is not None and session.config.stash[RUN_OPTIONS].output_format == "full":
             self.ended_at_start = subject.ended_at_start
         if session.config.option.tbstyle == "short" and not self._has_errors:

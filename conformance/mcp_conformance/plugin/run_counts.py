@@ -1,0 +1,79 @@
+"""What the servers of a run have started, written and answered, added up over the processes of pytest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass, field
+from typing import Any, Self
+
+from mcp_conformance.target.budgets import CallCost
+from mcp_conformance.target.server import Server
+
+Pairs = Counter[tuple[str, str]]
+
+
+@dataclass
+class RunCounts:
+    """What the servers of a run have started, written and answered.
+
+    ``starts`` counts the processes by revision and purpose; ``numbers`` are those of lines and calls that
+    `mcp_conformance.report.text.limit_lines` takes.  By revision, ``costs`` are those of the calls with valid
+    arguments, ``judged`` the figures that checks of budgets have measured.  ``outlived`` counts the processes
+    that have outlived the server.
+    """
+
+    starts: Pairs = field(default_factory=Counter)
+    numbers: Pairs = field(default_factory=Counter)
+    costs: dict[str, list[CallCost]] = field(default_factory=dict)
+    judged: dict[str, dict[str, float]] = field(default_factory=dict)
+    outlived: int = 0
+
+    def add_server(self, server: Server) -> None:
+        """Add what the server in one revision has done."""
+        revision, numbers = server.revision, self.numbers
+        self.judged[revision] = server.judged_figures
+        self.costs.setdefault(revision, []).extend(map(CallCost.of, server.tool_calls.answered()))
+        for purpose, number in server.sessions.all_starts.items():
+            self.starts[revision, purpose] += number
+        for what, tools in vars(server.tool_calls.counts).items():
+            for tool, number in tools.items():
+                numbers[what, tool] += number
+        for session in server.sessions.every:
+            numbers["sent", revision] += session.sent
+            numbers["dropped", ""] += session.lines.dropped
+
+    def add(self, other: RunCounts) -> None:
+        """Add what another process has counted."""
+        self.starts.update(other.starts)
+        self.numbers.update(other.numbers)
+        for revision, costs in other.costs.items():
+            self.costs.setdefault(revision, []).extend(costs)
+        for revision, figures in other.judged.items():
+            self.judged.setdefault(revision, {}).update(figures)
+        self.outlived += other.outlived
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the counts as an xdist worker can send them."""
+        return {
+            "starts": [(*key, number) for key, number in self.starts.items()],
+            "numbers": [(*key, number) for key, number in self.numbers.items()],
+            "costs": {revision: list(map(astuple, costs)) for revision, costs in self.costs.items()},
+            "judged": self.judged,
+            "outlived": self.outlived,
+        }
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
+        """Return the counts that `as_data` wrote; none for an empty mapping."""
+        return cls(
+            _pairs(data.get("starts", ())),
+            _pairs(data.get("numbers", ())),
+            {revision: [CallCost(*one) for one in each] for revision, each in data.get("costs", {}).items()},
+            data.get("judged", {}),
+            data.get("outlived", 0),
+        )
+
+
+def _pairs(rows: list[tuple[str, str, int]]) -> Pairs:
+    return Counter({(one, other): number for one, other, number in rows})

@@ -1,0 +1,100 @@
+"""What the plugin knows of a run and of each check: one object of each, in pytest's stash."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import count
+
+import pytest
+
+from mcp_conformance.plugin.earlier_run import EarlierRun
+from mcp_conformance.plugin.run_counts import RunCounts
+from mcp_conformance.report.model import Report, Result
+from mcp_conformance.target.server import RunShared, Server
+from mcp_conformance.target.surface import Subject
+from mcp_conformance.transport.interface import OnWait
+from mcp_conformance.verdicts import Cause
+
+
+@dataclass
+class RunState:
+    """What the plugin knows of a run that collects the suites.
+
+    The run began at ``begun_at``, which is ``begun`` by the monotonic clock; its first check began at
+    ``checks_begun``.  ``base_verbosity`` is pytest's verbosity without ``-v``.
+
+    ``probed`` is the server under test, None before the probe; ``probe_traceback`` is that of an error of
+    this tool meanwhile.  ``shared`` is what the servers of all revisions share.  Each collected check takes
+    the next of the ``places``; ``checks`` are the ids of those that are to run.  If these are all
+    (``is_whole``), slow tools are worth starting early.  ``earlier`` is the run that ``--since`` names.
+    """
+
+    begun_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    begun: float = field(default_factory=time.monotonic)
+    checks_begun: float | None = None
+    base_verbosity: int = 0
+    on_wait: OnWait | None = None
+    probed: Subject | None = None
+    probe_traceback: str = ""
+    shared: RunShared = field(default_factory=RunShared)
+    places: Iterator[int] = field(default_factory=count)
+    checks: tuple[str, ...] = ()
+    is_whole: bool = False
+    has_collect_errors: bool = False
+    earlier: EarlierRun | None = None
+    results: list[Result] = field(default_factory=list)
+    counts: RunCounts = field(default_factory=RunCounts)
+    report: Report | None = None
+    written: list[str] = field(default_factory=list)
+
+    def take_subject(self, subject: Subject) -> None:
+        """Keep the server that was probed."""
+        self.probed, self.shared.surfaces = subject, subject.live
+
+    @property
+    def subject(self) -> Subject:
+        """The server under test, after the probe."""
+        assert self.probed is not None
+        return self.probed
+
+    @property
+    def servers(self) -> dict[str, Server]:
+        """The server in each revision in which checks have begun."""
+        return self.shared.servers
+
+
+@dataclass
+class ItemState:
+    """What the plugin knows of a check.
+
+    ``place`` is its place in the order of collection, ``stage`` that of its stage.  ``is_deferred`` says that
+    it comes again, or has come again.  ``skip_cause`` is why it was skipped, where the report needs to know;
+    ``taken_over`` why it need not run.
+    """
+
+    place: int = 0
+    stage: int = 0
+    is_deferred: bool = False
+    skip_cause: Cause | None = None
+    taken_over: str = ""
+
+
+_RUN = pytest.StashKey[RunState]()
+_ITEM = pytest.StashKey[ItemState]()
+
+
+def run_state(config: pytest.Config) -> RunState:
+    """Return the state of a run."""
+    if _RUN not in config.stash:
+        config.stash[_RUN] = RunState()
+    return config.stash[_RUN]
+
+
+def item_state(item: pytest.Item) -> ItemState:
+    """Return the state of a check."""
+    if _ITEM not in item.stash:
+        item.stash[_ITEM] = ItemState()
+    return item.stash[_ITEM]
