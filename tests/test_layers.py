@@ -22,7 +22,7 @@ LAYERS = (
     {"expect"},
     {"target"},
     {"scenarios", "fuzzing", "report", "doctor", "testing"},
-    {"options"},
+    {"options", "sdks"},
     {"plugin", "survey"},
     {"cli"},
     {"__main__"},

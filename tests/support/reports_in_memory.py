@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from mcp_conformance.report.build import CheckFacts, Evidence, RunFacts, build_report, build_result
 from mcp_conformance.report.formats import terminal
-from mcp_conformance.scenarios.sdk_deviations import known_deviation
+from mcp_conformance.sdks.deviations import known_fact
 from mcp_conformance.target.probe import probe_all
 from mcp_conformance.target.surface import Surface
 from support.bench import Bench, settings_in_memory
@@ -52,6 +52,7 @@ def _results(bench, chosen, counts):
 
 def _result(server, verdict, tool):
     """Return the result of a verdict, as a report has it."""
+    fact = known_fact(server, verdict.row.id, verdict.error)
     facts = CheckFacts(
         node=verdict.check.suite,
         row=verdict.row,
@@ -60,7 +61,7 @@ def _result(server, verdict, tool):
         tool=tool.name if tool is not None else "",
         reason=str(verdict.error),
         selector=verdict.row.id,
-        deviation=known_deviation(server, verdict.row.id, verdict.error),
+        deviation="" if fact is None else str(fact.sdk),
         evidence=Evidence.of(verdict.error),
     )
     return build_result(facts, server.settings)

@@ -155,7 +155,7 @@ class CompressedLine(Line):
     last: ClassVar[deque[tuple[Line, Any]]] = deque(maxlen=1)
 
     def __init__(self, line: Line):
-        for name in ("sent", "at", "fault", "oddities", "carried_by"):
+        for name in ("sent", "at", "fault", "oddities", "carried_by", "status"):
             object.__setattr__(self, name, getattr(line, name))
         vars(self)["compressed"] = zlib.compress(line.raw, 1)
         self.last.append((self, line.message))

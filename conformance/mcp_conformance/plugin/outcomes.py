@@ -35,7 +35,9 @@ from mcp_conformance.report.text import WIDTH, limit_lines, not_called_line, ser
 from mcp_conformance.requirements import catalogue
 from mcp_conformance.requirements.catalogue import families
 from mcp_conformance.requirements.checks import PACKAGE, family_of
-from mcp_conformance.scenarios.sdk_deviations import known_deviation, sdk_of
+from mcp_conformance.sdks.deviations import known_fact
+from mcp_conformance.sdks.evidence import Evidence as Shown
+from mcp_conformance.sdks.recognition import sdk_of
 from mcp_conformance.target.budgets import measured
 from mcp_conformance.transport.interface import CannotStart
 from mcp_conformance.verdicts import Blocked, Finding, broken_rule, outcome_of
@@ -89,14 +91,17 @@ def _fails(outcome: Outcome) -> bool:
 
 
 def _excused(config: pytest.Config, result: Result) -> Result:
-    """Return the result; it does not fail if the user, the baseline, the SDK or its age excuses it."""
+    """Return the result; it does not fail if the user, the baseline, the SDK or its age excuses it.
+
+    An SDK excuses nothing that ends the process or loses an answer.
+    """
     options = config.stash[RUN_OPTIONS]
     if result.requirement in options.left_out:
         return replace(result, outcome=Outcome.SKIPPED, reason="left out: --skip", text="")
     result = with_baseline(config, result)
     if not result.outcome.counts or result.is_late:
         return result
-    if result.deviation and not options.sdk_findings_fail:
+    if result.deviation and not result.harm and not options.sdk_findings_fail:
         return replace(result, outcome=Outcome.EXPECTED, baseline=SDK_FINDING)
     row, pinned = catalogue.requirement(result.requirement), options.rules_as_of
     if pinned and row.is_newer_than(pinned):
@@ -107,6 +112,7 @@ def _excused(config: pytest.Config, result: Result) -> Result:
 def _facts(item: pytest.Item, report: pytest.TestReport, error: BaseException | None) -> CheckFacts:
     """Collect the facts about a check and one of the errors that it raised."""
     row = broken_rule(list(map(catalogue.requirement, _cited(item))), revision_of(item), error)
+    deviation, harm = _deviation(item, row, error)
     return CheckFacts(
         node=item.nodeid,
         row=row,
@@ -116,7 +122,8 @@ def _facts(item: pytest.Item, report: pytest.TestReport, error: BaseException | 
         reason=item_state(item).taken_over or _reason(error),
         requirements=tuple(_cited(item)),
         selector=_selector(item, error, row),
-        deviation=_deviation(item, row, error),
+        deviation=deviation,
+        harm=harm,
         sdk=_sdk(item, row, error),
         cause=error.cause if isinstance(error, Blocked) else item_state(item).skip_cause,
         evidence=_evidence(error),
@@ -124,11 +131,12 @@ def _facts(item: pytest.Item, report: pytest.TestReport, error: BaseException | 
     )
 
 
-def _deviation(item: pytest.Item, row: catalogue.Requirement, error: BaseException | None) -> str:
-    """Return the SDK that breaks this rule in every server built on it; empty if there is none."""
+def _deviation(item: pytest.Item, row: catalogue.Requirement, error: BaseException | None) -> tuple[str, str]:
+    """Return the SDK that breaks this rule in every server built on it, and the harm; both may be empty."""
     if not isinstance(error, Blocked | Finding):
-        return ""
-    return known_deviation(server_for(item.config, revision_of(item)), row.id, error)
+        return "", ""
+    fact = known_fact(server_for(item.config, revision_of(item)), row.id, error)
+    return ("", "") if fact is None else (str(fact.sdk), Shown.of(error).harm)
 
 
 def _sdk(item: pytest.Item, row: catalogue.Requirement, error: BaseException | None) -> str:

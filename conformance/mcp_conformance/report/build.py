@@ -77,8 +77,8 @@ class CheckFacts:
     """The facts about one check: the rule that was judged, and what came of it.
 
     ``cited`` are all rules that the check cites, ``selector`` is the one that selects the check again (none
-    if it is empty).  ``sdk`` is the one that the server is recognised to be built on.  An internal error has
-    a ``traceback`` in place of ``evidence``.
+    if it is empty).  ``deviation`` and ``harm`` are those of a `Result`; ``sdk`` is the one that the server
+    is recognised to be built on.  An internal error has a ``traceback`` in place of ``evidence``.
     """
 
     node: str
@@ -90,6 +90,7 @@ class CheckFacts:
     requirements: tuple[str, ...] = ()
     selector: str = ""
     deviation: str = ""
+    harm: str = ""
     sdk: str = ""
     cause: Cause | None = None
     evidence: Evidence = Evidence()
@@ -108,6 +109,7 @@ def build_result(facts: CheckFacts, settings: Settings) -> Result:
         tool=facts.tool,
         reason=shorten(facts.reason, MAX_REASON),
         deviation=facts.deviation,
+        harm=facts.harm,
         requirements=facts.requirements,
         cause=str(facts.cause or ""),
     )

@@ -31,7 +31,8 @@ class Result:
     evidence, cut to what a report keeps.  ``transcripts`` are files with whole conversations, ``reproduce``
     is the command that runs the check again, ``fix`` is what to do about it, and ``text`` is all of it for a
     terminal.  ``cause`` is a `Cause`, or empty.  ``deviation`` names the SDK that breaks the rule in every
-    server built on it, and ``baseline`` is the reason why the baseline expects the finding.
+    server built on it, ``harm`` is what that costs a client if it is the process or an answer, and
+    ``baseline`` is the reason why the baseline expects the finding.
     """
 
     node: str
@@ -46,6 +47,7 @@ class Result:
     reason: str = ""
     text: str = ""
     deviation: str = ""
+    harm: str = ""
     requirements: tuple[str, ...] = ()
     expected: str = ""
     got: str = ""
@@ -98,7 +100,7 @@ class Result:
     @property
     def is_of_sdk(self) -> bool:
         """Whether it is a note on the SDK, or expected because of the SDK and not by the baseline."""
-        is_note = self.outcome is Outcome.INFO and bool(self.deviation)
+        is_note = self.outcome is Outcome.INFO and bool(self.deviation) and not self.harm
         return is_note or (self.outcome is Outcome.EXPECTED and self.baseline == SDK_FINDING)
 
     @property
@@ -224,11 +226,12 @@ class Report:
     @cached_property
     def deviations(self) -> Mapping[str, tuple[str, ...]]:
         """The broken rules that an SDK breaks in every server built on it, by SDK."""
-        found: dict[str, dict[str, None]] = {}
-        for one in self.findings:
-            if one.deviation:
-                found.setdefault(one.deviation, {})[one.requirement] = None
-        return {sdk: tuple(rules) for sdk, rules in found.items()}
+        return _rules_by_sdk(self.findings)
+
+    @cached_property
+    def not_yours(self) -> Mapping[str, tuple[str, ...]]:
+        """Those of them that cost a client neither the process nor an answer."""
+        return _rules_by_sdk(one for one in self.findings if not one.harm)
 
     @property
     def status(self) -> str:
@@ -300,6 +303,14 @@ class Report:
         """The number of results with each outcome, in words."""
         words = ", ".join(f"{number} {outcome}" for outcome, number in self.counts.items())
         return words or "no checks"
+
+
+def _rules_by_sdk(results: Iterable[Result]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, dict[str, None]] = {}
+    for one in results:
+        if one.deviation:
+            found.setdefault(one.deviation, {})[one.requirement] = None
+    return {sdk: tuple(rules) for sdk, rules in found.items()}
 
 
 def in_order(results: Iterable[Result]) -> tuple[Result, ...]:

@@ -47,7 +47,10 @@ def finding_text(result: Result, wire: Sequence[str]) -> str:
 
 def sdk_note(result: Result) -> str:
     """Return the sentence about the SDK that breaks this rule; empty if there is none."""
-    return f"every server built on the {result.deviation} does this" if result.deviation else ""
+    if not result.deviation:
+        return ""
+    counts = f"; it counts, as it {result.harm}" if result.harm else ""
+    return f"every server built on the {result.deviation} does this{counts}"
 
 
 def internal_error_text(result: Result, traceback: str) -> str:

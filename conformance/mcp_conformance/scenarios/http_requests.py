@@ -105,17 +105,17 @@ class HttpReply:
 
     @cached_property
     def lines(self) -> tuple[Line, Line]:
-        """The request and the response, as evidence."""
+        """The request and the response as evidence, with their messages."""
         one = self.exchange
         head = one.request.head.decode("latin-1").strip().replace("\r\n", " | ")
-        sent = Line(True, f"{head} || {_text(one.request.body)}".encode())
+        sent = Line(True, f"{head} || {_text(one.request.body)}".encode(), message=self.sent)
         if one.status is None:
             return sent, Line(False, one.failure.encode() or b"(no response yet)")
         headers = " | ".join(
             f"{name.decode('latin-1')}: {value.decode('latin-1')}" for name, value in one.headers
         )
         got = f"HTTP {one.status} {one.reason} | {headers} || {_text(one.body)}"
-        return sent, Line(False, got.encode())
+        return sent, Line(False, got.encode(), message=self.messages, status=one.status)
 
     @property
     def value(self) -> Value:

@@ -19,7 +19,7 @@ FACTS = ("node", "requirement", "revision", "outcome", "level", "basis")
 EVIDENCE = (
     *("tool", "requirements", "reason", "expected", "got", "wire", "stderr"),
     *("transcripts", "reproduce", "fix"),
-    *("deviation", "baseline", "cause"),
+    *("deviation", "harm", "baseline", "cause"),
 )
 """The members of a result: `FACTS` always, `EVIDENCE` unless they are empty."""
 SERVER = {"name": "server", "version": "version", "command": "command", "source": "source"}

@@ -177,7 +177,7 @@ def _finding(group: Sequence[Result], width: int, *, verbose: bool) -> Iterator[
     if first.baseline:
         yield plain(f"  {first.baseline}")
     if first.deviation:
-        yield plain(f"  not yours: {sdk_note(first)}")
+        yield plain(f"  {'SDK' if first.harm else 'not yours'}: {sdk_note(first)}")
     if first.fix:
         yield from map(plain, wrapped(f"fix: {first.fix}", width, "  ", "    "))
     if first.reproduce:
@@ -212,8 +212,11 @@ def _internal_error(one: Result) -> Iterator[Row]:
 
 
 def _not_yours(report: Report) -> Iterator[str]:
-    """Yield the rules that an SDK breaks in every server built on it, a paragraph for each SDK."""
-    for sdk, rules in report.deviations.items():
+    """Yield the rules that an SDK breaks in every server built on it, a paragraph for each SDK.
+
+    Those that cost a client the process or an answer are not among them.
+    """
+    for sdk, rules in report.not_yours.items():
         yield f"not yours: every server built on the {sdk} breaks {', '.join(rules)}"
     if any(one.is_of_sdk for one in report.findings):
         yield "(--sdk-findings fail judges them like your own)"

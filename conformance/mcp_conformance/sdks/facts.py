@@ -1,0 +1,274 @@
+"""The table of facts: which rule every server on an SDK breaks, how that looks, and where it is reported.
+
+A row was seen on the wire, or read in the SDK's source: Python SDK 1.30.0 and 2.3.0, TypeScript SDK 1.32.2
+and 2.4.0, Go SDK 1.8.0 (and the source of 1.7.0), Rust SDK 3.4.0 (and the source of 3.1.4).  The rows of the
+C# SDK about arrays, params, levels and cursors were seen in a server on 1.0.0 and in the source of 2.2.0; its
+other rows, and those of the Kotlin SDK 0.14.0, are known from their sources.  The Java SDK has no rows: its
+error for an unknown method has no words of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mcp_conformance.sdks import predicates as p
+from mcp_conformance.sdks.names import PYTHON, TYPESCRIPT, Sdk, version_key
+
+NO_HANDLER = "no code of the server's author sees the message"
+OWN_WORDS = "an error that the author's code raises has other words"
+OWN_RESULT = "a result of the author's code is not empty"
+CHOSEN_CODE = "an exception that names a code keeps it, so a handler can choose another"
+PROXY = "no code of the author's sees the request, unless it is a proxy or middleware of their own"
+SAME = "it is not told apart from a handler of the low-level API that does the same"
+SAME_LIST = "it is not told apart from a list handler of the low-level API that ignores its cursor"
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A rule that every server on an SDK breaks, if its evidence is ``shown``.
+
+    ``apart`` says what tells the same fault of the server's own code apart.  The fact holds from version
+    ``since`` on, and before ``until``; empty if no such version is known.  ``issue`` is where the tracker of
+    the SDK has it, empty if it was not found there.
+    """
+
+    rule: str
+    sdk: Sdk
+    shown: p.Predicate
+    apart: str
+    issue: str = ""
+    since: str = ""
+    until: str = ""
+
+    def holds_for(self, version: str) -> bool:
+        """Return whether it holds for a version of the SDK; an unknown version is taken for any."""
+        if not version:
+            return True
+        key = version_key(version)
+        is_before = bool(self.until) and key >= version_key(self.until)
+        return key >= version_key(self.since) and not is_before
+
+
+def _issue(repository: str, path: str) -> str:
+    return f"https://github.com/modelcontextprotocol/{repository}/{path}"
+
+
+def _for(
+    sdks: tuple[Sdk, ...], rule: str, shown: p.Predicate, apart: str, issues: dict[Sdk, str] | None = None
+) -> tuple[Fact, ...]:
+    """Return the same row for several SDKs."""
+    return tuple(Fact(rule, sdk, shown, apart, (issues or {}).get(sdk, "")) for sdk in sdks)
+
+
+PY1, PY2, TS1, TS2 = *PYTHON, *TYPESCRIPT
+GO, RUST, CSHARP, KOTLIN = Sdk.GO, Sdk.RUST, Sdk.CSHARP, Sdk.KOTLIN
+
+PY_CANCEL = _issue("python-sdk", "issues/2416")
+PY_METHOD = _issue("python-sdk", "issues/1561")
+PY_BODY = _issue("python-sdk", "issues/3557")
+PY_RESOURCE = _issue("python-sdk", "issues/1579")
+PY_NAMES = _issue("python-sdk", "pull/1872")
+PY_ACCEPT = _issue("python-sdk", "issues/1641")
+TS_PARAMS = _issue("typescript-sdk", "issues/2284")
+TS_TOOL = _issue("typescript-sdk", "issues/1510")
+TS_RESOURCE = _issue("typescript-sdk", "issues/2194")
+TS_DROPPED = _issue("typescript-sdk", "issues/563")
+GO_LINE = _issue("go-sdk", "issues/1209")
+GO_LEVEL = _issue("go-sdk", "issues/1070")
+GO_VERSION = _issue("go-sdk", "issues/1260")
+GO_RESOURCE = _issue("go-sdk", "pull/931")
+GO_TEXT = _issue("go-sdk", "issues/976")
+RUST_EARLY = _issue("rust-sdk", "issues/488")
+KOTLIN_PROMPT = _issue("kotlin-sdk", "pull/955")
+BATCHES = {
+    PY1: _issue("python-sdk", "issues/934"),
+    PY2: _issue("python-sdk", "issues/934"),
+    TS1: _issue("typescript-sdk", "issues/275"),
+    TS2: _issue("typescript-sdk", "issues/275"),
+    CSHARP: _issue("csharp-sdk", "issues/158"),
+    KOTLIN: _issue("kotlin-sdk", "issues/82"),
+}
+BODIES, NAMES = dict.fromkeys(PYTHON, PY_BODY), dict.fromkeys(PYTHON, PY_NAMES)
+PARAMS = dict.fromkeys(TYPESCRIPT, TS_PARAMS)
+UNEXPLAINED = p.fails(p.INTERNAL, "An error occurred.")
+EXCEPTION = p.fails(0)
+
+FACTS: tuple[Fact, ...] = (
+    Fact("batch.empty-array", GO, p.ended, NO_HANDLER, GO_LINE),
+    Fact("batch.notifications-only-silent", GO, p.ended, NO_HANDLER, GO_LINE),
+    *_for(tuple(Sdk), "batch.receive", p.unanswered_array, NO_HANDLER, BATCHES),
+    Fact("caching.hints.prompts-list", RUST, p.empty_list_without_hints, OWN_RESULT),
+    Fact("caching.hints.resources-list", RUST, p.empty_list_without_hints, OWN_RESULT),
+    Fact("caching.hints.resources-templates-list", RUST, p.empty_list_without_hints, OWN_RESULT),
+    Fact("cancel.malformed-ignored", RUST, p.fails(p.INVALID_REQUEST, "Invalid request"), NO_HANDLER),
+    Fact("cancel.no-further-messages", TS2, p.sends("notifications/progress"), SAME),
+    Fact("cancel.race-graceful", PY1, p.second_answer_cancelled, NO_HANDLER, PY_CANCEL),
+    Fact("cancel.race-graceful", PY1, p.ended_at_cancellation, NO_HANDLER, PY_CANCEL),
+    Fact("cancel.race-graceful", PY1, p.session_lost, PROXY, PY_CANCEL),
+    Fact("cancel.stops-work", TS2, p.sends("notifications/progress"), SAME),
+    *_for(PYTHON, "capabilities.logging.declared", p.sends("notifications/message"), SAME),
+    *_for(TYPESCRIPT, "completion.missing-arguments-code", p.zod_error, OWN_WORDS, PARAMS),
+    Fact("completion.undeclared-code", RUST, p.no_completions, OWN_RESULT),
+    *_for(PYTHON, "completion.unknown-prompt-code", p.no_completions, OWN_RESULT),
+    *_for(TYPESCRIPT, "completion.unknown-ref-type", p.zod_error, OWN_WORDS, PARAMS),
+    Fact("completion.unknown-ref-type", CSHARP, UNEXPLAINED, OWN_WORDS),
+    *_for(PYTHON, "errors.internal-error-code", EXCEPTION, CHOSEN_CODE),
+    *_for(TYPESCRIPT, "errors.invalid-params-code", p.zod_error, OWN_WORDS, PARAMS),
+    Fact("errors.invalid-params-code", CSHARP, UNEXPLAINED, OWN_WORDS),
+    Fact("errors.invalid-params-code", RUST, p.another_method, NO_HANDLER),
+    *_for(PYTHON, "errors.invalid-request-code", p.pydantic_error, NO_HANDLER, BODIES),
+    *_for(PYTHON, "errors.message-concise", p.pydantic_error, NO_HANDLER, BODIES),
+    *_for(TYPESCRIPT, "errors.message-concise", p.zod_message, OWN_WORDS),
+    Fact(
+        *("errors.message-concise", GO),
+        p.fails_beginning(p.INVALID_PARAMS, "invalid params: unmarshaling"),
+        OWN_WORDS,
+    ),
+    Fact(
+        *("errors.method-not-found-code", PY1),
+        p.fails(p.INVALID_PARAMS, "Invalid request parameters", ""),
+        *(NO_HANDLER, PY_METHOD),
+    ),
+    Fact("errors.method-not-found-code", GO, p.refused_without_json, PROXY, GO_TEXT),
+    *_for((PY1, TS1, TS2), "http.post.accept-any", p.has_status(406), PROXY, {PY1: PY_ACCEPT}),
+    Fact("http.post.accept-listed", TS2, p.has_status(200), PROXY),
+    *_for((*PYTHON, *TYPESCRIPT), "http.post.accept-syntax", p.has_status(406), PROXY),
+    *_for(TYPESCRIPT, "http.post.batch-refused", p.array_served, PROXY),
+    *_for(
+        *(PYTHON, "http.post.content-type-parameters"),
+        *(p.fails(p.INVALID_REQUEST, p.MEDIA_TYPE), OWN_WORDS),
+    ),
+    Fact("http.post.invalid-utf8", PY1, p.has_status(500), PROXY),
+    *_for(PYTHON, "http.security.origin-malformed", p.has_status(200), PROXY),
+    *_for(PYTHON, "http.session.stable", p.first_request_refused, PROXY),
+    *_for(PYTHON, "http.session.two-ids", p.has_status(200), PROXY),
+    Fact("http.version.era-by-metadata", PY2, p.session_missed, PROXY),
+    Fact("jsonrpc.garbage-not-fatal", GO, p.ended, NO_HANDLER, GO_LINE),
+    Fact("jsonrpc.id-types-accepted", GO, p.rounded_id, NO_HANDLER),
+    Fact("jsonrpc.id-types-accepted", RUST, p.dropped_large_id, NO_HANDLER),
+    *_for(TYPESCRIPT, "jsonrpc.invalid-params", p.zod_error, OWN_WORDS, PARAMS),
+    Fact("jsonrpc.invalid-params", CSHARP, UNEXPLAINED, OWN_WORDS),
+    Fact("jsonrpc.invalid-params", RUST, p.another_method, NO_HANDLER),
+    *_for(PYTHON, "jsonrpc.invalid-request", p.pydantic_error, NO_HANDLER, BODIES),
+    Fact(
+        *("jsonrpc.method-not-found", PY1),
+        p.fails(p.INVALID_PARAMS, "Invalid request parameters", ""),
+        *(NO_HANDLER, PY_METHOD),
+    ),
+    Fact("jsonrpc.method-not-found", GO, p.refused_without_json, PROXY, GO_TEXT),
+    *_for(PYTHON, "jsonrpc.response-every-request", p.confused_ids, PROXY),
+    Fact("jsonrpc.response-every-request", PY1, p.ended_at_broken_stream, NO_HANDLER, PY_CANCEL),
+    Fact("jsonrpc.response-every-request", GO, p.ended_at_deep_params, NO_HANDLER),
+    Fact("jsonrpc.response-every-request", RUST, p.dropped_deep_params, NO_HANDLER),
+    Fact("lifecycle.request-before-initialize", RUST, p.ended_at_initialize, NO_HANDLER, RUST_EARLY),
+    *_for((GO, RUST), "logging.invalid-level-rejected", p.result_for_level, NO_HANDLER, {GO: GO_LEVEL}),
+    *_for(TYPESCRIPT, "logging.set-level.invalid-code", p.zod_error, OWN_WORDS, PARAMS),
+    Fact("logging.set-level.invalid-code", CSHARP, UNEXPLAINED, OWN_WORDS),
+    Fact("logging.set-level.invalid-code", CSHARP, p.empty_result_for_number, NO_HANDLER),
+    Fact("logging.set-level.invalid-code", GO, p.empty_result, NO_HANDLER, GO_LEVEL),
+    Fact("pagination.cursor-same-operation", GO, p.result_for_cursor, NO_HANDLER),
+    *_for(TYPESCRIPT, "pagination.cursor-type", p.zod_error, OWN_WORDS, PARAMS),
+    Fact("pagination.cursor-type", CSHARP, UNEXPLAINED, OWN_WORDS),
+    Fact("pagination.cursor-type", RUST, p.result_for_wrong_cursor, NO_HANDLER),
+    *_for(
+        (*PYTHON, *TYPESCRIPT, CSHARP, KOTLIN),
+        *("pagination.invalid-cursor-code", p.result_for_cursor, SAME_LIST),
+    ),
+    *_for(
+        *(PYTHON, "prompts.get.missing-argument-code"),
+        p.fails_beginning(0, "Missing required arguments: {"),
+        *(OWN_WORDS, NAMES),
+    ),
+    *_for(
+        PYTHON, "prompts.get.unknown-name-code", p.fails_naming(0, "Unknown prompt: ", "name"), SAME, NAMES
+    ),
+    Fact(
+        *("prompts.get.unknown-name-code", PY2),
+        p.fails(p.INTERNAL, "Internal server error"),
+        *(CHOSEN_CODE, PY_NAMES),
+    ),
+    Fact(
+        *("prompts.get.unknown-name-code", KOTLIN),
+        p.fails_naming(p.INTERNAL, "Prompt not found: ", "name"),
+        *(OWN_WORDS, KOTLIN_PROMPT),
+    ),
+    Fact("reqmeta.missing-meta", GO, p.result_without_meta, NO_HANDLER),
+    Fact("reqmeta.missing-protocol-version", GO, p.result_without_version, NO_HANDLER),
+    Fact("reqmeta.wrong-types", TS2, p.silent_at_array_as_meta, NO_HANDLER, TS_DROPPED),
+    *_for((GO, RUST), "reqmeta.wrong-types", p.result_for_meta, NO_HANDLER),
+    Fact("resources.read.internal-error-code", PY1, EXCEPTION, CHOSEN_CODE),
+    Fact(
+        *("resources.read.not-found-code", PY1),
+        p.fails_naming(0, "Unknown resource: ", "uri"),
+        *(OWN_WORDS, PY_RESOURCE),
+    ),
+    Fact(
+        *("resources.read.not-found-code", PY2),
+        p.fails_naming(p.INVALID_PARAMS, "Unknown resource: ", "uri"),
+        *(OWN_WORDS, PY_RESOURCE),
+    ),
+    Fact(
+        *("resources.read.not-found-code", PY2),  # in the words of FastMCP 4
+        p.fails_naming(p.INVALID_PARAMS, "Resource not found: ", "uri"),
+        *(OWN_WORDS, PY_RESOURCE),
+    ),
+    Fact(
+        *("resources.read.not-found-code", TS1),
+        p.fails_naming(p.INVALID_PARAMS, "MCP error -32602: Resource ", "uri", " not found"),
+        OWN_WORDS,
+    ),
+    Fact(
+        *("resources.read.not-found-code", TS2),
+        p.fails_naming(p.INVALID_PARAMS, "Resource not found: ", "uri"),
+        *(OWN_WORDS, TS_RESOURCE),
+    ),
+    Fact(
+        *("resources.read.not-found-code", GO),
+        p.fails(p.INVALID_PARAMS, "Resource not found"),
+        *(OWN_WORDS, GO_RESOURCE),
+        since="1.7.0",  # go-sdk #931 changed the code for this version; before, it was -32002
+    ),
+    Fact("resources.read.uri-required", GO, p.refused_without_json, PROXY, GO_TEXT),
+    Fact("result.server-info", RUST, p.unnamed_results, NO_HANDLER),
+    Fact(
+        "subscriptions.filter-required", PY2, p.sends("notifications/subscriptions/acknowledged"), NO_HANDLER
+    ),
+    Fact("subscriptions.graceful-result", PY2, p.fails(-32000, "Connection closed"), NO_HANDLER),
+    *_for((GO, TS2), "subscriptions.stays-open", p.result_for_empty_filter, NO_HANDLER),
+    Fact(
+        *("tasks.tool-forbidden", TS1),
+        p.fails_beginning(p.INVALID_PARAMS, "MCP error -32602: Invalid task creation result: ["),
+        OWN_WORDS,
+    ),
+    Fact(
+        *("tasks.undeclared-ignored", TS1),
+        p.fails_for_method(p.INTERNAL, "Server does not support task creation (required for ", ")"),
+        OWN_WORDS,
+    ),
+    Fact("tools.call.malformed-request", GO, p.refused_without_json, PROXY, GO_TEXT),
+    Fact("tools.call.malformed-request-code", TS1, p.zod_error, OWN_WORDS),
+    Fact("tools.call.malformed-request-code", CSHARP, UNEXPLAINED, OWN_WORDS),
+    Fact("tools.call.malformed-request-code", GO, p.refused_without_json, PROXY, GO_TEXT),
+    Fact(
+        *("tools.call.malformed-request-code", GO),
+        p.fails_beginning(p.INVALID_REQUEST, "invalid request: missing required"),
+        NO_HANDLER,
+    ),
+    Fact("tools.call.malformed-request-code", RUST, p.another_method, NO_HANDLER),
+    *_for(PYTHON, "tools.call.unknown-tool-is-error", p.tool_error_naming("Unknown tool: "), SAME, NAMES),
+    Fact(
+        *("tools.call.unknown-tool-is-error", TS1),
+        p.tool_error_naming("MCP error -32602: Tool ", " not found"),
+        *(OWN_WORDS, TS_TOOL),
+    ),
+    Fact("tools.call.unknown-tool-is-error", KOTLIN, p.tool_error_naming("Tool ", " not found"), OWN_WORDS),
+    *_for(PYTHON, "tools.structured.text-fallback", p.wrapped_values, SAME),
+    Fact("version.per-request", TS2, p.result_for_ancient, NO_HANDLER),
+    Fact("version.unsupported-error", TS2, p.result_for_ancient, NO_HANDLER),
+    Fact(
+        *("version.unsupported-error", GO),
+        p.unknown_method_for_ancient,
+        *(NO_HANDLER, GO_VERSION),
+        since="1.8.0",  # go-sdk #1260: 1.7.0 answers with the code 0
+    ),
+)

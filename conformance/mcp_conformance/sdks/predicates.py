@@ -1,0 +1,331 @@
+"""Predicates on the evidence of a finding: each accepts what one fault of an SDK looks like."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from mcp_conformance.client.reply import Closed, Silence, Unanswered
+from mcp_conformance.protocol.jsonrpc import ABSENT
+from mcp_conformance.protocol.methods import LISTS
+from mcp_conformance.protocol.revisions import LOG_LEVEL, PROTOCOL_VERSION, SERVER_INFO
+from mcp_conformance.sdks.evidence import Answer, Evidence, texts_of
+
+Predicate = Callable[[Evidence], bool]
+INTERNAL, INVALID_PARAMS, INVALID_REQUEST, UNKNOWN_METHOD = -32603, -32602, -32600, -32601
+MISSING_SESSION = "Bad Request: Missing session ID"
+MEDIA_TYPE = "Unsupported Media Type: Content-Type must be application/json"
+"""The words of the Python SDK's transport."""
+ANCIENT = "1900-01-01"
+"""The revision that no server has, which our checks ask for."""
+ROUNDED_ID, ROUNDED_TO = 2**53 + 1, 2**53
+"""An integer that a double cannot hold, and the double that is nearest."""
+ID_BEYOND_64_BITS = 2**64
+MAX_SERDE_DEPTH = 128
+"""How deep serde_json reads, the JSON library of the Rust SDK.  Our deep params are 500 and 5,000 deep."""
+
+
+# Errors
+
+
+def fails(code: int, text: str | None = None, data: Any = ABSENT) -> Predicate:
+    """Accept an error with this code, and with this message and data if they are given."""
+
+    def accepts(answer: Answer) -> bool:
+        is_text = text is None or answer.text == text
+        return answer.code == code and is_text and (data is ABSENT or answer.error.get("data") == data)
+
+    return lambda evidence: any(map(accepts, evidence.answers))
+
+
+def fails_naming(code: int, before: str, member: str, after: str = "") -> Predicate:
+    """Accept an error that names a member of the params: as it is, or in quotes, between two texts."""
+
+    def accepts(answer: Answer) -> bool:
+        name = answer.params.get(member)
+        return answer.code == code and answer.text in _naming(before, name, after)
+
+    return lambda evidence: any(map(accepts, evidence.answers))
+
+
+def fails_for_method(code: int, before: str, after: str) -> Predicate:
+    """Accept an error that names the method of the request between two texts."""
+    return lambda evidence: any(
+        answer.code == code and answer.text == f"{before}{answer.method}{after}"
+        for answer in evidence.answers
+    )
+
+
+def fails_beginning(code: int, beginning: str) -> Predicate:
+    """Accept an error whose message begins so, after a prefix that names the method as the Go SDK does."""
+
+    def accepts(answer: Answer) -> bool:
+        return answer.code == code and own_words(answer).startswith(beginning)
+
+    return lambda evidence: any(map(accepts, evidence.answers))
+
+
+def own_words(answer: Answer) -> str:
+    """Return the message of an error without the Go SDK's prefix ``handling 'METHOD': ``."""
+    before, separator, text = answer.text.partition("': ")
+    return text if separator and before.startswith("handling '") else answer.text
+
+
+def _naming(before: str, name: Any, after: str) -> tuple[str, ...]:
+    return (f"{before}{name}{after}", f"{before}{name!r}{after}") if isinstance(name, str) else ()
+
+
+def zod_issues(text: str) -> list[Any]:
+    """Return the list of issues of the Zod library that a message is; empty if it is another text."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return []
+    is_list = isinstance(found, list) and all(isinstance(one, dict) and "path" in one for one in found)
+    return found if is_list else []
+
+
+def zod_error(evidence: Evidence) -> bool:
+    """Accept -32603 with Zod's issues as its message."""
+    return any(answer.code == INTERNAL and zod_issues(answer.text) for answer in evidence.answers)
+
+
+def zod_message(evidence: Evidence) -> bool:
+    """Accept an error whose message is Zod's issues, or ends with them after a colon."""
+    texts = (answer.text for answer in evidence.answers)
+    return any(zod_issues(text) or zod_issues(text.partition(": ")[2]) for text in texts)
+
+
+def pydantic_error(evidence: Evidence) -> bool:
+    """Accept -32602 with Pydantic's report on a body that is no message: no params were invalid."""
+    return any(
+        answer.code == INVALID_PARAMS
+        and answer.text.startswith("Validation error: ")
+        and " validation errors for " in answer.text
+        for answer in evidence.answers
+    )
+
+
+def another_method(evidence: Evidence) -> bool:
+    """Accept -32601 with the method as message, for one that the server has: no request has such params."""
+    return any(
+        answer.code == UNKNOWN_METHOD and answer.text == answer.method != "" for answer in evidence.answers
+    )
+
+
+# Results
+
+
+def has_result(evidence: Evidence) -> bool:
+    """Accept a result, where an error is due."""
+    return any(answer.result is not ABSENT for answer in evidence.answers)
+
+
+def _result(condition: Callable[[Mapping[str, Any], Mapping[str, Any]], bool]) -> Predicate:
+    """Accept a result if a condition holds for the params and the result."""
+
+    def accepts(answer: Answer) -> bool:
+        return isinstance(answer.result, Mapping) and condition(answer.params, answer.result)
+
+    return lambda evidence: any(map(accepts, evidence.answers))
+
+
+def _meta(params: Mapping[str, Any]) -> Mapping[str, Any]:
+    meta = params.get("_meta")
+    return meta if isinstance(meta, Mapping) else {}
+
+
+result_without_meta = _result(lambda params, _: params.get("_meta", {}) == {})
+result_without_version = _result(
+    lambda params, _: bool(_meta(params)) and PROTOCOL_VERSION not in _meta(params)
+)
+result_for_meta = _result(lambda params, _: "_meta" in params)
+result_for_level = _result(lambda params, _: LOG_LEVEL in _meta(params))
+result_for_cursor = _result(lambda params, _: isinstance(params.get("cursor"), str))
+result_for_wrong_cursor = _result(lambda params, _: not isinstance(params.get("cursor", ""), str))
+result_for_ancient = _result(lambda params, _: _meta(params).get(PROTOCOL_VERSION) == ANCIENT)
+empty_result_for_number = _result(
+    lambda params, result: isinstance(params.get("level"), int | float) and not result
+)
+empty_result = _result(lambda _, result: not result)
+no_completions = _result(
+    lambda _, result: isinstance(it := result.get("completion"), Mapping) and it.get("values") == []
+)
+result_for_empty_filter = _result(lambda params, _: params.get("notifications") == {})
+
+
+def empty_list_without_hints(evidence: Evidence) -> bool:
+    """Accept an empty list with neither ``ttlMs`` nor ``cacheScope``."""
+    results = [answer.result for answer in evidence.answers if isinstance(answer.result, Mapping)]
+    lists = {member for _, member in LISTS.values()}
+    return any(
+        any(result.get(member) == [] for member in lists) and not {"ttlMs", "cacheScope"} & result.keys()
+        for result in results
+    )
+
+
+def unnamed_results(evidence: Evidence) -> bool:
+    """Accept results of which none names its server."""
+    results = [answer.result for answer in evidence.answers if isinstance(answer.result, Mapping)]
+    return bool(results) and not any(SERVER_INFO in _meta(result) for result in results)
+
+
+def wrapped_values(evidence: Evidence) -> bool:
+    """Accept results with a bare value as text, and as the only member ``result`` of structured content."""
+    results = [answer.result for answer in evidence.answers]
+    return bool(results) and all(map(_is_wrapped, results))
+
+
+def _is_wrapped(result: Any) -> bool:
+    structured = result.get("structuredContent") if isinstance(result, Mapping) else None
+    if not isinstance(structured, Mapping) or list(structured) != ["result"]:
+        return False
+    value = structured["result"]
+    shown = {value} if isinstance(value, str) else {json.dumps(value), json.dumps(value, indent=2)}
+    return bool(shown & set(texts_of(result)))
+
+
+def tool_error_naming(before: str, after: str = "") -> Predicate:
+    """Accept a tool result with ``isError`` whose text names the tool that was called, between two texts."""
+    return lambda evidence: any(
+        answer.tool_error in _naming(before, answer.params.get("name"), after) for answer in evidence.answers
+    )
+
+
+# Notifications
+
+
+def sends(method: str) -> Predicate:
+    """Accept a notification of this method."""
+    return lambda evidence: any(one["method"] == method for one in evidence.notifications)
+
+
+def second_answer_cancelled(evidence: Evidence) -> bool:
+    """Accept an answer, and error 0 for the same request, as it was cancelled."""
+    return len(evidence.answers) > 1 and fails(0, "Request cancelled")(evidence)
+
+
+# Faults
+
+
+def ended(evidence: Evidence) -> bool:
+    """Accept that the process ended by itself."""
+    return evidence.has_ended
+
+
+def ended_at_cancellation(evidence: Evidence) -> bool:
+    """Accept that the process ended with the status 1 after a cancellation."""
+    is_error = isinstance(evidence.fault, Closed) and evidence.fault.exit_code == 1
+    return is_error and any(_is_cancellation(one) for one in evidence.sent)
+
+
+def _is_cancellation(message: Any) -> bool:
+    return isinstance(message, Mapping) and message.get("method") == "notifications/cancelled"
+
+
+def session_lost(evidence: Evidence) -> bool:
+    """Accept that a session is not found any more: HTTP 404 in place of an answer."""
+    return isinstance(evidence.fault, Unanswered) and evidence.fault.status == 404
+
+
+def ended_at_broken_stream(evidence: Evidence) -> bool:
+    """Accept that the process ended with the status 1 and the exception of a stream whose reader is gone."""
+    is_error = isinstance(evidence.fault, Closed) and evidence.fault.exit_code == 1
+    return is_error and "anyio.BrokenResourceError" in evidence.stderr
+
+
+def ended_at_initialize(evidence: Evidence) -> bool:
+    """Accept that the process ended at `initialize`."""
+    return evidence.has_ended and any(one["method"] == "initialize" for one in evidence.requests)
+
+
+def refused_without_json(evidence: Evidence) -> bool:
+    """Accept HTTP 400 with a text that is no JSON-RPC error."""
+    return isinstance(evidence.fault, Unanswered) and evidence.fault.status == 400 and not evidence.answers
+
+
+def unanswered_array(evidence: Evidence) -> bool:
+    """Accept an array none of whose requests is answered, from a server that goes on."""
+    is_array = any(isinstance(one, list) for one in evidence.sent)
+    return is_array and evidence.fault is None and evidence.unanswered == evidence.requests != []
+
+
+def silent_at_array_as_meta(evidence: Evidence) -> bool:
+    """Accept that a request whose ``_meta`` is an array is not answered."""
+    is_array = any(Answer({}, one).params.get("_meta") == [] for one in evidence.unanswered)
+    return is_array and isinstance(evidence.fault, Silence)
+
+
+def confused_ids(evidence: Evidence) -> bool:
+    """Accept that one of two requests is not answered, with ids that differ only in their type (1, "1")."""
+    texts = [str(one["id"]) for one in evidence.requests]
+    return len(texts) == 2 and texts[0] == texts[1] and evidence.unanswered != []
+
+
+def rounded_id(evidence: Evidence) -> bool:
+    """Accept an answer whose id is that of the request as the nearest double."""
+    ids = [answer.message.get("id") for answer in evidence.answers]
+    return ROUNDED_TO in ids and any(one["id"] == ROUNDED_ID for one in evidence.unanswered)
+
+
+def dropped_large_id(evidence: Evidence) -> bool:
+    """Accept that a request is not answered whose id takes more than 64 bits, from a server that goes on."""
+    is_large = any(one["id"] == ID_BEYOND_64_BITS for one in evidence.unanswered)
+    return is_large and evidence.fault is None and not evidence.received
+
+
+def ended_at_deep_params(evidence: Evidence) -> bool:
+    """Accept that the process ended at a request that no handler sees, with deep params."""
+    return evidence.has_ended and any(_has_deep_params(one) for one in evidence.requests)
+
+
+def dropped_deep_params(evidence: Evidence) -> bool:
+    """Accept that such a request is not answered, by a server that goes on."""
+    return evidence.fault is None and any(_has_deep_params(one) for one in evidence.unanswered)
+
+
+def _has_deep_params(request: Mapping[str, Any]) -> bool:
+    is_ours = request["method"] in ("ping", "server/discover")
+    return is_ours and any(depth > MAX_SERDE_DEPTH for depth, _ in enumerate(_levels(request.get("params"))))
+
+
+def _levels(value: Any) -> Iterator[list[Any]]:
+    """Yield the values of each depth of a JSON value."""
+    level = [value]
+    while level:
+        yield level
+        inside = [list(one.values()) if isinstance(one, Mapping) else one for one in level]
+        level = [item for one in inside if isinstance(one, list) for item in one]
+
+
+# HTTP
+
+
+def has_status(status: int) -> Predicate:
+    """Accept an HTTP response with this status."""
+    return lambda evidence: status in evidence.statuses
+
+
+def array_served(evidence: Evidence) -> bool:
+    """Accept HTTP 200 for an array."""
+    return 200 in evidence.statuses and any(isinstance(one, list) for one in evidence.sent)
+
+
+def first_request_refused(evidence: Evidence) -> bool:
+    """Accept the error for a request that names no session, or the one for its params."""
+    is_refused = fails(INVALID_PARAMS, "Invalid request parameters")(evidence)
+    return is_refused or fails(INVALID_REQUEST, MISSING_SESSION)(evidence)
+
+
+def session_missed(evidence: Evidence) -> bool:
+    """Accept HTTP 400 with the error that a session id is missing."""
+    return 400 in evidence.statuses and fails(INVALID_REQUEST, MISSING_SESSION)(evidence)
+
+
+def unknown_method_for_ancient(evidence: Evidence) -> bool:
+    """Accept that a method is unknown in a request that asks for a revision no server has."""
+    return any(
+        answer.code == UNKNOWN_METHOD and _meta(answer.params).get(PROTOCOL_VERSION) == ANCIENT
+        for answer in evidence.answers
+    )

@@ -1,0 +1,265 @@
+"""For each fact about an SDK a verdict that shows it."""
+
+import json
+
+from mcp_conformance.client.reply import Closed, Silence, Unanswered
+from mcp_conformance.protocol.jsonrpc import Line, encode
+from mcp_conformance.protocol.revisions import LOG_LEVEL, PROTOCOL_VERSION
+from mcp_conformance.sdks.facts import FACTS
+from mcp_conformance.sdks.names import Sdk
+from mcp_conformance.verdicts import Blocked, Finding
+
+ISSUES = json.dumps(
+    [{"code": "invalid_type", "path": ["params", "name"], "message": "Invalid input"}], indent=2
+)
+PYDANTIC = "Validation error: 4 validation errors for JSONRPCMessage\nJSONRPCRequest.method\n  Field required"
+MISSING = "Bad Request: Missing session ID"
+TYPE = "Unsupported Media Type: Content-Type must be application/json"
+URI = "file:///nowhere"
+
+
+def request(method, /, id=1, **params):
+    """Return a request."""
+    return {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
+
+
+def result(id=1, /, **members):
+    """Return a result."""
+    return {"jsonrpc": "2.0", "id": id, "result": members}
+
+
+def error(code, message, /, id=1, **more):
+    """Return an error."""
+    return {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message, **more}}
+
+
+def notification(method, /, **params):
+    """Return a notification."""
+    return {"jsonrpc": "2.0", "method": method, "params": params}
+
+
+def finding(sent, *received, fault=None):
+    """Return a finding that shows messages of the client, then those of the server."""
+    lines = [Line.sending(one) for one in (sent if isinstance(sent, tuple) else (sent,))]
+    return Finding("what the rule says", "", [*lines, *_received(received)], fault=fault)
+
+
+def blocked(sent, fault, stderr=""):
+    """Return that a request was not answered."""
+    return Blocked("", [Line.sending(sent)], stderr, fault=fault)
+
+
+def over_http(sent, status, *received):
+    """Return a finding that shows an HTTP request and its response."""
+    shown = Line(True, b"POST /mcp HTTP/1.1 | ...", message=sent)
+    return Finding("what the rule says", "", [shown, _response(status, received)])
+
+
+def _received(messages):
+    return [Line.received(encode(one)) for one in messages]
+
+
+def _response(status, messages):
+    return Line(False, f"HTTP {status} | ...".encode(), message=list(messages), status=status)
+
+
+def tool_error(text):
+    """Return the answer to a call of a tool that does not exist, with the call."""
+    content = [{"type": "text", "text": text}]
+    return finding(request("tools/call", name="nothing"), result(content=content, isError=True))
+
+
+def for_all(sdks, verdicts):
+    """Return the same verdicts for several SDKs."""
+    return {sdk: list(verdicts) for sdk in sdks}
+
+
+CALL = request("tools/call")
+ARRAY = [request("ping", id="mixed 1"), request("ping", id="mixed 2")]
+ZOD = [finding(CALL, error(-32603, ISSUES))]
+UNEXPLAINED = [finding(CALL, error(-32603, "An error occurred."))]
+ANOTHER = [finding(CALL, error(-32601, "tools/call"))]
+NOT_JSON = [finding(notification("a"), error(-32602, PYDANTIC, id="server-error"))]
+AS_TEXT = [blocked(CALL, Unanswered(0.0, instead="HTTP 400 Bad Request with a body", status=400))]
+ENDED = [finding("not a message", fault=Closed(1))]
+DEEP = request("ping", a=json.loads("[" * 150 + "]" * 150))
+LISTEN = request("subscriptions/listen", notifications={})
+LEVEL = [finding(request("tools/list", _meta={LOG_LEVEL: "loud"}), result(tools=[]))]
+PROGRESS = [finding(request("tools/call", name="slow"), notification("notifications/progress", progress=1))]
+ANCIENT = request("server/discover", _meta={PROTOCOL_VERSION: "1900-01-01"})
+REFUSED_FIRST = [over_http(request("ping"), 400, error(-32600, MISSING, id="server-error"))]
+UNKNOWN = request("conformance/unknown")
+INVALID_REQUEST = error(-32602, "Invalid request parameters", data="")
+CANCEL = notification("notifications/cancelled", requestId=1)
+CURSOR = [finding(request("tools/list", cursor="forged"), result(tools=[]))]
+META = [finding(request("tools/list", _meta={PROTOCOL_VERSION: 5}), result(tools=[]))]
+READ = request("resources/read", uri=URI)
+PROMPT = request("prompts/get", name="nothing")
+COMPLETE = request("completion/complete")
+NO_VALUES = [finding(COMPLETE, result(completion={"values": []}))]
+EMPTY = {
+    member: [finding(request("prompts/list"), result(resultType="complete", **{member: []}))]
+    for member in ("prompts", "resources", "resourceTemplates")
+}
+PY1, PY2, TS1, TS2 = Sdk.PYTHON_1, Sdk.PYTHON_2, Sdk.TYPESCRIPT_1, Sdk.TYPESCRIPT_2
+GO, RUST, CSHARP, KOTLIN = Sdk.GO, Sdk.RUST, Sdk.CSHARP, Sdk.KOTLIN
+SAMPLES = {
+    "batch.empty-array": {GO: ENDED},
+    "batch.notifications-only-silent": {GO: ENDED},
+    "batch.receive": for_all(Sdk, [finding(ARRAY)]),
+    "caching.hints.prompts-list": {RUST: EMPTY["prompts"]},
+    "caching.hints.resources-list": {RUST: EMPTY["resources"]},
+    "caching.hints.resources-templates-list": {RUST: EMPTY["resourceTemplates"]},
+    "cancel.malformed-ignored": {
+        RUST: [finding(notification("x"), error(-32600, "Invalid request", id=None))]
+    },
+    "cancel.no-further-messages": {TS2: PROGRESS},
+    "cancel.race-graceful": {
+        PY1: [
+            finding((request("tools/list"), CANCEL), result(tools=[]), error(0, "Request cancelled")),
+            finding((request("tools/list"), CANCEL), fault=Closed(1)),
+            finding((request("tools/list"), CANCEL), fault=Unanswered(0.0, status=404)),
+        ]
+    },
+    "cancel.stops-work": {TS2: PROGRESS},
+    "capabilities.logging.declared": for_all(
+        (PY1, PY2), [finding("not JSON", notification("notifications/message", level="error"))]
+    ),
+    "completion.missing-arguments-code": {TS1: ZOD, TS2: ZOD},
+    "completion.undeclared-code": {RUST: NO_VALUES},
+    "completion.unknown-prompt-code": {PY1: NO_VALUES, PY2: NO_VALUES},
+    "completion.unknown-ref-type": {TS1: ZOD, TS2: ZOD, CSHARP: UNEXPLAINED},
+    "errors.internal-error-code": for_all((PY1, PY2), [finding(PROMPT, error(0, "no"))]),
+    "errors.invalid-params-code": {TS1: ZOD, TS2: ZOD, CSHARP: UNEXPLAINED, RUST: ANOTHER},
+    "errors.invalid-request-code": {PY1: NOT_JSON, PY2: NOT_JSON},
+    "errors.message-concise": {
+        PY1: NOT_JSON,
+        PY2: NOT_JSON,
+        TS1: ZOD,
+        TS2: [finding(CALL, error(-32602, f"Invalid tools/call request: {ISSUES}"))],
+        GO: [finding(CALL, error(-32602, "handling 'tools/call': invalid params: unmarshaling \"{}\""))],
+    },
+    "errors.method-not-found-code": {PY1: [finding(UNKNOWN, INVALID_REQUEST)], GO: AS_TEXT},
+    "http.post.accept-any": for_all((PY1, TS1, TS2), [over_http(request("ping"), 406)]),
+    "http.post.accept-listed": {TS2: [over_http(request("ping"), 200, result())]},
+    "http.post.accept-syntax": for_all((PY1, PY2, TS1, TS2), [over_http(request("ping"), 406)]),
+    "http.post.batch-refused": for_all((TS1, TS2), [over_http(ARRAY, 200, result("mixed 1"))]),
+    "http.post.content-type-parameters": for_all(
+        (PY1, PY2), [over_http(request("ping"), 415, error(-32600, TYPE, id=None))]
+    ),
+    "http.post.invalid-utf8": {PY1: [over_http(request("ping"), 500)]},
+    "http.security.origin-malformed": for_all((PY1, PY2), [over_http(request("ping"), 200, result())]),
+    "http.session.stable": {PY1: REFUSED_FIRST, PY2: REFUSED_FIRST},
+    "http.session.two-ids": for_all((PY1, PY2), [over_http(request("ping"), 200, result())]),
+    "http.version.era-by-metadata": {PY2: REFUSED_FIRST},
+    "jsonrpc.garbage-not-fatal": {GO: ENDED},
+    "jsonrpc.id-types-accepted": {
+        GO: [finding(request("ping", id=2**53 + 1), result(2**53))],
+        RUST: [finding(request("ping", id=2**64))],
+    },
+    "jsonrpc.invalid-params": {TS1: ZOD, TS2: ZOD, CSHARP: UNEXPLAINED, RUST: ANOTHER},
+    "jsonrpc.invalid-request": {PY1: NOT_JSON, PY2: NOT_JSON},
+    "jsonrpc.method-not-found": {PY1: [finding(UNKNOWN, INVALID_REQUEST)], GO: AS_TEXT},
+    "jsonrpc.response-every-request": {
+        PY1: [
+            finding((request("ping", id="7"), request("ping", id=7))),
+            blocked(request("ping"), Closed(1, "anyio.BrokenResourceError")),
+        ],
+        PY2: [finding((request("ping", id="7"), request("ping", id=7)))],
+        GO: [blocked(DEEP, Closed(1))],
+        RUST: [finding(DEEP)],
+    },
+    "lifecycle.request-before-initialize": {RUST: [finding(request("initialize"), fault=Closed(1))]},
+    "logging.invalid-level-rejected": {GO: LEVEL, RUST: LEVEL},
+    "logging.set-level.invalid-code": {
+        TS1: ZOD,
+        TS2: ZOD,
+        CSHARP: [*UNEXPLAINED, finding(request("logging/setLevel", level=3), result())],
+        GO: [finding(request("logging/setLevel", level="loud"), result())],
+    },
+    "pagination.cursor-same-operation": {GO: CURSOR},
+    "pagination.cursor-type": {
+        TS1: ZOD,
+        TS2: ZOD,
+        CSHARP: UNEXPLAINED,
+        RUST: [finding(request("tools/list", cursor=5), result(tools=[]))],
+    },
+    "pagination.invalid-cursor-code": for_all((PY1, PY2, TS1, TS2, CSHARP, KOTLIN), CURSOR),
+    "prompts.get.missing-argument-code": for_all(
+        (PY1, PY2), [finding(PROMPT, error(0, "Missing required arguments: {'code'}"))]
+    ),
+    "prompts.get.unknown-name-code": {
+        PY1: [finding(PROMPT, error(0, "Unknown prompt: nothing"))],
+        PY2: [
+            finding(PROMPT, error(0, "Unknown prompt: 'nothing'")),
+            finding(PROMPT, error(-32603, "Internal server error")),
+        ],
+        KOTLIN: [finding(PROMPT, error(-32603, "Prompt not found: nothing"))],
+    },
+    "reqmeta.missing-meta": {GO: [finding(request("tools/list"), result(tools=[]))]},
+    "reqmeta.missing-protocol-version": {
+        GO: [finding(request("tools/list", _meta={LOG_LEVEL: "info"}), result(tools=[]))]
+    },
+    "reqmeta.wrong-types": {
+        TS2: [finding(request("tools/list", _meta=[]), fault=Silence(2.0))],
+        GO: META,
+        RUST: META,
+    },
+    "resources.read.internal-error-code": {PY1: [finding(READ, error(0, "no"))]},
+    "resources.read.not-found-code": {
+        PY1: [finding(READ, error(0, f"Unknown resource: {URI}"))],
+        PY2: [
+            finding(READ, error(-32602, f"Unknown resource: {URI}")),
+            finding(READ, error(-32602, f"Resource not found: {URI!r}")),
+        ],
+        TS1: [finding(READ, error(-32602, f"MCP error -32602: Resource {URI} not found"))],
+        TS2: [finding(READ, error(-32602, f"Resource not found: {URI}"))],
+        GO: [finding(READ, error(-32602, "Resource not found", data={"uri": URI}))],
+    },
+    "resources.read.uri-required": {GO: AS_TEXT},
+    "result.server-info": {RUST: [finding(request("tools/list"), result(tools=[]))]},
+    "subscriptions.filter-required": {
+        PY2: [finding(LISTEN, notification("notifications/subscriptions/acknowledged", notifications={}))]
+    },
+    "subscriptions.graceful-result": {PY2: [finding(LISTEN, error(-32000, "Connection closed"))]},
+    "subscriptions.stays-open": for_all((GO, TS2), [finding(LISTEN, result())]),
+    "tasks.tool-forbidden": {
+        TS1: [finding(CALL, error(-32602, f"MCP error -32602: Invalid task creation result: {ISSUES}"))]
+    },
+    "tasks.undeclared-ignored": {
+        TS1: [
+            finding(PROMPT, error(-32603, "Server does not support task creation (required for prompts/get)"))
+        ]
+    },
+    "tools.call.malformed-request": {GO: AS_TEXT},
+    "tools.call.malformed-request-code": {
+        TS1: ZOD,
+        CSHARP: UNEXPLAINED,
+        GO: [*AS_TEXT, finding(CALL, error(-32600, 'invalid request: missing required "params"'))],
+        RUST: ANOTHER,
+    },
+    "tools.call.unknown-tool-is-error": {
+        PY1: [tool_error("Unknown tool: nothing")],
+        PY2: [tool_error("Unknown tool: 'nothing'")],
+        TS1: [tool_error("MCP error -32602: Tool nothing not found")],
+        KOTLIN: [tool_error("Tool nothing not found")],
+    },
+    "tools.structured.text-fallback": for_all(
+        (PY1, PY2),
+        [finding(CALL, result(content=[{"type": "text", "text": "2"}], structuredContent={"result": 2}))],
+    ),
+    "version.per-request": {TS2: [finding(ANCIENT, result(supportedVersions=[]))]},
+    "version.unsupported-error": {
+        TS2: [finding(ANCIENT, result(supportedVersions=[]))],
+        GO: [finding(ANCIENT, error(-32601, 'method not found: "server/discover"'))],
+    },
+}
+"""The verdicts by rule and SDK, in the order of the facts."""
+
+
+def samples():
+    """Return each fact with the verdict that shows it."""
+    left = {rule: {sdk: list(verdicts) for sdk, verdicts in of.items()} for rule, of in SAMPLES.items()}
+    paired = [(fact, left[fact.rule][fact.sdk].pop(0)) for fact in FACTS]
+    assert not any(verdicts for of in left.values() for verdicts in of.values())
+    return paired
