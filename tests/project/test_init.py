@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from mcp_conformance.cli.main import main
-from mcp_conformance.project.init import PROJECT_PROGRAMS
+from mcp_conformance.project.init import PROJECT_PROGRAMS, initialise
 from support.repositories import alone_environment, write
 
 WORKFLOW = ".github/workflows/mcp-conformance.yml"
@@ -364,7 +364,17 @@ def test_a_command_that_needs_the_project_gets_the_option_cwd(tmp_path):
 def test_a_command_with_a_port_serves_http(tmp_path):
     init(tmp_path, "--", "acme", "--port", "{port}")
     assert configured(tmp_path) == {"command": ["acme", "--port", "{port}"], "http": True, "rules": "0.1"}
-    assert 'pipx install "pytest-mcp-conformance[http]~=' in (tmp_path / WORKFLOW).read_text("utf-8")
+    assert 'pipx install "pytest-mcp-conformance[http]' in (tmp_path / WORKFLOW).read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("version", "wanted"), [("0.1.0", "~=0.1.0"), ("0.1.0.dev7", ""), ("0.1.0.post1.dev2", ""), ("", "")]
+)
+def test_the_workflow_installs_this_release_and_of_a_development_version_the_newest(
+    tmp_path, version, wanted
+):
+    [*initialise(tmp_path, ["acme"], version)]
+    assert f'pipx install "pytest-mcp-conformance{wanted}"' in (tmp_path / WORKFLOW).read_text("utf-8")
 
 
 def test_a_command_is_enough_in_an_unknown_project(tmp_path):
