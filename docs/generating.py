@@ -3,8 +3,8 @@
 Sphinx writes the pages of the reference in each build. In `conformance/mcp_conformance/`, the options come
 from `options/table.py`, the commands from `cli/`, the report's members from its JSON Schema, the
 requirements from `requirements/`. `python docs/generating.py requirements` writes `docs/requirements.md`, the
-table for readers of the repository; `python docs/generating.py schema` writes the JSON Schema of the
-configuration file, which is a part of the package.
+table for readers of the repository; `python docs/generating.py schema` writes the JSON Schemas of the
+configuration file, which are a part of the package.
 """
 
 import json
@@ -23,7 +23,7 @@ from wires import wires_of
 
 from mcp_conformance.cli.arguments import parser as command_parser
 from mcp_conformance.clients.limits import clients
-from mcp_conformance.options import schema
+from mcp_conformance.options.schema import schema_files
 from mcp_conformance.options.table import OPTIONS
 from mcp_conformance.protocol import revisions
 from mcp_conformance.report.formats.json import SCHEMA
@@ -428,11 +428,11 @@ def held(row: Requirement) -> str:
     return (first if first == last else f"{first} to {last}") + holes
 
 
-WRITTEN = {"requirements": (REQUIREMENTS, requirements_page), "schema": (schema.FILE, schema.text)}
-"""The files of the repository that are written on demand, and the function that makes each text."""
+WRITTEN = {"requirements": lambda: {REQUIREMENTS: requirements_page()}, "schema": schema_files}
+"""What is written on demand: functions that return the text of each file of the repository."""
 
 if __name__ == "__main__":
     if len(sys.argv) != 2 or sys.argv[1] not in WRITTEN:
         sys.exit(f"usage: python docs/generating.py {'|'.join(WRITTEN)}")
-    path, make = WRITTEN[sys.argv[1]]
-    path.write_text(make(), encoding="utf-8")
+    for path, text in WRITTEN[sys.argv[1]]().items():
+        path.write_text(text, encoding="utf-8")

@@ -42,7 +42,7 @@ BLOCK = re.compile(r"^( *)```(?P<kind>\S*) ?(?P<rest>.*)\n(?P<body>(?:.*\n)*?)\1
 FENCED = re.compile(r"^( *)```.*?^\1```$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FILE_NAME = re.compile(
-    r"(?<![\w/.-])((?:conformance|suites|fixtures|tests|docs|benchmarks|plugin|report)/[\w./-]*\w)(?![\w/*])"
+    r"(?<![\w/.-])((?:conformance|suites|fixtures|tests|docs|benchmarks|options|plugin|report)/[\w./-]*\w)(?![\w/*])"
 )
 MAX_README_LINES = 90
 OPTION = re.compile(r"(?<![\w-])--(?!conformance)[a-z][a-z-]+")

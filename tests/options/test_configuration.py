@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from mcp_conformance.options.configuration import BadConfiguration, nearest_configuration
-from mcp_conformance.options.schema import schema
+from mcp_conformance.options.schema import FOLDER, schema, schema_files
 from mcp_conformance.project.files import CONFIGURATION_FILE
 from support import REFERENCE, forked
 
@@ -103,8 +103,11 @@ def test_a_mistake_is_named(text, message, tmp_path):
 
 def test_the_schema_agrees(tmp_path):
     validator = jsonschema.Draft7Validator(schema())
-    validator.validate(tomllib.loads(EVERY_FORM))
-    validator.validate({"fuzz": "none", "servers": {"x": {"command": ["x"]}}})
+    project = jsonschema.Draft7Validator(json.loads(schema_files()[FOLDER / "pyproject.schema.json"]))
+    several = {"fuzz": "none", "servers": {"x": {"command": ["x"]}}}
+    for right in (tomllib.loads(EVERY_FORM), several):
+        validator.validate(right)
+        project.validate({"project": {}, "tool": {"ruff": {}, "mcp-conformance": right}})
     for wrong in (
         "timout = 5",
         "rules = 0.1",
@@ -113,8 +116,12 @@ def test_the_schema_agrees(tmp_path):
         "example.search = 5",
         "command = []",
         "fuzz = 'quik'",
+        "servers.x = { timout = 5 }",
+        "servers.x.servers.y = { timeout = 5 }",
     ):
-        assert list(validator.iter_errors(tomllib.loads(wrong))), wrong
+        table = tomllib.loads(wrong)
+        assert list(validator.iter_errors(table)), wrong
+        assert list(project.iter_errors({"tool": {"mcp-conformance": table}})), wrong
 
 
 # Using -------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from mcp_conformance.options.given import BadOption, Chosen, Given
 from mcp_conformance.options.option import Kind, Option
 from mcp_conformance.options.readers import OneOf
 from mcp_conformance.options.run_options import RunOptions, read_options, read_settings
-from mcp_conformance.options.schema import FILE, schema, text
+from mcp_conformance.options.schema import schema, schema_files
 from mcp_conformance.options.table import BY_NAME, COMMANDS, OPTIONS
 from mcp_conformance.plugin.options import add_options
 from mcp_conformance.target.settings import Settings
@@ -97,8 +97,9 @@ def test_the_reference_has_it(option):
     assert any(line.startswith(f"| `--{option.name}") for line in generating.option_lines())
 
 
-def test_the_schema_that_the_package_has_is_that_of_the_table():
-    assert FILE.read_text(encoding="utf-8") == text(), "run: python docs/generating.py schema"
+@pytest.mark.parametrize(("path", "text"), schema_files().items(), ids=lambda path: getattr(path, "name", ""))
+def test_a_schema_that_the_package_has_is_that_of_the_table(path, text):
+    assert path.read_text(encoding="utf-8") == text, "run: python docs/generating.py schema"
 
 
 def test_names_differ():

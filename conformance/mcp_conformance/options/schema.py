@@ -1,4 +1,4 @@
-"""The JSON Schema of the configuration file, by which editors complete and check it."""
+"""The JSON Schemas of the configuration file and of its table in pyproject.toml, for editors."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from mcp_conformance.options.configuration import COMMAND, SERVERS
 from mcp_conformance.options.option import Form, Kind, Option
 from mcp_conformance.options.readers import OneOf
 from mcp_conformance.options.table import OPTIONS
+from mcp_conformance.project.files import CONFIGURATION_FILE, CONFIGURATION_TABLE, PROJECT_FILE
 
-FILE = Path(__file__).parent / "mcp-conformance.schema.json"
+FOLDER = Path(__file__).parent
 TEXT: dict[str, Any] = {"type": ["string", "number"]}
 ARGUMENTS = {"anyOf": [{"type": "object"}, {"type": "array", "items": {"type": "object"}}]}
 FORMS: dict[Form, list[dict[str, Any]]] = {
@@ -21,31 +22,53 @@ FORMS: dict[Form, list[dict[str, Any]]] = {
     Form.CALLS: [{"type": "object", "additionalProperties": ARGUMENTS}],
 }
 """What each form allows beside texts."""
+IN_PROJECT = f"#/properties/tool/properties/{CONFIGURATION_TABLE}"
 WORDS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
 
 
-def text() -> str:
-    """Return the schema as the text of its file."""
-    return f"{json.dumps(schema(), indent=2)}\n"
+def schema_files() -> dict[Path, str]:
+    """Return the text of each schema by its file: of the configuration file, and of `pyproject.toml`."""
+    of_project = {
+        **_head("pyproject"),
+        "type": "object",
+        "properties": {"tool": {"type": "object", "properties": {CONFIGURATION_TABLE: _table(IN_PROJECT)}}},
+    }
+    files = {CONFIGURATION_FILE: schema(), PROJECT_FILE: of_project}
+    return {
+        FOLDER / f"{name.removesuffix('.toml')}.schema.json": f"{json.dumps(one, indent=2)}\n"
+        for name, one in files.items()
+    }
 
 
 def schema() -> dict[str, Any]:
-    """Return the JSON Schema of the file, or of the table in ``pyproject.toml``."""
-    command = {COMMAND: {**WORDS, "description": "the command that starts the server"}}
-    options = {**command, **{option.file_key: _option(option) for option in OPTIONS}}
-    server = {"type": "object", "properties": options, "additionalProperties": False}
-    named = {"type": "object", "additionalProperties": {"$ref": "#/definitions/server"}}
+    """Return the JSON Schema of the configuration file."""
+    return {**_head("configuration"), **_table("#")}
+
+
+def _head(name: str) -> dict[str, Any]:
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
-        "$id": "urn:pytest-mcp-conformance:configuration",
-        "title": "mcp-conformance",
-        **server,
-        "properties": {
-            **options,
-            SERVERS: {**named, "description": "the options of each server by its name"},
-        },
-        "definitions": {"server": server},
+        "$id": f"urn:pytest-mcp-conformance:{name}",
+        "title": "The configuration of mcp-conformance",
     }
+
+
+def _table(place: str) -> dict[str, Any]:
+    """Return the schema of the table of options, which stands at a place of the whole schema.
+
+    Each server of several has the same table, without servers of its own.
+    """
+    server = {"allOf": [{"$ref": place}, {"properties": {SERVERS: False}}]}
+    properties = {
+        COMMAND: {**WORDS, "description": "the command that starts the server"},
+        **{option.file_key: _option(option) for option in OPTIONS},
+        SERVERS: {
+            "description": "the options of each server by its name",
+            "type": "object",
+            "additionalProperties": server,
+        },
+    }
+    return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
 def _option(option: Option) -> dict[str, Any]:

@@ -173,7 +173,7 @@ OPTIONS = (
     ),
     Option(
         *("env-file", "FILE", "a file with lines NAME=VALUE: environment variables for the server"),
-        commands=(*RUNS, "lock"),
+        commands=STARTS,
         default="none",
         reader=readers.variables_in_file,
     ),
