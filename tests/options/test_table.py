@@ -34,7 +34,7 @@ PARTS = {
 IN_WORDS = {"cwd", "rules-as-of", "time", "calls-per-tool", "baseline", "since", "database"}
 IN_WORDS |= {"failing-call", "mutating-call"}
 """The options whose default is described in words, so that no reader can read it."""
-ANY_TEXT = {*("url", "http-path", "sandbox", "allow-net", "call", "transcripts", "database", "report")}
+ANY_TEXT = {*("url", "http-path", "sandbox", "allow-net", "call", "transcripts", "database")}
 ANY_TEXT |= {option.name for option in OPTIONS if option.kind is Kind.SWITCH}
 """The options whose readers take any text; of some, what is made of several judges it."""
 each_option = pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)

@@ -287,3 +287,22 @@ def test_a_wrong_header_of_replay_is_one_line(text, capsys):
     shown = f", not {text!r}" if ":" not in text else ""
     expected = f"replay: --header: NAME: VALUE in visible ASCII is expected{shown}"
     assert (before, line) == ([], f"mcp-conformance: {expected}")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["doctor", "--cwd", "/no/such/place"], "doctor: --cwd: no such directory: /no/such/place"),
+        (["lock", "--revision", "2020-01-01"], "lock: --revision: unknown revision '2020-01-01'"),
+        (["lock", "--env-file", "nothing"], "lock: --env-file: nothing: No such file or directory"),
+        (["soak", "--for", "1s", "--report", "a.txt"], "soak: --report: 'a.txt' ends in none of "),
+        (["soak", "--for", "1s", "--fuzz-errors", "warn"], "soak: --fuzz-errors: inform or fail is expected"),
+        (["replay", "a.jsonl", "--timeout", "soon"], "replay: --timeout: a number of seconds above 0"),
+        (["replay", "a.jsonl", "--allow-read", "/"], "replay: a.jsonl: "),
+    ],
+)
+def test_a_command_names_its_option_in_one_line(words, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main([*words, "--", sys.executable]) == 4
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"mcp-conformance: {message}")

@@ -31,13 +31,13 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
 
 def _replay(options: argparse.Namespace, command: Sequence[str] | None) -> int:
     chosen = Chosen(given_options(options, "replay"), None, "--")
-    headers = read(chosen, "header", ())
+    headers, values = read(chosen, "header", ()), setting_values(chosen)
     transcript = Transcript.read(options.file)
     if transcript.is_redacted and not command:
         raise BadTranscript("credentials are left out of its command: give the server's command after --")
     words = tuple(command or transcript.command)
     http = server_of(words, chosen.text("http-path") or DEFAULT_PATH, headers)
-    settings = Settings(words, **setting_values(chosen), http=http, sandbox=sandbox(chosen, http))
+    settings = Settings(words, **values, http=http, sandbox=sandbox(chosen, http))
     _print(f"{named(transcript.about, 300)} ({named(transcript.revision)})")
     differences = 0
     with throwaway_folder() as throwaway, closing(http) if http is not None else nullcontext():

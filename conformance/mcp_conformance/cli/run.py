@@ -19,8 +19,11 @@ from mcp_conformance.cli.arguments import (
     expect_no_stray_path,
     given_options,
     require_server,
+    usage_errors,
 )
 from mcp_conformance.cli.pytest_run import run_suites
+from mcp_conformance.options.given import Chosen
+from mcp_conformance.options.table import read
 from mcp_conformance.project.version import tool_version
 from mcp_conformance.report.exit_status import NOT_RUN
 
@@ -132,7 +135,6 @@ def _run_many(plan: RunPlan, options: argparse.Namespace, rest: Sequence[str]) -
     """Run the suites against each server; print a table, write the files, and return the exit status."""
     from mcp_conformance.cli.combined_files import junit_files, write_files  # noqa: PLC0415
     from mcp_conformance.cli.run_many import default_jobs, run_servers  # noqa: PLC0415
-    from mcp_conformance.report.files import expect_formats  # noqa: PLC0415
     from mcp_conformance.report.servers.model import ServersReport  # noqa: PLC0415
     from mcp_conformance.report.servers.text import table  # noqa: PLC0415
 
@@ -140,10 +142,8 @@ def _run_many(plan: RunPlan, options: argparse.Namespace, rest: Sequence[str]) -
         raise UsageError("run: a baseline belongs to one server: choose it with --server NAME")
     if options.contract not in (None, "none"):
         raise UsageError("run: a contract belongs to one server: choose it with --server NAME")
-    try:
-        expect_formats(map(Path, options.report))
-    except ValueError as error:
-        raise UsageError(f"run: --report: {error}") from error
+    with usage_errors("run"):
+        read(Chosen(given_options(options, "run"), None, "--"), "report")
     junits, others = junit_files(rest)
     contract = "none" if plan.options else options.contract
     own = argparse.Namespace(**{**vars(options), "report": [], "contract": contract})

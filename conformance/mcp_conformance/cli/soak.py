@@ -25,7 +25,7 @@ from mcp_conformance.report.build import (
     interfaces,
 )
 from mcp_conformance.report.exit_status import FAILED, INTERRUPTED, NOT_RUN, NOTHING_TESTED, PASSED
-from mcp_conformance.report.files import expect_formats, format_of, write_file
+from mcp_conformance.report.files import format_of, write_file
 from mcp_conformance.report.model import Result
 from mcp_conformance.report.text import not_called_line, server_lines
 from mcp_conformance.requirements import catalogue
@@ -81,10 +81,6 @@ class SoakRun:
     def run(self, throwaway: Throwaway) -> int:
         """Soak the server, and return the exit status.  Raises `BadOption`."""
         options = self._options
-        try:
-            expect_formats(options.reports)
-        except ValueError as error:
-            raise options.chosen.error("report", error) from error
         subject = probed(options, replace(options.settings, throwaway=throwaway))
         if len(subject.surfaces) > 1 and options.revisions != ("latest",):
             subject.close()

@@ -243,6 +243,14 @@ def paths(given: Given) -> tuple[Path, ...]:
     return tuple(map(given.path, given.texts))
 
 
+def report_files(given: Given) -> tuple[Path, ...]:
+    """Return paths of files for reports, whose names give the format."""
+    from mcp_conformance.report.files import expect_formats  # noqa: PLC0415
+
+    expect_formats(paths(given))
+    return paths(given)
+
+
 def existing_paths(given: Given) -> tuple[Path, ...]:
     """Return absolute paths of files and directories that exist."""
     found = tuple(one.absolute() for one in paths(given))

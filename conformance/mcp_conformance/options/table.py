@@ -342,7 +342,7 @@ OPTIONS = (
         "a file for a report; its ending is the format, such as .html or .json",
         commands=JUDGES,
         kind=Kind.LIST,
-        reader=readers.paths,
+        reader=readers.report_files,
         sets="reports",
         is_shared=False,
         judges=False,

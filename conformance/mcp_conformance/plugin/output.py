@@ -14,20 +14,11 @@ from mcp_conformance.plugin.options import RUN_OPTIONS
 from mcp_conformance.plugin.outcomes import columns, notices, run_facts
 from mcp_conformance.plugin.run_state import run_state
 from mcp_conformance.report.build import build_report
-from mcp_conformance.report.files import expect_formats, format_of, write_file
+from mcp_conformance.report.files import format_of, write_file
 from mcp_conformance.report.formats import github, markdown, terminal
 from mcp_conformance.report.formats import json as json_format
 from mcp_conformance.report.model import Report
 from mcp_conformance.requirements.checks import PACKAGE
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Refuse a file whose name gives no format, or that cannot be written."""
-    options = config.stash[RUN_OPTIONS]
-    try:
-        expect_formats(options.reports)
-    except ValueError as error:
-        raise pytest.UsageError(str(options.chosen.error("report", error))) from error
 
 
 @pytest.hookimpl(trylast=True)
