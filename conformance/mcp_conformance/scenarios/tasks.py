@@ -438,9 +438,9 @@ def logs_of(server: Server, run: AwaitedTask) -> list[Value]:
 
 
 def _logs_between(server: Server, first: Reply, last: Reply) -> list[Value]:
-    """Return the log messages between the request of one reply and the line of another."""
+    """Return the log messages between the request of one reply and the line of another, if both are kept."""
     session = session_of(server, first)
-    if session is None or last.line is None:
+    if session is None or last.line is None or last.line not in session.lines:
         return []
     between = session.lines[session.lines.index(first.request) : session.lines.index(last.line)]
     found = (Value(message, "", (line,)) for line in between if not line.sent for message in line.parts())
