@@ -182,13 +182,18 @@ def outcome_of(  # noqa: PLR0913  (what the user chose about severities)
     pedantic: bool = False,
     tool_bugs_fail: bool = False,
 ) -> Outcome:
-    """Return the outcome of a check that raised ``verdict`` about a rule."""
+    """Return the outcome of a check that raised ``verdict`` about a rule.
+
+    A rule that nobody has read against the revision only informs: the revision may have dropped it.  What no
+    revision allows counts all the same: a fatal finding, and what blocks a check, such as a missing answer.
+    """
     if isinstance(verdict, Blocked):
         return Outcome.BLOCKED
     if verdict.fatal:
         return Outcome.FAILED
     if verdict.tool_bug:
         return Outcome.FAILED if tool_bugs_fail else Outcome.INFO
-    if verdict.advisory and not pedantic:
+    stated = row.stated_in(revision)
+    if not row.is_reviewed_in(stated) or (verdict.advisory and not pedantic):
         return Outcome.INFO
-    return severity(row, row.stated_in(revision), strict=strict, pedantic=pedantic)
+    return severity(row, stated, strict=strict, pedantic=pedantic)

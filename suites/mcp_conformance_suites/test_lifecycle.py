@@ -319,4 +319,4 @@ def revision_of_block(block):
     type = block.get("type")
     if type is None or not type.is_a(str):
         return ""
-    return min((one for one, types in revisions.CONTENT_TYPES.items() if type.json in types), default="")
+    return revisions.CONTENT_SINCE.get(type.json, "")

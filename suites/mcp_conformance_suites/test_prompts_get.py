@@ -16,7 +16,7 @@ from mcp_conformance.expect import (
     require_some,
     skip,
 )
-from mcp_conformance.protocol.revisions import CONTENT_TYPES
+from mcp_conformance.protocol.revisions import content_types
 from mcp_conformance.protocol.value import members
 from mcp_conformance.scenarios.invalid_requests import lacks_method
 from mcp_conformance.scenarios.request_metadata import needs_client
@@ -61,7 +61,7 @@ def test_a_message_has_one_content_block(server):
 def test_the_content_of_a_message_is_of_a_known_type(server, revision):
     messages = require_some(messages_of(server), skip="no prompt has a message")
     blocks = [block for block in members(messages, "content") if block.is_a(dict)]
-    known = CONTENT_TYPES[revision]
+    known = content_types(revision)
     expected = f"a type of {', '.join(sorted(known))}"
     expect_each(blocks, lambda block: is_string(block.get("type")) and block["type"] in known, expected)
 

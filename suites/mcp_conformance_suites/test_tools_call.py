@@ -17,7 +17,7 @@ from mcp_conformance.expect import (
     skip,
 )
 from mcp_conformance.fuzzing.oracles import tool_bug
-from mcp_conformance.protocol.revisions import CONTENT_TYPES
+from mcp_conformance.protocol.revisions import content_types
 from mcp_conformance.protocol.value import Value, members
 from mcp_conformance.scenarios.invalid_requests import (
     MALFORMED_PARAMS,
@@ -75,7 +75,7 @@ def test_is_error_is_a_boolean(call):
 
 @pytest.mark.requirement("tools.call.content-known-type")
 def test_content_is_of_a_known_type(call, revision):
-    known = CONTENT_TYPES[revision]
+    known = content_types(revision)
     content = result_of(call).get("content")
     for block in content.each() if content is not None and content.is_a(list) else ():
         type = block.get("type")

@@ -8,6 +8,7 @@ import pytest
 from mcp_conformance.client import handlers, inbox
 from mcp_conformance.client.session import Session
 from mcp_conformance.protocol.methods import FEATURES
+from mcp_conformance.protocol.revisions import LATEST_MODERN
 from mcp_conformance.transport.process import Process
 
 ROOTS, SAMPLING, ELICITATION = FEATURES
@@ -176,7 +177,7 @@ for line in sys.stdin:
 """
 
 
-@pytest.mark.parametrize("revision", [ICONS, "2026-07-28"])
+@pytest.mark.parametrize("revision", [ICONS, LATEST_MODERN])
 def test_an_error_under_the_id_of_an_answered_request_is_not_its_answer(revision):
     process = Process([sys.executable, "-c", ECHOES_ERRORS_UNDER_ID_1])
     with Session(process, revision=revision, timeout=30) as session:

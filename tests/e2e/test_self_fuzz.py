@@ -204,12 +204,12 @@ def some_checks(seed, count):
 @FEWER
 @given(scripts, known, st.integers(0, 2**32))
 @example([], "2025-11-25", 0)
-@example([], "2026-07-28", 0)
+@example([], revisions.LATEST_MODERN, 0)
 def test_checks_raise_only_verdicts(script, revision, seed):
     run_in_memory(script, (revision,), some_checks(seed, 20))  # must not raise
 
 
-@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("revision", [revisions.LATEST_HANDSHAKE, revisions.LATEST_MODERN])
 def test_reference_in_memory_has_no_findings(revision):
     everything = [(check, case, 0) for check, case in CHECKS]
     counts = run_in_memory([], (revision,), everything)

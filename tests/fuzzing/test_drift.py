@@ -17,6 +17,7 @@ from mcp_conformance.fuzzing.drift import FILES, LEAST, MEMORY, TIME, Answers, D
 from mcp_conformance.fuzzing.growth import growth
 from mcp_conformance.fuzzing.repeated_calls import expect_level, expect_same_answers
 from mcp_conformance.protocol.jsonrpc import Line
+from mcp_conformance.protocol.revisions import LATEST_MODERN
 from mcp_conformance.transport.usage import Usage, usage_of
 from mcp_conformance.verdicts import Finding, Skipped
 from support.in_memory import VirtualClock
@@ -205,7 +206,7 @@ def repeated(monkeypatch, *watches, fault=""):
     monkeypatch.setattr(
         repeated_calls_module, "repeated_calls", lambda _server, process: (watches[process - 1], fault)
     )
-    return SimpleNamespace(revision="2026-07-28", is_newest=True)
+    return SimpleNamespace(revision=LATEST_MODERN, is_newest=True)
 
 
 def test_growth_counts_only_if_two_processes_show_it(monkeypatch):

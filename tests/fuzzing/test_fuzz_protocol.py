@@ -24,6 +24,7 @@ from mcp_conformance.fuzzing.payloads import (
 from mcp_conformance.fuzzing.protocol import id_violations, in_any_order, right_messages
 from mcp_conformance.fuzzing.random_bursts import broken_line
 from mcp_conformance.protocol.jsonrpc import Kind, Line, decode, kind
+from mcp_conformance.protocol.revisions import LATEST_MODERN
 from mcp_conformance.target.probe import probe
 from mcp_conformance.target.server import Server
 from mcp_conformance.target.settings import Settings
@@ -158,7 +159,7 @@ def test_array_is_a_message_in_a_revision_with_batches():
 # Lines sent
 
 
-MODERN = LivenessRequest("server/discover", {"io.modelcontextprotocol/protocolVersion": "2026-07-28"})
+MODERN = LivenessRequest("server/discover", {"io.modelcontextprotocol/protocolVersion": LATEST_MODERN})
 EACH_LIVENESS = pytest.mark.parametrize("liveness", [PING, MODERN], ids=["handshake", "modern"])
 
 

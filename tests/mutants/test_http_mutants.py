@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from mcp_conformance.protocol.revisions import KNOWN, is_modern
 from mcp_conformance.transport.http.server import HttpServer
 from mcp_conformance_fixtures.http_mutants import all_http_mutants, started
 from mcp_conformance_fixtures.http_unusual import UNUSUAL, headers_for
@@ -118,9 +119,9 @@ def test_a_mutant_of_messages_is_found_over_http(run, settings, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["", *(name for name in UNUSUAL if name != "old")])
-@pytest.mark.parametrize("revision", ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("revision", KNOWN[KNOWN.index("2025-03-26") :])
 def test_a_right_server_is_not_accused(revision, name, settings):
-    if name == ("handshakes_only" if revision == "2026-07-28" else "modern_only"):
+    if name == ("handshakes_only" if is_modern(revision) else "modern_only"):
         pytest.skip("it does not serve this revision")
     found = run_checks(
         settings(*([name] if name else [])),

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from mcp_conformance.outcome import Outcome
+from mcp_conformance.protocol.revisions import LATEST_HANDSHAKE, LATEST_MODERN
 from mcp_conformance.scenarios.contract import Observed, differences, observed
 from mcp_conformance.target.contract import Contract
 from mcp_conformance.target.probe import probe_all
@@ -13,7 +14,7 @@ from mcp_conformance_fixtures.mutants import item
 from support.bench import reference_contract, run_checks, settings_in_memory
 from support.in_memory import mutated
 
-NOW, MODERN = "2025-11-25", "2026-07-28"
+NOW, MODERN = LATEST_HANDSHAKE, LATEST_MODERN
 TEXT = {"type": "object", "properties": {"a": {"type": "string"}}}
 NEEDED = TEXT | {"required": ["a"]}
 

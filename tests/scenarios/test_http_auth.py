@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from mcp_conformance.cli.main import main
+from mcp_conformance.protocol.revisions import LATEST_MODERN
 from mcp_conformance_fixtures.http_mutants.http_auth import (
     a_missing_token_gets_403,
     a_token_in_the_query_is_accepted,
@@ -27,7 +28,7 @@ ODD_TOKEN = "odd+token/with=signs&"
         (Scoped, "2025-03-26", AUTH),
         (Scoped, "2025-06-18", AUTH),
         (Scoped, "2025-11-25", AUTH),
-        (Scoped, "2026-07-28", AUTH),
+        (Scoped, LATEST_MODERN, AUTH),
         (OldReference, "2025-11-25", SSE),
     ],
 )

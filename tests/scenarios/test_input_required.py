@@ -12,12 +12,13 @@ from mcp_conformance.client.input_required import (
     retry_params,
 )
 from mcp_conformance.client.session import Session
+from mcp_conformance.protocol.revisions import LATEST_MODERN
 from mcp_conformance.scenarios.client_features import FULL_CLIENT
 from mcp_conformance.scenarios.multi_round_trip import tampered, truncated
 from mcp_conformance.transport.process import Process
 from support import EVERYTHING, REFERENCE, run_suite, script
 
-MODERN = "2026-07-28"
+MODERN = LATEST_MODERN
 UNUSUAL = (sys.executable, script("unusual_asks_server"))
 
 

@@ -4,12 +4,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from mcp_conformance.protocol.revisions import LATEST_HANDSHAKE, LATEST_MODERN
 from mcp_conformance_fixtures.mutants import answered, method, params, refused
 from mcp_conformance_fixtures.reference import END, START
 from support.bench import run_checks, settings_in_memory
 from support.in_memory import mutated
 
-HANDSHAKE, MODERN = "2025-11-25", "2026-07-28"
+HANDSHAKE, MODERN = LATEST_HANDSHAKE, LATEST_MODERN
 
 
 def found(mutate, revision, *rules):

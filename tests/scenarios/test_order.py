@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 
+from mcp_conformance.protocol.revisions import LATEST_HANDSHAKE, LATEST_MODERN
 from mcp_conformance.target.probe import probe_all
 from mcp_conformance_fixtures.mutants import all_mutants
 from support.bench import Bench, checks_of, settings_in_memory
@@ -12,7 +13,7 @@ from support.in_memory import mutated
 
 LAST = "test_messages"
 """The suite that judges the messages of all others; it is always the last one."""
-MODERN, HANDSHAKE = "2026-07-28", "2025-11-25"
+MODERN, HANDSHAKE = LATEST_MODERN, LATEST_HANDSHAKE
 MUTANTS = {one.name: one for one in all_mutants()}
 
 

@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 
+from mcp_conformance.protocol.revisions import LATEST_MODERN
 from mcp_conformance_fixtures.mutants import blocks, items, method, params
 from support.bench import run_checks, settings_in_memory
 from support.in_memory import mutated
@@ -64,13 +65,13 @@ LOUD = {
 }
 
 
-@pytest.mark.parametrize("revision", ["2025-06-18", "2026-07-28"])
+@pytest.mark.parametrize("revision", ["2025-06-18", LATEST_MODERN])
 @pytest.mark.parametrize("serve", SILENT.values(), ids=SILENT)
 def test_what_changes_by_itself_or_with_every_call_is_not_reported(serve, revision):
     assert not is_reported(revision, serve)
 
 
-@pytest.mark.parametrize("revision", ["2025-06-18", "2026-07-28"])
+@pytest.mark.parametrize("revision", ["2025-06-18", LATEST_MODERN])
 @pytest.mark.parametrize("serve", LOUD.values(), ids=LOUD)
 def test_what_one_tool_changes_is_reported(serve, revision):
     assert is_reported(revision, serve)

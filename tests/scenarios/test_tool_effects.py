@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_conformance.protocol.revisions import LATEST_MODERN
 from mcp_conformance.sandbox.traffic import Attempt
 from mcp_conformance.scenarios import tool_effects
 from mcp_conformance.transport.throwaway import Throwaway
@@ -184,4 +185,4 @@ def test_only_a_list_may_fetch_what_it_refers_to(folder, monkeypatch, on, is_rep
                 if listed["name"] == "echo":
                     listed["inputSchema"] |= FAR
 
-        assert bool(found(folder, REFERENCE, serve, "2026-07-28")) is is_reported
+        assert bool(found(folder, REFERENCE, serve, LATEST_MODERN)) is is_reported

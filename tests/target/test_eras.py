@@ -4,9 +4,10 @@ import sys
 
 import pytest
 
+from mcp_conformance.protocol import revisions
 from support import EVERYTHING, REFERENCE, awkward, mutant, run_suite
 
-HANDSHAKE, MODERN = "2025-11-25", "2026-07-28"
+HANDSHAKE, MODERN = revisions.LATEST_HANDSHAKE, revisions.LATEST_MODERN
 QUICK = ("--fuzz", "none", "--timeout", "3")
 LOGGED = """
 import os
@@ -74,7 +75,7 @@ def test_a_server_without_discovery_is_tested_in_the_handshake_era_alone(tmp_pat
 def test_a_revision_of_the_other_era_is_refused_in_one_line():
     run = run_suite(awkward("extra_members"), "--revision", MODERN, *QUICK)
     assert run.exit == 4
-    assert "the server does not speak 2026-07-28; it offers no modern revision" in run.output
+    assert f"the server does not speak {MODERN}; it offers no modern revision" in run.output
 
 
 def test_revision_all_selects_the_revisions_of_both_eras():

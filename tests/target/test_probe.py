@@ -1,5 +1,6 @@
 """What the probe makes of servers that do not go on."""
 
+from mcp_conformance.protocol.revisions import LATEST_HANDSHAKE, LATEST_MODERN
 from mcp_conformance.target.probe import probe_all
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.transport.http.endpoint import Endpoint
@@ -40,7 +41,7 @@ def only_discovers(server, request, reply):
 def test_a_server_that_lists_and_serves_no_modern_version_is_tested_in_the_handshake_era_alone():
     settings = MemorySettings(("in-memory",), serve=mutated(only_discovers), clock=VirtualClock())
     assert [one.revision for one in probe_all(settings, ("latest",)).surfaces] == ["2025-11-25"]
-    (surface,) = probe_all(settings, ("2026-07-28",)).surfaces
+    (surface,) = probe_all(settings, (LATEST_MODERN,)).surfaces
     assert surface.refused == '["2025-11-25"]'
 
 
@@ -68,5 +69,5 @@ def test_a_started_server_that_refuses_its_address_is_reached_by_name():
         settings = Settings(("served",), http=StartedElsewhere(server.endpoint.port))
         subject = probe_all(settings, ("latest",))
         subject.close()
-        assert [one.revision for one in subject.live] == ["2025-11-25", "2026-07-28"]
+        assert [one.revision for one in subject.live] == [LATEST_HANDSHAKE, LATEST_MODERN]
     assert settings.http.endpoint.host == "localhost"

@@ -17,7 +17,7 @@ from mcp_conformance.generation import Invalid
 from mcp_conformance.json_schema.validation import Unjudgeable, instance_errors
 from mcp_conformance.protocol.content import embeds, has_data, has_text, has_uri_and_name, is_base64
 from mcp_conformance.protocol.jsonrpc import NOT_JSON, Line, show
-from mcp_conformance.protocol.revisions import CONTENT_TYPES, has_content, is_modern
+from mcp_conformance.protocol.revisions import content_types, has_content, is_modern
 from mcp_conformance.target.unanswered import NOT_FATAL
 from mcp_conformance.verdicts import NOT_JSON_RULE, Finding, transport_of
 
@@ -187,7 +187,7 @@ def tool_bug(reply: Reply) -> Failure | None:
 def _unknown_types(content: list[Any], revision: str) -> str:
     """Return the types of content blocks that the revision does not have; empty if there are none."""
     types = [block.get("type") if isinstance(block, dict) else None for block in content]
-    known = tuple(CONTENT_TYPES[revision])
+    known = tuple(content_types(revision))
     return ", ".join(sorted({show(type) for type in types if type not in known}))
 
 

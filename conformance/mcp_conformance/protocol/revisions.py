@@ -43,15 +43,18 @@ def not_found(revision: str) -> int:
     return -32602 if is_modern(revision) else -32002
 
 
-CONTENT_TYPES = {
-    "2024-10-07": frozenset[str](),
-    "2024-11-05": frozenset({"text", "image", "resource"}),
-    "2025-03-26": frozenset({"text", "image", "resource", "audio"}),
-    "2025-06-18": frozenset({"text", "image", "resource", "audio", "resource_link"}),
-    "2025-11-25": frozenset({"text", "image", "resource", "audio", "resource_link"}),
-    "2026-07-28": frozenset({"text", "image", "resource", "audio", "resource_link"}),
+CONTENT_SINCE = {
+    **dict.fromkeys(("text", "image", "resource"), "2024-11-05"),
+    "audio": "2025-03-26",
+    "resource_link": "2025-06-18",
 }
-"""The types a content block may have (2024-10-07 has no content blocks)."""
+"""The types of content blocks, each with the first revision that has it."""
+
+
+def content_types(revision: str) -> frozenset[str]:
+    """Return the types that a content block may have (2024-10-07 has no content blocks)."""
+    return frozenset(name for name, since in CONTENT_SINCE.items() if since <= revision)
+
 
 DEFAULT_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 """The JSON Schema dialect of a schema without ``$schema``, from 2025-11-25 on."""

@@ -32,7 +32,7 @@ class Result:
     is the command that runs the check again, ``fix`` is what to do about it, and ``text`` is all of it for a
     terminal.  ``cause`` is a `Cause`, or empty.  ``deviation`` names the SDK that breaks the rule in every
     server built on it, ``harm`` is what that costs a client if it is the process or an answer, and
-    ``baseline`` is the reason why the baseline expects the finding.
+    ``baseline`` is the reason why a finding does not count.
     """
 
     node: str

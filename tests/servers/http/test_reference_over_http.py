@@ -4,12 +4,13 @@ import sys
 
 import pytest
 
+from mcp_conformance.protocol.revisions import KNOWN
 from support import EVERYTHING, run_suite
 
 REFERENCE = (sys.executable, "-m", "mcp_conformance_fixtures.reference_http", "--port", "{port}")
 
 
-@pytest.mark.parametrize("revision", ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("revision", KNOWN[KNOWN.index("2025-03-26") :])
 def test_the_reference_server_is_clean(revision):
     fuzz = "quick" if revision == "2025-11-25" else "none"
     run = run_suite(REFERENCE, "--http", "--revision", revision, "--fuzz", fuzz, *EVERYTHING, timeout=600)

@@ -15,11 +15,12 @@ from mcp_conformance.transport.http.client import Client
 from mcp_conformance.transport.http.endpoint import Endpoint
 from mcp_conformance.transport.http.exchange import Listener
 from mcp_conformance.transport.http.request import Request
+from mcp_conformance_fixtures import reference_surface as surface
 from mcp_conformance_fixtures.http_mutants import HttpReference, all_http_mutants
 
 SECONDS = 20.0
 HANDSHAKES = ("2025-03-26", "2025-06-18", "2025-11-25")
-NEWEST, MODERN = "2025-11-25", "2026-07-28"
+NEWEST, MODERN = HANDSHAKES[-1], surface.NEWEST
 OURS = "io.modelcontextprotocol/"
 BOTH = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 STREAM = {"Accept": "text/event-stream"}
@@ -657,7 +658,7 @@ def ask(server, method, params=None, name=None, without=(), **more):
 def test_a_modern_request_needs_no_session(server):
     exchange = ask(server, "server/discover", Mcp_Session_Id="stale", Last_Event_ID="1-1")
     assert exchange.status == 200
-    assert set(body_of(exchange)["result"]["supportedVersions"]) == {MODERN, *HANDSHAKES}
+    assert set(body_of(exchange)["result"]["supportedVersions"]) == {*surface.MODERN, *HANDSHAKES}
     assert exchange.header("Mcp-Session-Id") == []
 
 

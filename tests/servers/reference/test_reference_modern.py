@@ -1,4 +1,4 @@
-"""The reference server in 2026-07-28, driven over real pipes with a client of its own."""
+"""The reference server in the newest revision, driven over real pipes with a client of its own."""
 
 import io
 import json
@@ -11,11 +11,12 @@ import pytest
 from mcp_conformance_fixtures import mutants
 from mcp_conformance_fixtures.mutants import mutant
 from mcp_conformance_fixtures.reference import Reference
+from mcp_conformance_fixtures.reference_surface import MODERN, NEWEST
 
 OURS = "io.modelcontextprotocol/"
 VERSION, CAPABILITIES, LEVEL = OURS + "protocolVersion", OURS + "clientCapabilities", OURS + "logLevel"
 SERVER, LISTEN = OURS + "serverInfo", OURS + "subscriptionId"
-META = {VERSION: "2026-07-28", CAPABILITIES: {}}
+META = {VERSION: NEWEST, CAPABILITIES: {}}
 ALL = {"roots": {}, "sampling": {"tools": {}}, "elicitation": {"form": {}, "url": {}}}
 LISTS = ("tools/list", "prompts/list", "resources/list", "resources/templates/list")
 INITIALIZE_PARAMS = {
@@ -107,7 +108,7 @@ def test_the_first_request_decides_the_era(wire):
     assert wire.ask("tools/list")["resultType"] == "complete"
     refusal = wire.plain("initialize", **INITIALIZE_PARAMS)
     assert refusal["code"] == -32022
-    assert refusal["data"] == {"supported": ["2026-07-28"], "requested": "2025-11-25"}
+    assert refusal["data"] == {"supported": [*MODERN], "requested": "2025-11-25"}
     with Wire() as other:
         assert other.plain("initialize", **INITIALIZE_PARAMS)["protocolVersion"] == "2025-11-25"
         assert other.ask("server/discover")["code"] == -32601
@@ -116,7 +117,7 @@ def test_the_first_request_decides_the_era(wire):
 
 def test_discovery_declares_capabilities_and_extensions(shared):
     found = shared.ask("server/discover")
-    assert found["supportedVersions"] == ["2026-07-28"]
+    assert found["supportedVersions"] == [*MODERN]
     offered = {"tools", "prompts", "resources", "logging", "completions", "extensions"}
     assert set(found["capabilities"]) == offered
     for name, settings in found["capabilities"]["extensions"].items():
@@ -130,10 +131,10 @@ def test_discovery_declares_capabilities_and_extensions(shared):
 def test_an_unknown_version_is_refused_at_any_time():
     for first in ("server/discover", "tools/list"):
         with Wire() as wire:
-            for version in ("1900-01-01", "2026-07-28", "1900-01-01", "2025-11-25", "2026-07-28"):
+            for version in ("1900-01-01", *MODERN, "1900-01-01", "2025-11-25", *MODERN):
                 reply = wire.ask(first, meta={VERSION: version})
-                known = version == "2026-07-28"
-                data = {"supported": ["2026-07-28"], "requested": version}
+                known = version in MODERN
+                data = {"supported": [*MODERN], "requested": version}
                 assert known == ("resultType" in reply)
                 assert known or (reply["code"], reply["data"]) == (-32022, data)
 
@@ -143,7 +144,7 @@ METHODS = {"server/discover": {}, "subscriptions/listen": LISTEN_PARAMS, "resour
 METHODS |= {"tools/list": {}, "tools/call": {"name": "nothing"}, "prompts/get": {"name": "gallery"}}
 WRONG = [
     {},
-    {VERSION: "2026-07-28"},
+    {VERSION: NEWEST},
     {CAPABILITIES: {}},
     META | {VERSION: 20260728},
     META | {CAPABILITIES: None},
@@ -188,7 +189,7 @@ REMOVED = (
 
 def test_removed_methods_are_unknown(shared):
     assert {shared.ask(method, uri="memo://plan", level="info")["code"] for method in REMOVED} == {-32601}
-    assert "2026-07-28" in shared.plain("initialize")["message"]
+    assert NEWEST in shared.plain("initialize")["message"]
     assert "task" not in shared.call("report", task={"ttl": 1})
     shared.send("notifications/initialized")
     shared.send("notifications/roots/list_changed")
@@ -455,4 +456,5 @@ def test_a_mutant_can_change_every_message(monkeypatch, filters, seen):
     mutant("some.id", **filters)(probe)
     Reference(mutants.MUTANTS["probe"].mutate, out).serve(LINES)
     assert found == seen
-    assert out.getvalue().count(b'"mutated":"2026-07-28"') == len([one for one in seen if one is not False])
+    marked = out.getvalue().count(f'"mutated":"{NEWEST}"'.encode())
+    assert marked == len([one for one in seen if one is not False])

@@ -21,6 +21,8 @@ from mcp_conformance.requirements.catalogue import families
 LONG = 300
 """How many characters a value has that is shown at once."""
 MAX_NAMES, MAX_CASES = 40, 10
+EXCUSES = {Outcome.NEW: "new", Outcome.INFO: "note"}
+"""What the reason is called why a finding does not count; of others it is the baseline."""
 STATES = {"tested": "tested", "refused": "not spoken", "dead": "no session"}
 
 
@@ -202,7 +204,7 @@ def _case(case: Sequence[Result]) -> Html:
                 ("expected", _foldable(first.expected)),
                 ("got", _foldable(first.got or first.reason)),
                 ("SDK", sdk_note(first)),
-                ("new" if first.outcome is Outcome.NEW else "baseline", first.baseline),
+                (EXCUSES.get(first.outcome, "baseline"), first.baseline),
             ]
         ),
         ("\n", h.details(h.summary("on the wire"), wire)) if first.wire else None,

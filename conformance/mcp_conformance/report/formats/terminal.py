@@ -174,8 +174,7 @@ def _finding(group: Sequence[Result], width: int, *, verbose: bool) -> Iterator[
             yield from map(plain, _evidence(case[0], verbose=verbose))
     if len(cases) > most:
         yield plain(f"  - and {len(cases) - most} more{'' if verbose else ' (-v lists them)'}")
-    if first.baseline:
-        yield plain(f"  {first.baseline}")
+    yield from (plain(f"  {why}") for why in dict.fromkeys(one.baseline for one in group) if why)
     if first.deviation:
         yield plain(f"  {'SDK' if first.harm else 'not yours'}: {sdk_note(first)}")
     if first.fix:
@@ -240,11 +239,12 @@ def _notes(report: Report, *, verbose: bool) -> Iterator[str]:
 
 
 def _informing(report: Report) -> Iterator[str]:
-    """Yield the broken rules without a keyword."""
-    own = [one for one in report.judged if not one.is_of_sdk]
-    rules = list(dict.fromkeys(one.requirement for one in own if one.outcome is Outcome.INFO))
-    if rules:
-        yield f"{plural(len(rules), 'note')} on rules without a keyword (-v shows them): {first_names(rules)}"
+    """Yield the broken rules that only inform: without a keyword, or not read against the revision yet."""
+    own = [one for one in report.judged if one.outcome is Outcome.INFO and not one.is_of_sdk]
+    for why, is_unread in (("without a keyword", False), ("not read against this revision yet", True)):
+        rules = list(dict.fromkeys(one.requirement for one in own if bool(one.baseline) is is_unread))
+        if rules:
+            yield f"{plural(len(rules), 'note')} on rules {why} (-v shows them): {first_names(rules)}"
 
 
 def _counts(report: Report) -> str:
