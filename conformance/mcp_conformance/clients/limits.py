@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from mcp_conformance.json_schema.regex import search
 from mcp_conformance.json_schema.subschemas import subschemas
 from mcp_conformance.protocol.text import did_you_mean
 from mcp_conformance.protocol.value import Value
@@ -112,7 +112,7 @@ def _members(value: Value, names: Iterable[str]) -> Iterator[Value]:
 
 
 def _wrong_names(tools: Sequence[Value], pattern: str) -> Iterator[Value]:
-    yield from (name for name in _names(tools) if not re.search(pattern, name.json, re.ASCII))
+    yield from (name for name in _names(tools) if not search(pattern, name.json))
 
 
 def _long_names(tools: Sequence[Value], most: int) -> Iterator[Value]:
@@ -123,9 +123,7 @@ def _wrong_properties(tools: Sequence[Value], pattern: str) -> Iterator[Value]:
     for schema in _schemas(tools):
         properties = schema.get("properties")
         if properties is not None and properties.is_a(dict):
-            yield from _members(
-                properties, [name for name in properties.json if not re.search(pattern, name, re.ASCII)]
-            )
+            yield from _members(properties, [name for name in properties.json if not search(pattern, name)])
 
 
 def _top_keywords(tools: Sequence[Value], refused: Sequence[str]) -> Iterator[Value]:

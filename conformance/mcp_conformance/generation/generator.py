@@ -15,7 +15,6 @@ from mcp_conformance.generation.constraints import Constraints
 from mcp_conformance.generation.errors import NoExample, Rejected, Unsatisfiable
 from mcp_conformance.generation.keywords import is_simple
 from mcp_conformance.generation.references import Document
-from mcp_conformance.generation.regex_strings import in_python
 from mcp_conformance.generation.seeded_choices import seeded
 from mcp_conformance.generation.validator import SchemaValidator
 from mcp_conformance.generation.walker import Walk
@@ -42,7 +41,6 @@ class Generator:
     """Values of one schema.  Raises `NoExample` if the schema is broken or unsupported."""
 
     def __init__(self, schema: Any, revision: str, *, objects: bool) -> None:
-        schema = in_python(schema)
         self.validator = SchemaValidator(schema, revision)
         self.document = Document(without_dialect(schema, self.validator.dialect), self.validator.dialect)
         self.space = Space(self.document, self.validator)

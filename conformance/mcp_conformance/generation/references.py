@@ -15,6 +15,7 @@ from referencing.jsonschema import lookup_recursive_ref, specification_with
 from mcp_conformance.generation.errors import NoExample
 from mcp_conformance.generation.keywords import DRAFTS, in_2020_12
 from mcp_conformance.generation.validator import SchemaValidator
+from mcp_conformance.json_schema.bounded import with_limits
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +107,9 @@ class PartValidator:
         """
         if part not in self._validators:
             known = isinstance(part.schema, bool) or id(part.schema) in self._in_root
-            self._validators[part] = self._validator.evolve(schema=part.schema) if known else None
+            self._validators[part] = (
+                self._validator.evolve(schema=with_limits(part.schema)) if known else None
+            )
         validator = self._validators[part]
         if validator is None:
             return True

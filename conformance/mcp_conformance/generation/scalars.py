@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -15,8 +14,9 @@ from hypothesis.errors import InvalidArgument
 from mcp_conformance.generation.choices import Source
 from mcp_conformance.generation.errors import NoExample, Rejected
 from mcp_conformance.generation.formats import formatted
-from mcp_conformance.generation.regex_strings import compiled, is_match, text_of
+from mcp_conformance.generation.regex_strings import compiled, is_disputed, is_match, text_of
 from mcp_conformance.generation.special import MAX_NUMBER, MAX_SAFE_INTEGER, fitted, shortest
+from mcp_conformance.json_schema.ecma import Edge, One, Repeat, Series
 from mcp_conformance.json_schema.regex import Pattern
 
 USUAL_ROOM = 60
@@ -212,11 +212,11 @@ class Texts:
         return self.meets(text) and not (self.bounded and fitted(text, 0, self.high) != text)
 
     def meets(self, text: str) -> bool:
-        """Return whether a text has the lengths and matches the patterns, read as ECMA-262 and as Python."""
+        """Return whether a text has the lengths and matches the patterns, as all engines read them."""
         return (
             self.low <= len(text)
             and not (self.bounded and len(text) > self.high)
-            and all(is_match(pattern, text) for pattern in self.patterns)
+            and all(is_match(one, text) and not is_disputed(one, text) for one in self.patterns)
         )
 
     @property
@@ -234,7 +234,7 @@ def matching(pattern: str, low: int, high: int | None) -> st.SearchStrategy[str]
     """Return a strategy for matching strings between two lengths, in printable ASCII if possible."""
     if compiled(pattern).shortest > MAX_LENGTH:
         raise NoExample(f"every text for the pattern {pattern!r} is too long to generate")
-    sized = compiled(_sized(pattern, low, high))
+    sized = _sized(compiled(pattern), low, high)
     for alphabet in (PRINTABLE, ASCII, None):
         try:
             strategy = _drawn(sized, alphabet)
@@ -249,18 +249,17 @@ def matching(pattern: str, low: int, high: int | None) -> st.SearchStrategy[str]
 
 def _drawn(pattern: Pattern, alphabet: st.SearchStrategy[str] | None) -> st.SearchStrategy[str]:
     """Return a strategy for matching strings; Hypothesis's own, unless matching could be too slow."""
-    if pattern.cost(USUAL_LENGTH) <= MAX_MATCH_STEPS:
-        return st.from_regex(pattern.python, alphabet=alphabet)
-    return text_of(pattern.tree, pattern.python.flags).filter(
-        lambda text: is_match(pattern.python.pattern, text)
-    )
+    if pattern.narrow is not None and pattern.cost(USUAL_LENGTH) <= MAX_MATCH_STEPS:
+        return st.from_regex(pattern.narrow, alphabet=alphabet)
+    return text_of(pattern.tree).filter(lambda text: is_match(pattern.source, text))
 
 
-def _sized(pattern: str, low: int, high: int | None) -> str:
+def _sized(pattern: Pattern, low: int, high: int | None) -> Pattern:
     """Put the lengths into the pattern's quantifier, if it is one repeated class between anchors."""
-    repeated = re.fullmatch(r"\^(\[(?:\\.|[^\]\\])+\]|\\[wds]|\.)([*+])\$", pattern)
-    if repeated is None:
-        return pattern
-    least = max(low, 1 if repeated[2] == "+" else 0)
-    most = least + USUAL_ROOM if high is None else min(high, least + USUAL_ROOM)
-    return f"^{repeated[1]}{{{least},{most}}}$" if most >= least else pattern
+    match pattern.tree:
+        case Series((Edge.START, Repeat(One() as body, (0 | 1) as some, None), Edge.END)):
+            least = max(low, some)
+            most = least + USUAL_ROOM if high is None else min(high, least + USUAL_ROOM)
+            if least <= most:
+                return pattern.with_tree(Series((Edge.START, Repeat(body, least, most), Edge.END)))
+    return pattern

@@ -11,7 +11,7 @@ from jsonschema.exceptions import ValidationError
 from mcp_conformance.generation.errors import NoExample
 from mcp_conformance.generation.keywords import DRAFTS, is_known, names_in
 from mcp_conformance.json_schema.bounded import MAX_STEPS, Budget
-from mcp_conformance.json_schema.regex import TooCostly
+from mcp_conformance.json_schema.ecma import TooCostly
 from mcp_conformance.json_schema.validation import (
     Unjudgeable,
     dialects_of,

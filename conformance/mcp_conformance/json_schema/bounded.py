@@ -5,7 +5,6 @@ They are jsonschema's, except for the keywords that jsonschema evaluates without
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +16,8 @@ from jsonschema import validators
 from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
 
-from mcp_conformance.json_schema.regex import MAX_PYTHON_STEPS, Effort, TooCostly, compiled, search
+from mcp_conformance.json_schema.ecma import TooCostly
+from mcp_conformance.json_schema.regex import MAX_PYTHON_STEPS, compiled
 from mcp_conformance.protocol.jsonrpc import show
 
 MAX_STEPS = 50_000
@@ -28,6 +28,15 @@ MIN_STACK_ROOM = 250
 """The calls for which the stack must have room where a reference is followed."""
 MAX_NAME_LENGTH = 200
 """The longest name of a member beside ``unevaluatedProperties``."""
+MAX_PATTERNS_LENGTH, PATTERN_OVERHEAD = 100_000, 100
+"""The most characters of all patterns of a schema, and the characters that take as long as a pattern itself.
+
+To read and compile so many takes about a second.  1000 patterns at most: `compiled` keeps them all.
+"""
+VALUE_KEYWORDS = ("const", "enum", "default", "examples")
+"""Keywords whose contents are values, not schemas."""
+MAPS = {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
+"""Keywords whose contents are schemas by names."""
 MAX_KEPT = 1000
 """The most lists of which something is kept."""
 
@@ -92,9 +101,9 @@ def _pay(steps: int) -> None:
 
 
 def _matches(pattern: str, text: str) -> bool:
-    before = Effort.steps
-    found = search(pattern, text)
-    _pay((Effort.steps - before) // MATCH_STEPS_PER_STEP)
+    read = compiled(pattern.written if isinstance(pattern, NamePattern) else pattern)
+    found, steps = read.searched(text)
+    _pay(steps // MATCH_STEPS_PER_STEP)
     return found
 
 
@@ -250,22 +259,61 @@ def _after_others(keyword: Keyword) -> Keyword:
     return judged
 
 
-def check_name_patterns(schema: Any) -> None:
-    """Raise `TooCostly` for patterns of names that ``unevaluatedProperties`` would match for too long."""
+class NamePattern(str):
+    """A pattern of names, rewritten for Python's `re`, by which jsonschema finds what is unevaluated."""
+
+    __slots__ = ("written",)
+    written: str
+    """The pattern as the schema has it."""
+
+    def __str__(self) -> str:
+        return self.written
+
+    def __repr__(self) -> str:
+        return repr(self.written)
+
+
+def with_limits(schema: Any) -> Any:
+    """Return a schema whose patterns jsonschema may match too; raise `TooCostly` or `Unreadable`."""
     parts = list(_parts(schema))
-    if any(not UNEVALUATED.isdisjoint(part) for part in parts):
-        for pattern in {one for part in parts for one in _names_of(part)}:
-            try:
-                cost = compiled(pattern).cost(MAX_NAME_LENGTH)
-            except (TooCostly, re.error, OverflowError):
-                cost = MAX_PYTHON_STEPS + 1
-            if cost > MAX_PYTHON_STEPS:
-                raise TooCostly(f"the pattern {show(pattern, 60)} beside unevaluatedProperties")
+    length = sum(PATTERN_OVERHEAD + len(one) for one in {one for part in parts for one in _patterns_of(part)})
+    if length > MAX_PATTERNS_LENGTH:
+        raise TooCostly("it has too many, or too long, patterns")
+    has_unevaluated = any(not UNEVALUATED.isdisjoint(part) for part in parts)
+    return _rewritten(schema) if has_unevaluated else schema
 
 
-def _names_of(part: dict[str, Any]) -> Iterator[str]:
-    patterns = part.get("patternProperties")
-    return iter(patterns if isinstance(patterns, dict) else ())
+def _rewritten(schema: Any) -> Any:
+    """Rewrite the patterns of names."""
+    if isinstance(schema, list):
+        return [_rewritten(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {name: _content(name, content) for name, content in schema.items()}
+
+
+def _content(keyword: str, content: Any) -> Any:
+    if keyword in VALUE_KEYWORDS:
+        return content
+    if keyword in MAPS and isinstance(content, dict):
+        rename: Callable[[str], str] = _name_pattern if keyword == "patternProperties" else str
+        return {rename(name): _rewritten(schema) for name, schema in content.items()}
+    return _rewritten(content)
+
+
+def _name_pattern(pattern: str) -> NamePattern:
+    read = compiled(pattern)
+    if read.python is None or read.cost(MAX_NAME_LENGTH) > MAX_PYTHON_STEPS:
+        raise TooCostly(f"the pattern {show(pattern, 60)} beside unevaluatedProperties")
+    found = NamePattern(read.python.pattern)
+    found.written = pattern
+    return found
+
+
+def _patterns_of(part: dict[str, Any]) -> Iterator[str]:
+    pattern, names = part.get("pattern"), part.get("patternProperties")
+    yield from [pattern] if isinstance(pattern, str) else ()
+    yield from names if isinstance(names, dict) else ()
 
 
 def _parts(schema: Any) -> Iterator[dict[str, Any]]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,12 +23,13 @@ from referencing.jsonschema import specification_with
 
 from mcp_conformance.json_schema.bounded import (
     MAX_STEPS,
+    VALUE_KEYWORDS,
     Budget,
     bounded_class,
-    check_name_patterns,
     spending,
+    with_limits,
 )
-from mcp_conformance.json_schema.regex import TooCostly
+from mcp_conformance.json_schema.ecma import TooCostly, Unreadable
 from mcp_conformance.protocol import revisions
 
 DIALECTS = {
@@ -112,8 +112,8 @@ def instance_errors(instance: Any, schema: Any, revision: str, part: Any = None)
     if checked.too_costly:
         raise TooLarge(checked.too_costly)
     for dialect, whole in checked.validators.items():
-        validator = whole if part is None else whole.evolve(schema=without_dialect(part, dialect))
         try:
+            validator = whole if part is None else _for_part(whole, part, dialect)
             errors = _errors(validator, instance)
         except TooLarge as error:
             checked.too_costly = str(error.__cause__) if isinstance(error.__cause__, TooCostly) else ""
@@ -122,6 +122,12 @@ def instance_errors(instance: Any, schema: Any, revision: str, part: Any = None)
             return []
         found = found or errors
     return found
+
+
+def _for_part(whole: Validator, part: Any, dialect: str) -> Validator:
+    with validating(Budget()):
+        validator: Validator = whole.evolve(schema=with_limits(without_dialect(part, dialect)))
+    return validator
 
 
 @dataclass
@@ -160,11 +166,9 @@ def _validators_of(text: str, revision: str) -> _Validators:
 
 def validator_of(schema: Any, dialect: str) -> Validator:
     """Return a validator with limits; raise `Unjudgeable` for a schema that needs too many steps."""
-    try:
-        check_name_patterns(schema)
-    except TooCostly as error:
-        raise TooLarge(str(error)) from None
-    validator: Validator = bounded_class(dialect)(without_dialect(schema, dialect), registry=REGISTRY)
+    with validating(Budget()):
+        limited = with_limits(without_dialect(schema, dialect))
+    validator: Validator = bounded_class(dialect)(limited, registry=REGISTRY)
     return validator
 
 
@@ -187,8 +191,6 @@ def without_dialect(schema: Any, dialect: str) -> Any:
     }
 
 
-VALUE_KEYWORDS = ("const", "enum", "default", "examples")
-"""Keywords whose contents are values, not schemas."""
 MAX_ERRORS = 5
 
 
@@ -222,8 +224,8 @@ def validating(budget: Budget) -> Iterator[None]:
         raise TooLarge(str(error)) from error
     except Unresolvable as error:
         raise Unjudgeable(f"the reference {error.ref!r} cannot be resolved") from error
-    except re.error as error:
-        raise Unjudgeable(f"a pattern is not supported: {error}") from error
+    except Unreadable as error:
+        raise Unjudgeable(f"a pattern is not ECMA-262, or not supported: {error}") from error
     except RecursionError as error:
         raise TooLarge("it, or the value, is nested too deeply or without end") from error
     except (ArithmeticError, ValueError) as error:
