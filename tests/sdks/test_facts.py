@@ -1,11 +1,12 @@
 """The table of facts about SDKs: each is named with its SDK, and the same fault counts without the SDK."""
 
 import json
+from dataclasses import replace
 from functools import cache
 
 import pytest
 
-from mcp_conformance.client.reply import Closed, Silence
+from mcp_conformance.client.reply import Closed, Silence, Unanswered
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.requirements.catalogue import requirement
 from mcp_conformance.sdks import deviations
@@ -100,11 +101,16 @@ def test_an_ended_process_and_a_lost_answer_do_harm():
         ),
     }
     assert {rule for rule, harm in harms if harm == "loses an answer"} == {
-        *("batch.receive", "cancel.race-graceful", "errors.method-not-found-code"),
-        *("jsonrpc.id-types-accepted", "jsonrpc.method-not-found", "jsonrpc.response-every-request"),
-        *("reqmeta.wrong-types", "resources.read.uri-required", "tools.call.malformed-request"),
-        "tools.call.malformed-request-code",
+        *("batch.receive", "jsonrpc.id-types-accepted", "jsonrpc.response-every-request"),
+        "reqmeta.wrong-types",
     }
+    assert {rule for rule, harm in harms if harm == "ends the session"} == {"cancel.race-graceful"}
+
+
+def test_a_request_that_an_http_status_refuses_is_no_lost_answer():
+    refused = Unanswered(0.0, instead="HTTP 400", status=400)
+    assert Evidence.of(finding(request("ping", id=5), fault=refused)).harm == ""
+    assert Evidence.of(finding(request("ping", id=5), fault=replace(refused, status=503))).harm
 
 
 def test_each_fact_says_what_tells_the_server_apart():

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_conformance.client.reply import Closed, Fault, Reply
+from mcp_conformance.client.reply import Closed, Fault, Reply, Unanswered
 from mcp_conformance.protocol.jsonrpc import ABSENT, Kind, Line, decode, id_key, is_response, kind
 from mcp_conformance.verdicts import Blocked, Finding
 
 CANCELLED, LISTEN = "notifications/cancelled", "subscriptions/listen"
+SESSION_ENDED = 404
+"""The HTTP status of a request whose session the server no longer has (basic/transports)."""
 
 
 @dataclass(frozen=True)
@@ -130,9 +132,14 @@ class Evidence:
 
     @property
     def harm(self) -> str:
-        """What the fault costs a client: the process, or an answer; empty if it costs neither."""
+        """What the fault costs a client: the process, or an answer; empty if it costs neither.
+
+        A request that an HTTP status refuses leaves no client waiting; 404 is the loss of the whole session.
+        """
         if isinstance(self.fault, Closed):
             return "ends the process"
+        if isinstance(self.fault, Unanswered) and self.fault.is_refusal:
+            return "ends the session" if self.fault.status == SESSION_ENDED else ""
         return "loses an answer" if self.fault is not None or self.unanswered else ""
 
 
