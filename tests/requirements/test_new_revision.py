@@ -86,6 +86,19 @@ def test_a_rule_counts_again_once_its_row_was_read_against_it(tree, tmp_path):
     assert "FAILED discover.supported-versions" in output
 
 
+def test_a_server_of_the_revision_before_is_tested_in_that(tree):
+    stateless = server(tree, "mcp_conformance_fixtures.stateless")
+    status, output = run_copy(tree, "run", "--fuzz", "none", *stateless)
+    assert status == 0, output
+    assert f"stateless 1.0.0, revision {KNOWN[-1]}" in output
+    status, output = run_copy(tree, "run", "--fuzz", "none", "--revision", NEXT, *stateless)
+    assert status == 4
+    assert f"the server does not speak {NEXT}; it offers {KNOWN[-1]}" in output
+    status, output = run_copy(tree, "doctor", *stateless)
+    assert status == 0, output
+    assert f"stateless 1.0.0, revision {KNOWN[-1]}" in output
+
+
 def test_what_no_revision_allows_counts_before_anybody_has_read_the_rule():
     row = replace(requirement("tools.def.name-string"), reviewed="2025-06-18")
     broken, fatal, blocked = Finding("a", "b"), Finding("a", "b", fatal=True), Blocked("no answer")

@@ -94,10 +94,14 @@ class Session:
         """Open the conversation by the rules of its revision, and return the opening.
 
         In a modern revision a list is requested too, as discovery alone does not show the era to a server.
+        If the server offers other modern revisions only, the session goes on in the newest of them.
         """
         if not self.is_modern:
             return self.initialize(timeout)
         opening = self.discover(timeout)
+        if offered := newest_offered(opening, self.revision):
+            self.revision = offered
+            opening = self.discover(timeout)
         listed = [method for feature, method in LISTED.items() if self.declares(feature)]
         if opening.value is not None and listed:
             self.first_list = self.request(listed[0], timeout=timeout).lines
@@ -302,3 +306,17 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         self.begin_close()
+
+
+def newest_offered(opening: Reply, revision: str) -> str:
+    """Return the newest modern revision that a server offers instead of this one.
+
+    It is empty if the server offers this one too, or no modern one at all.
+    """
+    is_refused = opening.code == revisions.UNSUPPORTED_VERSION
+    found = opening.error_value if is_refused else opening.value
+    path = ("data", "supported") if is_refused else ("supportedVersions",)
+    offered = found.get(*path) if found is not None else None
+    if offered is None or not offered.is_a(list) or revision in offered.json:
+        return ""
+    return max((one for one in revisions.MODERN if one in offered.json), default="")

@@ -9,7 +9,7 @@ from typing import Any
 
 from mcp_conformance.client.message_log import is_dropped
 from mcp_conformance.client.reply import Reply
-from mcp_conformance.client.session import Session
+from mcp_conformance.client.session import Session, newest_offered
 from mcp_conformance.doctor.observations import AttemptResult, StartVariant
 from mcp_conformance.protocol import revisions
 from mcp_conformance.protocol.jsonrpc import Kind, Line, encode, is_message, kind, torn
@@ -180,6 +180,10 @@ class StartAttempt:
         session.opening = opening = self.result.opening
         if opening is None or self._variant in (StartVariant.CARRIAGE, StartVariant.HEADERS):
             return
+        if session.is_modern and (other := newest_offered(opening, session.revision)):
+            session.revision = other
+            opening = session.discover()
+            self._record(session, opening=opening)
         if session.is_modern and (opening.error is not None or session.declares("tools")):
             self._record(session, listed=session.request(LISTED["tools"]))
         elif opening.value is not None and not session.is_modern:

@@ -50,8 +50,8 @@ def serving(config: pytest.Config, chosen: Settings, wanted: Sequence[str]) -> I
 
 
 def _modern(settings: Settings, stack: ExitStack) -> McpServer | None:
-    """Return the server in the newest modern revision, None if it does not support one."""
-    server = McpServer(settings, revisions.LATEST_MODERN, exactly=True)
+    """Return the server in the newest modern revision that it supports, None if it supports none."""
+    server = McpServer(settings, revisions.LATEST_MODERN, exactly=False)
     stack.callback(server.close)
     return None if server.unusable else server
 

@@ -272,8 +272,8 @@ def stable_listing(session: Session, method: str) -> Listing:
 def probe_all(settings: Settings, wanted: Sequence[str]) -> Subject:
     """Probe the server in each revision of ``wanted``; each process starts while the one before is probed.
 
-    ``("latest",)`` means the handshake revision that it agrees to, and the newest modern one if it speaks
-    that.  Sessions that checks can use stay open (`Subject.close`).  Raises `CannotStart`.
+    ``("latest",)`` means the handshake revision that it agrees to, and the newest modern one that it speaks.
+    Sessions that checks can use stay open (`Subject.close`).  Raises `CannotStart`.
     """
     latest = tuple(wanted) == ("latest",)
     order = (revisions.LATEST_HANDSHAKE, revisions.LATEST_MODERN) if latest else tuple(wanted)
