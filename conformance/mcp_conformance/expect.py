@@ -79,11 +79,6 @@ def expect(value: Evidence, holds: bool, expected: str) -> None:
         raise Finding(expected, str(value), value.lines)
 
 
-def expect_equal(value: Value, json: Any) -> None:
-    """Expect the JSON value ``json``, of the same type: 1 is not true."""
-    expect(value, type(value.json) is type(json) and value.json == json, show(json))
-
-
 def expect_each(values: Iterable[Value], holds: Callable[[Any], bool], expected: str) -> None:
     """Expect ``holds(value.json)`` of each value; one finding names all that are wrong."""
     wrong = [value for value in values if not holds(value.json)]
