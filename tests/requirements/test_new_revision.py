@@ -11,6 +11,7 @@ from mcp_conformance.outcome import Outcome
 from mcp_conformance.protocol.revisions import KNOWN
 from mcp_conformance.requirements.catalogue import all_requirements, requirement
 from mcp_conformance.verdicts import Blocked, Finding, outcome_of
+from mcp_conformance_fixtures.stateless import VERSION
 from support.new_revision import NEXT, PACKAGES, PLACES, ROOT, SCHEMA, copy_with_next, run_copy
 
 HOLD = [row.id for row in all_requirements().values() if row.holds_in(KNOWN[-1])]
@@ -67,17 +68,19 @@ def test_a_rule_that_nobody_has_read_against_it_informs_only_and_says_so(tree):
     assert f"informs only: nobody has read this rule against {NEXT} yet" in output
     status, output = run_copy(tree, *words, NEXT, *mutant)
     assert "2 notes on rules not read against this revision yet (-v shows them): discover." in output
-    assert run_copy(tree, *words, KNOWN[-1], *mutant)[0] == 1
+    assert run_copy(tree, *words, requirement("discover.supported-versions").reviewed, *mutant)[0] == 1
 
 
-def test_a_rule_counts_again_once_its_row_was_read_against_it(tree, tmp_path):
+def test_a_rule_counts_once_its_family_was_read_against_it(tmp_path):
     copy_with_next(tmp_path)
-    path = tmp_path / "conformance" / "mcp_conformance" / "requirements" / "discover.toml"
-    text = path.read_text(encoding="utf-8")
-    row = '["discover.supported-versions"]\n'
-    assert row in text
-    path.write_text(text.replace(row, f'{row}reviewed = "{NEXT}"\n'), encoding="utf-8")
-    assert len(run_copy(tmp_path, "list", "--unreviewed")[1].splitlines()) == len(HOLD) - 1
+    path = tmp_path / "conformance" / "mcp_conformance" / "requirements" / "families.toml"
+    text, number = re.subn(
+        r"(?<=\[discover\]\n)(title = .*\nreviewed = ).*", rf'\1"{NEXT}"', path.read_text(encoding="utf-8")
+    )
+    assert number == 1
+    path.write_text(text, encoding="utf-8")
+    left = [line.split()[0] for line in run_copy(tmp_path, "list", "--unreviewed")[1].splitlines()]
+    assert left == [id for id in HOLD if not id.startswith("discover.")]
     mutant = server(tmp_path, "mcp_conformance_fixtures.mutants", "the_versions_are_a_string")
     status, output = run_copy(
         tmp_path, "run", "--revision", NEXT, "--select", "discover", "--fuzz", "none", *mutant
@@ -90,13 +93,13 @@ def test_a_server_of_the_revision_before_is_tested_in_that(tree):
     stateless = server(tree, "mcp_conformance_fixtures.stateless")
     status, output = run_copy(tree, "run", "--fuzz", "none", *stateless)
     assert status == 0, output
-    assert f"stateless 1.0.0, revision {KNOWN[-1]}" in output
+    assert f"stateless 1.0.0, revision {VERSION}" in output
     status, output = run_copy(tree, "run", "--fuzz", "none", "--revision", NEXT, *stateless)
     assert status == 4
-    assert f"the server does not speak {NEXT}; it offers {KNOWN[-1]}" in output
+    assert f"the server does not speak {NEXT}; it offers {VERSION}" in output
     status, output = run_copy(tree, "doctor", *stateless)
     assert status == 0, output
-    assert f"stateless 1.0.0, revision {KNOWN[-1]}" in output
+    assert f"stateless 1.0.0, revision {VERSION}" in output
 
 
 def test_what_no_revision_allows_counts_before_anybody_has_read_the_rule():

@@ -10,7 +10,7 @@ from pathlib import Path
 from mcp_conformance.protocol.revisions import LATEST_MODERN
 
 ROOT = Path(__file__).parents[2]
-NEXT = "2027-03-01"
+NEXT = f"{int(LATEST_MODERN[:4]) + 1}-03-01"
 PACKAGES = ("conformance", "suites", "fixtures")
 PLACES = {
     "conformance/mcp_conformance/protocol/revisions.py": "MODERN = (",
