@@ -34,16 +34,15 @@ def list_requirements(options: argparse.Namespace, rest: Sequence[str], command:
 
 def _chosen(options: argparse.Namespace) -> Iterator[Requirement]:
     """Yield the requirements that the options select."""
-    rows = catalogue.all_requirements()
-    wanted = _matching(options.pattern) if options.pattern else frozenset(rows)
-    for id, row in rows.items():
-        if id not in wanted or (options.revision and not row.holds_in(options.revision)):
+    rows = catalogue.unreviewed() if options.unreviewed else catalogue.all_requirements().values()
+    wanted = _matching(options.pattern) if options.pattern else frozenset(row.id for row in rows)
+    for row in rows:
+        if row.id not in wanted or (options.revision and not row.holds_in(options.revision)):
             continue
         if options.level and options.level not in _levels(row, options.revision):
             continue
-        if options.unreviewed and row not in catalogue.unreviewed():
-            continue
-        if not (options.checked and id not in checked()) and not (options.unchecked and id in checked()):
+        is_checked = row.id in checked()
+        if not (options.checked and not is_checked) and not (options.unchecked and is_checked):
             yield row
 
 
