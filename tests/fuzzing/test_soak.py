@@ -14,6 +14,7 @@ from hypothesis import find, settings
 
 from mcp_conformance.fuzzing.budgets import DRIFT, SOAK
 from mcp_conformance.fuzzing.soak import Soak
+from mcp_conformance.protocol.revisions import LATEST_HANDSHAKE
 from mcp_conformance.report.formats import json as json_format
 from mcp_conformance.target.probe import probe
 from mcp_conformance.target.server import Server
@@ -295,7 +296,8 @@ def test_command_shows_a_finding_and_how_to_reproduce_it(tmp_path):
     server = mutated("if name == 'echo' and calls > 30:", "    reply['result'].pop('content')")
     report = ("--report", "r.json", "--report", "r.md")
     only = ("--call", "none,echo,add")
-    exit, output = run("soak", "--for", "3s", *only, *report, "--", *server, cwd=tmp_path)
+    revision = ("--revision", LATEST_HANDSHAKE)
+    exit, output = run("soak", "--for", "3s", *revision, *only, *report, "--", *server, cwd=tmp_path)
     assert exit == 1
     assert re.search(
         r"^call [\d,]+: tools.call.result-content-array · MUST .* · tool echo$", output, re.MULTILINE

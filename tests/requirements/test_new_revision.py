@@ -71,6 +71,13 @@ def test_a_rule_that_nobody_has_read_against_it_informs_only_and_says_so(tree):
     assert run_copy(tree, *words, requirement("discover.supported-versions").reviewed, *mutant)[0] == 1
 
 
+def test_a_soak_says_so_too(tree):
+    mutant = server(tree, "mcp_conformance_fixtures.mutants", "a_result_has_no_content")
+    status, output = run_copy(tree, "soak", "--for", "1s", "--revision", NEXT, *mutant)
+    assert "  note      informs only: nobody has read this rule" in output
+    assert status == 0
+
+
 def test_a_rule_counts_once_its_family_was_read_against_it(tmp_path):
     copy_with_next(tmp_path)
     path = tmp_path / "conformance" / "mcp_conformance" / "requirements" / "families.toml"

@@ -31,7 +31,7 @@ from mcp_conformance.report.build import (
 )
 from mcp_conformance.report.exit_status import NOT_STARTED
 from mcp_conformance.report.model import SDK_FINDING, Result, plural
-from mcp_conformance.report.text import WIDTH, limit_lines, not_called_line, server_lines, unread, wrapped
+from mcp_conformance.report.text import WIDTH, limit_lines, not_called_line, server_lines, wrapped
 from mcp_conformance.requirements import catalogue
 from mcp_conformance.requirements.catalogue import families
 from mcp_conformance.requirements.checks import PACKAGE, family_of
@@ -93,20 +93,17 @@ def _fails(outcome: Outcome) -> bool:
 def _excused(config: pytest.Config, result: Result) -> Result:
     """Return the result; it does not fail if the user, the baseline, the SDK or its age excuses it.
 
-    An SDK excuses nothing that ends the process or loses an answer.  The result of a rule that only informs,
-    as nobody has read it against the revision yet, gets the reason.
+    An SDK excuses nothing that ends the process or loses an answer.
     """
     options = config.stash[RUN_OPTIONS]
     if result.requirement in options.left_out:
         return replace(result, outcome=Outcome.SKIPPED, reason="left out: --skip", text="")
     result = with_baseline(config, result)
-    row, pinned = catalogue.requirement(result.requirement), options.rules_as_of
-    if result.outcome is Outcome.INFO and not row.is_reviewed_in(row.stated_in(result.revision)):
-        return replace(result, baseline=unread(result.revision))
     if not result.outcome.counts or result.is_late:
         return result
     if result.deviation and not result.harm and not options.sdk_findings_fail:
         return replace(result, outcome=Outcome.EXPECTED, baseline=SDK_FINDING)
+    row, pinned = catalogue.requirement(result.requirement), options.rules_as_of
     if pinned and row.is_newer_than(pinned):
         return replace(result, outcome=Outcome.NEW, baseline=f"new in {row.as_of}: rules as of {pinned}")
     return result

@@ -29,7 +29,7 @@ from mcp_conformance.report.model import (
     in_order,
     plural,
 )
-from mcp_conformance.report.text import finding_text, internal_error_text, reproduce_command
+from mcp_conformance.report.text import finding_text, internal_error_text, reproduce_command, unread
 from mcp_conformance.requirements.catalogue import Requirement
 from mcp_conformance.target.redaction import Redaction
 from mcp_conformance.target.settings import Settings
@@ -121,6 +121,9 @@ def build_result(facts: CheckFacts, settings: Settings) -> Result:
     if not result.outcome.is_judged:
         return replace(result, text=internal_error_text(result, shorten(facts.traceback, MAX_TRACEBACK)))
     fix = "" if facts.cause is Cause.NO_SESSION else facts.row.remedy(facts.sdk)
+    is_read = facts.row.is_reviewed_in(facts.row.stated_in(facts.revision))
+    if result.outcome is Outcome.INFO and not is_read:
+        result = replace(result, baseline=unread(facts.revision))
     return _with_evidence(result, facts.evidence, fix)
 
 

@@ -38,6 +38,7 @@ def finding_text(result: Result, wire: Sequence[str]) -> str:
         ("wire", "\n".join(wire)),
         ("stderr", result.stderr),
         ("SDK", sdk_note(result)),
+        ("note", result.baseline),
         ("fix", result.fix),
         ("spec", result.spec),
         ("reproduce", result.reproduce),
