@@ -44,9 +44,11 @@ def has(inside: Points, character: str) -> bool:
     return at > 0 and ord(character) <= inside[at - 1][1]
 
 
-def ascii_of(inside: Points) -> Points:
-    """Return the part of a set that is ASCII."""
-    return tuple((first, min(last, 127)) for first, last in inside if first <= 127)
+def between(inside: Points, low: int, high: int) -> Points:
+    """Return the part of a set from one code point to another, both included."""
+    return tuple(
+        (max(first, low), min(last, high)) for first, last in inside if first <= high and low <= last
+    )
 
 
 @lru_cache(maxsize=1024)

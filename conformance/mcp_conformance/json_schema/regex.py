@@ -125,7 +125,7 @@ class Pattern:
 
     @cached_property
     def narrow(self) -> re.Pattern[str] | None:
-        """The same with the ASCII characters only of each class that has some, to make texts."""
+        """The same with the printable ASCII characters only of each class that has some, to make texts."""
         return compiled_by_python(written(self.tree, narrow))
 
     @cached_property
