@@ -4,6 +4,7 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -22,9 +23,9 @@ ROWS = {
 def texts_of_a_new_outcome():
     """Return what each format makes of the outcome, from a process with these rows in ``outcome.py``."""
     program = [sys.executable, "-m", "support.made_up_outcome"]
-    tests = Path(__file__).parents[1]
+    variables = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
     ended = subprocess.run(
-        program, cwd=tests, stdout=subprocess.PIPE, text=True, encoding="utf-8", check=True
+        program, env=variables, stdout=subprocess.PIPE, text=True, encoding="utf-8", check=True
     )
     return json.loads(ended.stdout)
 
