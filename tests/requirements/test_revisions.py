@@ -116,12 +116,7 @@ def test_a_row_without_an_end_holds_in_the_newest_revision_and_one_with_an_end_d
 def test_a_row_was_read_against_each_revision_that_it_names(row, reviewed, monkeypatch):
     family = replace(families()["ping"], reviewed="2025-11-25")
     monkeypatch.setattr(catalogue, "families", lambda: {"ping": family})
-    monkeypatch.setattr(catalogue, "_read", lambda _: {"ping.example": ROW | row})
-    catalogue._rows_of.cache_clear()
-    try:
-        found = requirement("ping.example")
-    finally:
-        catalogue._rows_of.cache_clear()
+    found = catalogue._requirement("ping.example", ROW | row)
     assert found.reviewed == reviewed
     assert found.is_reviewed_in(reviewed)
     assert [one for one in found.revisions if not found.is_reviewed_in(one)] == [
