@@ -37,7 +37,7 @@ from support.reports_in_memory import run_in_memory
 from support.resource_usage import measured
 from support.script_strategies import messages, names, replacements, schemas, scripts, values
 
-EXAMPLES = int(os.environ.get("SELF_FUZZ", "20"))
+EXAMPLES = int(os.environ.get("SELF_FUZZ", "10"))
 MANY = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 FEWER = settings(MANY, max_examples=max(1, EXAMPLES // 5))
 MAX_LINE_BYTES = 20
