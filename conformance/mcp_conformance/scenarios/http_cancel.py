@@ -16,7 +16,6 @@ ID = "the same"
 MIN_SECONDS = 0.03
 """How long a call must take at least so that it is under way when another one with its id is closed."""
 ANSWER_SECONDS = 3.0
-LISTEN_SECONDS = 0.5
 
 
 @dataclass(frozen=True)

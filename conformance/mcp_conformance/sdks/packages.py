@@ -12,14 +12,16 @@ import shutil
 import sys
 import time
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import TypeVar
 
 from mcp_conformance.sdks.names import Sdk
 
+Name = TypeVar("Name", bound=str)
 MAX_MANIFEST_BYTES = 4_000_000
 """A manifest that is longer is not read."""
 MAX_PROGRAM_BYTES, MAX_SECONDS = 512_000_000, 2.0
@@ -105,7 +107,8 @@ def _of_program(program: Path) -> Iterator[Package]:
         yield from _of_script(program, start.partition(b"\n")[0].decode("utf-8", "replace"))
     elif start.startswith(MAGIC):
         yield from _pypi([program.parent.parent] if sys.platform == "win32" else [])
-        yield from _linked(program)
+        if (found := compiled_in(program, LINKED)) is not None:
+            yield Package(*found)
         yield from _net([program])
 
 
@@ -183,19 +186,23 @@ def _jars(paths: Iterator[Path]) -> Iterator[Package]:
                 return
 
 
-def _linked(program: Path) -> Iterator[Package]:
-    """Yield the SDK that is compiled into a program."""
-    until, left = time.monotonic() + MAX_SECONDS, MAX_PROGRAM_BYTES
+def compiled_in(
+    program: Path, marks: Mapping[bytes, Name], seconds: float = MAX_SECONDS
+) -> tuple[Name, str] | None:
+    """Return the library that is compiled into a program, with its version; None if none is found in time.
+
+    ``marks`` are the bytes that stand before the version of each.
+    """
+    until, left = time.monotonic() + seconds, MAX_PROGRAM_BYTES
     with program.open("rb") as file:
         end = b""
         while left > 0 and time.monotonic() < until and (piece := file.read(CHUNK_BYTES)):
             text = end + piece
-            for mark, sdk in LINKED.items():
-                version = _version_after(text, mark)
-                if version:
-                    yield Package(sdk, version)
-                    return
+            for mark, name in marks.items():
+                if version := _version_after(text, mark):
+                    return name, version
             end, left = piece[-OVERLAP_BYTES:], left - len(piece)
+    return None
 
 
 def _version_after(text: bytes, mark: bytes) -> str:

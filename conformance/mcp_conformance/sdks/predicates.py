@@ -117,11 +117,6 @@ def another_method(evidence: Evidence) -> bool:
 # Results
 
 
-def has_result(evidence: Evidence) -> bool:
-    """Accept a result, where an error is due."""
-    return any(answer.result is not ABSENT for answer in evidence.answers)
-
-
 def _result(condition: Callable[[Mapping[str, Any], Mapping[str, Any]], bool]) -> Predicate:
     """Accept a result if a condition holds for the params and the result."""
 

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from typing import Any
 
+from mcp_conformance.sdks.packages import LINKED, compiled_in
 from mcp_conformance.survey.targets import Target
 
 NPM_SDKS = ("sdk", "server")
 """The packages of the TypeScript SDK 1.x and 2.x."""
-LINKED = (
-    ("Go SDK", re.compile(rb"github\.com/modelcontextprotocol/go-sdk\tv([0-9.]+)")),
-    ("mcp-go", re.compile(rb"github\.com/mark3labs/mcp-go\tv([0-9.]+)")),
-    ("Rust SDK", re.compile(rb"/rmcp-([0-9]+\.[0-9]+\.[0-9]+)/")),
-)
-"""What a compiled program contains about its libraries."""
-MIN_PROGRAM_BYTES, CHUNK_BYTES, OVERLAP_BYTES = 1_000_000, 1 << 24, 200
+MARKS: Mapping[bytes, str] = {**LINKED, b"\tgithub.com/mark3labs/mcp-go\tv": "mcp-go"}
+"""What a compiled program contains before the version of a library."""
+MIN_PROGRAM_BYTES = 1_000_000
 IS_WINDOWS = sys.platform == "win32"
 
 
@@ -111,9 +109,8 @@ def _distributions(folder: Path) -> Iterator[Distribution]:
 
 def _linked_sdk(folder: Path) -> str:
     for path in sorted(folder.rglob("*")):
-        if _is_program(path):
-            for name, version in _linked(path):
-                return f"{name} {version}"
+        if _is_program(path) and (found := compiled_in(path, MARKS, math.inf)) is not None:
+            return " ".join(found)
     return ""
 
 
@@ -121,14 +118,3 @@ def _is_program(path: Path) -> bool:
     facts = path.lstat()
     is_executable = bool(facts.st_mode & stat.S_IXUSR) or os.name == "nt"
     return stat.S_ISREG(facts.st_mode) and is_executable and facts.st_size > MIN_PROGRAM_BYTES
-
-
-def _linked(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield the libraries compiled into a program, with their versions."""
-    with path.open("rb") as file:
-        end = b""
-        while piece := file.read(CHUNK_BYTES):
-            for name, pattern in LINKED:
-                if found := pattern.search(end + piece):
-                    yield name, found[1].decode()
-            end = piece[-OVERLAP_BYTES:]

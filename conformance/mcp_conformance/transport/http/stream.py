@@ -82,10 +82,6 @@ class Stream:
             if not self._is_closed:
                 self._wait(selectors.EVENT_READ, None)
 
-    def receive(self, timeout: float | None = None) -> bytes | None:
-        """Return bytes as they come, b"" at the end, None if nothing comes in time."""
-        return self.transfer(memoryview(b""), timeout)[1]
-
     def transfer(
         self, unsent: memoryview, timeout: float | None = None, *, reading: bool = True
     ) -> tuple[int, bytes | None]:
