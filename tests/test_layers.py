@@ -18,6 +18,7 @@ LAYERS = (
     {"json_schema", "project"},
     {"generation", "clients"},
     {"client"},
+    {"world"},
     {"verdicts"},
     {"expect"},
     {"target"},

@@ -94,7 +94,7 @@ class _Targets:
     def of(self, reference: str) -> Any:
         """Return what a reference leads to, `ABSENT` if nothing."""
         name = reference[1:]
-        return self._anchors[name] if name in self._anchors else _pointed(self._root, name)
+        return self._anchors[name] if name in self._anchors else pointed(self._root, name)
 
     def leads_back_to(self, part: dict[str, Any]) -> bool:
         """Return whether applying a part applies the same part again, to the same value."""
@@ -125,7 +125,7 @@ def _anchors(schema: dict[str, Any]) -> Iterator[str]:
     yield from (schema[name][1:] for name in IDS if str(schema.get(name)).startswith("#"))
 
 
-def _pointed(schema: Any, pointer: str) -> Any:
+def pointed(schema: Any, pointer: str) -> Any:
     """Return what a JSON pointer, written as the fragment of a URI, leads to; `ABSENT` if nothing."""
     if pointer and not pointer.startswith("/"):
         return ABSENT

@@ -1,0 +1,1 @@
+"""Readers of refusals: each reads one kind of sentence that real servers write."""
