@@ -18,8 +18,8 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import wraps
-from typing import Any
+from functools import partial, wraps
+from typing import Any, overload
 
 import hypothesis
 import pytest
@@ -30,8 +30,6 @@ from mcp_conformance.client.session import NO_PARAMS, Session
 from mcp_conformance.generation import NoExample, invalid_strategy, valid
 from mcp_conformance.protocol.jsonrpc import Line, encode
 from mcp_conformance.protocol.text import shorten
-from mcp_conformance.target.probe import opened
-from mcp_conformance.target.settings import Settings
 from mcp_conformance.target.surface import Subject
 
 MAX_LINE_LENGTH = 600
@@ -160,25 +158,19 @@ class RequestLog:
 
 
 class McpServer:
-    """The server under test: one process, restarted after it has ended or timed out.
+    """The server under test, in the newest revision that was probed: one process, restarted if it ends.
 
-    Raises `CannotStart`; any other obstacle is in `unusable`.
+    It is also restarted after a timeout.  An obstacle is in `unusable`.
     """
 
-    def __init__(self, settings: Settings, revision: str, *, exactly: bool):
-        self.settings = settings
+    def __init__(self, subject: Subject):
+        self.settings = subject.settings
         self.log = RequestLog()
         self._answered = 0
         self._last: tuple[Line, ...] = ()
-        self._session: Session | None = self._launched(revision)
-        try:
-            self._surface = opened(settings, self._session, exactly=exactly)
-        except BaseException:
-            self.close()
-            raise
-
-    def _launched(self, revision: str) -> Session:
-        return Session(self.settings.start(), revision=revision, timeout=self.settings.timeout)
+        newest = max(subject.live or subject.surfaces[:1], key=lambda surface: surface.revision)
+        self._surface = newest
+        self._session = subject.take_session(newest.revision)
 
     @property
     def unusable(self) -> str:
@@ -195,6 +187,12 @@ class McpServer:
     def revision(self) -> str:
         """The negotiated revision of the protocol."""
         return self._surface.revision
+
+    @property
+    def callable_names(self) -> list[str]:
+        """The names of the tools that may be called (``--call``)."""
+        settings = self.settings
+        return [tool.name for tool in self._surface.tools if tool.name and settings.may_call(tool)]
 
     @property
     def tools(self) -> list[McpTool]:
@@ -248,7 +246,7 @@ class McpServer:
     def _running(self) -> Session:
         __tracebackhide__ = True
         if self._session is None:
-            session = self._launched(self.revision)
+            session = Session(self.settings.start(), revision=self.revision, timeout=self.settings.timeout)
             opening = session.open(self.settings.start_timeout)
             if opening.value is None:
                 session.close()
@@ -313,42 +311,93 @@ def for_valid_arguments(tool: str, /, **strategies: st.SearchStrategy[Any]) -> C
     """
 
     def decorate(test: Test) -> Test:
-        signature = inspect.signature(test)
-        if "arguments" not in signature.parameters or inspect.iscoroutinefunction(test):
-            raise TypeError(f"{test.__name__} must be a plain function with a parameter 'arguments'")
-        others = {*signature.parameters} - {"arguments"}
-        handed = next((name for name in (re.sub(r"\W", "_", tool), "tool") if name in others), None)
-        own = _OwnTest(tool, has_examples=not strategies)
-        parameters = [one for one in signature.parameters.values() if one.name != handed]
-        without_tool = signature.replace(parameters=parameters)
-
-        @wraps(test)
-        def with_tool(*values: Any, **named: Any) -> Any:
-            __tracebackhide__ = True
-            given = without_tool.bind(*values, **named).arguments
-            return test(**given, **({handed: own.tool} if handed else {}))
-
-        with_tool.__signature__ = without_tool  # type: ignore[attr-defined]
-        made = hypothesis.given(arguments=st.deferred(lambda: own.arguments), **strategies)(with_tool)
-        made.mcp_own_test = own  # type: ignore[attr-defined]
-        marked: Test = pytest.mark.usefixtures("conformance_server")(made)
-        return marked
+        others = {*_parameters(test, "arguments")} - {"arguments"}
+        handed = next((name for name in (re.sub(r"\W", "_", tool), "tool") if name in others), "")
+        own = OwnTest(tool, has_examples=not strategies)
+        return own.given(_handed(test, own, handed), strategies)
 
     return decorate
 
 
-class _OwnTest:
-    """The tool and the arguments of a test made by `for_valid_arguments`."""
+@overload
+def for_each_tool(test: Test, /) -> Test: ...
+@overload
+def for_each_tool(**strategies: st.SearchStrategy[Any]) -> Callable[[Test], Test]: ...
+def for_each_tool(test: Test | None = None, /, **strategies: st.SearchStrategy[Any]) -> Any:
+    """Run a test once for each tool that may be called (``--call``), which it gets as ``tool``.
 
+    If it has a parameter ``arguments`` too, it runs with many valid ones of each, as with
+    `for_valid_arguments`.  A tool for which none can be made fails it.
+    """
+    if test is None:
+        return partial(for_each_tool, **strategies)
+    own = OwnTest("", has_examples=False)
+    if "arguments" in _parameters(test, "tool"):
+        made = own.given(_handed(test, own, "tool", EACH_TOOL), strategies)
+    else:
+        made = pytest.mark.usefixtures("conformance_server")(_handed(test, own, "tool", EACH_TOOL))
+        made.mcp_own_test = own  # type: ignore[attr-defined]
+    return made
+
+
+EACH_TOOL = "each_tool"
+"""The parameter by which pytest knows the runs of a test for each tool: the name of one."""
+
+
+def _parameters(test: Test, needed: str) -> Mapping[str, inspect.Parameter]:
+    found = inspect.signature(test).parameters
+    if needed not in found or inspect.iscoroutinefunction(test):
+        raise TypeError(f"{test.__name__} must be a plain function with a parameter {needed!r}")
+    return found
+
+
+def _handed(test: Test, own: OwnTest, name: str, added: str = "") -> Test:
+    """Return a test that gets its tool as ``name`` from ``own``, and has ``added`` in its signature."""
+    signature = inspect.signature(test)
+    parameters = [one for one in signature.parameters.values() if one.name != name]
+    without_tool = signature.replace(parameters=parameters)
+    more = [inspect.Parameter(added, inspect.Parameter.KEYWORD_ONLY)] if added else []
+
+    @wraps(test)
+    def with_tool(*values: Any, **named: Any) -> Any:
+        __tracebackhide__ = True
+        named.pop(added, None)
+        given = without_tool.bind(*values, **named).arguments
+        return test(**given, **({name: own.tool} if name else {}))
+
+    with_tool.__signature__ = signature.replace(parameters=[*parameters, *more])  # type: ignore[attr-defined]
+    return with_tool
+
+
+class OwnTest:
+    """The tool and the arguments of a test made by `for_valid_arguments` or `for_each_tool`."""
+
+    each_tool = EACH_TOOL
     tool: McpTool
-    arguments: st.SearchStrategy[dict[str, Any]]
+    _arguments: st.SearchStrategy[dict[str, Any]]
 
     def __init__(self, name: str, *, has_examples: bool):
         self._name, self._has_examples = name, has_examples
 
-    def prepare(self, function: Any, server: McpServer) -> None:
-        """Look up the tool; the first time, put the user's examples before the drawn arguments."""
-        obstacle = self._look_up(server)
+    def given(self, test: Test, strategies: Mapping[str, st.SearchStrategy[Any]]) -> Test:
+        """Return a Hypothesis test that draws the arguments of the tool."""
+
+        @st.composite
+        def arguments(draw: st.DrawFn) -> dict[str, Any]:
+            return draw(self._arguments)
+
+        made = hypothesis.given(arguments=arguments(), **strategies)(test)
+        made.mcp_own_test = self  # type: ignore[attr-defined]
+        marked: Test = pytest.mark.usefixtures("conformance_server")(made)
+        return marked
+
+    def prepare(self, function: Any, server: McpServer, params: Mapping[str, Any]) -> None:
+        """Look up the tool, which ``params`` of pytest may name; fail the test if it can't be tested.
+
+        The first time, put the user's examples before the drawn arguments.
+        """
+        name = params.get(self.each_tool, self._name)
+        obstacle = self._look_up(server, name, draws=hasattr(function, "hypothesis"))
         if obstacle:
             pytest.fail(obstacle, pytrace=False)
         if self._has_examples:
@@ -356,11 +405,12 @@ class _OwnTest:
             for arguments in reversed(self.tool.examples):
                 hypothesis.example(arguments=arguments)(function)
 
-    def _look_up(self, server: McpServer) -> str:
+    def _look_up(self, server: McpServer, name: str, *, draws: bool) -> str:
         """Look up the tool; return why it cannot be tested, empty if it can."""
         try:
-            self.tool = server.tool(self._name)
-            self.arguments = valid_arguments(self.tool)
+            self.tool = server.tool(name)
+            if draws:
+                self._arguments = valid_arguments(self.tool)
         except (LookupError, NoAnswer, NoExample) as error:
             return str(error)
         return ""

@@ -263,6 +263,41 @@ def test_the_same_seed_tries_the_same_arguments(tmp_path):
     assert logs[0].read_text() == logs[1].read_text() != logs[2].read_text()
 
 
+EACH = """
+from hypothesis import settings
+from mcp_conformance import for_each_tool
+
+@for_each_tool
+def test_alone(tool):
+    assert tool.definition["annotations"]["readOnlyHint"]
+
+@for_each_tool
+@settings(max_examples=3)
+def test_arguments(tool, arguments):
+    assert tool(**arguments).ok
+
+class TestClass:
+    @for_each_tool()
+    def test_method(self, tool, tmp_path):
+        assert tool.name in ("add", "unmakeable") and tmp_path.exists()
+"""
+
+
+def test_a_test_for_each_tool_runs_for_those_that_may_be_called(tmp_path):
+    repo = repository(tmp_path / "repo", test_each=EACH)
+    run = run_pytest(repo, START, "-W", "error", "--conformance-call=readonly", ".")
+    names = [f"test_{test}[{tool}]" for test in ("alone", "method") for tool in ("add", "unmakeable")]
+    assert set(run.own) == {*names, "test_arguments[add]"}, run.output
+    assert "no valid arguments are known for unmakeable" in run.output
+
+
+def test_the_server_runs_in_the_newest_revision_that_it_speaks(tmp_path):
+    text = "def test_it(conformance_server):\n    assert conformance_server.revision == '2026-07-28'\n"
+    repo = repository(tmp_path / "repo", test_newest=text)
+    run = run_pytest(repo, server_named(REFERENCE), "--conformance-revision=latest", ".")
+    assert run.own == ["test_it"], run.output
+
+
 # Tests that fail ---------------------------------------------------------------------------------
 
 FAILING = """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -10,10 +9,12 @@ import pytest
 
 from mcp_conformance.plugin import options
 from mcp_conformance.plugin.node_ids import take_node_ids
-from mcp_conformance.project.files import CONFIGURATION_PLACES
 
 if TYPE_CHECKING:
+    from mcp_conformance.plugin.own_tests import OwnServer
     from mcp_conformance.testing import McpServer
+
+OWN_SERVER: pytest.StashKey[OwnServer] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -47,17 +48,29 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 
 @pytest.fixture(scope="session")
-def conformance_server(pytestconfig: pytest.Config) -> Iterator[McpServer]:
+def conformance_server(pytestconfig: pytest.Config) -> McpServer:
     """Return the running server that the user names, for the project's own tests."""
-    chosen = options.chosen_by(pytestconfig)
-    if chosen is None:
-        places = f"--conformance-server, or command in {CONFIGURATION_PLACES}"
-        pytest.fail(f"no server is named: {places}", pytrace=False)
-    from mcp_conformance.options.run_options import read_settings  # noqa: PLC0415
-    from mcp_conformance.options.table import read  # noqa: PLC0415
-    from mcp_conformance.plugin.own_tests import serving  # noqa: PLC0415  (loads hypothesis, which only a test with the fixture needs)
+    return _own_server(pytestconfig)
 
+
+def _own_server(config: pytest.Config) -> McpServer:
+    """Return the server of the project's own tests, started the first time."""
+    from mcp_conformance.plugin.own_tests import OwnServer  # noqa: PLC0415  (loads hypothesis, which only a test with the fixture needs)
+
+    if OWN_SERVER not in config.stash:
+        config.stash[OWN_SERVER] = OwnServer(config)
     with options.usage_errors():
-        settings, revisions = read_settings(chosen), read(chosen, "revision", ("latest",))
-    with serving(pytestconfig, settings, revisions) as server:
-        yield server
+        return config.stash[OWN_SERVER].server
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test made by ``for_each_tool`` once for each tool that may be called."""
+    own = getattr(metafunc.function, "mcp_own_test", None)
+    if own is not None and own.each_tool in metafunc.fixturenames:
+        metafunc.parametrize(own.each_tool, _own_server(metafunc.config).callable_names)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """End the server of the project's own tests."""
+    if OWN_SERVER in session.config.stash:
+        session.config.stash[OWN_SERVER].close()

@@ -6,13 +6,19 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from functools import cached_property
 from typing import Any
 
 import hypothesis
 import pytest
 
-from mcp_conformance.protocol import revisions
+from mcp_conformance.options.run_options import read_settings
+from mcp_conformance.options.table import read
+from mcp_conformance.plugin import options
+from mcp_conformance.project.files import CONFIGURATION_PLACES
+from mcp_conformance.target.probe import probe_all
 from mcp_conformance.target.settings import Settings
+from mcp_conformance.target.surface import Subject
 from mcp_conformance.testing import McpServer, RequestLog
 from mcp_conformance.transport.interface import CannotStart
 from mcp_conformance.transport.process_tree import terminable
@@ -24,23 +30,42 @@ HYPOTHESIS_SETTINGS = "_hypothesis_internal_use_settings"
 """The attribute in which Hypothesis stores the settings of a test."""
 
 
+class OwnServer:
+    """The server of the user's own tests in one session of pytest: started when it is first asked for."""
+
+    def __init__(self, config: pytest.Config):
+        self._config = config
+        self._stack = ExitStack()
+
+    @cached_property
+    def server(self) -> McpServer:
+        """The running server; fails the test that asks for it if no test can use it.  Raises `BadOption`."""
+        chosen = options.chosen_by(self._config)
+        if chosen is None:
+            places = f"--conformance-server, or command in {CONFIGURATION_PLACES}"
+            pytest.fail(f"no server is named: {places}", pytrace=False)
+        settings, revisions = read_settings(chosen), read(chosen, "revision", ("latest",))
+        return self._stack.enter_context(serving(self._config, settings, revisions))
+
+    def close(self) -> None:
+        """End the server, if it was started."""
+        self._stack.close()
+
+
 @contextmanager
 def serving(config: pytest.Config, chosen: Settings, wanted: Sequence[str]) -> Iterator[McpServer]:
     """Start the server in a temporary folder, in the newest revision of ``wanted``, for a session's tests."""
-    named = [word for word in wanted if word != "latest"]
-    revision = max(named, default=revisions.LATEST_HANDSHAKE)
     with ExitStack() as stack:
         stack.enter_context(terminable())
         throwaway = Throwaway()
         stack.callback(throwaway.remove)
-        settings = replace(chosen, throwaway=throwaway)
         try:
-            server = McpServer(settings, revision, exactly=len(named) == 1)
-            stack.callback(server.close)
-            if server.unusable and not named:
-                server = _modern(settings, stack) or server
+            subject = _newest(replace(chosen, throwaway=throwaway), wanted)
+            stack.callback(subject.close)
         except CannotStart as error:
             pytest.fail(f"--conformance-server: {error}", pytrace=False)
+        server = McpServer(subject)
+        stack.callback(server.close)
         if server.unusable:
             pytest.fail(server.unusable, pytrace=False)
         plugin = OwnTestsPlugin(server)
@@ -49,11 +74,16 @@ def serving(config: pytest.Config, chosen: Settings, wanted: Sequence[str]) -> I
         yield server
 
 
-def _modern(settings: Settings, stack: ExitStack) -> McpServer | None:
-    """Return the server in the newest modern revision that it supports, None if it supports none."""
-    server = McpServer(settings, revisions.LATEST_MODERN, exactly=False)
-    stack.callback(server.close)
-    return None if server.unusable else server
+def _newest(settings: Settings, wanted: Sequence[str]) -> Subject:
+    """Probe the newest of the revisions wanted in which a session opens; the newest of all if none does."""
+    if tuple(wanted) == ("latest",):
+        return probe_all(settings, wanted)
+    *others, newest = sorted(wanted)
+    subject = probe_all(settings, (newest,))
+    if not subject.live and others:
+        subject.close()
+        return _newest(settings, others)
+    return subject
 
 
 class OwnTestsPlugin:
@@ -73,7 +103,8 @@ class OwnTestsPlugin:
         function = getattr(item, "function", None)
         own = getattr(function, "mcp_own_test", None)
         if own is not None:
-            own.prepare(function, self._server)
+            callspec = getattr(item, "callspec", None)
+            own.prepare(function, self._server, callspec.params if callspec is not None else {})
         if "conformance_server" in getattr(item, "fixturenames", ()):
             _adapt_hypothesis(function)
 
