@@ -34,7 +34,7 @@ MAX_NEIGHBOURS = 1000
 @pytest.mark.requirement("jsonrpc.response-every-request", "tools.call.valid-not-fatal")
 def test_valid_arguments_are_handled(server, call, revision):
     def oracle(reply):
-        server.tool_calls.counts.count(call.tool, reply)
+        server.tool_calls.exercise.count(call.tool, reply)
         return accepts_valid(call.tool, revision, reply)
 
     def case(value):

@@ -1,8 +1,11 @@
 """Tools that reach an open world are called a few times only, unless the user wants more."""
 
+from collections import Counter
+
 import pytest
 
 from mcp_conformance.report.text import limit_lines
+from mcp_conformance.target.exercise import ToolExercise
 from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
 from mcp_conformance.target.probe import probe_all
 from mcp_conformance.target.settings import OPEN_WORLD_CALLS
@@ -51,9 +54,9 @@ def test_other_tools_and_thorough_fuzzing_have_no_limit(choice):
 def test_the_report_lists_the_tools_with_few_calls(limits, is_reported):
     settings = settings_in_memory(mutated(in_open_world), FUZZ_EXAMPLES["quick"], **limits)
     subject = probe_all(settings, (REVISION,))
-    counts = {("calls", "echo"): 9, ("successes", "echo"): 9, ("calls", "add"): 9, ("successes", "add"): 9}
+    exercise = {"echo": ToolExercise(9, 0, Counter(a=9)), "add": ToolExercise(9, 0, Counter(a=9))}
     wanted = (
         "fuzzed with at most 20 calls each, as openWorldHint is true: echo (--calls-per-tool allows more)"
     )
-    assert list(limit_lines(subject, [], counts)) == ([wanted] if is_reported else [])
+    assert list(limit_lines(subject, [], exercise)) == ([wanted] if is_reported else [])
     subject.close()

@@ -28,14 +28,14 @@ def test_a_tool_that_fails_is_called_with_other_arguments(bench):
     call = server.call(server.tool("echo"))
     assert not call.failed
     assert [one.arguments for one in call.others] == [{"text": "example"}]
-    counts = server.tool_calls.counts
-    assert (counts.calls["echo"], counts.successes["echo"]) == (len(call.with_others), 1)
+    echo = server.tool_calls.exercise["echo"]
+    assert (echo.calls, echo.successes) == (len(call.with_others), 1)
 
 
 def test_a_tool_that_succeeds_is_called_once(bench):
     call = bench.server.call(bench.server.tool("add"))
     assert call.others == ()
-    assert bench.server.tool_calls.counts.calls["add"] == 1
+    assert bench.server.tool_calls.exercise["add"].calls == 1
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")])

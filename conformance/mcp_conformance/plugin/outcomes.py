@@ -399,11 +399,13 @@ def _not_run(config: pytest.Config) -> dict[str, int]:
 def notices(config: pytest.Config) -> list[str]:
     """Return what was not tested or not kept, and what the server left behind."""
     state = run_state(config)
-    lines = list(limit_lines(state.subject, state.results, state.counts.numbers))
+    counts = state.counts
+    dropped = counts.numbers["dropped", ""]
+    lines = list(limit_lines(state.subject, state.results, counts.exercise, dropped))
     settings = state.subject.settings
     if settings.sandbox is not None:
         lines.insert(0, f"sandbox: {settings.sandbox.describe(listens=settings.http is not None)}")
-    if outlived := state.counts.outlived:
+    if outlived := counts.outlived:
         lines.append(f"ended: {outlived} of the processes that the server has started outlived it")
     if line := since_line(config, (one.reason for one in state.results)):
         lines.append(line)

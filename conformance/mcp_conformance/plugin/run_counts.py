@@ -8,6 +8,7 @@ from dataclasses import astuple, dataclass, field
 from typing import Any, Self
 
 from mcp_conformance.target.budgets import CallCost
+from mcp_conformance.target.exercise import Exercise
 from mcp_conformance.target.server import Server
 
 Pairs = Counter[tuple[str, str]]
@@ -17,9 +18,9 @@ Pairs = Counter[tuple[str, str]]
 class RunCounts:
     """What the servers of a run have started, written and answered.
 
-    ``starts`` counts the processes by revision and purpose; ``numbers`` are those of lines and calls that
-    `mcp_conformance.report.text.limit_lines` takes.  By revision, ``costs`` are those of the calls with valid
-    arguments, ``judged`` the figures that checks of budgets have measured.  ``outlived`` counts the processes
+    ``starts`` counts the processes by revision and purpose, ``numbers`` the lines ``sent`` in a revision and
+    those ``dropped``.  ``exercise`` has the calls of tools with valid arguments; by revision, ``costs`` are
+    theirs, ``judged`` the figures that checks of budgets have measured.  ``outlived`` counts the processes
     that have outlived the server.
     """
 
@@ -28,6 +29,7 @@ class RunCounts:
     costs: dict[str, list[CallCost]] = field(default_factory=dict)
     judged: dict[str, dict[str, float]] = field(default_factory=dict)
     outlived: int = 0
+    exercise: Exercise = field(default_factory=Exercise)
 
     def add_server(self, server: Server) -> None:
         """Add what the server in one revision has done."""
@@ -36,9 +38,7 @@ class RunCounts:
         self.costs.setdefault(revision, []).extend(map(CallCost.of, server.tool_calls.answered()))
         for purpose, number in server.sessions.all_starts.items():
             self.starts[revision, purpose] += number
-        for what, tools in vars(server.tool_calls.counts).items():
-            for tool, number in tools.items():
-                numbers[what, tool] += number
+        self.exercise.add(server.tool_calls.exercise)
         for session in server.sessions.every:
             numbers["sent", revision] += session.sent
             numbers["dropped", ""] += session.lines.dropped
@@ -52,6 +52,7 @@ class RunCounts:
         for revision, figures in other.judged.items():
             self.judged.setdefault(revision, {}).update(figures)
         self.outlived += other.outlived
+        self.exercise.add(other.exercise)
 
     def as_data(self) -> dict[str, Any]:
         """Return the counts as an xdist worker can send them."""
@@ -61,6 +62,7 @@ class RunCounts:
             "costs": {revision: list(map(astuple, costs)) for revision, costs in self.costs.items()},
             "judged": self.judged,
             "outlived": self.outlived,
+            "exercise": self.exercise.as_data(),
         }
 
     @classmethod
@@ -72,6 +74,7 @@ class RunCounts:
             {revision: [CallCost(*one) for one in each] for revision, each in data.get("costs", {}).items()},
             data.get("judged", {}),
             data.get("outlived", 0),
+            Exercise.from_data(data.get("exercise", {})),
         )
 
 

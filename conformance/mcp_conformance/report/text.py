@@ -17,6 +17,7 @@ from mcp_conformance.requirements.checks import checked
 from mcp_conformance.requirements.official import scenarios_of
 from mcp_conformance.target.budgets import as_option, written
 from mcp_conformance.target.contract import FILE
+from mcp_conformance.target.exercise import ToolExercise
 from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
 from mcp_conformance.target.settings import OPEN_WORLD_CALLS, Settings
 from mcp_conformance.target.surface import Subject
@@ -145,16 +146,13 @@ def first_names(names: Sequence[str]) -> str:
     return ", ".join(names[:MAX_NAMES]) + more
 
 
-Counts = Mapping[tuple[str, str], int]
-"""What was counted in a run, and for which tool or revision, if for one.
+def limit_lines(
+    subject: Subject, results: Iterable[Result], exercise: Mapping[str, ToolExercise], dropped: int = 0
+) -> Iterator[str]:
+    """Yield what was not tested because of a limit of this tool, or because no call of a tool succeeded.
 
-``dropped`` lines, ``calls`` of a tool with valid arguments, their ``successes`` and the ``deaths`` of the
-process, lines ``sent`` in a revision.
-"""
-
-
-def limit_lines(subject: Subject, results: Iterable[Result], counts: Counts) -> Iterator[str]:
-    """Yield what was not tested because of a limit of this tool, or because no call of a tool succeeded."""
+    ``dropped`` counts the lines that were not kept.
+    """
     for surface in subject.live:
         if surface.left_out:
             listed = len(surface.tools) + surface.left_out
@@ -172,17 +170,17 @@ def limit_lines(subject: Subject, results: Iterable[Result], counts: Counts) -> 
         tools = sorted({one.tool for one in late if one.tool})
         shown = f", of {first_names(tools)}" if tools else ""
         yield f"not fuzzed: {plural(len(late), 'check')}{shown}, as the time was over (--time)"
-    yield from _gentle_lines(subject, counts)
-    yield from _failing_lines(subject, counts)
-    if dropped := counts.get(("dropped", "")):
+    yield from _gentle_lines(subject, exercise)
+    yield from _failing_lines(subject, exercise)
+    if dropped:
         yield f"not kept: {dropped} lines of the server, as its log was too large; not every check saw them"
 
 
-def _gentle_lines(subject: Subject, counts: Counts) -> Iterator[str]:
+def _gentle_lines(subject: Subject, exercise: Mapping[str, ToolExercise]) -> Iterator[str]:
     """Yield which tools were fuzzed with few calls, as they reach an open world."""
     settings, tools = subject.settings, {tool.name: tool for one in subject.live for tool in one.tools}
     few = [name for name, tool in sorted(tools.items()) if settings.fuzzed_calls(tool) == OPEN_WORLD_CALLS]
-    called = [named(name, 40) for name in few if counts.get(("calls", name))]
+    called = [named(name, 40) for name in few if name in exercise]
     if settings.examples and not settings.calls_per_tool and called:
         yield (
             f"fuzzed with at most {OPEN_WORLD_CALLS} calls each, as openWorldHint is true: "
@@ -190,17 +188,14 @@ def _gentle_lines(subject: Subject, counts: Counts) -> Iterator[str]:
         )
 
 
-def _failing_lines(subject: Subject, counts: Counts) -> Iterator[str]:
+def _failing_lines(subject: Subject, exercise: Mapping[str, ToolExercise]) -> Iterator[str]:
     """Yield which tools failed in every call with valid arguments, and an option that may help.
 
     A call that ended the server's process is a finding of its own, which no other arguments mend.
     """
-    calls = {tool: number for (what, tool), number in sorted(counts.items()) if what == "calls"}
-    failing = [
-        tool for tool in calls if not counts.get(("successes", tool)) and not counts.get(("deaths", tool))
-    ]
+    failing = [tool for tool, one in sorted(exercise.items()) if not one.successes and not one.deaths]
     if failing:
-        shown = first_names([f"{named(tool, 40)} (0 of {calls[tool]})" for tool in failing])
+        shown = first_names([f"{named(tool, 40)} (0 of {exercise[tool].calls})" for tool in failing])
         yield f"no call succeeded: {shown}{_remedy(subject, failing)}"
 
 

@@ -249,7 +249,7 @@ def _calls(server: Server, session: Session, tools: Sequence[Tool]) -> Iterator[
     for tool in tools:
         with suppress(NoExample):
             call = call_in(session, tool, server.arguments.valid(tool))
-            server.tool_calls.counts.count(tool, call.reply)
+            server.tool_calls.exercise.count(tool, call.reply)
             yield call
             if call.reply.fault is not None or session.closed:
                 return

@@ -38,6 +38,10 @@ class Arguments:
         with suppress(NoExample):
             yield from vouched[1:] if vouched else further_examples(self.schema(tool), self._revision)
 
+    def origins(self, tool: Tool, arguments: Any) -> tuple[str, ...]:
+        """Return where the arguments of a call came from, empty if they are made up."""
+        return ("--example",) if arguments in self.vouched(tool) else ()
+
     @scenario
     def schema(self, tool: Tool) -> Any:
         """Return the schema for valid arguments of a tool; numbers are modest unless the run is thorough."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from mcp_conformance.client.refusals import asks_client, complaint_about_network
@@ -15,6 +14,7 @@ from mcp_conformance.client.tool_call import Call, PendingCall, Tool, call_in
 from mcp_conformance.expect import exercised, require_answer, skip
 from mcp_conformance.generation import NoExample
 from mcp_conformance.target.arguments import Arguments
+from mcp_conformance.target.exercise import Exercise
 from mcp_conformance.target.pending_calls import PendingCalls
 from mcp_conformance.target.reported import Reported
 from mcp_conformance.target.scenario import Records, scenario
@@ -26,32 +26,16 @@ MAX_SILENT_CALLS = 2
 """How many tools may leave a call without an answer, each for a whole timeout, before no more are called."""
 
 
-@dataclass(frozen=True)
-class CallCounts:
-    """By the names of tools: the calls with valid arguments, those that succeeded, or ended the process."""
-
-    calls: Counter[str] = field(default_factory=Counter)
-    successes: Counter[str] = field(default_factory=Counter)
-    deaths: Counter[str] = field(default_factory=Counter)
-
-    def count(self, tool: Tool, reply: Reply) -> None:
-        """Count a call, unless the tool needs a task or something of the client."""
-        if not asks_client(reply) and tool.task_support != "required":
-            self.calls[tool.name] += 1
-            self.successes[tool.name] += reply.value is not None and not reply.is_tool_error
-            self.deaths[tool.name] += isinstance(reply.fault, Closed)
-
-
 class ToolCalls:
     """The calls of tools in one revision.
 
-    ``pending`` are slow calls without an answer.  ``unanswered_retries`` counts the retries, with the input
-    that a server required, that got no answer.
+    ``exercise`` counts them, ``pending`` are slow calls without an answer.  ``unanswered_retries`` counts
+    the retries, with the input that a server required, that got no answer.
     """
 
     def __init__(self, sessions: Sessions, arguments: Arguments, reported: Reported):
         self.records: Records = {}
-        self.counts = CallCounts()
+        self.exercise = Exercise(arguments.origins)
         self.pending = PendingCalls()
         self.unanswered_retries = 0
         self._sessions, self._arguments, self._reported = sessions, arguments, reported
@@ -174,10 +158,10 @@ class ToolCalls:
         if first.reply.fault is not None and not isinstance(first.reply.fault, Closed | Unread):
             self._silent += 1
         calls = [first]
-        self.counts.count(first.tool, first.reply)
+        self.exercise.count(first.tool, first.reply)
         for arguments in self._further_arguments(first):
             calls.append(call_in(self._session, first.tool, arguments))
-            self.counts.count(first.tool, calls[-1].reply)
+            self.exercise.count(first.tool, calls[-1].reply)
             if calls[-1].reply.fault is not None or not calls[-1].failed:
                 break
         best = first if calls[-1].failed or calls[-1].reply.fault is not None else calls[-1]

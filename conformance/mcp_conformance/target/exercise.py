@@ -1,0 +1,171 @@
+"""What was exercised: the calls of each tool with valid arguments, and what came of them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2s
+from typing import Any, Self
+
+from mcp_conformance.client.refusals import asks_client
+from mcp_conformance.client.reply import Closed, Reply
+from mcp_conformance.client.tool_call import Tool
+from mcp_conformance.protocol.jsonrpc import Line
+from mcp_conformance.world.members import members_of
+from mcp_conformance.world.success import is_success, kind_of
+
+MADE_UP, NEEDS_NONE = "made up", "no arguments needed"
+"""Where arguments come from that nothing is known of, and those of a tool that has no members to fill in."""
+# Not measured: a tool whose answers are this different is exercised, and the numbers of a hundred tools are
+# shipped between the workers of xdist in some megabytes.
+MAX_KINDS = 1000
+"""How many kinds of answers of a tool are told apart."""
+MAX_ORIGINS = 20
+"""How many origins of the arguments of a tool are kept."""
+
+
+@dataclass
+class ToolExercise:
+    """The calls of a tool with valid arguments, those that ended the process, and the kinds of its successes.
+
+    ``made_up`` and ``known`` count the successes of each kind of answer (a digest of it), to arguments
+    without a known value and to those with one.  ``origins`` are where the arguments of a kind came from.
+    """
+
+    calls: int = 0
+    deaths: int = 0
+    made_up: Counter[str] = field(default_factory=Counter)
+    known: Counter[str] = field(default_factory=Counter)
+    origins_of: dict[str, set[str]] = field(default_factory=dict)
+
+    @property
+    def kinds(self) -> set[str]:
+        """The kinds of answers that are successes.
+
+        If some known values got another answer than all made-up ones, then the answer to made-up ones says
+        only that nothing of that name exists.
+        """
+        differing = self.known.keys() - self.made_up.keys()
+        return differing or self.known.keys() | self.made_up.keys()
+
+    @property
+    def successes(self) -> int:
+        """How many calls succeeded."""
+        return sum(self.made_up[kind] + self.known[kind] for kind in self.kinds)
+
+    @property
+    def answers(self) -> int:
+        """How many different answers the successful calls got, numbers and our own values aside."""
+        return min(len(self.kinds), MAX_KINDS)
+
+    @property
+    def origins(self) -> list[str]:
+        """Where the arguments of the successful calls came from, in the order of the alphabet."""
+        return sorted({origin for kind in self.kinds for origin in self.origins_of[kind]})[:MAX_ORIGINS]
+
+    def succeed(self, kind: str, origins: Collection[str], *, is_known: bool) -> None:
+        """Count a success: an answer of this kind to arguments from these ``origins``."""
+        counter = self.known if is_known else self.made_up
+        digest = blake2s(kind.encode("utf-8", "backslashreplace"), digest_size=6).hexdigest()
+        if digest not in counter and len(counter) >= MAX_KINDS:
+            digest = f"further {is_known}"
+        counter[digest] += 1
+        known_origins = self.origins_of.setdefault(digest, set())
+        if len(known_origins) < MAX_ORIGINS:
+            known_origins.update(origins)
+
+    def add(self, other: Self) -> None:
+        """Add what was counted in another revision or process."""
+        self.calls += other.calls
+        self.deaths += other.deaths
+        self.made_up.update(other.made_up)
+        self.known.update(other.known)
+        for kind, origins in other.origins_of.items():
+            self.origins_of.setdefault(kind, set()).update(origins)
+
+    def as_data(self) -> list[Any]:
+        """Return the counts as an xdist worker can send them."""
+        kinds = [
+            [kind, self.made_up[kind], self.known[kind], sorted(origins)]
+            for kind, origins in self.origins_of.items()
+        ]
+        return [self.calls, self.deaths, kinds]
+
+    @classmethod
+    def from_data(cls, data: Sequence[Any]) -> Self:
+        """Return the counts that `as_data` wrote."""
+        calls, deaths, kinds = data
+        made_up = Counter({kind: number for kind, number, _, _ in kinds if number})
+        known = Counter({kind: number for kind, _, number, _ in kinds if number})
+        return cls(calls, deaths, made_up, known, {kind: set(origins) for kind, _, _, origins in kinds})
+
+
+OriginsOf = Callable[[Tool, Any], Collection[str]]
+"""Returns where the known values in the arguments of a tool came from; empty if all are made up."""
+
+
+class Exercise(Mapping[str, ToolExercise]):
+    """What was exercised, by the names of tools."""
+
+    def __init__(self, origins_of: OriginsOf = lambda *_: ()) -> None:
+        self._tools: dict[str, ToolExercise] = {}
+        self._origins_of = origins_of
+        self._needs_values: dict[str, bool] = {}
+
+    def __getitem__(self, name: str) -> ToolExercise:
+        return self._tools[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tools)
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def count(self, tool: Tool, reply: Reply) -> None:
+        """Count a call with valid arguments, unless the tool needs a task or something of the client."""
+        if asks_client(reply) or tool.task_support == "required":
+            return
+        one = self._tools.setdefault(tool.name, ToolExercise())
+        one.calls += 1
+        one.deaths += isinstance(reply.fault, Closed)
+        needs_values = self._has_members(tool)
+        if is_success(reply, needs_values=needs_values):
+            arguments = arguments_in(reply.request)
+            known = self._origins_of(tool, arguments)
+            origins = known or (MADE_UP if needs_values else NEEDS_NONE,)
+            one.succeed(kind_of(reply, arguments), origins, is_known=bool(known))
+
+    def _has_members(self, tool: Tool) -> bool:
+        if tool.name not in self._needs_values:
+            self._needs_values[tool.name] = bool(members_of(tool.input_schema))
+        return self._needs_values[tool.name]
+
+    def add(self, other: Mapping[str, ToolExercise]) -> None:
+        """Add what was exercised in another revision or process."""
+        for name, one in other.items():
+            self._tools.setdefault(name, ToolExercise()).add(one)
+
+    def as_data(self) -> dict[str, list[Any]]:
+        """Return the counts as an xdist worker can send them."""
+        return {name: one.as_data() for name, one in self.items()}
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Sequence[Any]]) -> Self:
+        """Return the counts that `as_data` wrote."""
+        made = cls()
+        made.add({name: ToolExercise.from_data(one) for name, one in data.items()})
+        return made
+
+
+def arguments_in(request: Line) -> Any:
+    """Return the arguments in a request of ``tools/call``; None if it has none that can be read."""
+    message = request.message
+    if not isinstance(message, dict) or "params" not in message:  # the fuzzer writes requests as texts
+        try:
+            message = json.loads(request.raw)
+        except (ValueError, RecursionError):
+            return None
+    params = message.get("params") if isinstance(message, dict) else None
+    return params.get("arguments") if isinstance(params, dict) else None
