@@ -1,0 +1,160 @@
+"""The furnished folder: a directory with small files of many kinds, in which a tool finds what it needs."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from mcp_conformance.world.furniture import repository
+from mcp_conformance.world.furniture.database import QUERY, TABLE, database
+from mcp_conformance.world.furniture.documents import SHEET, documents
+from mcp_conformance.world.furniture.media import media
+from mcp_conformance.world.furniture.texts import ROWS, texts
+from mcp_conformance.world.known import Known, Origin, Owner
+
+PLACEHOLDER = "{folder}"
+"""What stands for the furnished folder in a command, a variable or an example."""
+ORIGIN = "folder"
+# Not measured: what is there for certain comes before words of descriptions, and after what worked.
+RANK = 2
+CHANGED = repository.MOMENT + 4 * 3600
+"""When the files were last changed: answers with this time are the same in each run."""
+GIT = ".git"
+GIT_FOLDERS = ("objects/pack", "objects/info", "refs/heads", "refs/tags")
+ALIKE = {
+    ".yml": ".yaml",
+    ".jpeg": ".jpg",
+    ".htm": ".html",
+    ".markdown": ".md",
+    ".sqlite": ".db",
+    ".sqlite3": ".db",
+    ".mjs": ".js",
+    ".xlsm": ".xlsx",
+    ".ndjson": ".jsonl",
+}
+"""Other endings of a kind of file."""
+INSIDE = (
+    (("sheet_name", "sheet", "worksheet"), SHEET),
+    (("range", "cell_range"), f"A1:C{len(ROWS)}"),
+    (("cell", "start_cell"), "A1"),
+    (("end_cell",), f"C{len(ROWS)}"),
+    (("table_name", "table"), TABLE),
+    *((("column_name", "column", "field"), name) for name in ROWS[0]),
+    (("query", "sql"), QUERY),
+    (("branch_name", "branch"), repository.BRANCH),
+    (("branch_name", "branch"), repository.OTHER_BRANCH),
+    (("tag_name", "tag", "revision"), repository.TAG),
+)
+"""What the files contain that an argument can name, with the names of such arguments."""
+NOT_IN_NAMES = re.compile(r'[\x00-\x1f<>:"|?*]')
+"""What a name of a file cannot contain on some system."""
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A furnished folder at ``root``, an absolute path; ``is_cwd`` says that the server works there.
+
+    It knows what it was furnished with, and reads nothing: calls of tools may have changed that since.
+    """
+
+    root: Path
+    is_cwd: bool = True
+
+    def furnish(self) -> None:
+        """Write the files, over what has their names.  Raises `OSError`.
+
+        Call it before a server has run there: one may replace a folder by a link that leads elsewhere.
+        """
+        for folder in GIT_FOLDERS:
+            (self.root / GIT / folder).mkdir(parents=True, exist_ok=True)
+        for name, content in _files().items():
+            path = self.root / name
+            if "/" in name and not name.startswith(GIT):
+                path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+            if not name.startswith(GIT):
+                os.utime(path, (CHANGED, CHANGED))
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files, without those of the repository's ``.git``."""
+        return tuple(self.root / name for name in _files() if not name.startswith(GIT))
+
+    def by_ending(self, ending: str) -> Path | None:
+        """Return the file with an ending such as ``.xlsx``; None if there is none of its kind."""
+        wanted = ending.lower()
+        wanted = ALIKE.get(wanted, wanted)
+        return next((path for path in self.files if wanted and path.suffix == wanted), None)
+
+    def like(self, example: str, *, must_exist: bool) -> Path:
+        """Return the path in this folder for the path or ``file:`` URI of an example.
+
+        ``/home/me/q1.xlsx`` becomes our own workbook if it must exist, else ``q1.xlsx``, which does not.  The
+        example of a folder becomes this folder.
+        """
+        text = unquote(urlsplit(example).path) if example.startswith("file:") else example
+        name = NOT_IN_NAMES.sub("", re.split(r"[\\/]", text.rstrip("\\/"))[-1]).strip()
+        ending = Path(name).suffix
+        if name in ("", ".", "..") or (must_exist and not ending):
+            return self.root
+        found = self.by_ending(ending) if must_exist else None
+        return found or self.root / name
+
+    def known(self) -> Iterator[Known]:
+        """Yield what tools can be asked for: the folder, its files, and what is in these.
+
+        Names without the folder come only if the server works there.
+        """
+        yield self._known(("path", "folder", "directory", "root"), str(self.root), "")
+        for path in self.files:
+            name = path.relative_to(self.root).as_posix()
+            yield self._known(("path", "file", "file_path"), str(path), name)
+            if self.is_cwd:
+                yield self._known(("filename", "file", "path"), name, name)
+        yield self._known(("uri", "url"), (self.root / "example.txt").as_uri(), "example.txt")
+        for keys, value in INSIDE:
+            yield self._known(keys, value, str(value))
+        yield self._known(("commit", "hash", "sha", "revision", "ref"), first_commit(), repository.TAG)
+
+    def _known(self, keys: tuple[str, ...], value: str, of: str) -> Known:
+        return Known(value, keys, Origin(ORIGIN, of), Owner.MADE, RANK)
+
+
+@cache
+def _files() -> Mapping[str, bytes]:
+    """Return the contents of all files by their path in the folder; the repository comes last."""
+    found = {**texts(), **documents(), "example.db": database(), **media()}
+    inner = repository.repository(found, CHANGED)
+    return {**found, **{f"{GIT}/{name}": content for name, content in inner.items()}}
+
+
+def first_commit() -> str:
+    """Return the id of the repository's first commit."""
+    return next(
+        content.decode().split()[-2] for name, content in _files().items() if name == f"{GIT}/packed-refs"
+    )
+
+
+def furnish(directory: Path) -> Folder:
+    """Furnish a directory, in which no server has run yet, and return the folder.  Raises `OSError`."""
+    folder = Folder(directory.resolve())
+    folder.furnish()
+    return folder
+
+
+def is_inside(path: str, folder: Path) -> bool:
+    """Return whether the text of a path, or of a ``file:`` URI, leads into a folder, as far as names say.
+
+    The folder may be given by a link, as temporary folders are on macOS.
+    """
+    text = unquote(urlsplit(path).path) if path.startswith("file:") else path
+    text = re.sub(r"^/(?=[A-Za-z]:)", "", text)
+    if not Path(text).is_absolute():
+        return False
+    real = Path(os.path.normpath(text))
+    return any(real.is_relative_to(one) for one in (folder, folder.resolve()))
