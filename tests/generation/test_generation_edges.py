@@ -307,3 +307,12 @@ def test_a_duplicate_member_is_written_twice():
 @pytest.mark.parametrize("schema", IMPOSSIBLE.values(), ids=IMPOSSIBLE)
 def test_an_unsatisfiable_schema_still_gets_hostile_arguments(schema):
     assert len(list(hostile(schema, REVISION))) > 40
+
+
+def test_a_violation_in_an_array_is_not_moved_into_a_text():
+    text = {"type": "string"}
+    either = {"anyOf": [text, {"type": "array", "items": text}]}
+    schema = {"type": "object", "properties": {"paths": either}, "required": ["paths"]}
+    for seed in range(200):
+        wrong = draw_invalid(schema, REVISION, seeded(seed))
+        assert instance_errors(wrong.arguments, schema, REVISION)

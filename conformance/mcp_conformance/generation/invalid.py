@@ -236,9 +236,11 @@ def _at(value: Any, place: Place) -> Any:
 
 
 def _put(value: Any, place: Place, content: Any) -> Any:
-    """Return ``value`` with other content at a place that it has."""
+    """Return ``value`` with other content at a place that it has.  Raises `TypeError` in a text."""
     if not place:
         return content
+    if isinstance(value, str):
+        raise TypeError("a text has characters, but no places")
     changed = value.copy()
     changed[place[0]] = _put(value[place[0]], place[1:], content)
     return changed
