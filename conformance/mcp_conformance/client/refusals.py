@@ -11,6 +11,8 @@ from mcp_conformance.protocol.methods import NO_SUCH_METHOD
 
 MAX_REFUSAL = 300
 """How many characters of a text may hold the words of a refusal."""
+MAX_COMPLAINT = 2000
+"""How many may hold those about a network, which come with the trace of an exception; these take 0.7 ms."""
 NO_SUCH_NAME = "conformance_no_such_name_8f14e45fceea167a"
 """A name, URI or cursor that no server has."""
 NO_SUCH_URI = f"conformance://{NO_SUCH_NAME}"
@@ -100,7 +102,8 @@ REFUSAL = re.compile(
 def refuses_in_words(reply: Reply) -> bool:
     """Return whether a result without ``isError`` refuses in its first text, or complains about a network."""
     for text in reply.texts[:1] if not reply.is_tool_error else ():
-        return REFUSAL.search(text[:MAX_REFUSAL]) is not None or NO_NETWORK.search(text) is not None
+        has_complaint = NO_NETWORK.search(text[:MAX_COMPLAINT]) is not None
+        return has_complaint or REFUSAL.search(text[:MAX_REFUSAL]) is not None
     return False
 
 
