@@ -16,6 +16,8 @@ TOGETHER = {
     "tests/report/test_baseline.py",
     "tests/report/test_comparing.py",
     "tests/requirements/test_closure.py",
+    "tests/survey/test_survey.py",
+    "tests/test_layers.py",
 }
 """The files whose tests share what is slow to set up: one worker runs each of them."""
 

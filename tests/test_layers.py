@@ -2,6 +2,7 @@
 
 import ast
 from collections import defaultdict
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib.util import find_spec
 from pathlib import Path
@@ -64,13 +65,22 @@ def package_of(module):
     return module.partition(".")[0]
 
 
+@cache
+def nodes(path):
+    """Return all nodes of a file's syntax tree, which no test changes."""
+    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+@cache
 def imports(path):
-    """Yield each import of a file, also inside functions: the module and the name, empty for a module."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    """Return each import of a file, also inside functions: the module and the name, empty for a module."""
+    found = []
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom):
-            yield from ((node.module or "", alias.name) for alias in node.names)
+            found += [(node.module or "", alias.name) for alias in node.names]
         elif isinstance(node, ast.Import):
-            yield from ((alias.name, "") for alias in node.names)
+            found += [(alias.name, "") for alias in node.names]
+    return found
 
 
 def our_imports(path):
@@ -158,7 +168,7 @@ MUTABLE_DISPLAYS = (ast.List, ast.ListComp, ast.Dict, ast.DictComp, ast.Set, ast
 def scenarios():
     """Yield the functions with the decorator `scenario`, with their file."""
     for path in (*engine().values(), *suites().values()):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             if isinstance(node, ast.FunctionDef) and "scenario" in map(ast.unparse, node.decorator_list):
                 yield path, node
 
@@ -187,7 +197,7 @@ def classes():
     """Return the classes of the engine by their names."""
     found = defaultdict(list)
     for path in engine().values():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             if isinstance(node, ast.ClassDef):
                 found[node.name].append(node)
     return found
@@ -210,7 +220,7 @@ def test_classes_have_few_public_methods():
 def test_functions_are_short():
     offences = []
     for path in (*engine().values(), *suites().values()):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             if isinstance(node, ast.FunctionDef):
                 length = (node.end_lineno or 0) - node.lineno + 1
                 if length > MAX_FUNCTION_LINES:

@@ -111,4 +111,5 @@ def peak():
 
 if __name__ == "__main__":
     load()
+    os.close(int(sys.argv[1]))  # it holds the lock of `ForkServer`
     sys.exit(serve(sys.stdin))

@@ -1,8 +1,12 @@
 """Runs of some checks on a scripted server in memory, with a report."""
 
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime
+from unittest.mock import patch
 
+from mcp_conformance.fuzzing import repeated_calls
+from mcp_conformance.fuzzing.budgets import REPEATED, DriftBudget
 from mcp_conformance.report.build import CheckFacts, Evidence, RunFacts, build_report, build_result
 from mcp_conformance.report.formats import terminal
 from mcp_conformance.sdks.deviations import known_fact
@@ -11,7 +15,11 @@ from mcp_conformance.target.surface import Surface
 from support.bench import Bench, settings_in_memory
 from support.in_memory import scripted
 
+FEW_CALLS = replace(REPEATED, drift=DriftBudget(pause_seconds=0.0, min_seconds=0.0, min_calls=300))
+"""Enough calls of one process to judge its drift: in virtual time 100,000 pass before 20 seconds do."""
 
+
+@patch.object(repeated_calls, "REPEATED", FEW_CALLS)
 def run_in_memory(script, revisions, chosen, examples=0):
     """Run checks on a scripted server, and return counts of checks and verdicts.
 

@@ -168,11 +168,15 @@ class ForkServer:
     """The process behind `forked`."""
 
     def __init__(self) -> None:
-        command = [sys.executable, script("fork_server_process")]
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, env=environment(), start_new_session=True
-        )
+        import fcntl  # noqa: PLC0415  (POSIX only, as forks are)
+
+        pipe, env = subprocess.PIPE, environment()
+        with Path(env["PYTHONPYCACHEPREFIX"], "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # the first one compiles, for the workers that start with it
+            command = [sys.executable, script("fork_server_process"), str(lock.fileno())]
+            self.process = subprocess.Popen(
+                command, stdin=pipe, stdout=pipe, env=env, start_new_session=True, pass_fds=[lock.fileno()]
+            )
 
     def run(self, run: Mapping[str, object], timeout: float) -> int:
         """Fork one run and return its exit status."""
