@@ -1,0 +1,157 @@
+"""The values in an answer of a tool, each with whose it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from mcp_conformance.world.known import Known, Origin, Owner, is_worth_knowing
+from mcp_conformance.world.members import words_of
+from mcp_conformance.world.ours import NOTHING, Ours
+from mcp_conformance.world.prose import records_of_text
+from mcp_conformance.world.records import Record, parsed, records_in
+
+MAX_VALUES = 200
+"""The most values of one answer; listing tools return thousands."""
+IDENTITY = frozenset(
+    {
+        "id",
+        "uuid",
+        "guid",
+        "key",
+        "number",
+        "no",
+        "name",
+        "path",
+        "file",
+        "uri",
+        "url",
+        "href",
+        "slug",
+        "hash",
+    }
+    | {
+        "sha",
+        "ref",
+        "handle",
+        "code",
+        "etag",
+        "version",
+        "revision",
+        "rev",
+        "commit",
+        "branch",
+        "range",
+        "at",
+    }
+)
+"""The last words of keys whose values say which thing an object is, and not what it has to do with."""
+
+
+def values_of(
+    result: Any, tool: str, arguments: Mapping[str, Any], *, ours: Ours = NOTHING, creates: bool = False
+) -> Iterator[Known]:
+    """Yield the values in the result of a call that worked, at most `MAX_VALUES`.
+
+    The keys of a value are its own, then those around it, and last the name of the tool.  Values that the
+    call sent, and what looks like a credential, are left out.  ``creates`` says that the tool may write (it
+    is not read-only).
+
+    This run made a value if it is its own by itself (`Ours.is_made`), or if it is the identity of an object
+    that has a mark of ours, or, in an answer of a call that creates, a text of ours.
+    """
+    yield from islice(_values(result, tool, arguments, ours, creates=creates), MAX_VALUES)
+
+
+def _values(
+    result: Any, tool: str, arguments: Mapping[str, Any], ours: Ours, *, creates: bool
+) -> Iterator[Known]:
+    sent = list(_scalars(arguments))
+    origin = Origin("an answer of", tool)
+    seen = set()
+    for record in _records(result):
+        is_ours = _is_ours(record, ours, creates=creates)
+        for keys, value in record.fields:
+            repeats = any(value == one and type(value) is type(one) for one in sent)
+            if repeats or not is_worth_knowing(value) or ours.is_secret(value, keys):
+                continue
+            is_identity = is_ours and _is_identity(keys, tool)
+            is_text = creates and isinstance(value, str) and value in ours.texts
+            owner = Owner.MADE if is_identity or is_text or ours.is_made(value) else Owner.FOUND
+            known = Known(value, tuple(filter(None, (*keys, tool))), origin, owner, record.rank)
+            if (type(value), known) not in seen:
+                seen.add((type(value), known))
+                yield known
+
+
+def _is_ours(record: Record, ours: Ours, *, creates: bool) -> bool:
+    values = (*record.beside, *(value for _, value in record.fields))
+    return any(
+        ours.is_made(one) or (creates and isinstance(one, str) and one in ours.texts) for one in values
+    )
+
+
+def _is_identity(keys: tuple[str, ...], tool: str) -> bool:
+    """Return whether a key says which thing an object is: ``id``, or ``note_id`` in that of ``add_note``.
+
+    A ``folder_id`` in an answer of ``add_note`` is of another thing, which may have been there before.
+    """
+    words = words_of(keys[0]) if keys else ()
+    if not words or words[-1] not in IDENTITY:
+        return False
+    around = {word for name in (tool, *keys[1:]) for word in words_of(name)}
+    return set(words[:-1]) <= around | IDENTITY
+
+
+def _records(result: Any) -> Iterator[Record]:
+    if not isinstance(result, Mapping):
+        return
+    structured = result.get("structuredContent")
+    yield from _with_texts(records_in(structured))
+    content = result.get("content")
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, Mapping):
+            yield from _of_block(block, structured)
+
+
+def _of_block(block: Mapping[str, Any], structured: Any) -> Iterator[Record]:
+    kind, text, inner = block.get("type"), block.get("text"), block.get("resource")
+    if kind == "text" and isinstance(text, str):
+        value = parsed(text)
+        if value is None or value != structured:
+            yield from _with_texts(records_of_text(text))
+    elif kind == "resource_link":
+        names = [((key,), block[key]) for key in ("uri", "name") if isinstance(block.get(key), str)]
+        yield Record(tuple(names), 3)
+    elif kind == "resource" and isinstance(inner, Mapping):
+        uri, contents = inner.get("uri"), inner.get("text")
+        if isinstance(uri, str):
+            yield Record(((("uri",), uri),), 3)
+        if isinstance(contents, str):
+            yield from records_of_text(contents)
+
+
+def _with_texts(records: Iterator[Record]) -> Iterator[Record]:
+    """Yield records, and those of a text in them that is JSON or has several lines."""
+    for record in records:
+        texts = [value for _, value in record.fields if isinstance(value, str) and _is_document(value)]
+        yield replace(record, fields=tuple(one for one in record.fields if one[1] not in texts))
+        for text in texts:
+            yield from records_of_text(text)
+
+
+def _is_document(text: str) -> bool:
+    return "\n" in text.strip() or parsed(text) is not None
+
+
+def _scalars(value: Any) -> Iterator[Any]:
+    if isinstance(value, Mapping):
+        for one in value.values():
+            yield from _scalars(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _scalars(one)
+    else:
+        yield value
