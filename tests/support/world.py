@@ -2,25 +2,55 @@
 
 import io
 import json
+import os
+from dataclasses import dataclass, field
 
 from mcp_conformance_fixtures.world.server import World
 from mcp_conformance_fixtures.world.store import Store
 
+WHOLE = os.environ.get("WORLD") == "whole"
+"""Whether all seeds, faults and states are tested, as `tox -e world` does, and not those of each push."""
 OPENING = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
 NOTE = {"title": "example", "text": "example text\nof rows"}
 
 
-def world_in_memory(folder, *, disk=False, fault=None, existing=None, stores=None):
+@dataclass
+class Seen:
+    """What was seen of the processes of a world: their stores, and the lines that clients sent."""
+
+    stores: list = field(default_factory=list)
+    lines: list = field(default_factory=list)
+
+    @property
+    def changes(self):
+        """What calls changed of the things that were there before."""
+        return [change for store in self.stores for change in store.changes]
+
+
+class SeenWorld(World):
+    """A world that keeps the lines of its clients."""
+
+    seen: Seen
+
+    def take(self, line):
+        """Keep a line, and answer it."""
+        self.seen.lines.append(bytes(line))
+        super().take(line)
+
+
+def world_in_memory(folder, *, disk=False, fault=None, existing=None, seen=None):
     """Return a ``serve`` for the world, whose working directory is ``folder``.
 
-    With ``disk``, its processes share their state.  The stores of all processes are added to ``stores``.
+    With ``disk``, its processes share their state.  ``seen`` gets what is seen of them.
     """
+    seen = seen or Seen()
 
     def serve(out, _):
         store = Store(folder / "world.jsonl" if disk else None, existing)
-        if stores is not None:
-            stores.append(store)
-        return World(store, folder, fault, out)
+        world = SeenWorld(store, folder, fault, out)
+        world.seen = seen
+        seen.stores.append(store)
+        return world
 
     return serve
 
@@ -28,9 +58,9 @@ def world_in_memory(folder, *, disk=False, fault=None, existing=None, stores=Non
 class Visitor:
     """A client of one world; ``out`` is what the server wrote."""
 
-    def __init__(self, folder, fault=None, existing=None, *, disk=False):
+    def __init__(self, folder, fault=None, **more):
         self.out = io.BytesIO()
-        self.world = world_in_memory(folder, disk=disk, fault=fault, existing=existing)(self.out, None)
+        self.world = world_in_memory(folder, fault=fault, **more)(self.out, None)
         self.request("initialize", OPENING)
 
     def request(self, method, params):
