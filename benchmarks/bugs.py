@@ -143,9 +143,7 @@ def main() -> None:
     extra = round(sum(map(len, fixed.values())) / len(fixed))
     for profile in [options.profile] if options.profile else ["quick", "thorough"]:
         count = FUZZ_EXAMPLES[profile]
-        report(
-            f"{profile}: {count} from a seed alone", from_a_seed, count, {}, seeds=options.seeds, show=False
-        )
+        report(f"{profile}: {count} from a seed alone", from_a_seed, count, {}, options)
         report(f"{profile}: with {extra} others", from_a_seed, count, fixed, options)
         if options.seeded:
             continue

@@ -270,6 +270,15 @@ def test_a_fault_shrinks_to_the_plainest_arguments_around_it():
     assert smallest.arguments == {"text": "example"}
 
 
+def test_a_violation_in_an_array_is_not_placed_in_a_text():
+    schema = of(
+        a={"anyOf": [{"type": "array", "items": {"type": "array", "maxItems": 1}}, {"type": "string"}]}
+    )
+    source = seeded(0)
+    for _ in range(100):
+        assert instance_errors(draw_invalid(schema, REVISION, source).arguments, schema, REVISION)
+
+
 def test_a_schema_that_forbids_nothing_has_no_invalid_arguments():
     with pytest.raises(NoExample, match="forbids no"):
         invalid_strategy(True, "2024-11-05")

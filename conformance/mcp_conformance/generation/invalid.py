@@ -220,6 +220,8 @@ def _in_item(array: list[Any], index: int, inside: Candidate) -> Candidate:
 def _changed(value: Any, place: Place, entry: Invalid) -> Any:
     """Return ``value`` with the violation of ``entry`` at ``place``; raises if it has no such place."""
     if place:
+        if isinstance(value, str):
+            raise TypeError("a character of a text is not a place")
         inner = _changed(value[place[0]], place[1:], replace(entry, arguments=entry.arguments[place[0]]))
         return _put(value, place[:1], inner)
     if entry.kind == "missing" and isinstance(value, dict) and entry.detail in value:
