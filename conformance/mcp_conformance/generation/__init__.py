@@ -23,6 +23,7 @@ from mcp_conformance.generation.choices import FilledSource, HypothesisSource, P
 from mcp_conformance.generation.errors import NoExample, Rejected, Unsatisfiable
 from mcp_conformance.generation.generator import Generator, generator_of
 from mcp_conformance.generation.invalid import Invalid, Violator, clear, since_2020_12
+from mcp_conformance.generation.known import with_known
 from mcp_conformance.generation.seeded_choices import RandomSource, seeded
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "shrunk",
     "valid",
     "values",
+    "with_known",
 ]
 
 # Hypothesis draws another value itself; more walks in one would only make it large, and slow to shrink.
@@ -141,7 +143,7 @@ def further_examples(schema: Any, revision: str) -> Iterator[dict[str, Any]]:
     First the same with an item in each list, then with the optional members too, then any.
     """
     seen = [example(schema, revision)]
-    for source in (FilledSource(has_all=False), FilledSource(has_all=True), seeded(0)):
+    for source in (FilledSource(has_all=False), FilledSource(has_all=True), seeded(0, only_known=True)):
         with suppress(NoExample):
             found = draw_valid(schema, revision, source)
             if found not in seen:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cached_property
+from typing import Any
 
 from mcp_conformance.generation.constraints import Branches, Choice, Constraints
+from mcp_conformance.generation.errors import NoExample
 from mcp_conformance.generation.keywords import names_in
 from mcp_conformance.generation.recursion_depth import ENDLESS, LeastDepths
 from mcp_conformance.generation.references import Document, PartValidator
@@ -79,6 +82,17 @@ class Conjunction:
     def shape(self) -> Shape:
         """The rules for each type of value."""
         return Shape(self._space, self.constraints, settled=not self.open)
+
+    @cached_property
+    def known(self) -> list[Any]:
+        """The known values that the constraints allow, the likeliest first, whatever choices are open."""
+        place = self.constraints.known
+        return [value for value in place.values if self._accepts(value)] if place else []
+
+    def _accepts(self, value: Any) -> bool:
+        with suppress(NoExample):
+            return self.shape.accepts(value)
+        return False
 
     def covering(self) -> Iterator[Shape]:
         """Yield the shapes of choices that, together, take each possible alternative at least once."""

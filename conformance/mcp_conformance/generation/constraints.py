@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from mcp_conformance.generation.denial import denials
+from mcp_conformance.generation.known import KnownPlace
 from mcp_conformance.generation.references import Document, Part
 
 
@@ -15,20 +16,21 @@ class Constraints:
     """Constraints of one value, all of which hold.
 
     It conforms to each part of ``holds`` and to none of ``fails``; if it is an object, it has the members
-    ``present`` and none of ``absent``.
+    ``present`` and none of ``absent``.  ``known`` are values that exist, which these constraints may forbid.
     """
 
     holds: tuple[Part, ...] = ()
     fails: tuple[Part, ...] = ()
     present: frozenset[str] = frozenset()
     absent: frozenset[str] = frozenset()
+    known: KnownPlace | None = None
 
     def __hash__(self) -> int:
         return self._hash
 
     @cached_property
     def _hash(self) -> int:
-        return hash((self.holds, self.fails, self.present, self.absent))
+        return hash((self.holds, self.fails, self.present, self.absent, self.known))
 
     def __and__(self, other: Constraints) -> Constraints:
         return Constraints(
@@ -36,6 +38,7 @@ class Constraints:
             self.fails + tuple(part for part in other.fails if part not in self.fails),
             self.present | other.present,
             self.absent | other.absent,
+            self.known or other.known,
         )
 
 

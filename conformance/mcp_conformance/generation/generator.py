@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -14,6 +15,7 @@ from mcp_conformance.generation.conjunction import Conjunction, Space
 from mcp_conformance.generation.constraints import Constraints
 from mcp_conformance.generation.errors import NoExample, Rejected, Unsatisfiable
 from mcp_conformance.generation.keywords import is_simple
+from mcp_conformance.generation.known import KnownPlace, Same, known_of, read, without_known
 from mcp_conformance.generation.references import Document
 from mcp_conformance.generation.seeded_choices import seeded
 from mcp_conformance.generation.validator import SchemaValidator
@@ -38,25 +40,34 @@ FURTHER_EXAMPLES = 10
 
 
 class Generator:
-    """Values of one schema.  Raises `NoExample` if the schema is broken or unsupported."""
+    """Values of one schema, many of them ``known``.  Raises `NoExample` for a broken or unsupported schema.
 
-    def __init__(self, schema: Any, revision: str, *, objects: bool) -> None:
+    ``known`` is what exists at the places of a value, None for nothing.
+    """
+
+    def __init__(self, schema: Any, revision: str, *, objects: bool, known: KnownPlace | None = None) -> None:
+        self.known = known
         self.validator = SchemaValidator(schema, revision)
         self.document = Document(without_dialect(schema, self.validator.dialect), self.validator.dialect)
         self.space = Space(self.document, self.validator)
         self._is_simple = is_simple(schema)
         self._proven = 0
         besides = (self.document.alone({"type": "object"}),) if objects else ()
-        self.root: Conjunction = self.space.of(Constraints((self.document.root, *besides)))
+        bare = Constraints((self.document.root, *besides))
+        # Known values, and members that are needed, may not go together; later walks do without.
+        places = [known, known.without_needed(), None] if known else [None]
+        self._roots = [self.space.of(replace(bare, known=place)) for place in places]
+        self.root: Conjunction = self._roots[0]
 
     def walk(self, source: Source, attempts: int) -> Any:
         """Make a valid value; raises `Rejected` if ``attempts`` walks made none."""
         # Two whole proofs, and a tenth for each further walk: most values cost less than a hundredth.
         self.validator.refill(2 * MAX_STEPS + attempts * MAX_STEPS // 10)
         failure = Rejected("no value was found that is valid under its whole schema")
-        for _ in range(attempts):
+        for attempt in range(attempts):
+            root = self._roots[attempt * len(self._roots) // attempts]
             try:
-                value = Walk(self.space, source).value(self.root)
+                value = Walk(self.space, source).value(root)
                 if self._is_valid(value):
                     return value
             except Rejected as error:
@@ -83,7 +94,7 @@ class Generator:
             return self.walk(PlainSource(), 1)
         except Rejected:
             pass
-        source = seeded(0)
+        source = seeded(0, only_known=True)
         try:
             found = [self.walk(source, EXAMPLE_WALKS)]
         except Rejected as error:
@@ -99,29 +110,17 @@ def generator_of(schema: Any, revision: str, *, objects: bool) -> Generator:
 
     A schema must not be changed afterwards.
     """
-    return _of_same(_Same(schema), revision, objects=objects)
-
-
-class _Same:
-    """An object that equals only itself."""
-
-    def __init__(self, content: Any) -> None:
-        self.content = content
-
-    def __hash__(self) -> int:
-        return id(self.content)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.content is other.content
+    return _of_same(Same(schema), revision, objects=objects)
 
 
 @lru_cache(maxsize=256)
-def _of_same(schema: _Same, revision: str, *, objects: bool) -> Generator:
+def _of_same(schema: Same, revision: str, *, objects: bool) -> Generator:
     try:
-        text = json.dumps(_without_infinite_default(schema.content), allow_nan=False)
+        text = json.dumps(_without_infinite_default(without_known(schema.content)), allow_nan=False)
         if len(text) > MAX_SCHEMA_LENGTH:
             raise NoExample(f"the schema is {TOO_COSTLY}: it has {len(text)} characters", is_too_costly=True)
-        return _generator(text, revision, objects=objects)
+        known = json.dumps(known_of(schema.content), allow_nan=False)
+        return _generator(text, known, revision, objects=objects)
     except RecursionError as error:
         raise NoExample(f"the schema is {TOO_COSTLY}: it is nested too deeply", is_too_costly=True) from error
     except (ArithmeticError, ValueError) as error:
@@ -142,5 +141,5 @@ def _without_infinite_default(schema: Any) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _generator(text: str, revision: str, *, objects: bool) -> Generator:
-    return Generator(json.loads(text), revision, objects=objects)
+def _generator(text: str, known: str, revision: str, *, objects: bool) -> Generator:
+    return Generator(json.loads(text), revision, objects=objects, known=read(json.loads(known)))

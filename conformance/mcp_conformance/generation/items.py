@@ -8,6 +8,7 @@ from functools import cached_property
 
 from mcp_conformance.generation.applied import AppliedParts
 from mcp_conformance.generation.constraints import Constraints
+from mcp_conformance.generation.known import ITEM, inside
 from mcp_conformance.generation.references import Part
 
 # A schema may ask for 10**9 of them (``minContains``).
@@ -69,7 +70,8 @@ class Items:
         key = (min(index, self.prefix), contained)
         if key not in self._at:
             parts = [*self._evaluated(*key), *([contained] if contained else [])]
-            self._at[key] = Constraints(tuple(dict.fromkeys(parts)))
+            known = inside(self._applied.constraints.known, ITEM)
+            self._at[key] = Constraints(tuple(dict.fromkeys(parts)), known=known)
         return self._at[key]
 
     def is_possible(self, index: int, contained: Part | None = None) -> bool:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from mcp_conformance.generation.applied import AppliedParts
 from mcp_conformance.generation.constraints import Constraints
+from mcp_conformance.generation.known import inside
 from mcp_conformance.generation.references import Part
 from mcp_conformance.generation.regex_strings import is_match
 
@@ -56,8 +57,16 @@ class Members:
 
     @cached_property
     def required(self) -> tuple[str, ...]:
-        """The members that are always present, the declared ones first and in their order."""
+        """The members that are always present, the declared ones first and in their order.
+
+        Those that the schema requires, and those that are needed beyond it if it allows them.
+        """
         needed = self.with_dependents(*self.demanded, *sorted(self._applied.constraints.present))
+        known = self._applied.constraints.known
+        for name in known.needed if known else ():
+            more = self.with_dependents(*needed, name)
+            is_possible = len(more) <= self.high and all(self.can_have(one) for one in more[len(needed) :])
+            needed = more if name in self.declared and is_possible else needed
         return (
             *(name for name in self.declared if name in needed),
             *(name for name in needed if name not in self.declared),
@@ -130,7 +139,8 @@ class Members:
     def at(self, name: str) -> Constraints:
         """Return the constraints of the member of that name."""
         if name not in self._at:
-            self._at[name] = Constraints(tuple(dict.fromkeys(self._evaluated(name))))
+            known = inside(self._applied.constraints.known, name)
+            self._at[name] = Constraints(tuple(dict.fromkeys(self._evaluated(name))), known=known)
         return self._at[name]
 
     def _evaluated(self, name: str) -> Iterator[Part]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from mcp_conformance.generation.errors import NoExample
 from mcp_conformance.generation.generator import generator_of
+from mcp_conformance.generation.known import KEYWORD
 
 # A hundred threads or seconds are still tried; ten thousand stop the machine of a tool that does what it is
 # told.
@@ -23,7 +24,7 @@ AMOUNTS = frozenset(
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 """The keywords whose values are schemas by name."""
-DATA = ("const", "default", "enum", "examples")
+DATA = ("const", "default", "enum", "examples", KEYWORD)
 BOUNDS = ("minimum", "exclusiveMinimum", "multipleOf")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
@@ -11,6 +10,7 @@ from mcp_conformance.generation.applied import AppliedParts, RuleContext
 from mcp_conformance.generation.constraints import Constraints
 from mcp_conformance.generation.items import Items
 from mcp_conformance.generation.keywords import OF_TYPE, TYPES, is_of
+from mcp_conformance.generation.known import is_writable
 from mcp_conformance.generation.members import Members
 from mcp_conformance.generation.references import Part
 from mcp_conformance.generation.scalars import Numbers, Texts
@@ -127,7 +127,7 @@ class Shape(AppliedParts):
         listed = [
             value
             for value in _values_of(shortest.keywords)
-            if _is_writable(value) and self.accepts(value, proven)
+            if is_writable(value) and self.accepts(value, proven)
         ]
         first = [value for value in self._candidates if _among(value, listed)]
         others = [value for value in listed if not _among(value, first)]
@@ -162,7 +162,7 @@ class Shape(AppliedParts):
             candidates = keywords.get("examples", [])
             candidates = [*candidates] if isinstance(candidates, list) else []
             candidates += [keywords["default"]] if "default" in keywords else []
-            found += [one for one in candidates if not _among(one, found) and _is_writable(one)]
+            found += [one for one in candidates if not _among(one, found) and is_writable(one)]
         return found
 
     @property
@@ -196,15 +196,6 @@ class Shape(AppliedParts):
 
     def _has_members(self, value: dict[str, Any]) -> bool:
         return self.constraints.present <= value.keys() and self.constraints.absent.isdisjoint(value)
-
-
-def _is_writable(value: Any) -> bool:
-    """Return whether a value can be written as JSON: infinity, as 1e400 is read, cannot."""
-    try:
-        json.dumps(value, allow_nan=False)
-    except ValueError:
-        return False
-    return True
 
 
 def _lists_values(keywords: dict[str, Any]) -> bool:

@@ -62,6 +62,10 @@ class Walk:
         self._made += 1
         if self._made > MAX_VALUES:
             raise Rejected("the value has grown too large")
+        if conjunction.known:
+            chosen = self._source.known(len(conjunction.known))
+            if chosen is not None:
+                return conjunction.known[chosen]
         shape = self._settle(conjunction, depth)
         for _ in range(VALUE_ATTEMPTS):
             value = self._of(shape, depth)
@@ -176,10 +180,14 @@ class Walk:
             value = self.value(conjunction, depth + 1)
             if not items.unique or value not in others:
                 return value
-        return self._different(conjunction.shape, others)
+        return self._different(conjunction, others)
 
-    def _different(self, shape: Shape, others: list[Any]) -> Any:
-        """Return the first value, from one chosen at random, that is not among ``others``."""
+    def _different(self, conjunction: Conjunction, others: list[Any]) -> Any:
+        """Return a known value, or the first from one chosen at random, that is not among ``others``."""
+        for value in conjunction.known:
+            if value not in others:
+                return value
+        shape = conjunction.shape
         start = len(others) + self._source.index(MAX_FURTHER_ITEMS)
         for value in shape.in_order(start, 2 * len(others) + 2):
             if value not in others and shape.is_allowed(value):
@@ -284,5 +292,5 @@ def plainly(space: Space, make: Callable[[Walk], Made]) -> Made:
         failure = error
     for number in range(OTHER_WALKS):
         with suppress(Rejected):
-            return make(Walk(space, seeded(number)))
+            return make(Walk(space, seeded(number, only_known=True)))
     raise failure
