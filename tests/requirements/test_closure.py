@@ -99,10 +99,11 @@ def test_every_check_has_run_on_a_right_server(monkeypatch):
     asked_for = run_suite(REFERENCE, *chosen)
     assert [(case.check, case.text) for case in asked_for.findings] == []
     over_http = [
-        run_suite(
-            (*OVER_HTTP, *name), "--http", *headers, "--select", "http", "--revision", "all", *EVERYTHING
+        run_suite((*OVER_HTTP, *name), "--http", *headers, "--select", "http", "--revision", era, *EVERYTHING)
+        for name, headers, era in (
+            ((), (), "all"),
+            *(((name,), header_words(UNUSUAL[name]), "latest") for name in UNUSUAL),
         )
-        for name, headers in (((), ()), *(((name,), header_words(UNUSUAL[name])) for name in UNUSUAL))
     ]
     runs = (run_on_processes(), nothing, other, asked_for, *over_http)
     ran = {case.check.partition("[")[0] for run in runs for case in run.of("passed")}
