@@ -61,7 +61,7 @@ def _with(examine: Callable[[Settings], int], chosen: Settings) -> int:
     examine = examine if chosen.http is None else _examine_http
     try:
         with throwaway_folder() as throwaway:
-            return examine(replace(chosen, throwaway=throwaway))
+            return examine(chosen.within(throwaway))
     except KeyboardInterrupt:
         return INTERRUPTED
 

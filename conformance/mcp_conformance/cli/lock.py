@@ -39,7 +39,7 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
         # the file that is written is not what the server is compared with, and may be broken
         chosen = read_options(chosen_by(options, server, "lock").having("contract", NO_FILE))
         with throwaway_folder() as throwaway:
-            settings = replace(chosen.settings, throwaway=throwaway, max_tools=NO_MAX_TOOLS)
+            settings = replace(chosen.settings.within(throwaway), max_tools=NO_MAX_TOOLS)
             return _lock(probed(chosen, settings), path, _contract_in(path))
 
 

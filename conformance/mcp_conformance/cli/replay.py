@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import replace
 
 from mcp_conformance.cli.arguments import UsageError, expect_no_more, given_options, usage_errors
 from mcp_conformance.client.transcript import BadTranscript, ReplayStep, Transcript, replay
@@ -41,8 +40,9 @@ def _replay(options: argparse.Namespace, command: Sequence[str] | None) -> int:
     _print(f"{named(transcript.about, 300)} ({named(transcript.revision)})")
     differences = 0
     with throwaway_folder() as throwaway, closing(http) if http is not None else nullcontext():
-        process = replace(settings, throwaway=throwaway).start()
-        for step in replay(transcript, process, settings.timeout):
+        inside = settings.within(throwaway)
+        moved = transcript.moved(str(inside.folder.root.parent)) if inside.folder is not None else transcript
+        for step in replay(moved, inside.start(), settings.timeout):
             differences += step.differs
             _print(*_lines(step))
     _print(f"{differences} answers differ from the transcript" if differences else "the answers are the same")

@@ -81,7 +81,7 @@ class SoakRun:
     def run(self, throwaway: Throwaway) -> int:
         """Soak the server, and return the exit status.  Raises `BadOption`."""
         options = self._options
-        subject = probed(options, replace(options.settings, throwaway=throwaway))
+        subject = probed(options, options.settings.within(throwaway))
         if len(subject.surfaces) > 1 and options.revisions != ("latest",):
             subject.close()
             raise options.chosen.error("revision", "a soak takes one revision")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -30,7 +30,8 @@ class Transcript:
     """The lines of a conversation, with the server's command, the revision, and what the lines prove.
 
     ``env`` are the variables that the user gave to the server; they are not written.  ``is_redacted`` says
-    that the command in the file lacks credentials.
+    that the command in the file lacks credentials.  ``folder`` is the path of the throwaway folder, if lines
+    have it.
     """
 
     command: tuple[str, ...]
@@ -39,6 +40,7 @@ class Transcript:
     lines: tuple[Line, ...]
     env: Mapping[str, str] = field(default_factory=dict)
     is_redacted: bool = False
+    folder: str = ""
 
     def write(self, path: Path) -> None:
         """Write a JSON-lines file: a header, then a row for each line, its bytes as Latin-1.
@@ -52,6 +54,7 @@ class Transcript:
         header = {"format": FORMAT, "command": command, "revision": self.revision}
         header |= {"about": without(self.about, self._hidden)}
         header |= {"redacted": True} if command != self.command else {}
+        header |= {"folder": self.folder} if self._names_folder else {}
         rows = [
             {
                 "sent": line.sent,
@@ -64,6 +67,19 @@ class Transcript:
         ]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(json.dumps(row) + "\n" for row in [header, *rows]), encoding="ascii")
+
+    @property
+    def _names_folder(self) -> bool:
+        return bool(self.folder) and any(
+            form in line.raw for form in _forms(self.folder) for line in self.lines
+        )
+
+    def moved(self, folder: str) -> Transcript:
+        """Return the conversation as it would be in another throwaway folder."""
+        if not self.folder:
+            return self
+        pairs = tuple(zip(_forms(self.folder), _forms(folder), strict=True))
+        return replace(self, lines=tuple(_moved(line, pairs) for line in self.lines), folder=folder)
 
     @property
     def _hidden(self) -> tuple[str, ...]:
@@ -96,7 +112,8 @@ class Transcript:
         try:
             lines = tuple(_line(row) for row in rows[1:])
             command, revision, about = (rows[0][name] for name in ("command", "revision", "about"))
-            return cls(tuple(command), revision, about, lines, is_redacted=bool(rows[0].get("redacted")))
+            is_redacted, folder = bool(rows[0].get("redacted")), str(rows[0].get("folder", ""))
+            return cls(tuple(command), revision, about, lines, is_redacted=is_redacted, folder=folder)
         except (KeyError, TypeError, AttributeError, UnicodeEncodeError) as error:
             raise BadTranscript(f"a member is missing or of the wrong type: {error}") from error
 
@@ -109,6 +126,20 @@ def _row(number: int, text: str) -> dict[str, Any]:
     if not isinstance(row, dict):
         raise BadTranscript(f"line {number}: an object is expected")
     return row
+
+
+def _forms(folder: str) -> tuple[bytes, ...]:
+    """Return what the path of a folder is in a line: in JSON without and with escapes, and in a URI."""
+    uri = Path(folder).as_uri() if Path(folder).is_absolute() else folder
+    texts = (json.dumps(folder, ensure_ascii=False), json.dumps(folder), json.dumps(uri))
+    return tuple(text[1:-1].encode("utf-8", "surrogateescape") for text in texts)
+
+
+def _moved(line: Line, pairs: Sequence[tuple[bytes, bytes]]) -> Line:
+    raw = line.raw
+    for old, new in pairs:
+        raw = raw.replace(old, new)
+    return replace(Line.received(raw, line.at, line.carried_by), sent=line.sent) if raw != line.raw else line
 
 
 def _line(row: dict[str, Any]) -> Line:

@@ -78,7 +78,7 @@ OPTIONS = (
     Option(
         *("cwd", "DIR", "the server's working directory"),
         commands=COMMANDS,
-        default="a temporary one",
+        default="a temporary one with files of many kinds, which {folder} in the command stands for",
         reader=readers.directory,
         sets="cwd",
     ),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property
 from typing import Any
@@ -60,7 +59,7 @@ def serving(config: pytest.Config, chosen: Settings, wanted: Sequence[str]) -> I
         throwaway = Throwaway()
         stack.callback(throwaway.remove)
         try:
-            subject = _newest(replace(chosen, throwaway=throwaway), wanted)
+            subject = _newest(chosen.within(throwaway), wanted)
             stack.callback(subject.close)
         except CannotStart as error:
             pytest.fail(f"--conformance-server: {error}", pytrace=False)

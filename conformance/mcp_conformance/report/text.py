@@ -89,8 +89,10 @@ def reproduce_command(settings: Settings, requirement: str, revision: str, tool:
     words += ["--seed", str(settings.seed)] if settings.seed else []
     level = next((name for name, examples in FUZZ_EXAMPLES.items() if examples == settings.examples), "quick")
     words += ["--fuzz", level] if level != "quick" else []
+    folder = settings.folder
     for sample in settings.samples:
-        words += ["--example", f"{sample.tool} {json.dumps(sample.arguments)}"]
+        arguments = folder.shown(sample.arguments) if folder is not None else sample.arguments
+        words += ["--example", f"{sample.tool} {json.dumps(arguments)}"]
     if settings.cwd is not None:
         words += ["--cwd", str(settings.cwd)]
     words += ["--inherit-home"] if settings.inherit_home else []

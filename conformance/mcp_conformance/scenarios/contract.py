@@ -52,7 +52,8 @@ def observed(server: Server) -> Observed:
     found = {"capabilities": server.offers.json if server.offers.is_a(dict) else {}, **lists}
     found |= {"instructions": instructions.json} if instructions is not None else {}
     throwaway = server.settings.throwaway
-    redaction = Redaction.of(server.settings, *([str(throwaway.root)] if throwaway is not None else []))
+    roots = (throwaway.root.resolve(), throwaway.root) if throwaway is not None else ()
+    redaction = Redaction.of(server.settings, *map(str, roots))
     offer: Offer = redaction(strict(found))
     return Observed(offer, frozenset(incomplete))
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.sandbox.confined import Confined, Start
@@ -18,13 +18,15 @@ from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
 from mcp_conformance.transport.credentials import redacted
 from mcp_conformance.transport.http.lines import HttpLines
 from mcp_conformance.transport.http.server import DEFAULT_PATH, HttpServer
-from mcp_conformance.transport.interface import MAX_LINE, SYSTEM_CLOCK, Clock, OnWait, Transport
+from mcp_conformance.transport.interface import MAX_LINE, SYSTEM_CLOCK, CannotStart, Clock, OnWait, Transport
 from mcp_conformance.transport.process import Process
 from mcp_conformance.transport.throwaway import Throwaway, importable, rooted, without_secrets
+from mcp_conformance.world.folder import Folder, furnish
 
 if TYPE_CHECKING:
     from hypothesis.database import ExampleDatabase
 
+T = TypeVar("T")
 OPEN_WORLD_CALLS = 20
 """How often the fuzzer calls a tool that says ``openWorldHint: true``, unless it fuzzes thoroughly."""
 MAX_TOOLS = 250
@@ -51,7 +53,8 @@ class Settings:
     Without a ``cwd`` the server works in the ``throwaway`` folder, its home is there unless ``inherit_home``;
     without a ``throwaway`` folder it works here.  A ``sandbox`` confines it.  ``budgets`` limit figures, in
     bytes and seconds; ``clients`` are those whose limits are checked.  The ``contract`` is what the server
-    promised.  Relative paths in the command start from ``here``.  ``on_wait`` is called during waits, which
+    promised.  Relative paths in the command start from ``here``; the path of the working directory in the
+    throwaway folder replaces ``{folder}`` in it, and in ``env``.  ``on_wait`` is called during waits, which
     ``clock`` measures.
     ``database`` remembers the values that failed, if it is not Hypothesis's own.
     ``http`` is the server of the run if it speaks HTTP; then the command has a port to fill in, or is a URL.
@@ -125,6 +128,38 @@ class Settings:
         """Return the arguments the user vouches for, for the tool of that name (``--example``)."""
         return [dict(sample.arguments) for sample in self.samples if sample.tool == tool]
 
+    @property
+    def folder(self) -> Folder | None:
+        """The furnished folder, which ``{folder}`` stands for; None without a throwaway one.
+
+        The server works there unless it has a directory of its own.  Programs show the path without links; in
+        a container there are no links.
+        """
+        if self.throwaway is None:
+            return None
+        root = self.throwaway.work if self.sandbox is not None else self.throwaway.work.resolve()
+        return Folder(root, is_cwd=self.cwd is None and self.work is None)
+
+    def within(self, throwaway: Throwaway) -> Settings:
+        """Return the settings for a throwaway folder; in the user's calls its path replaces ``{folder}``."""
+        placed = replace(self, throwaway=throwaway)
+        folder = placed.folder
+        assert folder is not None
+
+        def filled(sample: Sample) -> Sample:
+            return replace(sample, arguments=folder.filled(sample.arguments))
+
+        return replace(
+            placed,
+            samples=tuple(map(filled, self.samples)),
+            failing_call=filled(self.failing_call) if self.failing_call is not None else None,
+            mutating_call=filled(self.mutating_call) if self.mutating_call is not None else None,
+        )
+
+    def _filled(self, value: T) -> T:
+        folder = self.folder
+        return folder.filled(value) if folder is not None else value
+
     def start(self) -> Transport:
         """Start a process of the server, or a conversation with it over HTTP.  Raises `CannotStart`."""
         if self.http is None:
@@ -135,26 +170,37 @@ class Settings:
     def _launch(self, command: tuple[str, ...]) -> Process:
         """Start a command in the surroundings that the user chose."""
         environment = without_secrets(os.environ)
-        cwd = self.cwd
+        own, command, cwd = self._filled(self.env), self._filled(command), self.cwd
         if self.throwaway is not None:
+            self._furnish(self.throwaway)
             environment |= {} if self.inherit_home else self.throwaway.variables()
             if cwd is None:
                 cwd = self.work or self.throwaway.work
                 command = rooted(command, self.here)
                 environment |= importable(command, self.here, environment)
-        environment |= self.env
+        environment |= own
         return Process(
             (*self.launcher, *command),
             env=environment,
             cwd=cwd,
-            confined=self._confined(command, environment, cwd),
+            confined=self._confined(command, environment, own, cwd),
             max_line=self.max_line,
             on_wait=self.on_wait,
             clock=self.clock,
         )
 
+    def _furnish(self, throwaway: Throwaway) -> None:
+        try:
+            throwaway.furnish(furnish)
+        except OSError as error:
+            raise CannotStart(f"the folder for the server cannot be furnished: {error}") from error
+
     def _confined(
-        self, command: tuple[str, ...], environment: Mapping[str, str], cwd: Path | None
+        self,
+        command: tuple[str, ...],
+        environment: Mapping[str, str],
+        own: Mapping[str, str],
+        cwd: Path | None,
     ) -> Confined | None:
         """Return the command that starts this one in the sandbox; None without a sandbox."""
         if self.sandbox is None:
@@ -163,5 +209,5 @@ class Settings:
         folder = self.throwaway.root if self.throwaway is not None else None
         port = self.http.endpoint.port if self.http is not None else 0
         cwd = cwd or self.here
-        start = Start(command, environment, self.env, places, cwd, folder, port, self.launcher)
+        start = Start(command, environment, own, places, cwd, folder, port, self.launcher)
         return self.sandbox.confined(start)

@@ -34,8 +34,11 @@ def write_transcripts(
 ) -> Written:
     """Write each conversation to a file with a name like ``name``; ``about`` is what they prove."""
     settings, paths = sessions.settings, list[Path]()
+    folder = str(settings.folder.root.parent) if settings.folder is not None else ""
     for number, lines in enumerate(conversations, 1):
-        transcript = Transcript(settings.command, sessions.revision, about, tuple(lines), settings.env)
+        transcript = Transcript(
+            settings.command, sessions.revision, about, tuple(lines), settings.env, folder=folder
+        )
         ending = f"-{number}" if len(conversations) > 1 else ""
         try:
             paths.append(transcript.keep(settings.transcripts, name + ending))

@@ -6,7 +6,7 @@ import os
 import re
 import secrets
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -45,6 +45,16 @@ class Throwaway:
         self.work, self.home, self.temporary = (self.root / name for name in ("work", "home", "tmp"))
         for folder in (self.work, self.home, self.temporary):
             folder.mkdir()
+        self._is_furnished = False
+
+    def furnish(self, by: Callable[[Path], object]) -> None:
+        """Have the working directory furnished, the first time only.
+
+        Once a server has run there, it may be a link to a directory of the user's.
+        """
+        if not self._is_furnished:
+            self._is_furnished = True
+            by(self.work)
 
     def variables(self) -> dict[str, str]:
         """Return the environment variables that name its directories; create them."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from mcp_conformance.world.furniture import repository
@@ -17,8 +18,9 @@ from mcp_conformance.world.furniture.media import media
 from mcp_conformance.world.furniture.texts import ROWS, texts
 from mcp_conformance.world.known import Known, Origin, Owner
 
+T = TypeVar("T")
 PLACEHOLDER = "{folder}"
-"""What stands for the furnished folder in a command, a variable or an example."""
+"""What stands for the furnished folder in a command, in a variable, and in the arguments of an example."""
 ORIGIN = "folder"
 # Not measured: what is there for certain comes before words of descriptions, and after what worked.
 RANK = 2
@@ -105,6 +107,16 @@ class Folder:
         found = self.by_ending(ending) if must_exist else None
         return found or self.root / name
 
+    def filled(self, value: T) -> T:
+        """Return a value in which the path of this folder replaces `PLACEHOLDER`, in all of its texts."""
+        filled: T = _replaced(value, PLACEHOLDER, str(self.root))
+        return filled
+
+    def shown(self, value: T) -> T:
+        """Return a value in which `PLACEHOLDER` replaces the path, which is another one in each run."""
+        shown: T = _replaced(value, str(self.root), PLACEHOLDER)
+        return shown
+
     def known(self) -> Iterator[Known]:
         """Yield what tools can be asked for: the folder, its files, and what is in these.
 
@@ -138,6 +150,16 @@ def first_commit() -> str:
     return next(
         content.decode().split()[-2] for name, content in _files().items() if name == f"{GIT}/packed-refs"
     )
+
+
+def _replaced(value: Any, old: str, new: str) -> Any:
+    if isinstance(value, str):
+        return value.replace(old, new)
+    if isinstance(value, Mapping):
+        return {name: _replaced(inner, old, new) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_replaced(inner, old, new) for inner in value)
+    return value
 
 
 def furnish(directory: Path) -> Folder:

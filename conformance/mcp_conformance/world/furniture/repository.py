@@ -120,12 +120,18 @@ def repository(files: Files, moment: int) -> dict[str, bytes]:
     objects.add(BLOB, staged["example.json"])
     pack, index = objects.pack()
     name = f"objects/pack/pack-{pack[-20:].hex()}"
-    branches = f"{other.hex()} refs/heads/{OTHER_BRANCH}\n{last.hex()} refs/heads/{BRANCH}\n"
+    refs = (
+        # GitPython reads the file only if it says that tags are peeled; none of them needs that.
+        "# pack-refs with: peeled fully-peeled sorted ",
+        f"{other.hex()} refs/heads/{OTHER_BRANCH}",
+        f"{last.hex()} refs/heads/{BRANCH}",
+        f"{first.hex()} refs/tags/{TAG}",
+    )
     return {
         "HEAD": f"ref: refs/heads/{BRANCH}\n".encode(),
         "config": CONFIG.encode(),
         "description": b"The files of a shop.\n",
-        "packed-refs": f"# pack-refs with: sorted\n{branches}{first.hex()} refs/tags/{TAG}\n".encode(),
+        "packed-refs": "".join(f"{line}\n" for line in refs).encode(),
         f"{name}.pack": pack,
         f"{name}.idx": index,
         "index": _index(staged, moment),
