@@ -88,6 +88,17 @@ def test_an_error_has_the_limits_of_a_position_in_its_data(visitor):
     assert "from 10" in error["data"]["message"].replace("between", "from")
 
 
+def test_a_prompt_and_a_template_need_an_id_that_only_tools_show(visitor):
+    id = visitor.note()
+    prompt = {"name": "review", "arguments": {"note": id}}
+    assert NOTE["title"] in visitor.request("prompts/get", prompt)["result"]["messages"][0]["content"]["text"]
+    (contents,) = visitor.request("resources/read", {"uri": f"note://{id}"})["result"]["contents"]
+    assert contents["text"] == NOTE["text"]
+    assert visitor.request("resources/read", {"uri": "note://example"})["error"]["code"] == -32002
+    prompt["arguments"]["note"] = "example"
+    assert visitor.request("prompts/get", prompt)["error"]["code"] == -32602
+
+
 # Faults ------------------------------------------------------------------------------------------
 
 
@@ -208,7 +219,7 @@ def test_the_program_serves_what_was_there(tmp_path, existing):
 # The rules ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("revision", ["2024-11-05", "2025-11-25", "2026-07-28"])
 def test_the_world_keeps_the_rules(tmp_path, revision):
     found = run_checks(settings_in_memory(world_in_memory(tmp_path, disk=True)), revision)
     assert found.failures == []
