@@ -138,6 +138,8 @@ class Edges:
                 yield "the plainest value", plainly(self._space, lambda walk: walk.value(conjunction))
             return
         yield from alternately(self._safely(shape, (*above, conjunction)) for shape in conjunction.covering())
+        # The last: the plainest arguments have the first, and seeded ones the others.
+        yield from ((f"the known value {_short(value)}", value) for value in conjunction.known)
 
     def _safely(self, shape: Shape, above: tuple[Conjunction, ...]) -> Iterator[Case]:
         with suppress(Rejected):

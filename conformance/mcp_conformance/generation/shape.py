@@ -215,5 +215,10 @@ def _with_integer(types: Iterable[str]) -> set[str]:
     return {*types, "integer"} if "number" in types else {*types}
 
 
+def is_same(value: Any, other: Any) -> bool:
+    """Return whether values are equal and of the same type: 1 is neither 1.0 nor true."""
+    return type(value) is type(other) and bool(value == other)
+
+
 def _among(value: Any, others: list[Any]) -> bool:
-    return any(value == other and type(value) is type(other) for other in others)
+    return any(is_same(value, other) for other in others)

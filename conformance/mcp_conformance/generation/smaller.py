@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from itertools import takewhile
 from typing import Any
 
 from mcp_conformance.generation.errors import NoExample
 from mcp_conformance.generation.generator import Generator
+from mcp_conformance.generation.known import ITEM, KnownPlace, inside
+from mcp_conformance.generation.shape import is_same
 
 # Twice the steps for edges: a failure was found, and neighbours are tried one after the other.
 MAX_STEPS = 200_000
@@ -29,7 +32,7 @@ def shrunk(generator: Generator, value: Any, fails: Callable[[Any], bool], most:
     goes_on = True
     while goes_on:
         goes_on = False
-        for one in neighbours(value):
+        for one in neighbours(value, generator.known):
             if _key(one) in tried or most <= 0:
                 continue
             tried.add(_key(one))
@@ -49,8 +52,16 @@ def _key(value: Any) -> str:
     return json.dumps(value)
 
 
-def neighbours(value: Any) -> Iterator[Any]:
-    """Yield plainer values of the same type next to ``value``, the plainest first; they may be invalid."""
+def neighbours(value: Any, known: KnownPlace | None = None) -> Iterator[Any]:
+    """Yield plainer values of the same type next to ``value``, the plainest first; they may be invalid.
+
+    Known values are the plainest, whatever their type; a known text or number becomes a likelier one only.
+    """
+    if known is not None:
+        likelier = list(takewhile(lambda one: not is_same(one, value), known.values))
+        yield from likelier
+        if len(likelier) < len(known.values) and not isinstance(value, list | dict):
+            return
     if isinstance(value, bool):
         yield from [False] if value else []
     elif isinstance(value, int | float):
@@ -58,12 +69,12 @@ def neighbours(value: Any) -> Iterator[Any]:
     elif isinstance(value, str):
         yield from _texts(value)
     elif isinstance(value, list):
-        yield from _lists(value)
+        yield from _lists(value, inside(known, ITEM))
     elif isinstance(value, dict):
         for name in value:
             yield {key: content for key, content in value.items() if key != name}
         for name, content in value.items():
-            yield from ({**value, name: one} for one in neighbours(content))
+            yield from ({**value, name: one} for one in neighbours(content, inside(known, name)))
 
 
 def _numbers(number: float) -> Iterator[float]:
@@ -93,12 +104,12 @@ def _texts(text: str) -> Iterator[str]:
             yield from (text[:index] + other + text[index + 1 :] for other in "0a")
 
 
-def _lists(items: list[Any]) -> Iterator[list[Any]]:
+def _lists(items: list[Any], known: KnownPlace | None) -> Iterator[list[Any]]:
     """Yield shorter lists, then lists with a plainer item."""
     for start, end in _cuts(len(items)):
         yield items[:start] + items[end:]
     for index, one in enumerate(items[:MAX_CUTS]):
-        yield from ([*items[:index], other, *items[index + 1 :]] for other in neighbours(one))
+        yield from ([*items[:index], other, *items[index + 1 :]] for other in neighbours(one, known))
 
 
 def _cuts(length: int) -> Iterator[tuple[int, int]]:

@@ -3,18 +3,23 @@
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, find, given, settings
 from hypothesis import strategies as st
-from test_generation import QUIET, SCHEMAS, of
+from test_generation import QUIET, SCHEMAS, SHRINKING, of
 
+from mcp_conformance.fuzzing.case_source import valid_cases
 from mcp_conformance.generation import (
     NoExample,
     boundary,
+    clearly_invalid,
+    draw_invalid,
     draw_valid,
     example,
     further_examples,
+    hostile,
     invalid,
     seeded,
+    shrunk,
     valid,
     with_known,
 )
@@ -194,6 +199,142 @@ def test_seeded_values_are_known_in_all_members_or_in_all_but_one():
 @pytest.mark.parametrize("has_all", [True, False])
 def test_filled_values_are_known(has_all):
     assert missing(draw_valid(with_known(CELL, KNOWN), REVISION, FilledSource(has_all=has_all))) == []
+
+
+SHEET = {
+    "type": "object",
+    "required": ["path", "sheet", "count", "options"],
+    "properties": {
+        "path": TEXT,
+        "sheet": {"$ref": "#/$defs/name"},
+        "count": {"type": "integer", "minimum": 1},
+        "options": of(mode=TEXT),
+        "format": {"type": "string", "pattern": "^[a-z]+$"},
+        "note": TEXT,
+    },
+    "$defs": {"name": {"type": "string", "maxLength": 31}},
+}
+PLACES: dict[tuple[str, ...], list[object]] = {
+    ("path",): ["/f/a.xlsx", "/f/b.xlsx"],
+    ("sheet",): ["Sheet1"],
+    ("count",): [41, 42],
+    ("options", "mode"): ["fast"],
+    ("format",): ["xlsx"],
+}
+DOOR = with_known(SHEET, PLACES, needed=[("format",)])
+"""A schema of a tool that refuses any other value of these members, and asks for one it does not require."""
+
+
+def refused(arguments):
+    """Return the members at which the tool refuses arguments."""
+    return [
+        path[0] for path, values in PLACES.items() if not any(at(arguments, path) == one for one in values)
+    ]
+
+
+def at(value, path):
+    """Return the value at a path; None if there is none."""
+    for step in path:
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def test_each_edge_of_one_member_stands_beside_known_values():
+    found = [(what, one) for what, one in boundary(DOOR, REVISION) if what != "several edges"]
+    assert all(len(refused(one)) <= 1 for _, one in found)
+    beside = {name: [one[name] for _, one in found if refused(one) == [name]] for name in SHEET["properties"]}
+    assert "" in beside["path"]
+    assert 31 in map(len, beside["sheet"])
+    assert 2**31 in beside["count"]
+    assert {"mode": "x" * 5000} in beside["options"]
+    assert {"path": "/f/b.xlsx"}.items() <= dict(found)['path: the known value "/f/b.xlsx"'].items()
+
+
+def test_values_with_several_edges_stand_beside_known_values_too():
+    found = [one for what, one in boundary(DOOR, REVISION) if what == "several edges"]
+    assert sum(not refused(one) and one.get("note", "x") != "x" for one in found) > 3
+    assert sum(len(refused(one)) == 1 for one in found) > 5
+
+
+def test_each_violation_stands_beside_known_values():
+    found = [one for one in invalid(DOOR, REVISION) if one.kind != "arguments"]
+    assert {(one.pointer, one.kind) for one in found} >= {
+        ("", "missing"),
+        ("/path", "type"),
+        ("/sheet", "length"),
+        ("/count", "bound"),
+        ("/options", "missing"),
+        ("/options/mode", "type"),
+        ("/format", "pattern"),
+        ("/note", "type"),
+    }
+    for one in found:
+        assert refused(one.arguments) in ([], [one.pointer.split("/")[1] if one.pointer else one.detail])
+        assert instance_errors(one.arguments, SHEET, REVISION)
+
+
+def test_clear_violations_stand_beside_known_values():
+    found = clearly_invalid(DOOR, REVISION, example(DOOR, REVISION))
+    assert {one.kind for one in found} == {"missing", "type"}
+    assert all(len(refused(one.arguments)) == 1 for one in found)
+
+
+def test_drawn_violations_mostly_stand_beside_known_values():
+    source = seeded(0)
+    found = [draw_invalid(DOOR, REVISION, source) for _ in range(400)]
+    objects = [one.arguments for one in found if one.kind != "arguments"]
+    assert sum(len(refused(one)) <= 1 for one in objects) > len(objects) * 0.7
+
+
+def test_each_hostile_value_stands_beside_known_values():
+    found = [(what, json.loads(raw)) for what, raw in hostile(DOOR, REVISION) if raw and len(raw) < 5000]
+    inside = [one for what, one in found if not what.startswith("arguments ")]
+    assert len(inside) > 40
+    assert all(len(refused(one)) <= 1 for one in inside)
+    assert {name for one in inside for name in refused(one)} >= {"path", "sheet", "count", "format"}
+
+
+def test_a_failing_edge_becomes_known_where_it_may():
+    start = {"path": "", "sheet": "Sheet1", "cell": 'Z"99', "more": 5}
+    found = shrunk(with_known(CELL, KNOWN), REVISION, start, lambda one: '"' in one["cell"], 200)
+    assert found == {**FIRST, "cell": '"'}
+    found = shrunk(with_known(CELL, KNOWN), REVISION, start, lambda one: one["path"] == "", 200)
+    assert found == {**FIRST, "path": ""}
+
+
+def test_a_failing_edge_keeps_the_known_value_it_needs():
+    start = {**FIRST, "path": "/f/b.xlsx"}
+    found = shrunk(with_known(CELL, KNOWN), REVISION, start, lambda one: "b" in one["path"], 200)
+    assert found == start
+
+
+@pytest.mark.parametrize(
+    ("fails", "smallest"),
+    [
+        (lambda one: True, FIRST),
+        (lambda one: missing(one) == ["cell"] and len(one["cell"]) > 2, {**FIRST, "cell": "000"}),
+        (lambda one: missing(one) == [] and "b" in one["path"], {**FIRST, "path": "/f/b.xlsx"}),
+        (lambda one: "path" in missing(one), {**FIRST, "path": ""}),
+    ],
+    ids=["any", "one new", "second", "first new"],
+)
+def test_hypothesis_shrinks_to_values_that_exist(fails, smallest):
+    assert find(valid(with_known(CELL, KNOWN), REVISION), fails, settings=SHRINKING) == smallest
+
+
+def test_a_seeded_case_shrinks_to_values_that_exist():
+    def answer(*_):
+        return None
+
+    source = valid_cases(with_known(CELL, KNOWN), REVISION, answer)
+
+    def fails(case):
+        arguments = json.loads(case.text)
+        return missing(arguments) == ["cell"] and len(arguments["cell"]) > 1
+
+    number = next(number for number in range(100) if fails(source.case(number)))
+    smallest = find(source.variations(number), fails, settings=SHRINKING)
+    assert {**json.loads(smallest.text), "cell": "A1"} == FIRST
 
 
 JSON = st.recursive(
