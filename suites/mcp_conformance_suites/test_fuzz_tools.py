@@ -56,7 +56,7 @@ def test_valid_arguments_are_handled(server, call, revision):
 @pytest.mark.requirement("tools.call.inputs-validated")
 def test_invalid_arguments_are_refused(server, call, revision):
     fuzzer = fuzzer_of(server, call, "invalid arguments", needs_network=False)
-    schema = call.tool.input_schema
+    schema = server.arguments.whole_schema(call.tool)
     found = [wrong for wrong in invalid(schema, revision) if wrong.kind != "arguments"]
     require_some(found, skip="nothing in the schema can be violated")
     tried = each_keyword_first(found)[:MAX_INVALID]
@@ -87,7 +87,7 @@ def hostile_arguments(server, call):
     """Call a tool with hostile arguments, and return the fuzzer, which has begun to confirm its failures."""
     fuzzer = fuzzer_of(server, call, "hostile arguments")
     spares = is_amount if server.settings.is_gentle else None
-    found = hostile(call.tool.input_schema, server.revision, spares)
+    found = hostile(server.arguments.whole_schema(call.tool), server.revision, spares)
     fuzzer.try_hostile(((what.partition(" as ")[0], text) for what, text in found), answers)
     fuzzer.begin_confirming()
     return fuzzer

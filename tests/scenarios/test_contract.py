@@ -174,6 +174,7 @@ def test_a_contract_of_no_tested_revision_warns():
 def test_the_name_of_the_folder_and_credentials_are_no_part_of_a_contract():
     class Place:
         root = Path("/tmp/place-1")
+        work = root / "work"
 
     def mutate(server, request, reply):
         if add := item(reply, "add"):

@@ -12,6 +12,8 @@ from mcp_conformance.client.session import Session
 from mcp_conformance.client.tool_call import Call
 from mcp_conformance.fuzzing.budgets import CASES
 from mcp_conformance.protocol.jsonrpc import Line, encode
+from mcp_conformance.world.success import is_success
+from mcp_conformance.world.wording import kind_of_refusal
 
 NUL = b"\0"
 """A byte that no JSON text has."""
@@ -22,7 +24,8 @@ class FuzzTarget:
     """Requests of one ``method``, whose params are ``fixed`` except for one ``member``, the fuzzed one.
 
     ``name`` identifies the target; ``seconds`` is the usual time of an answer; ``tool`` is the name of the
-    tool, if it is one.  The member may be ``inside`` another one, next to the members in ``beside``.
+    tool, if it is one, and ``refusal`` says what its calls with valid arguments got, if none worked.  The
+    member may be ``inside`` another one, next to the members in ``beside``.
     """
 
     name: str
@@ -33,12 +36,16 @@ class FuzzTarget:
     tool: str = ""
     inside: str = ""
     beside: Mapping[str, Any] = field(default_factory=dict)
+    refusal: str = ""
 
     @classmethod
     def of_tool(cls, call: Call) -> FuzzTarget:
         """Return the target that is the arguments of a tool, which was called once."""
-        name = call.tool.name
-        return cls(name, "tools/call", "arguments", {"name": name}, call.reply.seconds, name)
+        name, reply = call.tool.name, call.reply
+        refusal = (
+            "" if reply.fault is not None or is_success(reply) else kind_of_refusal(reply, call.arguments)
+        )
+        return cls(name, "tools/call", "arguments", {"name": name}, reply.seconds, name, refusal=refusal)
 
     def answer_seconds(self, timeout: float) -> float:
         """Return the time after which a missing answer is looked into; ``timeout`` is the user's."""

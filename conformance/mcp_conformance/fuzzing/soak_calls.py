@@ -60,7 +60,7 @@ class ToolLoad:
         self.tool, self.name = call.tool, call.tool.name
         self.target = FuzzTarget.of_tool(call)
         self.answer_seconds = self.target.answer_seconds(server.settings.timeout)
-        schema, revision = call.tool.input_schema, server.revision
+        schema, revision = server.arguments.whole_schema(call.tool), server.revision
         oracle = partial(accepts_valid, call.tool, revision)
         self._valid = valid_cases(schema, revision, oracle, server.arguments.vouched(call.tool))
         self._invalid = invalid_cases(schema, revision, call.reply, clear=True)

@@ -11,6 +11,7 @@ from statistics import median
 from mcp_conformance.client.reply import Reply
 from mcp_conformance.client.session import Session
 from mcp_conformance.fuzzing.budgets import CASES, CaseBudget
+from mcp_conformance.fuzzing.futility import Futility
 from mcp_conformance.fuzzing.fuzz_target import FuzzTarget
 from mcp_conformance.fuzzing.oracles import Case, Failure
 from mcp_conformance.fuzzing.reproduction import CaseReproduction, FailedCase
@@ -50,6 +51,8 @@ class Trials:
         self._answer_times = deque(known_times, maxlen=budget.first_cases)
         self._deaths = self._silences = self._hostile_silences = 0
         self._max_deaths, self._max_silences = budget.max_deaths, budget.max_silences
+        most = budget.max_futile_calls if server.settings.is_gentle else budget.max_futile_calls_thorough
+        self._futility = Futility(target.refusal, most)
 
     @property
     def is_spent(self) -> bool:
@@ -57,7 +60,8 @@ class Trials:
         is_late = self._seconds_left < 0 or self.server.clock.monotonic() > self._until
         is_silent = self._silences >= self._max_silences
         is_silent |= self._hostile_silences >= self._budget.max_hostile_silences
-        return is_late or is_silent or self._calls_left < 1 or self._deaths > self._max_deaths
+        is_spent = self._calls_left < 1 or self._deaths > self._max_deaths
+        return is_late or is_silent or is_spent or self._futility.is_certain
 
     def allow_shrinking(self) -> None:
         """Allow more time, calls, ends of processes and missing answers, for shrinking a failure."""
@@ -121,6 +125,7 @@ class Trials:
         return failed
 
     def _failure(self, case: Case, reply: Reply) -> Failure | None:
+        self._futility.note(case.text, reply)
         failure = case.oracle(reply)
         return None if failure is None or failure.kind in self._known else failure
 

@@ -358,6 +358,14 @@ OPTIONS = (
     ),
     # ---- switches
     Option(
+        "found-values",
+        "",
+        "tools that may write also get values that were there before the run: they may change what is yours",
+        commands=JUDGES,
+        kind=Kind.SWITCH,
+        sets="found_values",
+    ),
+    Option(
         "http",
         "",
         "the command serves Streamable HTTP on a port of 127.0.0.1, which {port} in it stands for",

@@ -27,7 +27,7 @@ BIND_TCP, CONNECT_TCP = 1, 2
 ABSTRACT_SOCKETS, SIGNALS = 1, 2
 FILE_ACCESSES = {1: 13, 2: 14, 3: 15, 5: 16}
 """How many accesses to files each ABI knows; later ones add none."""
-TCP_ABI, SIGNAL_ABI = 4, 6
+TRUNCATION_ABI, TCP_ABI, SIGNAL_ABI = 3, 4, 6
 
 
 class _Ruleset(ctypes.Structure):
@@ -53,7 +53,7 @@ def abi() -> int:
 
 def not_held(version: int) -> list[str]:
     """Return what a version leaves open, beside the network."""
-    limits = {"the truncation of files": 3, "signals to your processes": SIGNAL_ABI}
+    limits = {"the truncation of files": TRUNCATION_ABI, "signals to your processes": SIGNAL_ABI}
     return [what for what, needed in limits.items() if version < needed]
 
 

@@ -73,6 +73,12 @@ class Sandbox:
         return _by_landlock(start, policy)
 
     @property
+    def keeps_everything(self) -> bool:
+        """Whether the server can change nothing but the throwaway folder."""
+        is_held = self.kind != LANDLOCK or self.abi >= landlock.TRUNCATION_ABI
+        return is_held and not self.write and not self.network
+
+    @property
     def words(self) -> tuple[str, ...]:
         """The options by which a command of this tool gets the same sandbox."""
         kind = f"{DOCKER}:{self.image}" if self.kind == DOCKER else self.kind

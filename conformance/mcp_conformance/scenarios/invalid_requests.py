@@ -155,7 +155,7 @@ def calls_invalid_in_2020_12(server: Server, call: Call) -> tuple[InvalidCall, .
     """
     if call.tool.definition.get("inputSchema", "$schema") is not None:
         skip("the tool names its dialect")
-    schema = call.tool.input_schema
+    schema = server.arguments.whole_schema(call.tool)
     return _invalid_calls(server, call, partial(invalid_since_2020_12, schema, server.revision))
 
 

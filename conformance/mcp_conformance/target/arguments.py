@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from copy import deepcopy
 from typing import Any
 
 from mcp_conformance.client.tool_call import Tool
-from mcp_conformance.generation import NoExample, example, further_examples
+from mcp_conformance.generation import NoExample, example, further_examples, with_known
 from mcp_conformance.generation.modest import modest
 from mcp_conformance.target.scenario import Records, scenario
 from mcp_conformance.target.settings import Settings
+from mcp_conformance.world.world import World
 
 
 class Arguments:
-    """Valid arguments for each tool in one revision: the user's (``--example``), else made from a schema."""
+    """Valid arguments for each tool in one revision.
 
-    def __init__(self, settings: Settings, revision: str):
+    The user's (``--example``) come first, then those that worked in this run, else some are made of the
+    schema.  All known values in them come from ``world``, which knows what each tool may get.
+    """
+
+    def __init__(self, settings: Settings, revision: str, world: World):
         self.records: Records = {}
+        self.world = world
         self._settings, self._revision = settings, revision
 
     def vouched(self, tool: Tool) -> list[dict[str, Any]]:
@@ -25,12 +32,13 @@ class Arguments:
         return self._settings.vouched(tool.name)
 
     def valid(self, tool: Tool) -> dict[str, Any]:
-        """Return valid arguments for a tool, the user's first if there are any.
+        """Return valid arguments for a tool: the user's, else what worked, else the plainest.
 
         Raises `mcp_conformance.generation.NoExample`.
         """
-        vouched = self.vouched(tool)
-        return vouched[0] if vouched else dict(self._made(tool))
+        for arguments in (*self.vouched(tool), *self.world.working(tool, self._revision)):
+            return deepcopy(dict(arguments))
+        return dict(self._made(tool))
 
     def further(self, tool: Tool) -> Iterator[dict[str, Any]]:
         """Yield other valid arguments: the user's if there are any."""
@@ -40,11 +48,26 @@ class Arguments:
 
     def origins(self, tool: Tool, arguments: Any) -> tuple[str, ...]:
         """Return where the arguments of a call came from, empty if they are made up."""
-        return ("--example",) if arguments in self.vouched(tool) else ()
+        if arguments in self.vouched(tool):
+            return ("--example",)
+        return self.world.origins(tool, arguments)
+
+    def schema(self, tool: Tool) -> Any:
+        """Return the schema for valid arguments of a tool, with the values that are known of its members.
+
+        Numbers are modest unless the run is thorough.
+        """
+        return with_known(self._modest(tool), *self.world.known_of(tool, self._revision))
+
+    def whole_schema(self, tool: Tool) -> Any:
+        """Return a tool's input schema with the values that are known of its members.
+
+        It is for arguments that are wrong or hostile in one member: the others have values that work.
+        """
+        return with_known(tool.input_schema, *self.world.known_of(tool, self._revision))
 
     @scenario
-    def schema(self, tool: Tool) -> Any:
-        """Return the schema for valid arguments of a tool; numbers are modest unless the run is thorough."""
+    def _modest(self, tool: Tool) -> Any:
         if not self._settings.is_gentle:
             return tool.input_schema
         return modest(tool.input_schema, self._revision, self.vouched(tool))

@@ -29,7 +29,9 @@ from mcp_conformance.target.sessions import MALFORMED, SHARED, Sessions
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.target.surface import Subject, Surface
 from mcp_conformance.target.tool_calls import ToolCalls
+from mcp_conformance.target.world import world_of
 from mcp_conformance.transport.interface import Clock
+from mcp_conformance.world.world import World
 
 
 @dataclass
@@ -38,13 +40,20 @@ class RunShared:
 
     ``surfaces`` are those in which a session opened.  ``servers`` has the server in each revision in which
     checks have begun, ``proposals`` the first reply to ``initialize`` for each revision.  ``fuzz_time`` is
-    None without ``--time``.
+    None without ``--time``.  ``world`` is what is known of values behind the server, None before the first.
     """
 
     surfaces: tuple[Surface, ...] = ()
     servers: dict[str, Server] = field(default_factory=dict)
     proposals: dict[str, Reply] = field(default_factory=dict)
     fuzz_time: FuzzTime | None = None
+    world: World | None = None
+
+    def known_world(self, settings: Settings) -> World:
+        """Return the world of the run, which begins with the first server."""
+        if self.world is None:
+            self.world = world_of(settings)
+        return self.world
 
     @property
     def fuzz_seconds(self) -> float:
@@ -88,7 +97,7 @@ class Server:
         self.sessions = Sessions(settings, surface, self.processes, self.reported)
         self.causes = Causes(self.sessions)
         self.lists = Lists(self.sessions)
-        self.arguments = Arguments(settings, surface.revision)
+        self.arguments = Arguments(settings, surface.revision, self.run.known_world(settings))
         self.tool_calls = ToolCalls(self.sessions, self.arguments, self.reported)
         self.fetches = Fetches(self.sessions, self.lists, self.tool_calls, self.reported)
         self.fuzzing = FuzzRecords()

@@ -49,7 +49,8 @@ class Settings:
     checks) and ``time`` (after which nothing more is fuzzed) are in seconds; ``max_line`` is the most bytes
     of a line that are read; of the listed tools the first ``max_tools`` are tested.  ``call`` holds
     ``readonly``, ``all``, or patterns of the names of tools that may be called.  ``samples`` are arguments
-    that the user vouches for; they release no tool.  ``calls_per_tool`` limits the fuzzer; 0 is no choice.
+    that the user vouches for; they release no tool.  ``found_values`` lets tools that may write have values
+    that were there before.  ``calls_per_tool`` limits the fuzzer; 0 is no choice.
     Without a ``cwd`` the server works in the ``throwaway`` folder, its home is there unless ``inherit_home``;
     without a ``throwaway`` folder it works here.  A ``sandbox`` confines it.  ``budgets`` limit figures, in
     bytes and seconds; ``clients`` are those whose limits are checked.  The ``contract`` is what the server
@@ -74,6 +75,7 @@ class Settings:
     failing_call: Sample | None = None
     mutating_call: Sample | None = None
     samples: tuple[Sample, ...] = ()
+    found_values: bool = False
     transcripts: Path = Path(".mcp-conformance")
     seed: int = 0
     examples: int = 50
@@ -132,13 +134,13 @@ class Settings:
     def folder(self) -> Folder | None:
         """The furnished folder, which ``{folder}`` stands for; None without a throwaway one.
 
-        The server works there unless it has a directory of its own.  The path is the one that programs show
-        as their working directory: without links on POSIX, as it was given in a container and on Windows.
+        The server works there unless it has a directory of its own.  Programs show the path without links; in
+        a container there are no links.
         """
         if self.throwaway is None:
             return None
-        work, is_shown = self.throwaway.work, self.sandbox is not None or os.name == "nt"
-        return Folder(work if is_shown else work.resolve(), is_cwd=self.cwd is None and self.work is None)
+        root = self.throwaway.work if self.sandbox is not None else self.throwaway.work.resolve()
+        return Folder(root, is_cwd=self.cwd is None and self.work is None)
 
     def within(self, throwaway: Throwaway) -> Settings:
         """Return the settings for a throwaway folder; in the user's calls its path replaces ``{folder}``."""

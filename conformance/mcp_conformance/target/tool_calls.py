@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -21,9 +22,13 @@ from mcp_conformance.target.scenario import Records, scenario
 from mcp_conformance.target.sessions import CALLS, Sessions
 from mcp_conformance.target.unanswered import unanswered
 from mcp_conformance.verdicts import Blocked, Cause, Finding, Skipped
+from mcp_conformance.world.exploration import Exploration, needs_exploration
 
 MAX_SILENT_CALLS = 2
 """How many tools may leave a call without an answer, each for a whole timeout, before no more are called."""
+# Not measured: 46 tools of a real server took 30 s on a busy machine.  Who has less waits for no answer.
+MAX_EXPLORED_SECONDS = 60.0
+"""How long the tools are explored at most; a quarter of ``--time`` if that is less."""
 
 
 class ToolCalls:
@@ -42,23 +47,33 @@ class ToolCalls:
         self._tools = sessions.surface.tools
         self._calls: dict[str, Call] = {}
         self._silent = 0
+        self._exploration = Exploration(
+            arguments.world, sessions.revision, self._call_explored, self._most_calls
+        )
+        self._has_begun = False
+        self._explored: set[str] = set()
+        self._explored_until = math.inf
 
     @property
     def _session(self) -> Session:
         return self._sessions.shared(CALLS)
 
     def call(self, tool: Tool) -> Call:
-        """Call a tool with valid arguments, once in a run; if that fails, with a few others.
+        """Call a tool with valid arguments, once in a run; if that fails, with others.
 
-        The call is the first that succeeds, else the first of all.  Skips the check when the tool may not be
-        called or no arguments are known.  Raises a `Finding` or `Blocked` for the first check that meets a
-        call without an answer.
+        The call is the one that worked best, else the first of all.  If it needs values that other tools may
+        give, all are called and explored (`begin`).  Skips the check when the tool may not be called or no
+        arguments are known.  Raises a `Finding` or `Blocked` for the first check that meets a call without an
+        answer.
         """
         arguments = self._arguments_for(tool)
         if tool.name in self.pending:
             self.end_pending(tool.name)
         elif tool.name not in self._calls:
             self._calls[tool.name] = self._call(tool, arguments)
+            if needs_exploration(self._calls[tool.name]):
+                self.begin()
+                self._explore(tool.name)
         call = self._calls[tool.name]
         if call.is_at_work:
             seconds = self._sessions.settings.timeout
@@ -74,19 +89,54 @@ class ToolCalls:
 
         Raises `Blocked` for a call without an answer that no check has met yet.
         """
+        self.begin()
         return exercised(self.call, self._tools)
 
     def quick(self) -> list[Call]:
         """Call every tool as `all` does; leave out the slow ones, without a wait for their answers."""
+        self.begin()
         quick = (tool for tool in self._tools if not self.pending.is_slow(tool.name))
         return [call for call in exercised(self.call, quick) if not call.is_slow]
 
     def begin(self) -> None:
-        """Call the tools; the first slow calls stay pending until some check needs them."""
+        """Call the tools, then explore those that need it, the first time only.
+
+        The first slow calls stay pending until some check needs them.
+        """
+        if self._has_begun:
+            return
+        self._has_begun = True
         for tool in self._tools:
             if self.pending.leave_room and tool.name not in self._calls:
                 with suppress(Skipped):
                     self._begin(tool, self._arguments_for(tool))
+        if not self.pending.keep_others_waiting:
+            self._explore(*self._calls)
+
+    def _explore(self, *names: str) -> None:
+        """Look for arguments with which these tools work, beside those of their calls so far."""
+        settings, clock = self._sessions.settings, self._sessions.settings.clock
+        self._explored_until = clock.monotonic() + min(MAX_EXPLORED_SECONDS, settings.time / 4)
+        new = [name for name in names if name not in self._explored and not settings.vouched(name)]
+        self._explored.update(new)
+        self._exploration.explore([self._calls[name] for name in new])
+        for name in new:
+            calls = [*self._calls[name].with_others, *self._exploration.calls_of(name)]
+            best = self._exploration.best_of(name) or self._calls[name]
+            others = tuple(replace(one, others=()) for one in calls if one is not best)
+            self._calls[name] = replace(best, others=others)
+
+    def _call_explored(self, tool: Tool, arguments: dict[str, Any]) -> Call:
+        call = call_in(self._session, tool, arguments)
+        self._note(call)
+        return call
+
+    def _most_calls(self, tool: Tool) -> float:
+        """Return how often a tool may be called while it is explored; 0 if there is no time left."""
+        settings = self._sessions.settings
+        if self._silent >= MAX_SILENT_CALLS or settings.clock.monotonic() > self._explored_until:
+            return 0
+        return settings.fuzzed_calls(tool) // 2
 
     def end_pending(self, *names: str) -> None:
         """Wait for the pending calls of these tools, for all if none are named.
@@ -95,6 +145,7 @@ class ToolCalls:
         """
         for call in self.pending.end(*names):
             self._calls[call.tool.name] = self._finished(self._alone(call))
+            self._explore(call.tool.name)
 
     def again(self, call: Call, params: Mapping[str, Any]) -> Reply:
         """Call a tool once more, with other ``params``; skip if the tool is slow.
@@ -155,17 +206,21 @@ class ToolCalls:
 
     def _finished(self, first: Call) -> Call:
         """Call again with other valid arguments if a call fails; return the best call."""
-        if first.reply.fault is not None and not isinstance(first.reply.fault, Closed | Unread):
-            self._silent += 1
+        self._note(first)
         calls = [first]
-        self.exercise.count(first.tool, first.reply)
         for arguments in self._further_arguments(first):
             calls.append(call_in(self._session, first.tool, arguments))
-            self.exercise.count(first.tool, calls[-1].reply)
+            self._note(calls[-1])
             if calls[-1].reply.fault is not None or not calls[-1].failed:
                 break
         best = first if calls[-1].failed or calls[-1].reply.fault is not None else calls[-1]
         return replace(best, others=tuple(one for one in calls if one is not best))
+
+    def _note(self, call: Call) -> None:
+        """Count a call, and whether it was answered."""
+        if call.reply.fault is not None and not isinstance(call.reply.fault, Closed | Unread):
+            self._silent += 1
+        self.exercise.count(call.tool, call.reply)
 
     def _further_arguments(self, first: Call) -> Iterator[dict[str, Any]]:
         """Yield other valid arguments for a tool that may succeed with them."""

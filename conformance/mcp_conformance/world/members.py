@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from mcp_conformance.json_schema.subschemas import pointed
@@ -53,6 +54,7 @@ class Member:
         return "\n".join(one for one in words if isinstance(one, str))
 
 
+@lru_cache(maxsize=4096)
 def words_of(name: str) -> tuple[str, ...]:
     """Return the words of a name in lower case, without a plural s: ``issueNumbers`` has issue, number."""
     found = (word.lower() for word in WORD.findall(name))

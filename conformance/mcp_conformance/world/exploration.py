@@ -1,0 +1,200 @@
+"""Exploration: rounds of calls that look for arguments with which each tool works."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcp_conformance.client.refusals import asks_client, complaint_about_network
+from mcp_conformance.client.tool_call import Call, Tool
+from mcp_conformance.world.attempts import MAX_SAME, PRODUCING, Attempt, Attempts
+from mcp_conformance.world.members import members_of, words_of
+from mcp_conformance.world.ownership import is_deleting
+from mcp_conformance.world.success import is_empty, is_success, kind_of
+from mcp_conformance.world.world import MADE_UP, World
+
+MAX_CALLS = 30
+"""The most calls of one tool: a prototype that had as many learned 31 of 40 tools of three servers."""
+MAX_ROUND_CALLS = 8
+"""The most calls of one tool in a row, before others, which may make what it needs, have their turn."""
+MAX_CURIOUS = 5
+"""The most calls with known values of a tool that succeeds without: does it give another kind of answer?"""
+MAX_SPARES = 50
+"""Not measured: how many working calls are looked at for one that made something."""
+MAX_ROUNDS = 6
+"""Not measured: what one tool made another needs, and what that made a third."""
+
+LISTING = frozenset({"list", "search", "find", "ls", "tree", "index"})
+ENDING = frozenset({"close", "reset", "stop", "end", "cancel", "shutdown", "disconnect", "undo", "kill"})
+
+CallTool = Callable[[Tool, dict[str, Any]], Call]
+"""Calls a tool with arguments."""
+
+
+@dataclass
+class Explored:
+    """A tool that is explored: its attempts, the calls so far, and why it is left alone, if it is."""
+
+    attempts: Attempts
+    limit: float
+    calls: list[Call] = field(default_factory=list)
+    best: Call | None = None
+    made_up_kinds: set[str] = field(default_factory=set)
+    is_left: bool = False
+    options: bytes = b""
+    makes: int = -1
+    curious: int = 0
+
+    @property
+    def tool(self) -> Tool:
+        """The tool."""
+        return self.attempts.tool
+
+
+class Exploration:
+    """The exploration of a server's tools, in one session.
+
+    ``call`` calls a tool; ``limit`` returns how often one may be called.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        revision: str,
+        call: CallTool,
+        limit: Callable[[Tool], float] = lambda _: MAX_CALLS,
+    ):
+        self.world, self._revision = world, revision
+        self._call, self._limit = call, limit
+        self._tools: dict[str, Explored] = {}
+        self._makes = 0
+
+    def explore(self, first: Iterable[Call]) -> None:
+        """Explore the tools of these calls, which have plain arguments, as far as they need it."""
+        begun = [self._begun(call) for call in first]
+        waiting = sorted((one for one in begun if not one.is_left), key=lambda one: _order(one.tool))
+        usual = [one for one in waiting if not is_deleting(one.tool)]
+        self._rounds(usual)
+        deleting = [one for one in waiting if is_deleting(one.tool)]
+        if deleting:
+            self._make_spares()
+        self._rounds(deleting)
+        self.world.given_up |= {
+            one.tool.name for one in waiting if one.best is None and not one.made_up_kinds
+        }
+
+    def calls_of(self, tool: str) -> list[Call]:
+        """Return the calls of a tool that were made here."""
+        return self._tools[tool].calls if tool in self._tools else []
+
+    def best_of(self, tool: str) -> Call | None:
+        """Return the call that worked best; None if none of those made here worked better than the first."""
+        return self._tools[tool].best if tool in self._tools else None
+
+    def _begun(self, call: Call) -> Explored:
+        """Take the first call of a tool: it teaches, and decides whether the tool needs exploration."""
+        tool = call.tool
+        one = Explored(Attempts(tool, self._revision, self.world), min(MAX_CALLS, self._limit(tool)))
+        self._tools[tool.name] = one
+        one.is_left = _is_hopeless(call) or not one.attempts.members or tool.name in self.world.given_up
+        for made in call.with_others:
+            one.attempts.skip(made.arguments)
+        if is_success(call.reply, needs_values=bool(one.attempts.members)):
+            self._makes += not tool.read_only
+            one.made_up_kinds.add(kind_of(call.reply, call.arguments))
+            one.curious = MAX_CURIOUS if tool.read_only else 1
+            one.is_left |= bool(self.world.worked[tool.name])
+            self.world.learn_success(call, {})
+        elif not one.is_left:
+            for failed in reversed(call.with_others):
+                one.attempts.learn(Attempt(failed.arguments, {}), failed.reply)
+        return one
+
+    def _make_spares(self) -> None:
+        """Make a second one of each thing that this run made, so that what others use is not deleted."""
+        for working in list(self.world.worked)[:MAX_SPARES]:
+            one = self._tools.get(working.tool)
+            spare = self.world.spare_of(working)
+            if spare is None or one is None or one.tool.read_only or is_deleting(one.tool):
+                continue
+            call = self._call(one.tool, dict(spare.arguments))
+            one.calls.append(call)
+            if is_success(call.reply):
+                self.world.learn_spare(call, spare.known)
+
+    def _rounds(self, tools: list[Explored]) -> None:
+        for _ in range(MAX_ROUNDS):
+            learned = [self._turn(one) for one in tools if not one.is_left]
+            if not any(learned):
+                return
+
+    def _turn(self, one: Explored) -> bool:
+        """Call a tool several times, until it works; return whether the world has learned something."""
+        before = (self.world.version, self._makes)
+        options = one.attempts.options
+        if options == one.options and (one.makes == self._makes or not one.attempts.refusals.misses):
+            return False
+        if one.makes != self._makes:
+            one.attempts.try_again()
+        one.options, one.makes = options, self._makes
+        one.attempts.refusals.same = 0
+        for _ in range(MAX_ROUND_CALLS if not one.curious else one.curious):
+            attempt = one.attempts.next() if len(one.calls) < one.limit else None
+            if attempt is None or (one.curious and not self._is_worthwhile(one.tool, attempt)):
+                break
+            self._try(one, attempt)
+            if one.is_left or one.attempts.refusals.same >= MAX_SAME:
+                break
+        one.is_left |= len(one.calls) >= one.limit or bool(one.curious) or one.attempts.is_stuck
+        return (self.world.version, self._makes) != before
+
+    def _is_worthwhile(self, tool: Tool, attempt: Attempt) -> bool:
+        """Return whether a tool that works may learn from arguments: they have a value that the server knows.
+
+        What it makes of our own text is recognised as ours.
+        """
+        text = self.world.ownership.text
+        return any(
+            one.origin.kind not in MADE_UP or (not tool.read_only and text in str(one.value))
+            for one in attempt.known.values()
+        )
+
+    def _try(self, one: Explored, attempt: Attempt) -> None:
+        call = self._call(one.tool, attempt.arguments)
+        one.calls.append(call)
+        if _is_hopeless(call):
+            one.is_left = True
+        elif is_success(call.reply):
+            self._makes += not one.tool.read_only
+            is_best = kind_of(call.reply, call.arguments) not in one.made_up_kinds
+            self.world.learn_success(call, attempt.known, one.attempts.refusals.needed, is_best=is_best)
+            if is_best:
+                one.best, one.is_left = call, True
+        else:
+            one.attempts.learn(attempt, call.reply)
+            one.attempts.refusals.misses |= not call.failed and is_empty(call.reply.result)
+
+
+def needs_exploration(call: Call) -> bool:
+    """Return whether a call did not work, and other arguments may."""
+    has_members = bool(members_of(call.tool.input_schema))
+    return has_members and not _is_hopeless(call) and not is_success(call.reply)
+
+
+def _is_hopeless(call: Call) -> bool:
+    """Return whether other arguments lead nowhere: no answer, a slow one, a network, a task, the client."""
+    reply = call.reply
+    needs_more = asks_client(reply) or bool(call.asked) or call.tool.task_support == "required"
+    is_lost = reply.fault is not None or call.is_slow
+    return is_lost or needs_more or bool(complaint_about_network(reply))
+
+
+def _order(tool: Tool) -> int:
+    """Return the place of a tool by the first guess: what makes, what lists, what uses, what ends."""
+    words = set(words_of(tool.name))
+    if words & ENDING:
+        return 3
+    if not tool.read_only and words & PRODUCING:
+        return 0
+    return 1 if words & LISTING else 2

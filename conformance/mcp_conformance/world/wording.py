@@ -1,0 +1,46 @@
+"""Wording: what a refusal says, and whether two refusals say the same."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mcp_conformance.client.reply import Reply
+
+MAX_READ = 4_000
+"""The most characters of a refusal that are read; the longest of the servers seen had 2,100."""
+MARK = "\N{BULLET}"
+"""What stands in the kind of a refusal for a value of our own."""
+DIGITS = re.compile(r"\d+")
+
+
+def said(reply: Reply) -> tuple[str, Any]:
+    """Return the words of a refusal, and the ``data`` of an error; None without."""
+    if reply.error is not None:
+        data = reply.error.get("data") if isinstance(reply.error, Mapping) else None
+        message = reply.error_message
+        return (message if isinstance(message, str) else "")[:MAX_READ], data
+    return "\n".join(reply.texts)[:MAX_READ], None
+
+
+def kind_of_refusal(reply: Reply, arguments: Any) -> str:
+    """Return what a refusal says without what differs from call to call: our own values and numbers."""
+    text, data = said(reply)
+    if data is not None:
+        text += json.dumps(data, sort_keys=True)[:MAX_READ]
+    for word in sorted(set(_texts_in(arguments)), key=lambda one: (-len(one), one)):
+        text = text.replace(word, MARK)
+    return DIGITS.sub("0", text)
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    """Yield the texts in a value, also as JSON and Python write them."""
+    if isinstance(value, str):
+        forms = (value, json.dumps(value)[1:-1], repr(value)[1:-1])
+        yield from (one for one in forms if len(one) > 1)
+        return
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    for one in inner:
+        yield from _texts_in(one)

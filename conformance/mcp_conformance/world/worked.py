@@ -1,0 +1,81 @@
+"""What worked: the arguments with which calls of tools succeeded, and the values in them by member."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcp_conformance.protocol.jsonrpc import encode
+from mcp_conformance.world.known import Known
+from mcp_conformance.world.members import ITEM, Member, words_of
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Working:
+    """Arguments with which a call of a tool succeeded.
+
+    ``known`` are the known values in them, by path; ``needed`` are the members that the tool refuses to be
+    without, though its schema does not require them.
+    """
+
+    tool: str
+    arguments: Mapping[str, Any]
+    known: Mapping[Path, Known] = field(default_factory=dict)
+    needed: tuple[Path, ...] = ()
+
+
+class Worked:
+    """The arguments that worked in a run, by the names of tools, the best first."""
+
+    def __init__(self) -> None:
+        self._by_tool: dict[str, list[Working]] = {}
+        self._tools_of: dict[tuple[tuple[str, ...], frozenset[str]], dict[bytes, tuple[Any, set[str]]]] = {}
+
+    def __getitem__(self, tool: str) -> list[Working]:
+        return self._by_tool.get(tool, [])
+
+    def __iter__(self) -> Iterator[Working]:
+        return (one for some in self._by_tool.values() for one in some)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._by_tool.values()))
+
+    def add(self, working: Working, members: Iterable[Member], *, is_best: bool = False) -> None:
+        """Add arguments of a tool, and each of their values to those that work for its member.
+
+        The best come first.
+        """
+        same = self._by_tool.setdefault(working.tool, [])
+        if any(one.arguments == working.arguments for one in same):
+            return
+        same.insert(0 if is_best else len(same), working)
+        for member in members:
+            for value in values_at(working.arguments, member.path):
+                if isinstance(value, str | int | float) and not isinstance(value, bool):
+                    self._note(member, value, working.tool)
+
+    def _note(self, member: Member, value: Any, tool: str) -> None:
+        key = (words_of(member.name), member.types)
+        _, tools = self._tools_of.setdefault(key, {}).setdefault(encode(value), (value, set()))
+        tools.add(tool)
+
+    def values_for(self, member: Member) -> list[Any]:
+        """Return the values that worked for members of this name and type, in the most tools first."""
+        found = self._tools_of.get((words_of(member.name), member.types), {})
+        ranked = Counter({key: len(tools) for key, (_, tools) in found.items()})
+        return [found[key][0] for key, _ in ranked.most_common()]
+
+
+def values_at(arguments: Any, path: Path) -> list[Any]:
+    """Return the values at a path in arguments: several behind an array, none where there is nothing."""
+    found = [arguments]
+    for step in path:
+        if step == ITEM:
+            found = [item for one in found if isinstance(one, list) for item in one]
+        else:
+            found = [one[step] for one in found if isinstance(one, Mapping) and step in one]
+    return found

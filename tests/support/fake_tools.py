@@ -1,0 +1,62 @@
+"""Tools without a server: functions that answer calls, for tests of what explores them."""
+
+import inspect
+import json
+
+from mcp_conformance.client.reply import Reply
+from mcp_conformance.client.tool_call import Call, Tool
+from mcp_conformance.protocol.jsonrpc import Line
+from mcp_conformance.protocol.value import Value
+
+TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
+
+
+class Refused(Exception):  # noqa: N818  (what a tool answers)
+    """A tool refuses; the text is that of its answer."""
+
+
+def tool(name, schema, description="", *, reads=False):
+    """Return a tool with these members, by name: a type of Python, or a schema."""
+    members = {key: {"type": TYPES[one]} if isinstance(one, type) else one for key, one in schema.items()}
+    definition = {
+        "name": name,
+        "description": description,
+        "inputSchema": {"type": "object", "properties": members, "required": list(members)},
+        "annotations": {"readOnlyHint": reads},
+    }
+    return Tool(Value(definition))
+
+
+class FakeTools:
+    """Tools that are functions; ``calls`` are the names and arguments of all calls so far."""
+
+    def __init__(self, *functions, reading=()):
+        self.functions = {one.__name__: one for one in functions}
+        self.tools = [
+            tool(
+                one.__name__,
+                {name: each.annotation for name, each in inspect.signature(one).parameters.items()},
+                reads=one.__name__ in reading,
+            )
+            for one in functions
+        ]
+        self.calls = []
+
+    def call(self, tool, arguments):
+        """Call a tool; what it raises as `Refused` is a tool error."""
+        self.calls.append((tool.name, arguments))
+        request = Line.sending(
+            {"id": 1, "method": "tools/call", "params": {"name": tool.name, "arguments": arguments}}
+        )
+        try:
+            answer = self.functions[tool.name](**arguments)
+            text = answer if isinstance(answer, str) else json.dumps(answer)
+            is_error = False
+        except Refused as refusal:
+            text, is_error = str(refusal), True
+        result = {"content": [{"type": "text", "text": text}], "isError": is_error}
+        return Call(tool, arguments, Reply(request, message={"id": 1, "result": result}))
+
+    def of(self, name):
+        """Return the arguments of the calls of a tool."""
+        return [arguments for called, arguments in self.calls if called == name]
