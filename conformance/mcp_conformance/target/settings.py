@@ -134,13 +134,13 @@ class Settings:
     def folder(self) -> Folder | None:
         """The furnished folder, which ``{folder}`` stands for; None without a throwaway one.
 
-        The server works there unless it has a directory of its own.  Programs show the path without links; in
-        a container there are no links.
+        The server works there unless it has a directory of its own.  The path is the one that programs show
+        as their working directory: without links on POSIX, as it was given in a container and on Windows.
         """
         if self.throwaway is None:
             return None
-        root = self.throwaway.work if self.sandbox is not None else self.throwaway.work.resolve()
-        return Folder(root, is_cwd=self.cwd is None and self.work is None)
+        work, is_shown = self.throwaway.work, self.sandbox is not None or os.name == "nt"
+        return Folder(work if is_shown else work.resolve(), is_cwd=self.cwd is None and self.work is None)
 
     def within(self, throwaway: Throwaway) -> Settings:
         """Return the settings for a throwaway folder; in the user's calls its path replaces ``{folder}``."""

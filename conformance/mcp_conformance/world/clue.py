@@ -16,9 +16,11 @@ class Clue:
     not say.  ``values`` are candidates for it, the likeliest first, with their ``owner``.  ``needs`` are
     members to add, ``without`` members to leave out.  ``ending`` is the ending that a file's name needs,
     ``inside`` the folder that a path must be inside; ``is_absolute`` says that a path must be absolute,
-    ``type`` names the JSON type that is wanted, ``low`` and ``high`` are bounds, ``pattern`` is one in
+    ``kind`` that it must be of a "file" or of a "directory",
+    ``type`` names the JSON type that is wanted, ``low`` and ``high`` are bounds of a number, of
+    a length or of a count, ``pattern`` is one in
     ECMA-262 or a format in words (``YYYY-MM-DD``).  ``is_missing`` says that what the value names does not
-    exist, ``is_taken`` that it exists already.
+    exist, ``is_taken`` that it exists already.  ``first`` are tools that the refusal names: to call first.
     """
 
     reader: str
@@ -30,9 +32,11 @@ class Clue:
     ending: str = ""
     inside: str = ""
     is_absolute: bool = False
+    kind: str = ""
     type: str = ""
     low: float | None = None
     high: float | None = None
     pattern: str = ""
     is_missing: bool = False
     is_taken: bool = False
+    first: tuple[str, ...] = ()

@@ -167,16 +167,3 @@ def furnish(directory: Path) -> Folder:
     folder = Folder(directory.resolve())
     folder.furnish()
     return folder
-
-
-def is_inside(path: str, folder: Path) -> bool:
-    """Return whether the text of a path, or of a ``file:`` URI, leads into a folder, as far as names say.
-
-    The folder may be given by a link, as temporary folders are on macOS.
-    """
-    text = unquote(urlsplit(path).path) if path.startswith("file:") else path
-    text = re.sub(r"^/(?=[A-Za-z]:)", "", text)
-    if not Path(text).is_absolute():
-        return False
-    real = Path(os.path.normpath(text))
-    return any(real.is_relative_to(one) for one in (folder, folder.resolve()))

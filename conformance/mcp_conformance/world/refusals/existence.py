@@ -1,0 +1,54 @@
+"""Readers of what does not exist, of what exists already, and of tools to call first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+
+from mcp_conformance.world.clue import Clue
+from mcp_conformance.world.refusals.refusal import Refusal, Sentence, any_of
+
+MISSING = any_of(
+    r"\b(?:does not|doesn't|do not|did not|didn't) (?:exist|resolve|match any)",
+    r"\bnot found\b|\bcould(?: not|n't) (?:be )?f(?:i|ou)nd\b|\bcan(?:not|'t) find\b",
+    r"\bno such\b|\bno [\w ]{1,30} (?:found|named|with|matching)\b|\bhas no [\w ]{1,40}['\"`]",
+    r"\bunknown [\w ]{1,20}:? ?['\"`]|\bis not in\b|\bENOENT\b|\bmalformed object\b",
+)
+TAKEN = any_of(
+    r"\balready\b.{0,30}\b(?:exists?|used|taken|registered|defined|in use)\b|\bEEXIST\b|\bduplicate\b",
+    r"\bis taken\b|\bmust be unique\b|\bUNIQUE constraint\b",
+)
+"""What says that a name is given already."""
+
+
+def things_missing(refusal: Refusal) -> Iterator[Clue]:
+    """Yield the members whose values name what does not exist."""
+    for sentence in refusal.sentences:
+        if MISSING.search(sentence.text) and not TAKEN.search(sentence.text):
+            for member in _with_value(refusal, sentence) or sentence.members or ("",):
+                yield Clue("does not exist", member, is_missing=True)
+
+
+def things_taken(refusal: Refusal) -> Iterator[Clue]:
+    """Yield the members whose values name what exists already."""
+    for sentence in refusal.sentences:
+        if TAKEN.search(sentence.text):
+            for member in _with_value(refusal, sentence) or sentence.members or ("",):
+                yield Clue("exists already", member, is_taken=True)
+
+
+def _with_value(refusal: Refusal, sentence: Sentence) -> tuple[str, ...]:
+    """Return those members of a sentence whose value it quotes."""
+    return tuple(
+        dict.fromkeys(
+            name for name, value in refusal.sent if name in sentence.members and value in sentence.quoted
+        )
+    )
+
+
+def tools_named(refusal: Refusal, tools: Collection[str]) -> Iterator[Clue]:
+    """Yield the tools that a refusal names: "Use git_add to stage changes first"."""
+    words = {word for line in refusal.lines for word in re.findall(r"[A-Za-z][\w.-]+\w", line)}
+    named = tuple(tool for tool in tools if tool in words and re.search(r"[_\W]|[a-z][A-Z]", tool))
+    if named:
+        yield Clue("tools named", first=named)
