@@ -54,6 +54,8 @@ INSTALL_SECONDS = 900.0
 SETUP_SECONDS = 60.0
 RUN_SECONDS = 1800.0
 REVISION = "2025-11-25"
+OTHER_REVISIONS = {"ruv-swarm": "2024-11-05"}
+"""The revisions of servers that do not speak this one."""
 HELLO = {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": {"name": "depth", "version": "1"}}
 HEAD = "| server | tools exercised | answers | calls | seconds | lines and branches: start, run |"
 COVERED = """
@@ -167,7 +169,8 @@ def run(
         own = Path(folder).resolve()
         (own / "work").mkdir()
         command, variables = subject.prepared(own / "work")
-        words = ["--call", "all", "--revision", REVISION, "--report", str(own / "report.json"), "-q"]
+        revision = OTHER_REVISIONS.get(subject.target.name, REVISION)
+        words = ["--call", "all", "--revision", revision, "--report", str(own / "report.json"), "-q"]
         words += [*options.found, *options.option]
         for name, text in variables.items():
             words += ["--env", f"{name}={text}"]

@@ -4,11 +4,16 @@ import gc
 import signal
 
 import pytest
+from hypothesis import settings
 
 from support.running import bytecode_folder
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 """A shell makes what it starts in the background ignore Ctrl-C, and so would every process of the tests."""
+
+settings.register_profile("busy", settings.default, deadline=None)
+settings.load_profile("busy")
+"""On a busy machine an example took 0.46 s of wall time, more than Hypothesis's deadline."""
 
 TOGETHER = {
     "tests/e2e/test_determinism.py",

@@ -1,4 +1,7 @@
-"""Mutants of HTTP are found over HTTP, by the checks that cite what they break, and by no other."""
+"""Mutants of HTTP are found over HTTP, by the checks that cite what they break, and by no other.
+
+Each runs in one era; with ``MUTANTS=whole`` in each era in which its rules hold, under all checks of HTTP.
+"""
 
 import sys
 import zlib
@@ -13,7 +16,7 @@ from mcp_conformance_fixtures.http_mutants import all_http_mutants, started
 from mcp_conformance_fixtures.http_unusual import UNUSUAL, headers_for
 from support.bench import SAMPLES, leave_out_shrinking, run_checks, settings_on_process
 from support.http_in_thread import served
-from support.mutant_runs import WHOLE, MutantRun, on_processes, revisions_of
+from support.mutant_runs import WHOLE, MutantRun, on_processes, revision_of, revisions_of
 
 REFERENCE = (sys.executable, "-m", "mcp_conformance_fixtures.reference_http", "--port", "{port}")
 
@@ -33,7 +36,7 @@ NOT_OVER_HTTP = {
 """Mutants of messages whose fault does not show over HTTP, and why."""
 
 
-HTTP_SHARE, MESSAGES_SHARE = 8, 3
+HTTP_SHARE, MESSAGES_SHARE = 24, 3
 ALONE = ("http_auth", "http_sse24")
 """The families of mutants that run under the checks of their own suite alone."""
 
@@ -58,7 +61,7 @@ def runs():
     return [
         HttpMutantRun(one, revision, is_whole=False)
         for one in all_http_mutants()
-        for revision in revisions_of(one)
+        for revision in (revisions_of(one) if WHOLE else [revision_of(one)])
     ]
 
 

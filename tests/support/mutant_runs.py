@@ -1,6 +1,7 @@
 """The runs that prove the mutants: which mutant, in which revision, under which checks, and the expectation.
 
-``MUTANTS=whole`` runs every mutant in memory under the whole suite, in each era in which its rules hold;
+``MUTANTS=whole`` runs every mutant in memory under the whole suite, in each era in which its rules hold, and
+every mutant of HTTP in each era;
 ``MUTANTS=processes`` runs every mutant on processes too (`tox -e mutants` does both).
 """
 
@@ -23,10 +24,14 @@ from support.bench import reference_contract, run_checks
 
 WHOLE = os.environ.get("MUTANTS") == "whole"
 ON_PROCESSES = os.environ.get("MUTANTS") == "processes"
-FAMILIES_STEP = 3
+FAMILIES_STEP = 4
 """One of so many families has a mutant on a process in each push; in memory all have theirs."""
 WHOLE_SHARE = 180
 """One of so many mutants runs under the whole suite by default."""
+NEED_TRAFFIC = {"jsonrpc.response-id-echo", "errors.missing-client-capability"}
+"""The rules of checks that judge what other checks exchange: that check exchanges the most."""
+SEES_ALL_SHARE = 6
+"""One of so many runs under the check that judges every message: it took 44% of the mutants' CPU time."""
 PROPOSES_ALL = "lifecycle.initialize.version-echo"
 """The rule that needs all revisions to be proposed, as only a thorough run does."""
 SEES_ALL = "jsonrpc.message-shape"
@@ -58,7 +63,8 @@ IN_PASSING = "messages"
 class MutantRun:
     """A mutant in one revision; ``is_whole`` says that all checks run.
 
-    Otherwise those run that cite a rule it breaks or may break, and the check that judges every message.
+    Otherwise those run that cite a rule it breaks or may break, and for one in `SEES_ALL_SHARE` the check
+    that judges every message.
     """
 
     mutant: Mutant
@@ -115,7 +121,10 @@ class MutantRun:
             return check.suite in (self.fuzzed, "test_messages")
         if self.mutant.family == "drift":  # the check that judges every message fuzzes thoroughly then
             return not check.ids.isdisjoint(self.mutant.breaks)
-        return self.is_whole or not check.ids.isdisjoint((SEES_ALL, *self.mutant.breaks, *self.mutant.also))
+        ids = {*self.mutant.breaks, *self.mutant.also}
+        if is_in_share(self.mutant, SEES_ALL_SHARE) or not NEED_TRAFFIC.isdisjoint(self.mutant.breaks):
+            ids.add(SEES_ALL)
+        return self.is_whole or not check.ids.isdisjoint(ids)
 
     def expect_found(self, settings):
         """Expect that the checks report what the mutant breaks, and nothing else."""
@@ -163,7 +172,7 @@ def own_network():
 def in_memory():
     """Return the runs of the mutants that need no process."""
     return [
-        MutantRun(one, revision, WHOLE or one.family == IN_PASSING or _is_in_share(one))
+        MutantRun(one, revision, WHOLE or one.family == IN_PASSING or is_in_share(one, WHOLE_SHARE))
         for one in all_mutants()
         if not one.needs_process
         for revision in (revisions_of(one) if WHOLE else [revision_of(one)])
@@ -171,7 +180,7 @@ def in_memory():
 
 
 def on_processes():
-    """Return the runs of mutants that need a process and of one of each third family, or of all."""
+    """Return the runs of mutants that need a process and of one of each fourth family, or of all."""
     chosen = {}
     families = sorted({one.family for one in all_mutants()})[::FAMILIES_STEP]
     for one in all_mutants():
@@ -180,5 +189,6 @@ def on_processes():
     return [MutantRun(one, revision_of(one), one.family == IN_PASSING) for one in chosen.values()]
 
 
-def _is_in_share(one):
-    return zlib.crc32(f"{one.family}.{one.name}".encode()) % WHOLE_SHARE == 0
+def is_in_share(one, share):
+    """Return whether a mutant is one in so many, by its name."""
+    return zlib.crc32(f"{one.family}.{one.name}".encode()) % share == 0

@@ -13,7 +13,7 @@ import pytest
 from mcp_conformance.survey.prepare import prepare
 from mcp_conformance.survey.targets import read_targets
 from mcp_conformance.target.probe import probe_all
-from support import HANDSHAKE, run_suite, script
+from support import run_suite, script
 from support.bench import settings_on_process
 from support.found_values import breaches, reading_tools
 from support.recording_proxy import FOLDER, recorded
@@ -57,7 +57,7 @@ def test_a_run_gives_nothing_that_was_there_to_a_tool_that_may_write(planted, tm
     lines.mkdir()
     monkeypatch.setenv(FOLDER, str(lines))
     given = [word for name, text in variables.items() for word in ("--env", f"{name}={text}")]
-    options = ("--revision", HANDSHAKE, *LIMITS, "--cwd", str(work), *given)
+    options = ("--revision", "latest", *LIMITS, "--cwd", str(work), *given)
     run = run_suite([sys.executable, script("recording_proxy"), *command], *options, timeout=1200)
     sent = recorded(lines)
     assert any(b"tools/call" in line for line in sent), run.output
@@ -68,7 +68,7 @@ def test_a_run_gives_nothing_that_was_there_to_a_tool_that_may_write(planted, tm
 def tools_that_read(command, work, variables, tmp_path):
     """Return the names of the tools of a server that say that they only read."""
     with settings_on_process(tuple(command), tmp_path, cwd=work, env=variables) as settings:
-        subject = probe_all(settings, (HANDSHAKE,))
+        subject = probe_all(settings, ("latest",))
         found = reading_tools(subject.surfaces)
         subject.close()
     return found

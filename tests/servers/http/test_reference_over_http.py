@@ -1,18 +1,23 @@
-"""The whole suite over HTTP is silent on the reference server, and leaves out what is about stdio."""
+"""The whole suite over HTTP is silent on the reference server, and leaves out what is about stdio.
 
+The tests run the newest revision of each era, and all of them with ``FUZZ=thorough`` (`tox -e thorough`).
+"""
+
+import os
 import sys
 
 import pytest
 
-from mcp_conformance.protocol.revisions import KNOWN
+from mcp_conformance.protocol.revisions import KNOWN, LATEST_HANDSHAKE, LATEST_MODERN
 from support import EVERYTHING, run_suite
 
 REFERENCE = (sys.executable, "-m", "mcp_conformance_fixtures.reference_http", "--port", "{port}")
+REVISIONS = KNOWN[KNOWN.index("2025-03-26") :] if "FUZZ" in os.environ else (LATEST_HANDSHAKE, LATEST_MODERN)
 
 
-@pytest.mark.parametrize("revision", KNOWN[KNOWN.index("2025-03-26") :])
+@pytest.mark.parametrize("revision", REVISIONS)
 def test_the_reference_server_is_clean(revision):
-    fuzz = "quick" if revision == "2025-11-25" else "none"
+    fuzz = "quick" if revision == LATEST_HANDSHAKE else "none"
     run = run_suite(REFERENCE, "--http", "--revision", revision, "--fuzz", fuzz, *EVERYTHING, timeout=600)
     assert [(case.check, case.text) for case in run.findings] == []
     assert run.exit == 0
