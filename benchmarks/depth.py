@@ -125,12 +125,16 @@ def arguments() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("names", nargs="*", help=f"of {', '.join(NAMES)}, or other targets")
-    parser.add_argument("--program", nargs="*", default=[sys.executable, "-m", "mcp_conformance"])
+    parser.add_argument("--program", help="the mcp-conformance of another installation")
+    parser.add_argument("--reports", type=Path, help="a folder that gets the JSON report of each run")
     parser.add_argument("--folder", action="store_true", help="give commands {folder}, not a folder of ours")
     parser.add_argument("--no-coverage", action="store_true", help="leave out the runs that count lines")
     parser.add_argument("--option", action="append", default=[], help="an option of `run`, such as --seed=1")
     options = parser.parse_args()
     options.names = options.names or NAMES
+    if unknown := set(options.names) - TARGETS.keys():
+        parser.error(f"there is no target called {', '.join(sorted(unknown))}")
+    options.program = [options.program] if options.program else [sys.executable, "-m", "mcp_conformance"]
     usage = subprocess.run([*options.program, "run", "--help"], capture_output=True, text=True, check=True)
     is_known = "--found-values" in usage.stdout
     options.found = [] if options.folder or not is_known else ["--found-values"]
@@ -147,6 +151,9 @@ def row(name: str, options: argparse.Namespace) -> str:
         return f"| {name} | not installed: {installation.failure.splitlines()[0]} | | | | |"
     subject = Subject(target, Path(installation.folder), options.folder)
     report, seconds = run(subject, options)
+    if options.reports is not None:
+        options.reports.mkdir(parents=True, exist_ok=True)
+        (options.reports / f"{name}.json").write_text(json.dumps(report), encoding="utf-8")
     shares = "" if options.no_coverage or subject.python is None else covered(subject, options)
     return f"| {name} | {exercised(report)} | {seconds:.0f} | {shares} |"
 
