@@ -239,7 +239,7 @@ class Attempts:
         quoted = self._quoted(text, arguments)
         named = [path for one in read for path in self._paths_of(one.member)]
         for clue in read:
-            self._take(clue, self._paths_of(clue.member) or quoted[:1], arguments)
+            self._take(clue, self._paths_of(clue.member) or quoted[:1] or self._meant(clue), arguments)
         self.refusals.blamed = list(dict.fromkeys([*named, *quoted, *self._mentioned(text)]))
         self.refusals.misses |= any(one.is_missing for one in read)
         changed = [path for path, one in attempt.known.items() if self._last.get(path, one) != one]
@@ -273,6 +273,12 @@ class Attempts:
         exact = [path for path in self._leaves if tuple(s for s in path if s != "*")[-len(steps) :] == steps]
         wanted = words_of(steps[-1]) if steps else ()
         return exact or [path for path, one in self._leaves.items() if words_of(one.name) == wanted]
+
+    def _meant(self, clue: Clue) -> list[Path]:
+        """Return the members that a clue is about which names none: one of paths is about the paths."""
+        if not (clue.ending or clue.inside or clue.is_absolute):
+            return []
+        return [path for path, one in self._leaves.items() if wants_path(one)]
 
     def _quoted(self, text: str, arguments: Mapping[str, Any]) -> list[Path]:
         """Return the members whose values a text repeats, the longest value first."""
