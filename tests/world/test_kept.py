@@ -3,88 +3,130 @@
 import json
 import os
 import threading
+from pathlib import Path
 
 import pytest
 
 from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.protocol.value import Value
-from mcp_conformance.world.kept import Kept, KeptTool
+from mcp_conformance.world.folder import Folder
+from mcp_conformance.world.kept import Kept
 from mcp_conformance.world.known import Known, Origin, Owner
+from mcp_conformance.world.ours import Ours
+from mcp_conformance.world.ownership import Ownership
+from mcp_conformance.world.worked import Working
+from mcp_conformance.world.world import World
 
-COMMAND = ("--", "server", "--root", "{folder}")
+WORDS = ("--", "server", "--root", "{folder}")
+ONE, OTHER = (Folder(Path("/tmp", name).absolute()) for name in ("one", "other"))
 
 
-def tool(name="get_note", description="Get a note."):
-    return Tool(Value({"name": name, "description": description, "inputSchema": {"type": "object"}}))
+def tool(name="get_note", description="Get a note.", *, read_only=True):
+    hints = {"readOnlyHint": read_only}
+    schema = {"type": "object", "properties": {"id": {"type": "string"}}}
+    return Tool(
+        Value({"name": name, "description": description, "inputSchema": schema, "annotations": hints})
+    )
 
 
-def known(value, owner):
+def known(value, owner=Owner.FOUND):
     return Known(value, ("id", "notes"), Origin("an answer of", "list_notes"), owner, 3)
 
 
-def kept(folder, work="/tmp/one"):
-    return Kept.of(folder, COMMAND, work)
+def working(value, owner=Owner.FOUND):
+    return Working("get_note", {"id": value}, {("id",): known(value, owner)}, (("id",),))
 
 
-def written(folder, *values, arguments=None, work="/tmp/one"):
-    one = kept(folder, work)
-    one.put(tool(), KeptTool(arguments, values))
-    one.write()
-    return kept(folder, work)
+def kept(directory, folder=ONE):
+    return Kept.of(directory, WORDS, folder)
 
 
-def test_arguments_and_values_come_back(tmp_path):
-    found = written(tmp_path, known("n-1", Owner.FOUND), arguments={"id": "n-1"}).get(tool())
-    assert found == KeptTool({"id": "n-1"}, (known("n-1", Owner.FOUND),))
+def written(directory, one, folder=ONE):
+    file = kept(directory, folder)
+    file.put(tool(), one)
+    file.write()
+    return kept(directory, folder)
+
+
+def test_arguments_come_back(tmp_path):
+    file = written(tmp_path, working("n-1"))
+    assert file.working(tool()) == working("n-1")
+    assert not file.is_futile(tool())
 
 
 def test_a_tool_that_refused_all_is_kept_too(tmp_path):
-    assert written(tmp_path).get(tool()) == KeptTool(None)
+    file = written(tmp_path, None)
+    assert file.working(tool()) is None
+    assert file.is_futile(tool())
 
 
 def test_the_folder_of_the_next_run_stands_for_that_of_this_one(tmp_path):
-    path = "/tmp/one/example.txt"
-    written(tmp_path, known(path, Owner.MADE), arguments={"paths": [path]})
-    found = kept(tmp_path, "/tmp/other").get(tool())
-    assert found.arguments == {"paths": ["/tmp/other/example.txt"]}
-    assert found.values[0].owner is Owner.MADE
+    written(tmp_path, working(str(ONE.root / "example.txt"), Owner.MADE))
+    assert kept(tmp_path, OTHER).working(tool()) == working(str(OTHER.root / "example.txt"), Owner.MADE)
 
 
 def test_what_an_earlier_run_made_was_there_before_this_one(tmp_path):
-    assert written(tmp_path, known("n-1", Owner.MADE)).get(tool()).values[0].owner is Owner.FOUND
+    assert written(tmp_path, working("n-1", Owner.MADE)).working(tool()) == working("n-1")
 
 
 def test_of_a_changed_tool_or_another_command_nothing_is_known(tmp_path):
-    written(tmp_path)
-    assert kept(tmp_path).get(tool(description="Get it.")) is None
-    assert kept(tmp_path).get(tool("other")) is None
-    assert Kept.of(tmp_path, (*COMMAND, "--more")).get(tool()) is None
+    file = written(tmp_path, working("n-1"))
+    assert file.working(tool(description="Get it.")) is None
+    assert file.working(tool("other")) is None
+    assert Kept.of(tmp_path, (*WORDS, "--more")).working(tool()) is None
 
 
 @pytest.mark.parametrize(
     "text", ["", "[]", '{"format": 0, "tools": {}}', '{"format": 1, "tools": 3}', '{"format": 1'], ids=str
 )
 def test_a_broken_file_is_an_empty_one(tmp_path, text):
-    path = written(tmp_path).path
+    path = written(tmp_path, working("n-1")).path
     path.write_text(text)
-    assert kept(tmp_path).get(tool()) is None
+    assert kept(tmp_path).working(tool()) is None
 
 
-@pytest.mark.parametrize(
-    "change", [{"values": 3}, {"values": [{}]}, {"arguments": 3}, {"values": None}], ids=str
-)
+CHANGES = [{"working": 3}, {"working": {}}, {"working": {"arguments": 3, "known": [], "needed": []}}]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=str)
 def test_a_broken_entry_is_none(tmp_path, change):
-    path = written(tmp_path).path
+    path = written(tmp_path, working("n-1")).path
     content = json.loads(path.read_text())
     content["tools"]["get_note"] |= change
     path.write_text(json.dumps(content))
-    assert kept(tmp_path).get(tool()) is None
+    assert kept(tmp_path).working(tool()) is None
+    assert not kept(tmp_path).is_futile(tool())
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_cannot_be_written_is_left_alone(tmp_path):
     tmp_path.chmod(0o500)
-    assert written(tmp_path).get(tool()) is None
+    assert written(tmp_path, working("n-1")).working(tool()) is None
+
+
+def world(file, *, uses_found=False):
+    return World(Ownership("example1", Ours(), uses_found), None, file)
+
+
+def test_a_tool_that_may_write_gets_back_no_value_that_was_found(tmp_path):
+    for read_only, uses_found, gets in ((True, False, True), (False, False, False), (False, True, True)):
+        one = tool(read_only=read_only)
+        file = kept(tmp_path)
+        file.put(one, working("n-1"))
+        found = world(file, uses_found=uses_found)
+        found.recall([one])
+        assert bool(found.worked["get_note"]) is gets
+
+
+def test_a_world_keeps_what_worked_and_what_was_explored_in_vain(tmp_path):
+    one, other = tool(), tool("other")
+    found = world(kept(tmp_path))
+    with found.shared([one, other]):
+        found.worked.add(working("n-1"), [])
+        found.given_up.add("other")
+    file = kept(tmp_path)
+    assert file.working(one) == working("n-1")
+    assert file.is_futile(other)
 
 
 def test_who_comes_second_waits_and_knows_what_the_first_has_learned(tmp_path):
@@ -94,14 +136,14 @@ def test_who_comes_second_waits_and_knows_what_the_first_has_learned(tmp_path):
     def wait():
         is_waiting.set()
         with second.turn():
-            seen.append(second.get(tool()))
+            seen.append(second.working(tool()))
 
     thread = threading.Thread(target=wait)
     with first.turn():
         thread.start()
         is_waiting.wait()
-        first.put(tool(), KeptTool({"id": 1}))
+        first.put(tool(), working("n-1"))
         first.write()
         assert not seen
     thread.join()
-    assert seen == [KeptTool({"id": 1})]
+    assert seen == [working("n-1")]

@@ -78,7 +78,8 @@ def _public(given: Given, until: str) -> Any:
 
 def read_options(chosen: Chosen) -> RunOptions:
     """Read every option.  Raises `BadOption` with one line for the first error."""
-    settings = replace(read_settings(chosen), contract=_contract(chosen))
+    settings = read_settings(chosen)
+    settings = replace(settings, contract=_contract(chosen), kept=settings.transcripts)
     if settings.http is None or not settings.http.url:
         _expect_program(chosen, settings)
     return RunOptions(chosen, settings, **_values(chosen, RunOptions))

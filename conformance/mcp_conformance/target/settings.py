@@ -57,7 +57,8 @@ class Settings:
     promised.  Relative paths in the command start from ``here``; the path of the working directory in the
     throwaway folder replaces ``{folder}`` in it, and in ``env``.  ``on_wait`` is called during waits, which
     ``clock`` measures.
-    ``database`` remembers the values that failed, if it is not Hypothesis's own.
+    ``database`` remembers the values that failed, if it is not Hypothesis's own; ``kept`` is the directory
+    for what is learned of the tools, None to keep nothing.
     ``http`` is the server of the run if it speaks HTTP; then the command has a port to fill in, or is a URL.
     ``surroundings`` says that checks start the server as other machines would: by a ``launcher`` before the
     command, or in the directory ``work`` instead of that of the throwaway folder.
@@ -77,6 +78,7 @@ class Settings:
     samples: tuple[Sample, ...] = ()
     found_values: bool = False
     transcripts: Path = Path(".mcp-conformance")
+    kept: Path | None = None
     seed: int = 0
     examples: int = 50
     calls_per_tool: int = 0

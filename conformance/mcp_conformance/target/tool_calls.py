@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -47,9 +48,8 @@ class ToolCalls:
         self._tools = sessions.surface.tools
         self._calls: dict[str, Call] = {}
         self._silent = 0
-        self._exploration = Exploration(
-            arguments.world, sessions.revision, self._call_explored, self._most_calls
-        )
+        self._world = arguments.world
+        self._exploration = Exploration(self._world, sessions.revision, self._call_explored, self._most_calls)
         self._has_begun = False
         self._explored: set[str] = set()
         self._explored_until = math.inf
@@ -106,6 +106,7 @@ class ToolCalls:
         if self._has_begun:
             return
         self._has_begun = True
+        self._world.recall(self._tools)
         for tool in self._tools:
             if self.pending.leave_room and tool.name not in self._calls:
                 with suppress(Skipped):
@@ -119,12 +120,23 @@ class ToolCalls:
         self._explored_until = clock.monotonic() + min(MAX_EXPLORED_SECONDS, settings.time / 4)
         new = [name for name in names if name not in self._explored and not settings.vouched(name)]
         self._explored.update(new)
-        self._exploration.explore([self._calls[name] for name in new])
+        with self._world.shared([self._calls[name].tool for name in new]):
+            for name in new:
+                self._calls[name] = self._recalled(self._calls[name])
+            self._exploration.explore([self._calls[name] for name in new])
         for name in new:
             calls = [*self._calls[name].with_others, *self._exploration.calls_of(name)]
             best = self._exploration.best_of(name) or self._calls[name]
             others = tuple(replace(one, others=()) for one in calls if one is not best)
             self._calls[name] = replace(best, others=others)
+
+    def _recalled(self, call: Call) -> Call:
+        """Return the call that another process has learned meanwhile, or else the one that was made."""
+        known = self._world.working(call.tool, self._sessions.revision)
+        if not needs_exploration(call) or not known or known[0] == call.arguments:
+            return call
+        found = self._call_explored(call.tool, deepcopy(dict(known[0])))
+        return replace(found, others=call.with_others)
 
     def _call_explored(self, tool: Tool, arguments: dict[str, Any]) -> Call:
         call = call_in(self._session, tool, arguments)

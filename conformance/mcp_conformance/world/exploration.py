@@ -42,6 +42,7 @@ class Explored:
     best: Call | None = None
     made_up_kinds: set[str] = field(default_factory=set)
     is_left: bool = False
+    is_hopeless: bool = False
     options: bytes = b""
     makes: int = -1
     curious: int = 0
@@ -50,6 +51,12 @@ class Explored:
     def tool(self) -> Tool:
         """The tool."""
         return self.attempts.tool
+
+    @property
+    def is_futile(self) -> bool:
+        """Whether it was called in vain, and another run would be no wiser."""
+        works = self.best is not None or bool(self.made_up_kinds)
+        return bool(self.calls) and not works and not self.is_hopeless
 
 
 class Exploration:
@@ -80,9 +87,7 @@ class Exploration:
         if deleting:
             self._make_spares()
         self._rounds(deleting)
-        self.world.given_up |= {
-            one.tool.name for one in waiting if one.best is None and not one.made_up_kinds
-        }
+        self.world.given_up |= {one.tool.name for one in waiting if one.is_futile}
 
     def calls_of(self, tool: str) -> list[Call]:
         """Return the calls of a tool that were made here."""
@@ -106,7 +111,9 @@ class Exploration:
             one.curious = MAX_CURIOUS if tool.read_only else 1
             one.is_left |= bool(self.world.worked[tool.name])
             self.world.learn_success(call, {})
-        elif not one.is_left:
+            return one
+        self.world.worked.drop(tool.name, call.arguments)
+        if not one.is_left:
             for failed in reversed(call.with_others):
                 one.attempts.learn(Attempt(failed.arguments, {}), failed.reply)
         return one
@@ -164,7 +171,7 @@ class Exploration:
         call = self._call(one.tool, attempt.arguments)
         one.calls.append(call)
         if _is_hopeless(call):
-            one.is_left = True
+            one.is_left = one.is_hopeless = True
         elif is_success(call.reply):
             self._makes += not one.tool.read_only
             is_best = kind_of(call.reply, call.arguments) not in one.made_up_kinds

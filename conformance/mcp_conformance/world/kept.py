@@ -12,46 +12,39 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from mcp_conformance.client.tool_call import Tool
-from mcp_conformance.protocol.jsonrpc import encode
+from mcp_conformance.protocol.jsonrpc import ABSENT, encode
+from mcp_conformance.world.folder import PLACEHOLDER, Folder
 from mcp_conformance.world.known import Known, Origin, Owner
+from mcp_conformance.world.worked import Working
 
 FORMAT = 1
 """The format of the file; a file of another one is not read."""
-FOLDER = "{folder}"
 # Not measured: an exploration of 46 tools takes some ten seconds.  Who waits longer explores itself.
 MAX_WAIT_SECONDS = 60.0
 POLL_SECONDS = 0.05
 
 
-@dataclass(frozen=True)
-class KeptTool:
-    """What was learned of a tool: the ``arguments`` that worked, None if none did, and their known values."""
-
-    arguments: Mapping[str, Any] | None
-    values: tuple[Known, ...] = ()
-
-
 @dataclass
 class Kept:
-    """The file of one server.
-
-    ``folder`` is the working folder of this run, empty if it has none.
-    """
+    """The file of one server; ``folder`` is the furnished folder of this run, None if it has none."""
 
     path: Path
-    folder: str = ""
+    folder: Folder | None = None
     _tools: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, directory: Path, command: Sequence[str], folder: str = "") -> Kept:
-        """Return the file of a server's command in a directory, and read it if it is there."""
-        name = blake2b(encode(list(command)), digest_size=8).hexdigest()
+    def of(cls, directory: Path, words: Sequence[str], folder: Folder | None = None) -> Kept:
+        """Return the file of a server in a directory, and read it if it is there.
+
+        ``words`` are those of the server's command, and what else decides which arguments may be tried.
+        """
+        name = blake2b(encode(list(words)), digest_size=8).hexdigest()
         kept = cls(directory / "known" / f"{name}.json", folder)
         kept.read()
         return kept
@@ -64,38 +57,73 @@ class Kept:
             if isinstance(content, dict) and content.get("format") == FORMAT:
                 self._tools = content["tools"] if isinstance(content.get("tools"), dict) else {}
 
-    def get(self, tool: Tool) -> KeptTool | None:
-        """Return what is kept of a tool; None if nothing is, or the tool has changed."""
+    def _entry(self, tool: Tool) -> Mapping[str, Any] | None:
         entry = self._tools.get(tool.name)
-        if not isinstance(entry, dict) or entry.get("definition") != definition_digest(tool):
-            return None
+        is_same = isinstance(entry, dict) and entry.get("definition") == definition_digest(tool)
+        return entry if is_same else None
+
+    def is_futile(self, tool: Tool) -> bool:
+        """Return whether a tool was explored in vain, and has not changed since."""
+        entry = self._entry(tool)
+        return entry is not None and entry.get("working", ABSENT) is None
+
+    def working(self, tool: Tool) -> Working | None:
+        """Return the arguments with which a tool worked; None if none are kept, or the tool has changed."""
+        entry = self._entry(tool)
         try:
-            values = tuple(self._known(one) for one in entry["values"])
-            arguments = entry["arguments"]
+            return self._read(tool, entry["working"]) if entry is not None and entry["working"] else None
         except (KeyError, TypeError, ValueError):
             return None
-        if arguments is not None and not isinstance(arguments, dict):
-            return None
-        return KeptTool(self._here(arguments), values)
+
+    def _read(self, tool: Tool, row: Mapping[str, Any]) -> Working:
+        arguments = self._here(dict(row["arguments"]))
+        known = {tuple(map(str, one["path"])): self._known(one) for one in row["known"]}
+        needed = tuple(tuple(map(str, path)) for path in row["needed"])
+        return Working(tool.name, arguments, known, needed)
 
     def _known(self, row: Mapping[str, Any]) -> Known:
         value, owner = row["value"], Owner(row["owner"])
-        here = self._here(value)
-        if owner is Owner.MADE and here == value:
+        if owner is Owner.MADE and not (isinstance(value, str) and PLACEHOLDER in value):
             owner = Owner.FOUND
         kind, of = row["origin"]
-        return Known(here, tuple(row["keys"]), Origin(str(kind), str(of)), owner, int(row["rank"]))
+        return Known(
+            self._here(value),
+            tuple(map(str, row["keys"])),
+            Origin(str(kind), str(of)),
+            owner,
+            int(row["rank"]),
+        )
 
-    def put(self, tool: Tool, learned: KeptTool) -> None:
-        """Keep what was learned of a tool, in place of what was known; `write` writes it to the file."""
-        rows = [asdict(replace(one, value=self._away(one.value))) for one in learned.values]
-        for row, one in zip(rows, learned.values, strict=True):
-            row["origin"] = (one.origin.kind, one.origin.of)
+    def put(self, tool: Tool, working: Working | None) -> None:
+        """Keep the arguments with which a tool worked, or that it was explored in vain."""
         self._tools[tool.name] = {
             "definition": definition_digest(tool),
-            "arguments": self._away(learned.arguments),
-            "values": rows,
+            "working": self._written(working) if working is not None else None,
         }
+
+    def _written(self, working: Working) -> dict[str, Any]:
+        known = [
+            {
+                "path": path,
+                "value": self._away(one.value),
+                "keys": one.keys,
+                "origin": (one.origin.kind, one.origin.of),
+                "owner": one.owner,
+                "rank": one.rank,
+            }
+            for path, one in working.known.items()
+        ]
+        return {
+            "arguments": self._away(dict(working.arguments)),
+            "known": known,
+            "needed": list(working.needed),
+        }
+
+    def _away(self, value: Any) -> Any:
+        return self.folder.shown(value) if self.folder is not None else value
+
+    def _here(self, value: Any) -> Any:
+        return self.folder.filled(value) if self.folder is not None else value
 
     def write(self) -> None:
         """Write the file, whole or not at all; a folder that can't be written to is left alone."""
@@ -139,14 +167,6 @@ class Kept:
             else:
                 return True
 
-    def _away(self, value: Any) -> Any:
-        """Return a value with the folder of this run as `FOLDER`."""
-        return _replaced(value, self.folder, FOLDER) if self.folder else value
-
-    def _here(self, value: Any) -> Any:
-        """Return a kept value with the folder of this run."""
-        return _replaced(value, FOLDER, self.folder) if self.folder else value
-
 
 def definition_digest(tool: Tool) -> str:
     """Return a digest of a tool's definition."""
@@ -159,13 +179,3 @@ def _is_stale(lock: Path) -> bool:
         return time.time() - lock.stat().st_mtime > MAX_WAIT_SECONDS
     except OSError:
         return False
-
-
-def _replaced(value: Any, old: str, new: str) -> Any:
-    if isinstance(value, str):
-        return value.replace(old, new)
-    if isinstance(value, list):
-        return [_replaced(one, old, new) for one in value]
-    if isinstance(value, dict):
-        return {name: _replaced(one, old, new) for name, one in value.items()}
-    return value

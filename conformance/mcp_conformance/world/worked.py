@@ -58,6 +58,11 @@ class Worked:
                 if isinstance(value, str | int | float) and not isinstance(value, bool):
                     self._note(member, value, working.tool)
 
+    def drop(self, tool: str, arguments: Any) -> None:
+        """Forget arguments that do not work any more."""
+        kept = [one for one in self[tool] if one.arguments != arguments]
+        self._by_tool[tool] = kept
+
     def _note(self, member: Member, value: Any, tool: str) -> None:
         key = (words_of(member.name), member.types)
         _, tools = self._tools_of.setdefault(key, {}).setdefault(encode(value), (value, set()))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
@@ -13,6 +14,7 @@ from mcp_conformance.world.answers import values_of
 from mcp_conformance.world.filling import Filling, put
 from mcp_conformance.world.fitting import MAX_FITS, fitting
 from mcp_conformance.world.folder import Folder
+from mcp_conformance.world.kept import Kept
 from mcp_conformance.world.known import Known, KnownValues, Origin, Owner, is_worth_knowing
 from mcp_conformance.world.members import Member, members_of, words_of
 from mcp_conformance.world.ownership import Ownership
@@ -26,12 +28,12 @@ class World:
     """What a run knows of a server: values, arguments that worked, and what is whose.
 
     All values for a tool come from `values_for`, which is where the rule of ownership is kept.  ``folder`` is
-    the furnished one, if the server works in one.  ``given_up`` are the names of tools that were explored in
-    vain.
+    the furnished one, if the server works in one; ``kept`` has what earlier runs learned.  ``given_up`` are
+    the names of tools that were explored in vain.
     """
 
-    def __init__(self, ownership: Ownership, folder: Folder | None = None):
-        self.ownership, self.folder = ownership, folder
+    def __init__(self, ownership: Ownership, folder: Folder | None = None, kept: Kept | None = None):
+        self.ownership, self.folder, self._kept = ownership, folder, kept
         self.worked = Worked()
         self.given_up: set[str] = set()
         self._spares: set[bytes] = set()
@@ -104,6 +106,37 @@ class World:
         """Return the arguments with which a tool worked, the best first, that it allows in a revision."""
         filling = Filling(tool.input_schema, revision)
         return [one.arguments for one in self.worked[tool.name] if filling.allows(one.arguments)]
+
+    @contextmanager
+    def shared(self, tools: Sequence[Tool]) -> Iterator[None]:
+        """Explore these tools while no other process explores them; keep what was learned."""
+        if self._kept is None:
+            yield
+            return
+        with self._kept.turn():
+            self.recall(tools)
+            yield
+            for tool in tools:
+                if works := self.worked[tool.name]:
+                    self._kept.put(tool, works[0])
+                elif tool.name in self.given_up:
+                    self._kept.put(tool, None)
+            self._kept.write()
+
+    def recall(self, tools: Iterable[Tool]) -> None:
+        """Learn what an earlier run has kept of tools; a tool gets only what it may get in this one."""
+        if self._kept is None:
+            return
+        for tool in tools:
+            if self.worked[tool.name]:
+                continue
+            if self._kept.is_futile(tool):
+                self.given_up.add(tool.name)
+            working = self._kept.working(tool)
+            values = list(working.known.values()) if working is not None else []
+            if working is not None and len(self.permitted(tool, values)) == len(values):
+                self.add(values)
+                self.worked.add(working, self._members_of(tool))
 
     def origins(self, tool: Tool, arguments: Any) -> tuple[str, ...]:
         """Return where the known values in arguments come from, each origin once; none if all are made up."""
