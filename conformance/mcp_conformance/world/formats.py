@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-DAY = {"YYYY": "2026", "yyyy": "2026", "YY": "26", "MM": "01", "DD": "15", "dd": "15"}
+DAY = {"YYYY": "2026", "yyyy": "2026", "YY": "26", "MM": "01", "mm": "01", "DD": "15", "dd": "15"}
 CLOCK = {"HH": "12", "hh": "12", "mm": "30", "MM": "30", "SS": "00", "ss": "00"}
 LETTERS = "YYYY|yyyy|YY|MM|mm|DD|dd|HH|hh|SS|ss"
 PARTS = re.compile(rf"(?<![A-Za-z])(?:{LETTERS})(?:[-/.:T ]{{0,2}}(?:{LETTERS})){{1,5}}Z?(?![A-Za-z])")
@@ -42,7 +42,7 @@ FORMATS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"\bmime[- ]type", ("text/plain",)),
     (r"\be\.164\b", ("+15550100",)),
     (r"\bcreate table\b", (STATEMENTS["create"],)),
-    (r"\binsert\b.{0,40}\b(?:quer|statement|sql|row)", (STATEMENTS["insert"],)),
+    (r"\binsert\b.{0,40}\b(?:query|queries|statements?|sql)\b", (STATEMENTS["insert"],)),
     (r"\bselect (?:quer|statement|sql)|\bsql\b", ("SELECT 1 AS one", STATEMENTS["select"])),
 )
 """What names a format, and values that have it."""

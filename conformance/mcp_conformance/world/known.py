@@ -45,8 +45,13 @@ class Known:
     """A value that a server knows.
 
     ``keys`` are the names under which it was seen, the nearest first: a leaf ``number`` of an object in a
-    list ``issues`` has ``("number", "issues")``.  ``rank`` says how good the source is, from 0 (a quoted
-    word of a description) to 4 (arguments that worked).
+    list ``issues`` has ``("number", "issues")``.  ``rank`` says how good the source is:
+
+    - 4: arguments that worked
+    - 3: a place made for values: structured content, JSON, a list of resources, completions, the command
+    - 2: a value with a label: ``Key: value`` in a text, an example or an option in a schema or a description
+    - 1: a value in a sentence or a line of its own, a quoted word of a description, a value in a usual format
+    - 0: a word of a text that is about all tools: instructions, descriptions, names
     """
 
     value: Any

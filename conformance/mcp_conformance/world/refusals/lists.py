@@ -39,7 +39,9 @@ FROM_TO = re.compile(r"\bfrom ['\"`]?([A-Z]|\d{1,9})['\"`]? to ['\"`]?([A-Z]|\d{
 """``a column letter from A to C``."""
 END = re.compile(r"(?:,|;)? (?:but )?(?:received|got|found|not|given|was|instead)\b|\.\s|\.$|\)$|; ")
 SEPARATOR = re.compile(r"\s*(?:,\s*(?:and|or)\b|,|\||;|\s(?:or|and)\s|\s/\s)\s*")
-NOTHING = frozenset({"", "none", "null", "nothing", "empty", "n/a", "...", "etc", "and", "or", "(none)"})
+NOTHING = frozenset(
+    {"", "none", "null", "nothing", "empty", "n/a", "...", "etc", "e.g", "and", "or", "(none)"}
+)
 NOTHING |= {"allowed values", "following", "the following", "these", "those"}
 BULLET = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])\s+(.{1,80})")
 

@@ -25,7 +25,7 @@ SPEAKS_OF_ENDINGS = any_of(
     r"\bonly\b|\bmust be\b|\bexpected\b",
 )
 EXAMPLE = re.compile(
-    r"\be\.?g\.?,?|\bfor example,?|\bsuch as\b|\bexamples?:|\blike (?=['\"`])", re.IGNORECASE
+    r"\be\.?g\.?,?|\bfor example,?|\bsuch as\b|\bexamples?:|\blike (?=['\"`]|\S*\d)", re.IGNORECASE
 )
 MAX_ENDINGS = 4
 NO_EXAMPLE = re.compile(r"[\w.#:/+@%*-]{1,60}")
@@ -82,8 +82,7 @@ def endings(refusal: Refusal) -> Iterator[Clue]:
         if not SPEAKS_OF_ENDINGS.search(sentence.text):
             continue
         sent = tuple(value.lower() for _, value in refusal.sent if isinstance(value, str))
-        said = dict.fromkeys(one[1].lower() for one in ENDING.finditer(sentence.text))
-        found = [one for one in said if not any(value.endswith(one) for value in sent)]
+        found = [one for one in endings_in(sentence.text) if not any(value.endswith(one) for value in sent)]
         for member in sentence.members or ("",):
             for ending in found[:MAX_ENDINGS]:
                 yield Clue("ending", member, ending=ending)
@@ -113,6 +112,11 @@ def examples_in(text: str) -> list[str]:
             parts = SEPARATOR.split(re.split(r"[).;](?:\s|$)", rest)[0])[:4]
             found += [part for part in parts if NO_EXAMPLE.fullmatch(part.strip())]
     return list(dict.fromkeys(one.strip().rstrip(".") for one in found))
+
+
+def endings_in(text: str) -> list[str]:
+    """Return the endings of files that a text names, such as ``.xlsx``."""
+    return list(dict.fromkeys(one[1].lower() for one in ENDING.finditer(text)))
 
 
 def _endings_of_examples(sentence: Sentence) -> list[str]:
