@@ -15,31 +15,31 @@ class Refused(Exception):  # noqa: N818  (what a tool answers)
     """A tool refuses; the text is that of its answer."""
 
 
-def tool(name, schema, description="", *, reads=False):
+def tool(name, schema, description="", *, reads=False, optional=()):
     """Return a tool with these members, by name: a type of Python, or a schema."""
     members = {key: {"type": TYPES[one]} if isinstance(one, type) else one for key, one in schema.items()}
     definition = {
         "name": name,
         "description": description,
-        "inputSchema": {"type": "object", "properties": members, "required": list(members)},
+        "inputSchema": {
+            "type": "object",
+            "properties": members,
+            "required": [one for one in members if one not in optional],
+        },
         "annotations": {"readOnlyHint": reads},
     }
     return Tool(Value(definition))
 
 
 class FakeTools:
-    """Tools that are functions; ``calls`` are the names and arguments of all calls so far."""
+    """Tools that are functions; ``calls`` are the names and arguments of all calls so far.
+
+    Parameters with a default are optional members; the tools named in ``reading`` only read.
+    """
 
     def __init__(self, *functions, reading=()):
         self.functions = {one.__name__: one for one in functions}
-        self.tools = [
-            tool(
-                one.__name__,
-                {name: each.annotation for name, each in inspect.signature(one).parameters.items()},
-                reads=one.__name__ in reading,
-            )
-            for one in functions
-        ]
+        self.tools = [_tool_of(one, reads=one.__name__ in reading) for one in functions]
         self.calls = []
 
     def call(self, tool, arguments):
@@ -60,3 +60,10 @@ class FakeTools:
     def of(self, name):
         """Return the arguments of the calls of a tool."""
         return [arguments for called, arguments in self.calls if called == name]
+
+
+def _tool_of(function, *, reads):
+    parameters = inspect.signature(function).parameters.values()
+    optional = [one.name for one in parameters if one.default is not one.empty]
+    schema = {one.name: one.annotation for one in parameters}
+    return tool(function.__name__, schema, reads=reads, optional=optional)

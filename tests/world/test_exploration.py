@@ -1,16 +1,16 @@
 """Exploration: calls in rounds find arguments that work, within limits, and in the same order each time."""
 
-from mcp_conformance.world.attempts import MAX_SAME
+from mcp_conformance.generation import example
 from mcp_conformance.world.exploration import MAX_CALLS, Exploration
 from mcp_conformance.world.known import Known, Origin, Owner
 from mcp_conformance.world.ours import Ours
 from mcp_conformance.world.ownership import Ownership, made_text
+from mcp_conformance.world.refused import MAX_SAME
 from mcp_conformance.world.world import World
 from support.fake_tools import FakeTools, Refused
 
 REVISION = "2025-11-25"
 TEXT = made_text(0)
-PLAIN = {str: "example", int: 1}
 
 
 def explored(server, *known, limit=MAX_CALLS, **choices):
@@ -26,10 +26,7 @@ def explored(server, *known, limit=MAX_CALLS, **choices):
 
 
 def plain(tool):
-    return {
-        name: "example" if one == {"type": "string"} else 1
-        for name, one in tool.input_schema["properties"].items()
-    }
+    return example(tool.input_schema, REVISION)
 
 
 def found(value, *keys):
@@ -155,3 +152,63 @@ def test_the_same_answers_make_the_same_calls():
     explored(first)
     explored(second)
     assert first.calls == second.calls
+
+
+def test_a_tool_that_deletes_gets_a_thing_made_for_it():
+    items = set()
+
+    def create_item(name: str):
+        items.add(name)
+        return {"name": name}
+
+    def read_item(item: str):
+        if item not in items:
+            raise Refused(f"Item '{item}' not found")
+        return {"item": item}
+
+    def delete_item(item: str):
+        if item not in items:
+            raise Refused(f"Item '{item}' not found")
+        items.remove(item)
+        return "deleted"
+
+    server = FakeTools(delete_item, read_item, create_item, reading={"read_item"})
+    exploration = explored(server)
+    assert exploration.best_of("delete_item").arguments["item"] == f"{TEXT}x1"
+    assert exploration.best_of("read_item").arguments["item"] in items
+
+
+def test_two_members_do_not_share_a_text():
+    def link(source: str, target: str):
+        if {source, target} - {"alpha", "omega"}:
+            raise Refused("No such thing. Available: 'alpha', 'omega'")
+        return f"{source} {target}"
+
+    server = FakeTools(link, reading={"link"})
+    known = [found("alpha", "source", "target"), found("omega", "source", "target")]
+    best = explored(server, *known).best_of("link")
+    assert best.arguments == {"source": "alpha", "target": "omega"}
+
+
+def test_a_member_that_a_refusal_needs_is_added():
+    def move(id: str, target: str = ""):
+        if not target:
+            raise Refused("target is required")
+        return f"moved {id} to {target}"
+
+    server = FakeTools(move)
+    assert explored(server).best_of("move").arguments["target"] == TEXT
+
+
+def test_one_of_several_members_is_added():
+    def remind(id: str, date: str = "", days: int = 0):
+        if not date and not days:
+            raise Refused("One of 'date' and 'days' is required.")
+        if date and days:
+            raise Refused("'days' is not allowed with 'date'.")
+        if date:
+            raise Refused("date is not a date.")
+        return "done"
+
+    server = FakeTools(remind)
+    assert explored(server).best_of("remind").arguments["days"] == 1

@@ -2,44 +2,30 @@
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from mcp_conformance.client.reply import Reply
-from mcp_conformance.client.tool_call import Call, Tool
-from mcp_conformance.generation import NoExample, example
-from mcp_conformance.protocol.jsonrpc import ABSENT, encode
-from mcp_conformance.world.clue import Clue
+from mcp_conformance.client.tool_call import Tool
+from mcp_conformance.protocol.jsonrpc import encode
 from mcp_conformance.world.filling import Filling
-from mcp_conformance.world.fitting import MAX_FITS, anything_for, is_file, wants_path
-from mcp_conformance.world.hints import hinted
-from mcp_conformance.world.known import Known, Origin, Owner
-from mcp_conformance.world.made_up import another, statements
-from mcp_conformance.world.members import Member, members_of, words_of
+from mcp_conformance.world.known import Known
+from mcp_conformance.world.members import members_of
+from mcp_conformance.world.options import Options
 from mcp_conformance.world.ownership import is_deleting
-from mcp_conformance.world.refusals import clues
-from mcp_conformance.world.wording import kind_of_refusal, said
-from mcp_conformance.world.worked import Path, values_at
+from mcp_conformance.world.refused import Refused
+from mcp_conformance.world.worked import Path, Working, values_at
 from mcp_conformance.world.world import World
 
-MAX_SAME = 4
-"""How many refusals in a row may say the same before other tools have their turn."""
 MAX_DEPTH = 3
 """How many of the best values of all members are tried together, beside changes of one member at a time."""
+MAX_SIBLINGS = 3
+"""How many calls of tools for the same thing are imitated: `set_note` for `delete_note`."""
+MIN_DISTINCT = 3
+"""Texts of so many characters are not given to two members at once: a refusal that quotes one blames both."""
 SCALARS = frozenset({"string", "integer", "number", "boolean"})
-NEW_FILES = frozenset({"create", "write", "save", "export", "download", "new", "make"})
-"""Words in the names of tools that write a file: they get a new one first, so that they spoil no other."""
-PRODUCING = frozenset(
-    {"create", "add", "new", "make", "init", "open", "start", "insert", "put", "register", "connect", "begin"}
-)
-"""Words in the names of tools that make something, which gets a name of our own."""
-NAMES = frozenset({"name", "title", "label", "slug"})
-RULED = ("enum", "const", "pattern", "format")
-MADE_UP = Origin("made up")
+
+Choice = dict[Path, Known]
 
 
 @dataclass(frozen=True)
@@ -50,52 +36,38 @@ class Attempt:
     known: Mapping[Path, Known]
 
 
-@dataclass
-class Refusals:
-    """What the refusals of a tool have said so far.
-
-    ``hints`` are values by path, ``needed`` and ``dropped`` the paths to add and to leave out; ``blamed`` are
-    those that the last refusal speaks of, ``refused`` the values that were refused by path, ``settled`` the
-    paths where another value brings back an earlier refusal.  ``kinds`` are those seen, ``same`` counts the
-    refusals in a row that said nothing new, ``misses`` says that something does not exist.
-    """
-
-    hints: dict[Path, list[Known]] = field(default_factory=lambda: defaultdict(list))
-    needed: dict[Path, None] = field(default_factory=dict)
-    dropped: dict[Path, None] = field(default_factory=dict)
-    blamed: list[Path] = field(default_factory=list)
-    refused: dict[Path, set[bytes]] = field(default_factory=lambda: defaultdict(set))
-    settled: set[Path] = field(default_factory=set)
-    kinds: set[str] = field(default_factory=set)
-    same: int = 0
-    misses: bool = False
-
-
 class Attempts:
-    """The attempts to call one tool."""
+    """The attempts to call one tool.
+
+    ``refused`` is what its refusals have said, ``spares`` are the calls that made what it may delete.
+    """
 
     def __init__(self, tool: Tool, revision: str, world: World):
         self.tool, self.world = tool, world
         self.members = members_of(tool.input_schema)
-        self.refusals = Refusals()
-        self.calls: list[Call] = []
-        self.filling = Filling(tool.input_schema, revision)
         self._leaves = {one.path: one for one in self.members if not one.types or one.types & SCALARS}
+        self.refused = Refused(tool, world, self.members, self._leaves)
+        self._filling = Filling(tool.input_schema, revision)
+        self._options = Options(tool, world, self._filling, self._leaves)
+        self.spares: list[Working] = []
         self._tried: set[bytes] = set()
-        self._last: dict[Path, Known] = {}
-        self._options: dict[tuple[Any, ...], list[Known]] = {}
 
-    # What to try
+    def add_spare(self, spare: Working, values: set[bytes]) -> None:
+        """Add a thing that the tool may delete: how it was made, and the values that came with it."""
+        self.spares.append(spare)
+        self._options.spares |= values
 
     def next(self) -> Attempt | None:
         """Return the likeliest arguments that were not tried; None if there are none."""
+        refused = self.refused
         for base, choice in self._choices():
             values = {path: one.value for path, one in choice.items()}
             written = [[list(path), values[path]] for path in sorted(values)]
-            key = encode([self.filling.bases.index(base), written, sorted(map(list, self.refusals.dropped))])
+            changes = [sorted(map(list, refused.dropped)), sorted(map(list, refused.counts))]
+            key = encode([self._filling.bases.index(base), written, changes])
             if key not in self._tried:
                 self._tried.add(key)
-                made = self.filling.filled(base, values, self.refusals.dropped)
+                made = self._filling.filled(base, values, refused.dropped, refused.counts)
                 if made is not None and encode(made) not in self._tried:
                     self._tried.add(encode(made))
                     return Attempt(made, choice)
@@ -105,196 +77,95 @@ class Attempts:
         """Note that a call had these arguments already."""
         self._tried.add(encode(arguments))
 
+    def try_again(self) -> None:
+        """Let arguments be tried again if something did not exist: it may exist now."""
+        if self.refused.misses:
+            self._tried.clear()
+            self.refused.forget()
+
     @property
     def options(self) -> bytes:
         """What may go into the members by now, as a text that changes when there is something new."""
-        paths = [path for base in self.filling.bases[:1] for path in self._paths_in(base)]
-        found = {path: [*self._options_of(path), *self._anything(path)] for path in paths}
+        found = {path: [*self._of(path), *self._options.anything(path)] for path in self._plain_paths}
         return encode([[list(path), [one.value for one in some]] for path, some in found.items()])
 
     @property
     def is_stuck(self) -> bool:
         """Whether nothing is known of any member, and the refusals do not change."""
-        paths = [path for base in self.filling.bases[:1] for path in self._paths_in(base)]
-        is_blind = not any(map(self._options_of, paths)) and not self.refusals.misses
-        return is_blind and self.refusals.same >= MAX_SAME
+        is_blind = not any(map(self._of, self._plain_paths)) and not self.refused.misses
+        return is_blind and self.refused.is_repetitive
 
-    def try_again(self) -> None:
-        """Let arguments be tried again that were refused: what they name may exist now."""
-        if self.refusals.misses:
-            self._tried.clear()
-            self.refusals.refused.clear()
-            self.refusals.settled.clear()
+    @property
+    def _plain_paths(self) -> list[Path]:
+        return [path for base in self._filling.bases[:1] for path in self._paths_in(base)]
 
-    def _choices(self) -> Iterator[tuple[dict[str, Any], dict[Path, Known]]]:
+    # Choices
+
+    def _choices(self) -> Iterator[tuple[dict[str, Any], Choice]]:
         """Yield plain arguments and the known values to put into them, the likeliest first."""
-        bases = self.filling.bases
-        if not bases:
+        if not self._filling.bases:
             return
-        first, *others = bases
-        options = {path: found for path in self._paths_in(first) if (found := self._sorted_options(path))}
-        best = {path: found[0] for path, found in options.items()}
-        yield first, best
-        settled = self.refusals.settled
-        blamed = [path for path in self.refusals.blamed if path not in settled]
-        for path in blamed:
-            yield from ((first, {**best, path: one}) for one in options.get(path, ()))
-        for base in others:
-            yield base, self._best(base)
-        bare = [path for path in self._paths_in(first) if path not in options]
-        missing = list(options) if self.refusals.misses else []
-        for path in dict.fromkeys([*blamed, *bare, *missing]):
-            yield from ((first, {**best, path: one}) for one in self._anything(path))
-        for path, found in options.items():
-            if path not in settled:
-                yield from ((first, {**best, path: one}) for one in found)
+        first, *others = self._filling.bases
+        best, like = self._best(first), list(self._like_siblings(first))
+        is_like_first = bool(self.spares) and not self._options.has_spare(best.values())
+        yield from ((first, one) for one in ([*like, best] if is_like_first else [best, *like]))
+        settled, there = self.refused.settled, self._paths_in(first)
+        open_paths = [path for path in self.refused.blamed if path in there and path not in settled]
+        yield from ((first, one) for one in self._changes(best, open_paths))
+        yield from ((base, self._best(base)) for base in others)
+        yield from ((first, one) for one in self._further_changes(best, open_paths, first))
         for depth in range(1, MAX_DEPTH):
+            options = {path: found for path in self._paths_in(first) if (found := self._of(path))}
             yield first, {path: found[min(depth, len(found) - 1)] for path, found in options.items()}
 
-    def _best(self, base: Mapping[str, Any]) -> dict[Path, Known]:
-        options = {path: self._sorted_options(path) for path in self._paths_in(base)}
-        return {path: found[0] for path, found in options.items() if found}
+    def _changes(self, best: Choice, paths: list[Path]) -> Iterator[Choice]:
+        """Yield the best choice with another value for one member."""
+        for path in paths:
+            yield from ({**best, path: one} for one in self._of(path))
+
+    def _further_changes(self, best: Choice, blamed: list[Path], base: Mapping[str, Any]) -> Iterator[Choice]:
+        """Yield changes of members that no refusal blames: those that worked elsewhere come last."""
+        paths = [path for path in self._paths_in(base) if path not in self.refused.settled]
+        trusted = {path for path, one in best.items() if self._options.is_trusted(path, one)}
+        doubted = [path for path in paths if path not in trusted]
+        yield from self._changes(best, doubted)
+        bare = doubted if self.refused.misses else [path for path in doubted if path not in best]
+        for path in dict.fromkeys([*blamed, *bare]):
+            if path in self._leaves:
+                yield from ({**best, path: one} for one in self._options.anything(path))
+        yield from self._changes(best, [path for path in paths if path in trusted])
+
+    def _best(self, base: Mapping[str, Any]) -> Choice:
+        """Return the best value of each member; two members do not share a text if there is another."""
+        best: Choice = {}
+        for path in self._paths_in(base):
+            found = self._of(path)
+            used = {one.value for one in best.values() if isinstance(one.value, str)}
+            free = [one for one in found if one.value not in used or len(str(one.value)) < MIN_DISTINCT]
+            if found:
+                best[path] = (free or found)[0]
+        return best
+
+    def _like_siblings(self, base: Mapping[str, Any]) -> Iterator[Choice]:
+        """Yield the best choice with the values together that worked for another tool for the same thing."""
+        best, paths = self._best(base), self._paths_in(base)
+        siblings = [] if is_deleting(self.tool) else self.world.siblings_of(self.tool)
+        for working in [*self.spares, *siblings][:MAX_SIBLINGS]:
+            like = self.world.values_in(working, [self._leaves[path] for path in paths])
+            allowed = dict(zip(like, self.world.permitted(self.tool, like.values()), strict=False))
+            if len(allowed) == len(like) and like:
+                yield {**best, **like}
 
     def _paths_in(self, base: Mapping[str, Any]) -> list[Path]:
         """Return the members to put values into: those of the plain arguments, and those that are needed."""
-        dropped, needed = self.refusals.dropped, self.refusals.needed
+        dropped, needed = self.refused.dropped, self.refused.needed
         return [
             path for path in self._leaves if path not in dropped and (path in needed or values_at(base, path))
         ]
 
-    def _sorted_options(self, path: Path) -> list[Known]:
+    def _of(self, path: Path) -> list[Known]:
         """Return the values for a member, those that were refused last."""
-        refused = self.refusals.refused.get(path, ())
-        return sorted(self._options_of(path), key=lambda one: encode(one.value) in refused)
-
-    def _options_of(self, path: Path) -> list[Known]:
-        hints = self.refusals.hints.get(path, [])
-        key = (path, self.world.version, len(hints), path in self.refusals.needed)
-        if key not in self._options:
-            self._options[key] = list(self._found_options(self._leaves[path], hints))[:MAX_FITS]
-        return self._options[key]
-
-    def _found_options(self, member: Member, hints: list[Known]) -> Iterator[Known]:
-        fits = self.world.fits(self.tool, member, self.filling)
-        hints = [one for one in reversed(hints) if self.filling.fits(member, one.value)]
-        found = [*self.world.permitted(self.tool, hints), *fits]
-        if is_deleting(self.tool):
-            found = self.world.spares_first(found)
-        made = self._made_up(member, found)
-        seen: set[bytes] = set()
-        for one in [*made[0], *found, *made[1]]:
-            if (key := encode(one.value)) not in seen:
-                seen.add(key)
-                yield one
-
-    def _made_up(self, member: Member, found: list[Known]) -> tuple[list[Known], list[Known]]:
-        """Return the made-up values for a member to try before the found ones, and those after them."""
-        text = self.world.ownership.text
-        about = f"{self.tool.name} {self.tool.definition.json.get('description', '')} {member.description}"
-        before: list[Any] = list(statements(member, about, text))
-        after: list[Any] = []
-        paths = [one for one in self._leaves.values() if wants_path(one)]
-        words = set(words_of(self.tool.name)) if not self.tool.read_only else set()
-        if wants_path(member) and len(paths) == 1 and words & NEW_FILES:
-            before += [another(one.value, text) for one in found[:1] if is_file(one.value)]
-        is_free = "string" in member.types and not any(key in part for part in member.parts for key in RULED)
-        if is_free and words & PRODUCING and set(words_of(member.name)[-1:]) & NAMES:
-            before.append(text)
-        if not found and not before and not self.tool.read_only and is_free:
-            after.append(text)
-        if not (found or before or after) and member.path in self.refusals.needed:
-            after += self._plain(member)
-        return tuple(  # type: ignore[return-value]
-            [
-                Known(one, (), MADE_UP, Owner.MADE)
-                for one in some
-                if one is not None and self.filling.fits(member, one)
-            ]
-            for some in (before, after)
-        )
-
-    def _plain(self, member: Member) -> list[Any]:
-        root = self.tool.input_schema
-        kept = {key: root[key] for key in ("$defs", "definitions", "$schema") if key in root}
-        schema = {**kept, "type": "object", "properties": {"it": member.schema}, "required": ["it"]}
-        with suppress(NoExample):
-            return [example(schema, self.filling.revision)["it"]]
-        return []
-
-    def _anything(self, path: Path) -> list[Known]:
-        member = self._leaves[path]
-        known = self.world.values_for(self.tool)
-        return anything_for(member, known, lambda value: self.filling.fits(member, value))
-
-    # What a refusal says
-
-    def learn(self, attempt: Attempt, reply: Reply) -> None:
-        """Read a refusal: hints for members, members to add and to drop, and which of them it speaks of."""
-        text, data = said(reply)
-        arguments = attempt.arguments
-        kind = kind_of_refusal(reply, arguments)
-        self.refusals.same = 0 if kind not in self.refusals.kinds else self.refusals.same + 1
-        self.refusals.kinds.add(kind)
-        read = clues(text, arguments, self.tool.input_schema, data)
-        quoted = self._quoted(text, arguments)
-        named = [path for one in read for path in self._paths_of(one.member)]
-        for clue in read:
-            self._take(clue, self._paths_of(clue.member) or quoted[:1] or self._meant(clue), arguments)
-        self.refusals.blamed = list(dict.fromkeys([*named, *quoted, *self._mentioned(text)]))
-        self.refusals.misses |= any(one.is_missing for one in read)
-        changed = [path for path, one in attempt.known.items() if self._last.get(path, one) != one]
-        for path in (named or quoted)[:1]:
-            if self.refusals.same and changed == [path]:
-                self.refusals.settled.add(path)
-            for value in values_at(arguments, path):
-                self.refusals.refused[path].add(encode(value))
-        if not self.refusals.same:
-            self._last = dict(attempt.known)
-
-    def _take(self, clue: Clue, paths: list[Path], arguments: Mapping[str, Any]) -> None:
-        for name in clue.needs:
-            self.refusals.needed.update(dict.fromkeys(self._paths_of(name)))
-        for name in clue.without:
-            self.refusals.dropped.update(dict.fromkeys(self._paths_of(name)))
-        for path in paths:
-            sent = next(iter(values_at(arguments, path)), ABSENT)
-            found = list(hinted(clue, sent, self.tool.name, self.world.ownership, self.world.folder))
-            known = self.refusals.hints[path]
-            self.world.add(found)
-            for one in reversed(found):
-                if all(other.value != one.value for other in known):
-                    known.append(one)
-
-    def _paths_of(self, name: str) -> list[Path]:
-        """Return the leaves that a refusal means by a name, such as ``range`` or ``outer.inner``."""
-        if not name:
-            return []
-        steps = tuple(step for step in re.split(r"[.\[\]/]+", name) if step and not step.isdigit())
-        exact = [path for path in self._leaves if tuple(s for s in path if s != "*")[-len(steps) :] == steps]
-        wanted = words_of(steps[-1]) if steps else ()
-        return exact or [path for path, one in self._leaves.items() if words_of(one.name) == wanted]
-
-    def _meant(self, clue: Clue) -> list[Path]:
-        """Return the members that a clue is about which names none: one of paths is about the paths."""
-        if not (clue.ending or clue.inside or clue.is_absolute):
-            return []
-        return [path for path, one in self._leaves.items() if wants_path(one)]
-
-    def _quoted(self, text: str, arguments: Mapping[str, Any]) -> list[Path]:
-        """Return the members whose values a text repeats, the longest value first."""
-        found = []
-        for path in self._leaves:
-            for value in values_at(arguments, path):
-                word = value if isinstance(value, str) else encode(value).decode()
-                if len(word) > 1 and _has_alone(text, word):
-                    found.append((-len(word), path))
-        return [path for _, path in sorted(found)]
-
-    def _mentioned(self, text: str) -> list[Path]:
-        return [
-            path for path, one in self._leaves.items() if len(one.name) > 1 and _has_alone(text, one.name)
-        ]
-
-
-def _has_alone(text: str, word: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
+        refused = self.refused
+        found = self._options.of(path, refused.hints.get(path, []), is_needed=path in refused.needed)
+        before = refused.refused.get(path, ())
+        return sorted(found, key=lambda one: encode(one.value) in before)

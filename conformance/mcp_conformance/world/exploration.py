@@ -8,10 +8,11 @@ from typing import Any
 
 from mcp_conformance.client.refusals import asks_client, complaint_about_network
 from mcp_conformance.client.tool_call import Call, Tool
-from mcp_conformance.world.attempts import MAX_SAME, PRODUCING, Attempt, Attempts
+from mcp_conformance.world.attempts import Attempt, Attempts
 from mcp_conformance.world.members import members_of, words_of
 from mcp_conformance.world.ownership import is_deleting
 from mcp_conformance.world.success import is_empty, is_success, kind_of
+from mcp_conformance.world.things import PRODUCING
 from mcp_conformance.world.world import MADE_UP, World
 
 MAX_CALLS = 30
@@ -20,8 +21,8 @@ MAX_ROUND_CALLS = 8
 """The most calls of one tool in a row, before others, which may make what it needs, have their turn."""
 MAX_CURIOUS = 5
 """The most calls with known values of a tool that succeeds without: does it give another kind of answer?"""
-MAX_SPARES = 50
-"""Not measured: how many working calls are looked at for one that made something."""
+MAX_SPARES = 2
+"""Not measured: how many things are made for a tool that deletes, each by one call."""
 MAX_ROUNDS = 6
 """Not measured: what one tool made another needs, and what that made a third."""
 
@@ -37,6 +38,7 @@ class Explored:
     """A tool that is explored: its attempts, the calls so far, and why it is left alone, if it is."""
 
     attempts: Attempts
+    first: Call
     limit: float
     calls: list[Call] = field(default_factory=list)
     best: Call | None = None
@@ -84,10 +86,23 @@ class Exploration:
         usual = [one for one in waiting if not is_deleting(one.tool)]
         self._rounds(usual)
         deleting = [one for one in waiting if is_deleting(one.tool)]
-        if deleting:
-            self._make_spares()
-        self._rounds(deleting)
+        for one in deleting:
+            self._make_spare(one)
+            self._rounds([one])
+        if self._makes:
+            for one in begun:
+                self._read_again(one)
         self.world.given_up |= {one.tool.name for one in waiting if one.is_futile}
+
+    def _read_again(self, one: Explored) -> None:
+        """Call a tool that only reads once more, if it worked at first: there is more to read by now."""
+        first = one.first
+        if one.best is None and one.made_up_kinds and one.tool.read_only and not _is_hopeless(first):
+            again = self._call(one.tool, first.arguments)
+            one.calls.append(again)
+            if is_success(again.reply, needs_values=bool(one.attempts.members)):
+                one.best = again
+                self.world.learn_success(again, {})
 
     def calls_of(self, tool: str) -> list[Call]:
         """Return the calls of a tool that were made here."""
@@ -100,7 +115,8 @@ class Exploration:
     def _begun(self, call: Call) -> Explored:
         """Take the first call of a tool: it teaches, and decides whether the tool needs exploration."""
         tool = call.tool
-        one = Explored(Attempts(tool, self._revision, self.world), min(MAX_CALLS, self._limit(tool)))
+        attempts = Attempts(tool, self._revision, self.world)
+        one = Explored(attempts, call, min(MAX_CALLS, self._limit(tool)))
         self._tools[tool.name] = one
         one.is_left = _is_hopeless(call) or not one.attempts.members or tool.name in self.world.given_up
         for made in call.with_others:
@@ -115,20 +131,26 @@ class Exploration:
         self.world.worked.drop(tool.name, call.arguments)
         if not one.is_left:
             for failed in reversed(call.with_others):
-                one.attempts.learn(Attempt(failed.arguments, {}), failed.reply)
+                one.attempts.refused.learn(failed.arguments, {}, failed.reply)
         return one
 
-    def _make_spares(self) -> None:
-        """Make a second one of each thing that this run made, so that what others use is not deleted."""
-        for working in list(self.world.worked)[:MAX_SPARES]:
-            one = self._tools.get(working.tool)
-            spare = self.world.spare_of(working)
-            if spare is None or one is None or one.tool.read_only or is_deleting(one.tool):
-                continue
-            call = self._call(one.tool, dict(spare.arguments))
-            one.calls.append(call)
+    def _make_spare(self, one: Explored) -> None:
+        """Make what a tool may take away: once more what others for the same thing made, by another name."""
+        made = [each for each in self.world.siblings_of(one.tool) if self._makes_things(each.tool)]
+        text = self.world.ownership.text
+        producing = [
+            each for each in made if set(words_of(each.tool)) & PRODUCING and text in str(each.arguments)
+        ]
+        for working in (producing or made)[:MAX_SPARES]:
+            maker, spare = self._tools[working.tool], self.world.spare_of(working)
+            call = self._call(maker.tool, dict(spare.arguments))
+            maker.calls.append(call)
             if is_success(call.reply):
-                self.world.learn_spare(call, spare.known)
+                one.attempts.add_spare(spare, self.world.learn_spare(call, spare))
+
+    def _makes_things(self, name: str) -> bool:
+        maker = self._tools.get(name)
+        return maker is not None and not maker.tool.read_only and not is_deleting(maker.tool)
 
     def _rounds(self, tools: list[Explored]) -> None:
         for _ in range(MAX_ROUNDS):
@@ -140,18 +162,18 @@ class Exploration:
         """Call a tool several times, until it works; return whether the world has learned something."""
         before = (self.world.version, self._makes)
         options = one.attempts.options
-        if options == one.options and (one.makes == self._makes or not one.attempts.refusals.misses):
+        if options == one.options and (one.makes == self._makes or not one.attempts.refused.misses):
             return False
         if one.makes != self._makes:
             one.attempts.try_again()
         one.options, one.makes = options, self._makes
-        one.attempts.refusals.same = 0
+        one.attempts.refused.same = 0
         for _ in range(MAX_ROUND_CALLS if not one.curious else one.curious):
             attempt = one.attempts.next() if len(one.calls) < one.limit else None
             if attempt is None or (one.curious and not self._is_worthwhile(one.tool, attempt)):
                 break
             self._try(one, attempt)
-            if one.is_left or one.attempts.refusals.same >= MAX_SAME:
+            if one.is_left or one.attempts.refused.is_repetitive:
                 break
         one.is_left |= len(one.calls) >= one.limit or bool(one.curious) or one.attempts.is_stuck
         return (self.world.version, self._makes) != before
@@ -175,12 +197,12 @@ class Exploration:
         elif is_success(call.reply):
             self._makes += not one.tool.read_only
             is_best = kind_of(call.reply, call.arguments) not in one.made_up_kinds
-            self.world.learn_success(call, attempt.known, one.attempts.refusals.needed, is_best=is_best)
+            self.world.learn_success(call, attempt.known, one.attempts.refused.needed, is_best=is_best)
             if is_best:
                 one.best, one.is_left = call, True
         else:
-            one.attempts.learn(attempt, call.reply)
-            one.attempts.refusals.misses |= not call.failed and is_empty(call.reply.result)
+            one.attempts.refused.learn(call.arguments, attempt.known, call.reply)
+            one.attempts.refused.misses |= not call.failed and is_empty(call.reply.result)
 
 
 def needs_exploration(call: Call) -> bool:

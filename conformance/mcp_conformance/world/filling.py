@@ -11,8 +11,7 @@ from mcp_conformance.generation import NoExample, PlainSource, draw_valid
 from mcp_conformance.generation.choices import FilledSource
 from mcp_conformance.json_schema.validation import Unjudgeable, instance_errors
 from mcp_conformance.world.members import ITEM, Member
-
-Path = tuple[str, ...]
+from mcp_conformance.world.worked import Path, values_at
 
 
 class Filling:
@@ -32,15 +31,26 @@ class Filling:
                 yield draw_valid(self._schema, self.revision, source)
 
     def filled(
-        self, base: Mapping[str, Any], values: Mapping[Path, Any], without: Iterable[Path] = ()
+        self,
+        base: Mapping[str, Any],
+        values: Mapping[Path, Any],
+        without: Iterable[Path] = (),
+        counts: Mapping[Path, int] | None = None,
     ) -> dict[str, Any] | None:
-        """Return ``base`` with these values at these paths and without these members; None if not valid."""
+        """Return ``base`` with these values at these paths and without these members; None if not valid.
+
+        ``counts`` are how many items arrays have at least: they repeat their last one.
+        """
         made = deepcopy(dict(base))
         for path in without:
             _drop(made, path)
         for path, value in values.items():
             if not put(made, path, value):
                 return None
+        for path, count in (counts or {}).items():
+            for array in values_at(made, path):
+                if isinstance(array, list) and array:
+                    array.extend([array[-1]] * (count - len(array)))
         return made if self.allows(made) else None
 
     def allows(self, arguments: Any, part: Any = None) -> bool:
@@ -71,10 +81,7 @@ def put(made: Any, path: Path, value: Any) -> bool:
         if step == ITEM:
             if not isinstance(place, list):
                 return False
-            if following is None:
-                place[:] = [value]
-            elif not place:
-                place.append(inner)
+            place[:] = [value] if following is None else (place[:1] or [inner])
             place = place[0]
         elif isinstance(place, dict):
             if following is None or not isinstance(place.get(step), type(inner)):

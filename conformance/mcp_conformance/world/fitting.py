@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import PurePath
 from typing import Any
 
 from mcp_conformance.protocol.jsonrpc import encode
-from mcp_conformance.world.known import Known
+from mcp_conformance.world.known import Known, Origin
 from mcp_conformance.world.members import Member, words_of
 
 MAX_FITS = 8
@@ -26,6 +27,7 @@ PATH_WORDS = frozenset(
         *("workbook", "document", "source", "destination", "location", "cwd", "workspace", "project"),
     }
 )
+FOLDER_WORDS = frozenset({"dir", "directory", "folder", "root", "cwd", "workspace"})
 URL_WORDS = frozenset({"url", "uri", "link", "href", "endpoint", "resource"})
 DATE_WORDS = frozenset(
     {"date", "day", "time", "timestamp", "since", "until", "start", "end", "from", "to", "before", "after"}
@@ -81,7 +83,7 @@ def fitting(
     values that worked for members of this name and type elsewhere, ``is_valid`` judges a value by the
     member's own schema.
     """
-    best = {encode(value): WORKED - place for place, value in enumerate(worked)}
+    best = {encode(value): WORKED - place for place, value in reversed(list(enumerate(worked)))}
     scored = []
     for one in known:
         for value in _as_types(one.value, member.types):
@@ -93,14 +95,16 @@ def fitting(
 
 
 def anything_for(member: Member, known: Iterable[Known], is_valid: Callable[[Any], bool]) -> list[Known]:
-    """Return values for a member that none fits by its name: those of the best sources first."""
-    found = [
-        replace(one, value=value)
-        for one in sorted(known, key=lambda one: -one.rank)
-        if isinstance(one.value, str) and is_path(one.value) == wants_path(member)
-        for value in _as_types(one.value, member.types)
-    ]
-    return _valid_ones(found, is_valid)
+    """Return values for a member that none fits by its name: one of each kind, those of answers first."""
+    by_kind: dict[tuple[Origin, str], list[Known]] = {}
+    for one in sorted(known, key=lambda one: (one.origin.kind != "an answer of", -one.rank)):
+        is_text = isinstance(one.value, str)
+        if not is_text or is_path(one.value) == wants_path(member):
+            kind = (one.origin, one.keys[0] if one.keys else "")
+            as_types = (replace(one, value=value) for value in _as_types(one.value, member.types))
+            by_kind.setdefault(kind, []).extend(as_types)
+    rows = zip_longest(*by_kind.values())
+    return _valid_ones((one for row in rows for one in row if one is not None), is_valid)
 
 
 def _valid_ones(found: Iterable[Known], is_valid: Callable[[Any], bool]) -> list[Known]:
@@ -191,6 +195,11 @@ def is_path(text: str) -> bool:
 def is_file(value: Any) -> bool:
     """Return whether a value looks like the path or the name of a file, by its ending."""
     return isinstance(value, str) and is_path(value) and bool(PurePath(value).suffix)
+
+
+def wants_file(member: Member) -> bool:
+    """Return whether the name of a member says that it takes the path of a file, or any path."""
+    return wants_path(member) and not set(words_of(member.name)) & FOLDER_WORDS
 
 
 def wants_path(member: Member) -> bool:

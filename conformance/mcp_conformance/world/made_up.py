@@ -10,6 +10,8 @@ from typing import Any
 from mcp_conformance.world.fitting import is_path
 from mcp_conformance.world.members import Member, words_of
 
+NEW_FILES = frozenset({"create", "write", "save", "export", "download", "new", "make"})
+"""Words in the names of tools that write a file: they get a new one first, so that they spoil no other."""
 FORMS = (
     (r"YYYY-MM-DD[T ]HH:MM(?::SS)?.*", "2025-01-15T12:00:00Z"),
     (r"YYYY[-/.]?MM[-/.]?DD", "2025-01-15"),

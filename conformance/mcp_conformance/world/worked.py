@@ -12,6 +12,8 @@ from mcp_conformance.world.known import Known
 from mcp_conformance.world.members import ITEM, Member, words_of
 
 Path = tuple[str, ...]
+COMMON = frozenset({"id", "name", "type", "value", "text", "key", "number", "path", "title"})
+"""Last words of names that many things have: a `note_id` is no `folder_id`."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +72,29 @@ class Worked:
 
     def values_for(self, member: Member) -> list[Any]:
         """Return the values that worked for members of this name and type, in the most tools first."""
-        found = self._tools_of.get((words_of(member.name), member.types), {})
-        ranked = Counter({key: len(tools) for key, (_, tools) in found.items()})
-        return [found[key][0] for key, _ in ranked.most_common()]
+        return _ranked([self._tools_of.get((words_of(member.name), member.types), {})])
+
+    def values_like(self, member: Member) -> list[Any]:
+        """Return the values that worked for members whose names end alike: `folder` and `target_folder`."""
+        end = words_of(member.name)[-1:]
+        if not end or end[0] in COMMON:
+            return []
+        some = [
+            found
+            for (words, types), found in self._tools_of.items()
+            if words[-1:] == end and types == member.types
+        ]
+        return _ranked(some)
+
+
+def _ranked(some: Iterable[Mapping[bytes, tuple[Any, set[str]]]]) -> list[Any]:
+    found: dict[bytes, Any] = {}
+    tools = Counter[bytes]()
+    for one in some:
+        for key, (value, names) in one.items():
+            found[key] = value
+            tools[key] += len(names)
+    return [found[key] for key, _ in tools.most_common()]
 
 
 def values_at(arguments: Any, path: Path) -> list[Any]:

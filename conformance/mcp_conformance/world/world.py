@@ -18,10 +18,15 @@ from mcp_conformance.world.kept import Kept
 from mcp_conformance.world.known import Known, KnownValues, Origin, Owner, is_worth_knowing
 from mcp_conformance.world.members import Member, members_of, words_of
 from mcp_conformance.world.ownership import Ownership
+from mcp_conformance.world.things import is_name, things_of
 from mcp_conformance.world.worked import Path, Worked, Working, values_at
 
 MADE_UP = ("arguments of", "made up")
 """The kinds of origins of values that nobody knew before a call had them."""
+
+
+MIN_UNIQUE = 6
+"""Shorter texts, and numbers, may name several things: a note has the id 1, and so has a folder."""
 
 
 class World:
@@ -36,7 +41,8 @@ class World:
         self.ownership, self.folder, self._kept = ownership, folder, kept
         self.worked = Worked()
         self.given_up: set[str] = set()
-        self._spares: set[bytes] = set()
+        self._shared: set[bytes] = set()
+        self._spares = 0
         self._values = KnownValues()
         self._members: dict[str, list[Member]] = {}
         self._fits: dict[tuple[Any, ...], list[Known]] = {}
@@ -65,42 +71,65 @@ class World:
 
     def permitted(self, tool: Tool, some: Iterable[Known]) -> list[Known]:
         """Return those of some values that a tool may get; a value that was found stays so."""
-        kept = ((self._values.get(one.value), one) for one in some)
-        return [one for known, one in kept if self.ownership.permits(tool, known or one)]
+        return [one for one in some if self.ownership.permits(tool, self._as_known(one))]
+
+    def _as_known(self, one: Known) -> Known:
+        known = self._values.get(one.value) or one
+        return replace(known, owner=Owner.FOUND) if encode(one.value) in self._shared else known
 
     def fits(self, tool: Tool, member: Member, filling: Filling) -> list[Known]:
         """Return the values that fit a member of a tool's arguments, the likeliest first."""
         key = (tool.name, member.path, self.version)
         if key not in self._fits:
-            worked = self.worked.values_for(member)
+            worked = [*self.worked.values_for(member), *self.worked.values_like(member)]
             known = self.values_for(tool)
             self._fits[key] = fitting(member, known, worked, lambda value: filling.fits(member, value))
         return self._fits[key]
 
-    def spare_of(self, working: Working) -> Working | None:
-        """Return arguments that make another thing of our own than these made; None if they made none."""
-        text = self.ownership.text
+    def siblings_of(self, tool: Tool) -> list[Working]:
+        """Return the arguments that worked for other tools for the same thing, such as `set_note`."""
+        things = things_of(tool.name)
+        found = [one for one in self.worked if one.tool != tool.name and things & things_of(one.tool)]
+        return sorted(found, key=lambda one: len(things ^ things_of(one.tool)))
+
+    def values_in(self, working: Working, members: Iterable[Member]) -> dict[Path, Known]:
+        """Return the values that arguments have for members of the same names as these."""
+        found: dict[Path, Known] = {}
+        own = {words_of(one.name): one for one in reversed(self._members.get(working.tool, []))}
+        for member in members:
+            like = own.get(words_of(member.name)) or self._name_of(member, working)
+            values = values_at(working.arguments, like.path) if like is not None else []
+            if values and is_worth_knowing(values[0]):
+                origin = Origin("arguments of", working.tool)
+                known = self._values.get(values[0])
+                found[member.path] = known or Known(values[0], member.names, origin, Owner.MADE)
+        return found
+
+    def _name_of(self, member: Member, working: Working) -> Member | None:
+        """Return the member with the name of a thing, if a member names that: `sheet`, `create_sheet`."""
+        names = [one for one in self._members[working.tool] if is_name(one)]
+        is_thing = set(words_of(member.name)) <= things_of(working.tool)
+        return names[0] if is_thing and names else None
+
+    def spare_of(self, working: Working) -> Working:
+        """Return arguments that make another thing than these made, if that had a name of our own."""
+        self._spares += 1
+        old, new = self.ownership.text, f"{self.ownership.text}x{self._spares}"
         made = {
-            path: replace(one, value=one.value.replace(text, f"{text}b"))
+            path: replace(one, value=one.value.replace(old, new))
             for path, one in working.known.items()
-            if one.origin.kind in MADE_UP and isinstance(one.value, str) and text in one.value
+            if one.origin.kind in MADE_UP and isinstance(one.value, str)
         }
-        if not made:
-            return None
         arguments = deepcopy(dict(working.arguments))
         for path, one in made.items():
             put(arguments, path, one.value)
         return replace(working, arguments=arguments, known={**working.known, **made})
 
-    def learn_spare(self, call: Call, known: Mapping[Path, Known]) -> None:
-        """Learn from a call that made a spare thing, which may be deleted."""
+    def learn_spare(self, call: Call, spare: Working) -> set[bytes]:
+        """Learn from the call that made a spare thing; return the values that came with it, as JSON texts."""
         before = {encode(one.value) for one in self._values}
-        self.learn_success(call, known)
-        self._spares |= {encode(one.value) for one in self._values} - before
-
-    def spares_first(self, some: Iterable[Known]) -> list[Known]:
-        """Return values in their order, those of spare things first."""
-        return sorted(some, key=lambda one: encode(one.value) not in self._spares)
+        self._learn_values(call, spare.known)
+        return {encode(one.value) for one in self._values} - before
 
     def working(self, tool: Tool, revision: str) -> list[Mapping[str, Any]]:
         """Return the arguments with which a tool worked, the best first, that it allows in a revision."""
@@ -173,17 +202,22 @@ class World:
     ) -> None:
         """Keep arguments that worked, their values and those of the answer."""
         tool = call.tool
-        members = self._members_of(tool)
         working = Working(tool.name, call.arguments, known, tuple(needed))
-        self.worked.add(working, members, is_best=is_best)
-        for member in members:
+        self.worked.add(working, self._members_of(tool), is_best=is_best)
+        self._learn_values(call, known)
+
+    def _learn_values(self, call: Call, known: Mapping[Path, Known]) -> None:
+        tool = call.tool
+        for member in self._members_of(tool):
             for value in values_at(call.arguments, member.path):
-                used = known.get(member.path)
-                owner = used.owner if used is not None else Owner.MADE
-                origin = used.origin if used is not None else Origin("arguments of", tool.name)
-                self.add([Known(value, member.names, origin, owner, 4)])
+                is_ours = is_name(member) and self.ownership.ours.is_made(value)
+                names = (*member.names, *(sorted(things_of(tool.name)) if is_ours else ()))
+                used = known.get(member.path) or Known(
+                    value, (), Origin("arguments of", tool.name), Owner.WORD
+                )
+                self.add([replace(used, value=value, keys=names, rank=4)])
         ours = self.ownership.ours
-        self._values.add_all(
+        self.add(
             values_of(call.reply.result, tool.name, call.arguments, ours=ours, creates=not tool.read_only)
         )
 

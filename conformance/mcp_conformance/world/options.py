@@ -1,0 +1,119 @@
+"""The options for the members of a tool: what each refusal hints at, what fits, and what is made up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from mcp_conformance.client.tool_call import Tool
+from mcp_conformance.generation import NoExample, example
+from mcp_conformance.protocol.jsonrpc import encode
+from mcp_conformance.world.filling import Filling
+from mcp_conformance.world.fitting import MAX_FITS, anything_for, is_file, wants_path
+from mcp_conformance.world.known import Known, Origin, Owner
+from mcp_conformance.world.made_up import NEW_FILES, another, statements
+from mcp_conformance.world.members import Member, words_of
+from mcp_conformance.world.ownership import is_deleting
+from mcp_conformance.world.things import PRODUCING, is_name
+from mcp_conformance.world.worked import Path
+from mcp_conformance.world.world import World
+
+RULED = ("enum", "const", "pattern", "format")
+MADE_UP = Origin("made up")
+
+
+class Options:
+    """The values that may go into the members of one tool; ``leaves`` are the members that are no objects.
+
+    ``spares`` are values, as JSON texts, of things that a tool that deletes may take.
+    """
+
+    def __init__(self, tool: Tool, world: World, filling: Filling, leaves: Mapping[Path, Member]):
+        self.tool, self.world, self.filling, self.leaves = tool, world, filling, leaves
+        description = tool.definition.json.get("description", "")
+        self._about = f"{tool.name} {description}"
+        self._verbs = frozenset() if tool.read_only else frozenset(words_of(tool.name))
+        self.spares: set[bytes] = set()
+        self._found: dict[tuple[Any, ...], list[Known]] = {}
+
+    def of(self, path: Path, hints: Sequence[Known], *, is_needed: bool) -> list[Known]:
+        """Return the values for a member, the likeliest first; one that is needed gets one in any case."""
+        key = (path, self.world.version, encode([one.value for one in hints]), is_needed)
+        if key not in self._found:
+            found = _different(self._all(self.leaves[path], hints, is_needed=is_needed))
+            self._found[key] = [one for one, _ in zip(found, range(MAX_FITS), strict=False)]
+        return self._found[key]
+
+    def anything(self, path: Path) -> list[Known]:
+        """Return values for a member that nothing fits by its name."""
+        member = self.leaves[path]
+        key = (path, self.world.version)
+        if key not in self._found:
+            known = self.world.values_for(self.tool)
+            own = [one for one in known if one.value == self.world.ownership.text]
+            some = anything_for(member, known, lambda value: self.filling.fits(member, value))
+            own = [one for one in own if self.filling.fits(member, one.value)]
+            self._found[key] = list(_different([*own, *some]))
+        return self._found[key]
+
+    def has_spare(self, some: Iterable[Known]) -> bool:
+        """Return whether one of some values is of a thing that the tool may delete."""
+        return any(encode(one.value) in self.spares for one in some)
+
+    def is_trusted(self, path: Path, one: Known) -> bool:
+        """Return whether a value has worked for a member of this name in another tool."""
+        return one.value in self.world.worked.values_for(self.leaves[path])
+
+    def _all(self, member: Member, hints: Sequence[Known], *, is_needed: bool) -> Iterator[Known]:
+        hints = [one for one in hints if self.filling.fits(member, one.value)]
+        fits = self.world.fits(self.tool, member, self.filling)
+        found = [*self.world.permitted(self.tool, hints), *fits]
+        if is_deleting(self.tool):
+            found = sorted(found, key=lambda one: encode(one.value) not in self.spares)
+        before = list(self._made_first(member, found))
+        yield from self._known(member, before)
+        yield from found
+        if not (found or before):
+            yield from self._known(member, self._made_last(member, is_needed=is_needed))
+
+    def _made_first(self, member: Member, found: Sequence[Known]) -> Iterator[Any]:
+        """Yield made-up values to try before those that fit."""
+        text = self.world.ownership.text
+        yield from statements(member, f"{self._about} {member.description}", text)
+        if wants_path(member) and self._verbs & NEW_FILES:
+            paths = [one for one in self.leaves.values() if wants_path(one)]
+            yield from (
+                another(one.value, text) for one in found[:1] if len(paths) == 1 and is_file(one.value)
+            )
+        if self._is_free(member) and self._verbs & PRODUCING and is_name(member):
+            yield text
+
+    def _made_last(self, member: Member, *, is_needed: bool) -> Iterator[Any]:
+        """Yield made-up values for a member of which nothing is known."""
+        if not self.tool.read_only and self._is_free(member):
+            yield self.world.ownership.text
+        elif is_needed:
+            root = self.tool.input_schema
+            kept = {key: root[key] for key in ("$defs", "definitions", "$schema") if key in root}
+            schema = {**kept, "type": "object", "properties": {"it": member.schema}, "required": ["it"]}
+            with suppress(NoExample):
+                yield example(schema, self.filling.revision)["it"]
+
+    def _is_free(self, member: Member) -> bool:
+        return "string" in member.types and not any(key in part for part in member.parts for key in RULED)
+
+    def _known(self, member: Member, made: Iterable[Any]) -> Iterator[Known]:
+        ownership = self.world.ownership
+        for value in made:
+            if value is not None and self.filling.fits(member, value):
+                known = Known(value, (), MADE_UP, ownership.owner_of_new(value, Owner.WORD))
+                yield from self.world.permitted(self.tool, [known])
+
+
+def _different(some: Iterable[Known]) -> Iterator[Known]:
+    seen: set[bytes] = set()
+    for one in some:
+        if (key := encode(one.value)) not in seen:
+            seen.add(key)
+            yield one
