@@ -10,11 +10,10 @@ from dataclasses import replace
 
 import pytest
 
-from mcp_conformance.protocol.revisions import KNOWN, is_modern
 from mcp_conformance.transport.http.server import HttpServer
 from mcp_conformance_fixtures.http_mutants import all_http_mutants, started
 from mcp_conformance_fixtures.http_unusual import UNUSUAL, headers_for
-from support.bench import SAMPLES, leave_out_shrinking, run_checks, settings_on_process
+from support.bench import SAMPLES, leave_out_shrinking, settings_on_process
 from support.http_in_thread import served
 from support.mutant_runs import WHOLE, MutantRun, on_processes, revision_of, revisions_of
 
@@ -119,18 +118,3 @@ def of_messages():
 def test_a_mutant_of_messages_is_found_over_http(run, settings, monkeypatch):
     leave_out_shrinking(monkeypatch)
     run.expect_found(replace(settings(run.mutant.name), **run.limits))
-
-
-@pytest.mark.parametrize("name", ["", *(name for name in UNUSUAL if name != "old")])
-@pytest.mark.parametrize("revision", KNOWN[KNOWN.index("2025-03-26") :])
-def test_a_right_server_is_not_accused(revision, name, settings):
-    if name == ("handshakes_only" if is_modern(revision) else "modern_only"):
-        pytest.skip("it does not serve this revision")
-    found = run_checks(
-        settings(*([name] if name else [])),
-        revision,
-        lambda check: any(row.transport == "http" for row in check.rows),
-    )
-    assert [one.text for one in found.verdicts] == []
-    assert found.failures == []
-    assert found.passed

@@ -4,6 +4,9 @@ import functools
 import math
 import os
 import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -15,19 +18,31 @@ from mcp_conformance.scenarios.other_machines import LOCALES
 from mcp_conformance.target.budgets import FIGURES
 from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
 from mcp_conformance.target.settings import Settings
-from mcp_conformance_fixtures.http_mutants import all_http_mutants
-from mcp_conformance_fixtures.http_unusual import UNUSUAL, headers_for
+from mcp_conformance_fixtures.http_mutants import all_http_mutants, started
+from mcp_conformance_fixtures.http_unusual import UNUSUAL
 from mcp_conformance_fixtures.mutants import all_mutants
+from mcp_conformance_fixtures.reference_http import HttpReference
 from support import EVERYTHING, REFERENCE, awkward, run_suite
-from support.bench import hurry, reference_contract, run_checks, settings_in_memory
+from support.bench import (
+    SAMPLES,
+    hurry,
+    reference_contract,
+    run_checks,
+    settings_in_memory,
+    settings_on_process,
+)
+from support.http_in_thread import served
 from support.in_memory import mutated
 from support.mutant_runs import SEEN_BY_PACKETS, own_network
 
-OVER_HTTP = (sys.executable, "-m", "mcp_conformance_fixtures.reference_http", "--port", "{port}")
+HTTP_PROCESS = (sys.executable, "-m", "mcp_conformance_fixtures.reference_http", "--port", "{port}")
+SERVED = ("", *(name for name in UNUSUAL if name != "old"))
+OVER_HTTP = revisions.KNOWN[revisions.KNOWN.index("2025-03-26") :]
+ERAS = {"modern_only": (True,), "handshakes_only": (False,)}
+"""The eras of the servers that do not speak both: whether they are modern."""
+ENDED = "http.listen.graceful"
+"""The rule for which a server over HTTP has to end, so it is a process."""
 NEWEST = {revisions.LATEST_HANDSHAKE, revisions.LATEST_MODERN}
-SPOKEN = {"scoped": "all"}
-"""The revisions of an unusual server over HTTP, if not the newest of each era: a 401 has to name the metadata
-in 2025-06-18 only."""
 FUZZ = os.environ.get("FUZZ", "none")
 """How thoroughly the reference server is fuzzed on processes."""
 
@@ -45,6 +60,23 @@ def run_in_memory(revision):
     promised = {"budgets": dict.fromkeys(FIGURES, math.inf), "contract": reference_contract(revision)}
     promised["clients"] = tuple(clients())
     return run_checks(settings_in_memory(mutated(None), examples, **promised), revision)
+
+
+@functools.cache
+def run_over_http(name, revision):
+    """Run the checks of HTTP on the reference server, or on an unusual one, in a thread of this process."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        settings_on_process((), Path(folder), timeout=5.0, start_timeout=10.0, **SAMPLES) as chosen,
+        served(started(name) if name else HttpReference()) as server,
+    ):
+        settings = replace(chosen, command=(server.url,), http=server)
+        return run_checks(settings, revision, is_of_http)
+
+
+def is_of_http(check):
+    """Return whether a check cites a rule of HTTP."""
+    return any(row.transport == "http" for row in check.rows)
 
 
 def test_every_check_cites_requirements_of_the_catalogue():
@@ -83,10 +115,19 @@ def test_the_reference_server_is_clean_in_every_revision(revision):
     assert run.passed
 
 
-def header_words(http):
-    """Return the options for the headers that a server needs."""
-    pairs = [f"{name.decode()}: {value.decode()}" for name, value in headers_for(http)]
-    return [word for pair in pairs for word in ("--header", pair)]
+def spoken_over_http(name):
+    """Return the revisions in which the reference server, or an unusual one, runs over HTTP."""
+    return [one for one in OVER_HTTP if revisions.is_modern(one) in ERAS.get(name, (False, True))]
+
+
+@pytest.mark.parametrize(
+    ("name", "revision"), [(name, one) for name in SERVED for one in spoken_over_http(name)]
+)
+def test_a_right_server_over_http_is_not_accused(name, revision):
+    found = run_over_http(name, revision)
+    assert [one.text for one in found.verdicts] == []
+    assert found.failures == []
+    assert found.passed
 
 
 def test_every_check_has_run_on_a_right_server(monkeypatch):
@@ -101,16 +142,13 @@ def test_every_check_has_run_on_a_right_server(monkeypatch):
     chosen = ("--select", "surroundings", "--surroundings", "--select", "drift", "--fuzz", "thorough")
     asked_for = run_suite(REFERENCE, *chosen)
     assert [(case.check, case.text) for case in asked_for.findings] == []
-    over_http = [
-        run_suite((*OVER_HTTP, *name), "--http", *headers, "--select", "http", "--revision", era, *EVERYTHING)
-        for name, headers, era in (
-            ((), (), "all"),
-            *(((name,), header_words(UNUSUAL[name]), SPOKEN.get(name, "latest")) for name in UNUSUAL),
-        )
-    ]
-    runs = (run_on_processes(), nothing, other, asked_for, *over_http)
+    old = run_suite((*HTTP_PROCESS, "old"), "--http", "--select", "http", "--revision", "latest", *EVERYTHING)
+    ended = run_suite(HTTP_PROCESS, "--http", "--select", ENDED, "--revision", "latest", "--fuzz", "none")
+    runs = (run_on_processes(), nothing, other, asked_for, old, ended)
     ran = {case.check.partition("[")[0] for run in runs for case in run.of("passed")}
     ran |= {name for revision in revisions.KNOWN for name in run_in_memory(revision).passed}
+    over_http = [run_over_http(name, revision) for name in SERVED for revision in spoken_over_http(name)]
+    ran |= {name for run in over_http for name in run.passed}
     unseen = SEEN_BY_PACKETS if not confined else set()
     if all(one.obstacle(Settings(REFERENCE)) for one in LOCALES):
         unseen = {*unseen, "surroundings.locale"}
