@@ -133,12 +133,6 @@ def test_options_of_pytest_reach_pytest():
     assert run.exit == 0
 
 
-def test_workers_have_the_results_of_one_process():
-    alone, shared = (run_suite(REFERENCE, "--select", "tools.def", *more) for more in ((), ("-n", "2")))
-    assert sorted(case.check for case in shared.cases) == sorted(case.check for case in alone.cases)
-    assert shared.exit == alone.exit == 0
-
-
 def test_names_of_checks_contain_the_revision():
     run = run_suite(REFERENCE, "--select", "tools.list", "--revision", "2024-11-05,2025-06-18")
     assert {case.revision for case in run.cases} == {"2024-11-05", "2025-06-18"}

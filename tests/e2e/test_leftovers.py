@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from support import environment
+from support.nightly import nightly
 from support.resource_usage import MARK, end, processes
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks into /proc")
@@ -86,17 +87,30 @@ def left(find):
     return found
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda one: one.name)
+COMMANDS = {
+    "run": (RUN, False),
+    "soak": (SOAK, False),
+    "pytest": ((*PYTEST, *ONE_CHECK), True),
+    "xdist": ((*PYTEST, *ONE_CHECK, "-n2"), True),
+    "own-test": ((*PYTEST, "test_own.py", "--conformance-call=all"), True),
+}
+"""The commands, and whether the server is an option."""
+KILLED = ("run", "xdist")
+"""The commands that a push kills too: what ends the processes of a killed run is the same in all."""
+
+
 @pytest.mark.parametrize(
-    ("command", "as_option"),
+    ("command", "as_option", "number"),
     [
-        (RUN, False),
-        (SOAK, False),
-        ((*PYTEST, *ONE_CHECK), True),
-        ((*PYTEST, *ONE_CHECK, "-n2"), True),
-        ((*PYTEST, "test_own.py", "--conformance-call=all"), True),
+        pytest.param(
+            *COMMANDS[name],
+            number,
+            id=f"{name}-{number.name}",
+            marks=[nightly] if number == signal.SIGKILL and name not in KILLED else [],
+        )
+        for name in COMMANDS
+        for number in (signal.SIGTERM, signal.SIGKILL)
     ],
-    ids=["run", "soak", "pytest", "xdist", "own-test"],
 )
 def test_a_signal_leaves_no_process_and_no_folder(command, as_option, number, tmp_path):
     with running(tmp_path, command, as_option=as_option) as (ours, mark):

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from support import run_suite
+from support.nightly import nightly
 from support.repositories import (
     ALONE,
     CONFTEST,
@@ -232,7 +233,10 @@ def node_ids(run):
     return [line for line in run.output.splitlines() if line.startswith("mcp_conformance_suites/")]
 
 
-@pytest.mark.parametrize("options", [[], ["-n", "2"]], ids=["one process", "two workers"])
+@pytest.mark.parametrize(
+    "options",
+    [pytest.param([], id="one process"), pytest.param(["-n", "2"], id="two workers", marks=nightly)],
+)
 def test_a_node_id_that_a_run_prints_runs_that_check_alone(repo, options):
     *_, node = node_ids(run_pytest(repo, *on(), "--collect-only", "-q"))
     run = run_pytest(repo, server_named(SMALL), node, *options)

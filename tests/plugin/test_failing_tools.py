@@ -9,6 +9,7 @@ from mcp_conformance_fixtures.mutants import all_mutants
 from support import REFERENCE, awkward, mutant, run_suite
 from support.bench import Bench, settings_in_memory
 from support.in_memory import mutated
+from support.nightly import nightly
 
 CALLS = ("--select", "tools.call.listed-is-callable", "--fuzz", "none", "--call", "all")
 REVISION = "2025-11-25"
@@ -38,7 +39,7 @@ def test_a_tool_that_succeeds_is_called_once(bench):
     assert bench.server.tool_calls.exercise["add"].calls == 1
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n", "2"), marks=nightly)])
 def test_what_never_succeeds_is_listed(workers):
     output = " ".join(run_suite(awkward("only_failing"), *CALLS, *workers).output.split())
     assert re.search(r"no call succeeded: search_archive \(0 of [12]\)", output), output
@@ -52,9 +53,14 @@ def test_the_option_that_may_help_has_the_plainest_arguments():
 
 
 @pytest.mark.parametrize(
-    "name", ["a_tool_ends_the_server", "a_tool_ends_the_server_where_another_value_fails"]
+    ("name", "workers"),
+    [
+        ("a_tool_ends_the_server", ()),
+        ("a_tool_ends_the_server", ("-n", "2")),
+        ("a_tool_ends_the_server_where_another_value_fails", ()),
+        pytest.param("a_tool_ends_the_server_where_another_value_fails", ("-n", "2"), marks=nightly),
+    ],
 )
-@pytest.mark.parametrize("workers", [(), ("-n", "2")])
 def test_a_tool_that_ends_the_server_is_not_listed(name, workers):
     run = run_suite(mutant(name), *CALLS, "--select", "tools.call", *workers)
     assert "tools.call.valid-not-fatal" in [case.requirement for case in run.of("failed")]

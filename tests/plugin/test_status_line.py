@@ -13,6 +13,7 @@ from mcp_conformance.outcome import Outcome
 from mcp_conformance.plugin.status_line import StatusLine, activity_of, duration, fitted, width
 from mcp_conformance.requirements.checks import PACKAGE
 from support import environment, quick_mutant
+from support.nightly import nightly
 
 
 class Clock:
@@ -150,7 +151,7 @@ def test_terminal_shows_the_line_in_place_of_dots(tmp_path):
     assert max(len(line) for line in sent.splitlines() if line.startswith(("  -", "not called"))) <= 90
 
 
-@pytest.mark.parametrize("level", ["-vv", "-vvv"])
+@pytest.mark.parametrize("level", ["-vv", pytest.param("-vvv", marks=nightly)])
 def test_line_is_not_shown_beside_the_lines_of_pytest(level, tmp_path):
     sent = on_a_terminal(tmp_path, level)
     assert not re.search(r"\r\d+ of \d+", sent)

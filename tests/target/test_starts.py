@@ -14,6 +14,7 @@ from mcp_conformance_fixtures.mutants import OPENING, refused
 from support import run_suite, script
 from support.bench import Bench, checks_of
 from support.in_memory import MemorySettings, VirtualClock, mutated
+from support.nightly import nightly
 
 DONE = {"resultType": "complete", "content": []}
 BOTH = (LATEST_HANDSHAKE, LATEST_MODERN)
@@ -73,12 +74,15 @@ def test_a_right_server_is_started_a_few_times(revisions, fuzz, most, tmp_path):
 @pytest.mark.parametrize(
     "options",
     [
-        ("--select", "ping"),
-        ("-m", "conformance", "-k", "ping"),
-        ("--fuzz", "none", "-n", "2"),
-        ("--fuzz", "none"),
+        pytest.param(words.split(), id=words, marks=marks)
+        for words, marks in {
+            "--select ping": (),
+            "-m conformance -k ping": (),
+            "--fuzz none": (),
+            "--fuzz none --select tools -n 2": (),
+            "--fuzz none -n 2": nightly,
+        }.items()
     ],
-    ids=" ".join,
 )
 def test_no_process_is_started_for_nothing(options, tmp_path):
     """A process that is started ahead and not used is in no report."""

@@ -1,7 +1,7 @@
 """Runs on hostile servers: each has one finding that names the cause, bounded costs and no leftovers.
 
-The tests run every eighth server, and all of them with ``HOSTILE=all`` (`tox -e hostile`), in a sandbox with
-``HOSTILE_SANDBOX=auto``.
+The tests run every eighth server but the costly ones, all of them with ``HOSTILE=all`` (`tox -e hostile`),
+in a sandbox with ``HOSTILE_SANDBOX=auto``.
 """
 
 import os
@@ -15,7 +15,9 @@ from mcp_conformance_fixtures import hostile
 from support.resource_usage import measured, rows, well_formed
 
 ROWS = rows()
-TRIED = ROWS if os.environ.get("HOSTILE") == "all" else ROWS[::8]
+COSTLY = {"samples_recursively", "floods_empty_lines"}
+"""Servers on which a run took 13 and 7 s of CPU time, ten times that of most others."""
+TRIED = ROWS if os.environ.get("HOSTILE") == "all" else [row for row in ROWS[::8] if row.name not in COSTLY]
 OPTIONS = (
     *("--timeout", "3", "--start-timeout", "5", "--fuzz", "none"),
     *("--call", "all", "--revision", "2025-11-25"),
