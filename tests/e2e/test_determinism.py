@@ -15,7 +15,7 @@ from determinism import differences
 LEAN = (
     "--conformance-fuzz=none",
     "--conformance-revision=2025-11-25",
-    "--conformance-select=tools.call,pagination",
+    "--conformance-select=tools.call.is-error-boolean,tools.call.listed-is-callable,pagination",
 )
 """Checks that run once, and checks that run for each tool."""
 

@@ -6,7 +6,8 @@ A page is read from top to bottom, in a folder of its own:
 - ``diff`` changes the file it names;
 - ``console`` runs the command behind ``$`` and compares its output; ``...`` matches anything. The exit status
   has to be 0, unless ``echo $?`` comes next;
-- ``sh`` runs each line; the output is not compared, and findings are allowed, but no usage error.
+- ``sh`` runs each line, and fuzzes nothing; the output is not compared, and findings are allowed, but no
+  usage error.
 
 Each page starts with the server of the tutorial, as ``server.py`` and as the module ``my_server``.
 """
@@ -129,12 +130,12 @@ class Reader:
 
     def run_lines(self, _, __, body):
         for command in body.replace("\\\n", "").splitlines():
-            self.run(command)
+            self.run(command, unfuzzed)
             assert self.status in ALLOWED_STATUSES, command
             self.status = 0
 
-    def run(self, command):
-        """Run a command and return its output; None if it is not to be run."""
+    def run(self, command, changed=lambda _, words: words):
+        """Run a command, with its words ``changed``, and return its output; None if it is not to be run."""
         command = command.strip().replace(".venv/bin/", "")
         if not command or any(re.search(pattern, command) for pattern in NOT_RUN):
             return None
@@ -143,7 +144,7 @@ class Reader:
         if not command.startswith(("mcp-conformance ", "pytest ")) or SHELL.search(command):
             return self.run_in_bash(command)
         program, *words = shlex.split(command, comments=True)
-        self.status, output = forked(words, self.folder, TIMEOUT, self.env, program)
+        self.status, output = forked(changed(program, words), self.folder, TIMEOUT, self.env, program)
         return output
 
     def run_in_bash(self, command):
@@ -161,6 +162,13 @@ class Reader:
         )
         self.status = done.returncode
         return done.stdout
+
+
+def unfuzzed(program, words):
+    """Return the words of a command that fuzzes nothing: what it would find is seen by nobody."""
+    if (program, words[0]) == ("mcp-conformance", "run"):
+        return ["run", "--fuzz", "none", *words[1:]]
+    return [*words, "--conformance-fuzz=none"] if "--conformance" in words else words
 
 
 STEPS = {

@@ -13,6 +13,7 @@ from hypothesis.database import InMemoryExampleDatabase
 from mcp_conformance.client.transcript import BadTranscript, Transcript, replay
 from mcp_conformance.fuzzing.fuzzer import Fuzzer
 from mcp_conformance.protocol.jsonrpc import Line
+from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
 from mcp_conformance.transport.process import Process
 from mcp_conformance_fixtures import reference_surface as surface
 from mcp_conformance_fixtures.mutants import named
@@ -31,8 +32,8 @@ def fuzzed(tmp_path, monkeypatch):
     """Return a function that fuzzes one tool of a server in memory, and returns the verdicts."""
     monkeypatch.setattr(Fuzzer, "_database", InMemoryExampleDatabase())
 
-    def run(serve, tool, *rules, seed=0):
-        settings = settings_in_memory(serve, 50, timeout=5.0, seed=seed, transcripts=tmp_path)
+    def run(serve, tool, *rules, seed=0, examples=50):
+        settings = settings_in_memory(serve, examples, timeout=5.0, seed=seed, transcripts=tmp_path)
         found = run_checks(
             replace(settings, call=(tool,)),
             REVISION,
@@ -105,8 +106,9 @@ def test_value_that_failed_before_is_tried_first(tmp_path):
     assert ids[1] == 2  # the first request after initialize
 
 
-def test_failure_that_needs_earlier_calls_says_how_many():
-    texts = blocked("the_twentieth_call_of_echo_ends_the_server", "--fuzz", "thorough")
+def test_failure_that_needs_earlier_calls_says_how_many(fuzzed):
+    serve = mutated(named("the_twentieth_call_of_echo_ends_the_server").mutate)
+    texts = [one.text for one in fuzzed(serve, "echo", ANSWERED, examples=FUZZ_EXAMPLES["thorough"])]
     assert all("(on a fresh server, after 19 other requests)" in text for text in texts), texts
     assert texts
 
@@ -134,9 +136,10 @@ def test_failure_that_does_not_repeat_is_flaky_and_has_both_conversations(tmp_pa
     assert not Transcript.read(again).lines[-1].sent
 
 
-def test_error_in_the_wrong_channel_is_reported_once():
-    (note,) = found_in("too_many_days_are_an_internal_error", "weather").findings
-    assert note.requirement == "tools.call.invalid-arguments-channel"
+def test_error_in_the_wrong_channel_is_reported_once(fuzzed):
+    serve = mutated(named("too_many_days_are_an_internal_error").mutate)
+    (note,) = fuzzed(serve, "weather", ANSWERED, VALIDATED)
+    assert note.row.id == "tools.call.invalid-arguments-channel"
     assert re.search(r'"days":([6-9]|\d\d)', note.text), note.text
 
 

@@ -50,7 +50,7 @@ def calls(folder, *options):
 
 
 def test_each_worker_judges_as_many_calls_as_one_process(tmp_path):
-    more = ("--select", "tools.call,tools.structured,content")
+    more = ("--select", "tools.structured")
     assert calls(tmp_path, *more, "-n", "2") == calls(tmp_path, *more)
 
 

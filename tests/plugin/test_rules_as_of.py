@@ -6,7 +6,7 @@ from support import mutant, run_suite
 
 RULE = "content.annotations.audience"
 SERVER = mutant("annotations_of_a_resource_are_a_word")
-SELECTED = ("--fuzz", "none", "--select", "jsonrpc.message-shape,resources.list")
+SELECTED = ("--fuzz", "none", "--select", "jsonrpc.message-shape")
 COMING = ("-p", "support.coming_rule_plugin")
 
 
