@@ -12,7 +12,7 @@ from mcp_conformance.fuzzing.oracles import Case, has_array
 from mcp_conformance.generation import hostile, hostile_texts
 from mcp_conformance.protocol.jsonrpc import encode
 from mcp_conformance.protocol.text import shorten
-from mcp_conformance.protocol.value import Value, members
+from mcp_conformance.protocol.value import members
 from mcp_conformance.scenarios.completion import completion_request
 from mcp_conformance.target.scenario import scenario, start_with_fuzzing
 
@@ -46,19 +46,10 @@ def fuzzed_prompts(server):
         name = prompt.json.get("name") if prompt.is_a(dict) else None
         if isinstance(name, str):
             target = FuzzTarget(f"prompts/get {name}", "prompts/get", "arguments", {"name": name})
-            schema, revision = schema_of(prompt), server.revision
+            schema, revision = server.fetches.prompt_schema(prompt), server.revision
             cases, named = valid_cases(schema, revision, oracle), hostile(schema, revision)
             fuzzers.append(fuzzed(server, target, cases, named, oracle))
     return tuple(fuzzers)
-
-
-def schema_of(prompt):
-    """Return the JSON schema of a prompt's arguments, which are strings."""
-    arguments = [one for one in (prompt.get("arguments") or Value([])).each() if one.is_a(dict)]
-    names = [name.json for name in members(arguments, "name") if name.is_a(str)]
-    needed = [one for one in arguments if one.json.get("required") is True]
-    required = dict.fromkeys(name.json for name in members(needed, "name") if name.is_a(str))
-    return {"type": "object", "properties": dict.fromkeys(names, TEXT), "required": list(required)}
 
 
 @pytest.mark.requirement("jsonrpc.response-every-request")

@@ -96,7 +96,7 @@ def test_an_unknown_prompt_is_refused(server):
 @pytest.mark.requirement("prompts.get.unknown-name-code")
 @pytest.mark.capability("prompts")
 def test_an_unknown_prompt_is_refused_whatever_its_arguments(server, session):
-    valid = [dict.fromkeys(argument_names(prompt), "example") for _, prompt in gettable_prompts(server)]
+    valid = [arguments for _, _, arguments in gettable_prompts(server)]
     if get_unknown_prompt(server).error is None:
         skip("an unknown prompt is not refused without arguments either")
     sets = require_some([arguments for arguments in valid if arguments], skip="no prompt has arguments")
@@ -125,8 +125,8 @@ def get_unknown_prompt(server):
 @pytest.mark.capability("prompts")
 def test_a_missing_argument_is_refused(server, session):
     requests = [
-        (name, {each: "example" for each in argument_names(prompt) if each != missing})
-        for name, prompt in gettable_prompts(server)
+        (name, {each: value for each, value in arguments.items() if each != missing})
+        for name, prompt, arguments in gettable_prompts(server)
         for missing in argument_names(prompt, required=True)
     ]
     for name, arguments in require_some(requests, skip="no prompt that can be fetched requires an argument"):
@@ -139,8 +139,8 @@ def test_a_missing_argument_is_refused(server, session):
 @pytest.mark.capability("prompts")
 def test_an_argument_that_is_an_object_is_refused(server, session):
     requests = [
-        (name, {each: {"a": 1} if each == wrong else "example" for each in argument_names(prompt)})
-        for name, prompt in gettable_prompts(server)
+        (name, {**arguments, wrong: {"a": 1}})
+        for name, prompt, arguments in gettable_prompts(server)
         for wrong in argument_names(prompt)
     ]
     for name, arguments in require_some(requests, skip="no prompt that can be fetched has arguments"):
@@ -152,7 +152,9 @@ def test_an_argument_that_is_an_object_is_refused(server, session):
 @pytest.mark.requirement("prompts.get.arguments-optional")
 @pytest.mark.capability("prompts")
 def test_the_arguments_of_a_prompt_may_be_left_out(server, session):
-    names = [name for name, prompt in gettable_prompts(server) if not argument_names(prompt, required=True)]
+    names = [
+        name for name, prompt, _ in gettable_prompts(server) if not argument_names(prompt, required=True)
+    ]
     replies = [
         (name, require_answer(session.request("prompts/get", {"name": name, "arguments": {}})))
         for name in names
@@ -166,12 +168,11 @@ def test_the_arguments_of_a_prompt_may_be_left_out(server, session):
 @pytest.mark.capability("prompts")
 def test_an_optional_argument_of_a_prompt_may_be_left_out(server, session):
     prompts = [
-        (name, argument_names(prompt, required=True))
-        for name, prompt in gettable_prompts(server)
+        (name, {each: arguments.get(each, "example") for each in argument_names(prompt, required=True)})
+        for name, prompt, arguments in gettable_prompts(server)
         if argument_names(prompt) != argument_names(prompt, required=True)
     ]
-    for name, required in require_some(prompts, skip="no prompt that can be fetched has optional arguments"):
-        arguments = dict.fromkeys(required, "example")
+    for name, arguments in require_some(prompts, skip="no prompt that can be fetched has optional arguments"):
         reply = require_answer(session.request("prompts/get", {"name": name, "arguments": arguments}))
         if reply.error is not None and not needs_client(reply):
             is_refusal = reply.code == -32602  # it may need one of two optional arguments
@@ -192,7 +193,7 @@ def argument_names(prompt, *, required=False):
 @pytest.mark.requirement("prompts.get.internal-error-code")
 @pytest.mark.capability("prompts")
 def test_a_prompt_that_fails_has_a_meaningful_code(server):
-    failed = [reply for _, _, reply in listed_fetches(server) if reply.error is not None]
+    failed = [reply for reply in server.prompts() if reply.error is not None]
     for reply in require_some(failed, skip="no listed prompt fails"):
         if is_meaningless(reply.code):
             raise Finding("error -32603, or -32602 if an argument is to blame", str(reply), reply.lines)
@@ -206,13 +207,20 @@ def is_meaningless(code):
 
 
 def listed_fetches(server):
-    """Return the name, definition and reply of each listed prompt that was fetched."""
+    """Return the name, definition and best reply of each listed prompt that was fetched."""
     names = [(prompt.get("name"), prompt) for prompt in server.listed("prompts/list")]
     prompts = {name.json: prompt for name, prompt in names if name is not None and name.is_a(str)}
-    replies = {reply.request.message["params"]["name"]: reply for reply in server.prompts()}
-    return [(name, prompt, replies[name]) for name, prompt in prompts.items() if name in replies]
+    best = {params_of(reply)["name"]: reply for reply in reversed(server.prompts())}
+    return [(name, prompt, best[name]) for name, prompt in prompts.items() if name in best]
 
 
 def gettable_prompts(server):
-    """Return the name and definition of the prompts that gave a result, with a string for each argument."""
-    return [(name, prompt) for name, prompt, reply in listed_fetches(server) if reply.value is not None]
+    """Return the name and definition of the prompts that gave a result, and the arguments that they got."""
+    found = [
+        (name, prompt, reply) for name, prompt, reply in listed_fetches(server) if reply.value is not None
+    ]
+    return [(name, prompt, params_of(reply)["arguments"]) for name, prompt, reply in found]
+
+
+def params_of(reply):
+    return reply.request.message["params"]

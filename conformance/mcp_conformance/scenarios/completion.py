@@ -11,6 +11,7 @@ from mcp_conformance.expect import require_some, skip
 from mcp_conformance.protocol.revisions import is_modern
 from mcp_conformance.protocol.uri import variables
 from mcp_conformance.protocol.value import Value, members
+from mcp_conformance.target.completions import completed
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
 from mcp_conformance.verdicts import Blocked
@@ -70,7 +71,7 @@ def _completions(server: Server) -> tuple[Reply, ...]:
         replies.append(first)
         if first.fault is not None:
             break
-        for value in _values(first)[:1]:
+        for value in completed(first)[:1]:
             argument = {**params["argument"], "value": value[0]}
             second = server.session.request("completion/complete", {**params, "argument": argument})
             replies.append(second)
@@ -89,22 +90,8 @@ def completed_values(
     server: Server, template: str, variable: str, known: tuple[tuple[str, str], ...] = ()
 ) -> tuple[str, ...]:
     """Return some values that the server gives for a variable of a template, with known values of others."""
-    context = {"context": {"arguments": dict(known)}} if known else {}
+    ref, completions = {"type": "ref/resource", "uri": template}, server.fetches.completions
     for text in ("", "1", "a"):
-        if not server.fetches.completes:
-            break
-        ref, argument = {"type": "ref/resource", "uri": template}, {"name": variable, "value": text}
-        params = {"ref": ref, "argument": argument, **context}
-        reply = server.session.request("completion/complete", params)
-        if reply.fault is not None or reply.code == -32601:
-            server.fetches.completes = False
-        values = _values(reply)
-        if values:
+        if values := completions.values(ref, variable, text, dict(known)):
             return tuple(values[:MAX_VALUES])
     return ()
-
-
-def _values(reply: Reply) -> list[str]:
-    """Return the values of a completion that are not empty."""
-    found = members([reply.value or Value({})], "completion", "values")
-    return [value.json for array in found for value in array.each() if value.is_a(str) and value.json]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mcp_conformance.protocol.value import Value, members
-from mcp_conformance.target.fetches import MADE_UP
 from mcp_conformance.target.server import Server
 
 
@@ -23,7 +22,8 @@ def prompt_blocks(server: Server, *types: str) -> list[Value]:
 def embedded_uris(server: Server) -> list[Value]:
     """Return the URIs of the resources in prompts, without those that repeat an argument of the client."""
     found = members(prompt_blocks(server, "resource"), "resource", "uri")
-    return [uri for uri in found if uri.json != MADE_UP]
+    sent = [reply.request.message["params"]["arguments"] for reply in server.prompts()]
+    return [uri for uri in found if not any(uri.json in arguments.values() for arguments in sent)]
 
 
 def blocks(server: Server, *types: str) -> list[Value]:

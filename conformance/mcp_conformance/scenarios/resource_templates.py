@@ -10,11 +10,11 @@ from mcp_conformance.expect import exercised
 from mcp_conformance.protocol.uri import expand, is_template, matches, variables
 from mcp_conformance.protocol.value import Value, members
 from mcp_conformance.scenarios.completion import MAX_VALUES, completed_values
+from mcp_conformance.target.completions import CONTEXT_SINCE
 from mcp_conformance.target.fetches import MAX_READS
 from mcp_conformance.target.server import Server
 
 MAX_TEMPLATES = 5
-CONTEXT_SINCE = "2025-06-18"
 
 
 @dataclass(frozen=True)

@@ -2,45 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mcp_conformance.client.refusals import NO_SUCH_NAME
 from mcp_conformance.client.reply import Closed, Reply, Unread
+from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.expect import exercised, skip
+from mcp_conformance.generation import with_known
 from mcp_conformance.protocol.value import Value
+from mcp_conformance.target.completions import Completions
 from mcp_conformance.target.lists import Lists
 from mcp_conformance.target.reported import Reported
 from mcp_conformance.target.sessions import CALLS, Sessions
 from mcp_conformance.target.tool_calls import ToolCalls
 from mcp_conformance.verdicts import Blocked
+from mcp_conformance.world.listed import words_of_prompts
+from mcp_conformance.world.reading import Search, prompt_as_tool
+from mcp_conformance.world.world import World
 
 MAX_SILENT_FETCHES = 2
 """The same for prompts and resources: with the default timeout two cost a minute, four two minutes."""
 MAX_READS = 10
 """How many of the listed resources are read: what the checks of results judge; each costs one request."""
-MADE_UP = "example"
-"""The value of each argument of a prompt."""
+# Not measured: the prompts of one server are alike, and each may take eight requests.
+MAX_SEARCHED = 10
+"""How many prompts that refuse what is tried first get other arguments."""
+MAX_VALUES = 3
+"""How many of the values that a server completes for an argument are tried."""
+MAX_COMPLETED = 30
+"""How many arguments of prompts are completed: as many as the checks of completion complete."""
 
 
 class Fetches:
     """The prompts and resources fetched in one revision; refusals are among the replies.
 
-    ``completes`` is false when a request has shown that the server does not complete templates' variables.
+    Arguments of prompts are values that the server completes or that the ``world`` knows, else made up.
     """
 
-    def __init__(self, sessions: Sessions, lists: Lists, tool_calls: ToolCalls, reported: Reported):
-        self.completes = True
+    def __init__(
+        self, sessions: Sessions, lists: Lists, tool_calls: ToolCalls, reported: Reported, world: World
+    ):
+        self.completions = Completions(sessions)
+        self.world = world
         self._sessions, self._lists = sessions, lists
         self._tool_calls, self._reported = tool_calls, reported
+        self._refused: list[Reply] = []
+        self._searched = self._completed = 0
         self._replies: dict[tuple[str, str], Reply] = {}
         self._silent = 0
 
     def prompts(self) -> list[Reply]:
-        """Fetch each listed prompt once with made-up arguments."""
+        """Fetch each listed prompt; return the best reply to each, then the other refusals.
+
+        One that has arguments is fetched until it gives a result, a few times at most.
+        """
         if not self._sessions.surface.declares("prompts"):
             return []
-        return exercised(self._prompt, self._lists.get("prompts/list").items)
+        return [*exercised(self._prompt, self._lists.get("prompts/list").items), *self._refused]
+
+    def prompt_schema(self, prompt: Value) -> Any:
+        """Return the schema of a prompt's arguments, which are texts, with the values that are known of them.
+
+        Nothing is known before the prompt was fetched.
+        """
+        tool = prompt_as_tool(prompt.json)
+        return with_known(tool.input_schema, *self.world.known_of(tool, self._sessions.revision))
 
     def resources(self) -> list[Reply]:
         """Read the first listed resources once."""
@@ -59,12 +86,39 @@ class Fetches:
         return [one for one in known if one.error is not None or one.needs_input]
 
     def _prompt(self, item: Value) -> Reply:
-        name, listed = item.get("name"), item.get("arguments")
+        name = item.get("name")
         if name is None or not name.is_a(str):
             skip("a prompt without a name")
-        names = [argument.get("name") for argument in listed.each()] if listed is not None else []
-        arguments = {one.json: MADE_UP for one in names if one is not None and one.is_a(str)}
-        return self._fetch("prompts/get", name.json, {"name": name.json, "arguments": arguments})
+        return self._once("prompts/get", name.json, lambda: self._found_prompt(item.json))
+
+    def _found_prompt(self, prompt: Mapping[str, Any]) -> Reply:
+        """Fetch a prompt with the likeliest arguments; if it refuses them, with others."""
+        name = prompt["name"]
+        search = Search(
+            prompt_as_tool(prompt),
+            self._sessions.revision,
+            self.world,
+            lambda arguments: self._fetched("prompts/get", {"name": name, "arguments": arguments}),
+        )
+        self.world.add(words_of_prompts([prompt]))
+        search.begin(self._completed_for(search.tool, {"type": "ref/prompt", "name": name}))
+        if search.may_go_on and self._searched < MAX_SEARCHED:
+            self._searched += 1
+            self._tool_calls.begin()
+            search.go_on()
+        best = search.answer
+        self._refused += [reply for reply in search.replies if reply is not best]
+        return best
+
+    def _completed_for(self, tool: Tool, ref: Mapping[str, str]) -> dict[str, list[str]]:
+        """Return the values that the server completes for a prompt, each in the context of those before."""
+        found: dict[str, list[str]] = {}
+        for name in tool.input_schema["properties"]:
+            if self.completions.are_declared and self._completed < MAX_COMPLETED:
+                self._completed += 1
+                known = {one: values[0] for one, values in found.items() if values}
+                found[name] = self.completions.values(ref, name, "", known)[:MAX_VALUES]
+        return found
 
     def _resource(self, item: Value) -> Reply:
         uri = item.get("uri")
@@ -74,8 +128,12 @@ class Fetches:
         return self._fetch("resources/read", uri.json, params, "resources.read.listed-is-readable")
 
     def _fetch(self, method: str, key: str, params: Mapping[str, Any], requirement: str = "") -> Reply:
+        return self._once(method, key, lambda: self._fetched(method, params), requirement)
+
+    def _once(self, method: str, key: str, fetch: Callable[[], Reply], requirement: str = "") -> Reply:
+        """Fetch something once in a run; skip if it asks for something.  Raises `Blocked` without answer."""
         if (method, key) not in self._replies:
-            self._replies[method, key] = self._fetched(method, params)
+            self._replies[method, key] = fetch()
         reply = self._replies[method, key]
         if reply.fault is not None:
             reason = f"{method} of {key} was not answered: {reply.fault}"

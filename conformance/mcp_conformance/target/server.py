@@ -99,7 +99,9 @@ class Server:
         self.lists = Lists(self.sessions)
         self.arguments = Arguments(settings, surface.revision, self.run.known_world(settings))
         self.tool_calls = ToolCalls(self.sessions, self.arguments, self.reported)
-        self.fetches = Fetches(self.sessions, self.lists, self.tool_calls, self.reported)
+        self.fetches = Fetches(
+            self.sessions, self.lists, self.tool_calls, self.reported, self.arguments.world
+        )
         self.fuzzing = FuzzRecords()
         self.reproducer = Reproducer(QUICK if settings.is_gentle else THOROUGH, settings.clock)
         self.records: Records = {}
@@ -279,7 +281,7 @@ class Server:
         return self.tool_calls.again(call, params)
 
     def prompts(self) -> list[Reply]:
-        """Fetch each listed prompt once with made-up arguments; refusals are among the replies."""
+        """Fetch each listed prompt; return the best reply to each, then the other refusals."""
         return self.fetches.prompts()
 
     def resources(self) -> list[Reply]:

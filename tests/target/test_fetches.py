@@ -1,0 +1,118 @@
+"""Prompts and templates that need values of the world get them, within limits."""
+
+from dataclasses import replace
+
+import pytest
+
+from mcp_conformance.generation.known import KEYWORD
+from mcp_conformance.target.probe import probe_all
+from mcp_conformance.transport.throwaway import Throwaway
+from mcp_conformance.world.folder import furnish
+from mcp_conformance.world.reading import MAX_READS
+from mcp_conformance_fixtures.mutants import method, params
+from support.bench import Bench, settings_in_memory
+from support.in_memory import mutated
+from support.world import world_in_memory
+
+REVISIONS = ("2024-11-05", "2025-11-25", "2026-07-28")
+REVISION = "2025-11-25"
+
+
+@pytest.fixture
+def world():
+    """Return a function that begins a run on the world in a revision."""
+    throwaway = Throwaway()
+    furnish(throwaway.work)
+    servers = []
+
+    def begun(revision, **more):
+        settings = replace(settings_in_memory(world_in_memory(throwaway.work), throwaway=throwaway), **more)
+        servers.append(Bench(probe_all(settings, (revision,)), revision).server)
+        return servers[-1]
+
+    yield begun
+    for server in servers:
+        server.close()
+    throwaway.remove()
+
+
+@pytest.fixture
+def begin():
+    """Return a function that begins a run on the reference server with a mutation."""
+    servers = []
+
+    def begun(mutate, revision=REVISION):
+        subject = probe_all(settings_in_memory(mutated(mutate)), (revision,))
+        servers.append(Bench(subject, revision).server)
+        return servers[-1]
+
+    yield begun
+    for server in servers:
+        server.close()
+
+
+def sent(reply):
+    return reply.request.message["params"]
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_a_prompt_gets_the_id_that_a_tool_shows(world, revision):
+    server = world(revision)
+    best, *others = server.prompts()
+    assert best.value is not None, str(best)
+    assert all(reply.error is not None for reply in others)
+    assert len(others) < MAX_READS
+    assert server.prompts() == [best, *others]
+
+
+def test_a_prompt_is_given_up_once(world):
+    server = world(REVISION, call=("none",))
+    replies = server.prompts()
+    assert all(reply.error is not None for reply in replies)
+    assert 1 < len(replies) <= MAX_READS
+    assert sent(replies[0])["arguments"] == {"note": "example"}
+
+
+def only(names):
+    """Return a mutation: each argument of a prompt must be one of these names, which refusals do not show."""
+
+    def answer(_, request, reply):
+        arguments = params(request).get("arguments") or {}
+        if method(request) == "prompts/get" and any(value not in names for value in arguments.values()):
+            return {"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32602, "message": "Not that."}}
+        if method(request) == "completion/complete":
+            completion = {"completion": {"values": list(names)}}
+            return {"jsonrpc": "2.0", "id": request["id"], "result": completion}
+        return reply
+
+    return answer
+
+
+def test_a_prompt_gets_what_the_server_completes(begin):
+    server = begin(only(["kestrel", "plover"]))
+    greetings = [reply for reply in server.prompts() if sent(reply)["name"] == "greet"]
+    assert [reply.value is not None for reply in greetings] == [True]
+    assert sent(greetings[0])["arguments"] == {"name": "kestrel", "tone": "kestrel"}
+
+
+def test_a_prompt_without_arguments_is_fetched_once(begin):
+    def refuse(_, request, reply):
+        if method(request) == "prompts/get":
+            return {"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32602, "message": "No."}}
+        return reply
+
+    server = begin(refuse)
+    names = [sent(reply)["name"] for reply in server.prompts()]
+    bare = [one.json["name"] for one in server.listed("prompts/list") if not one.json.get("arguments")]
+    assert bare
+    assert all(names.count(name) == 1 for name in bare)
+    assert max(map(names.count, names)) <= MAX_READS
+
+
+def test_the_values_that_worked_are_known_to_the_fuzzer(world):
+    server = world(REVISION)
+    (prompt,) = server.listed("prompts/list")
+    assert KEYWORD not in server.fetches.prompt_schema(prompt)
+    (best, *_) = server.prompts()
+    ((_, values),) = server.fetches.prompt_schema(prompt)[KEYWORD]["values"]
+    assert values[0] == sent(best)["arguments"]["note"]
