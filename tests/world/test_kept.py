@@ -65,10 +65,6 @@ def test_the_folder_of_the_next_run_stands_for_that_of_this_one(tmp_path):
     assert kept(tmp_path, OTHER).working(tool()) == working(str(OTHER.root / "example.txt"), Owner.MADE)
 
 
-def test_what_an_earlier_run_made_was_there_before_this_one(tmp_path):
-    assert written(tmp_path, working("n-1", Owner.MADE)).working(tool()) == working("n-1")
-
-
 def test_of_a_changed_tool_or_another_command_nothing_is_known(tmp_path):
     file = written(tmp_path, working("n-1"))
     assert file.working(tool(description="Get it.")) is None
@@ -116,6 +112,18 @@ def test_a_tool_that_may_write_gets_back_no_value_that_was_found(tmp_path):
         found = world(file, uses_found=uses_found)
         found.recall([one])
         assert bool(found.worked["get_note"]) is gets
+
+
+def test_what_an_earlier_run_made_was_there_before_this_one(tmp_path):
+    for read_only, gets in ((True, True), (False, False)):
+        one = tool(read_only=read_only)
+        file = kept(tmp_path)
+        file.put(one, working("n-1", Owner.MADE))
+        found = world(file)
+        found.recall([one])
+        assert bool(found.worked["get_note"]) is gets
+        found.add([known("n-1", Owner.MADE)])
+        assert found.values_for(one)
 
 
 def test_a_world_keeps_what_worked_and_what_was_explored_in_vain(tmp_path):

@@ -61,10 +61,11 @@ def parser() -> Parser:
     )
     version = f"mcp-conformance {tool_version()}"
     parser.add_argument("--version", action="version", version=version)
-    names = "init|run|doctor|baseline|lock|compare|soak|survey|list|explain|replay|new-check"
+    names = "init|run|learn|doctor|baseline|lock|compare|soak|survey|list|explain|replay|new-check"
     commands = parser.add_subparsers(metavar=names, required=True)
     _add_init(commands)
     _add_run(commands)
+    _add_learn(commands)
     _add_doctor(commands)
     _add_baseline(commands)
     _add_lock(commands)
@@ -206,6 +207,19 @@ def _add_lock(commands: Commands) -> None:
     _add_server(lock)
     _add_options(lock, "lock")
     lock.set_defaults(action=("lock", "main"))
+
+
+def _add_learn(commands: Commands) -> None:
+    learn = commands.add_parser(
+        "learn",
+        help="look for arguments with which each tool works",
+        usage="%(prog)s [options] -- COMMAND [ARGUMENTS ...]",
+        allow_abbrev=False,
+    )
+    learn.add_argument("--write", action="store_true", help="write the arguments to the configuration file")
+    _add_server(learn)
+    _add_options(learn, "learn")
+    learn.set_defaults(action=("learn", "main"))
 
 
 def _add_compare(commands: Commands) -> None:

@@ -18,7 +18,8 @@ from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
 
 RUNS = ("run", "baseline update")
 JUDGES = (*RUNS, "soak")
-PROBES = (*JUDGES, "lock")
+CALLS = (*JUDGES, "learn")
+PROBES = (*CALLS, "lock")
 STARTS = (*PROBES, "doctor")
 COMMANDS = (*STARTS, "replay")
 """The commands that have options of the table, in groups that grow."""
@@ -112,7 +113,7 @@ OPTIONS = (
     ),
     Option(
         *("seed", "NUMBER", "the seed of the fuzzer's choices"),
-        commands=JUDGES,
+        commands=CALLS,
         default="0",
         reader=readers.number,
         sets="seed",
@@ -179,7 +180,7 @@ OPTIONS = (
     ),
     Option(
         *("max-tools", "NUMBER", "test only the first NUMBER of the listed tools"),
-        commands=JUDGES,
+        commands=CALLS,
         default="250",
         reader=readers.number,
         sets="max_tools",
@@ -214,7 +215,7 @@ OPTIONS = (
     ),
     Option(
         *("transcripts", "DIR", "the directory for the conversations of failures that the fuzzer finds"),
-        commands=JUDGES,
+        commands=CALLS,
         default=".mcp-conformance",
         reader=readers.path,
         sets="transcripts",
@@ -321,7 +322,7 @@ OPTIONS = (
         "example",
         "'NAME JSON'",
         "valid arguments for a tool, tried first; this does not permit calls (--call does)",
-        commands=JUDGES,
+        commands=CALLS,
         kind=Kind.LIST,
         form=Form.CALLS,
         reader=readers.samples,
@@ -332,7 +333,7 @@ OPTIONS = (
         "call",
         "WHICH",
         "which tools may be called: readonly (default; none on a network), all, none, or names with * and ?",
-        commands=JUDGES,
+        commands=CALLS,
         kind=Kind.LIST,
         reader=readers.callable_tools,
     ),
@@ -361,7 +362,7 @@ OPTIONS = (
         "found-values",
         "",
         "tools that may write also get values that were there before the run: they may change what is yours",
-        commands=JUDGES,
+        commands=CALLS,
         kind=Kind.SWITCH,
         sets="found_values",
     ),

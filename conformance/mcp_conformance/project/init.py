@@ -137,6 +137,7 @@ def initialise(folder: Path, command: Sequence[str] | None, version: str) -> Ite
         yield "if the server starts in another way, or needs arguments such as `stdio`, edit it there"
     if all(change.is_there for change in changes):
         yield "nothing to write: all files are there already"
+    yield f"arguments with which your tools work: {NAME} learn --write"
     yield f"next: {_next_command(folder, project)}"
 
 

@@ -38,6 +38,10 @@ class Arguments:
         """
         for arguments in (*self.vouched(tool), *self.world.working(tool, self._revision)):
             return deepcopy(dict(arguments))
+        return self.plainest(tool)
+
+    def plainest(self, tool: Tool) -> dict[str, Any]:
+        """Return the plainest valid arguments for a tool.  Raises `mcp_conformance.generation.NoExample`."""
         return dict(self._made(tool))
 
     def further(self, tool: Tool) -> Iterator[dict[str, Any]]:

@@ -31,6 +31,10 @@ MAX_SILENT_CALLS = 2
 MAX_EXPLORED_SECONDS = 60.0
 """How long the tools are explored at most; a quarter of ``--time`` if that is less."""
 
+# Not measured: one that makes a thing of ours, which others may work on, and one to spare.
+MAX_EXPLORED_BESIDE_EXAMPLES = 2
+"""How often a tool is explored for which the user gives arguments."""
+
 
 class ToolCalls:
     """The calls of tools in one revision.
@@ -49,6 +53,7 @@ class ToolCalls:
         self._calls: dict[str, Call] = {}
         self._silent = 0
         self._world = arguments.world
+        self._world.recall(self._tools)
         self._exploration = Exploration(self._world, sessions.revision, self._call_explored, self._most_calls)
         self._has_begun = False
         self._explored: set[str] = set()
@@ -106,7 +111,6 @@ class ToolCalls:
         if self._has_begun:
             return
         self._has_begun = True
-        self._world.recall(self._tools)
         for tool in self._tools:
             if self.pending.leave_room and tool.name not in self._calls:
                 with suppress(Skipped):
@@ -118,7 +122,7 @@ class ToolCalls:
         """Look for arguments with which these tools work, beside those of their calls so far."""
         settings, clock = self._sessions.settings, self._sessions.settings.clock
         self._explored_until = clock.monotonic() + min(MAX_EXPLORED_SECONDS, settings.time / 4)
-        new = [name for name in names if name not in self._explored and not settings.vouched(name)]
+        new = [name for name in names if name not in self._explored]
         self._explored.update(new)
         with self._world.shared([self._calls[name].tool for name in new]):
             for name in new:
@@ -148,7 +152,8 @@ class ToolCalls:
         settings = self._sessions.settings
         if self._silent >= MAX_SILENT_CALLS or settings.clock.monotonic() > self._explored_until:
             return 0
-        return settings.fuzzed_calls(tool) // 2
+        most = settings.fuzzed_calls(tool) // 2
+        return min(most, MAX_EXPLORED_BESIDE_EXAMPLES) if settings.vouched(tool.name) else most
 
     def end_pending(self, *names: str) -> None:
         """Wait for the pending calls of these tools, for all if none are named.

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from mcp_conformance.client.refusals import asks_client, complaint_about_network
 from mcp_conformance.client.tool_call import Call, Tool
 from mcp_conformance.world.attempts import Attempt, Attempts
+from mcp_conformance.world.known import Known
 from mcp_conformance.world.members import members_of, words_of
 from mcp_conformance.world.ownership import is_deleting
 from mcp_conformance.world.success import is_empty, is_success, kind_of
 from mcp_conformance.world.things import PRODUCING
+from mcp_conformance.world.worked import Path
 from mcp_conformance.world.world import MADE_UP, World
 
 MAX_CALLS = 30
@@ -119,8 +121,11 @@ class Exploration:
         one = Explored(attempts, call, min(MAX_CALLS, self._limit(tool)))
         self._tools[tool.name] = one
         one.is_left = _is_hopeless(call) or not one.attempts.members or tool.name in self.world.given_up
+        recalled = [one.arguments for one in self.world.worked[tool.name]]
         for made in call.with_others:
-            one.attempts.skip(made.arguments)
+            # What worked in an earlier run may work again when other tools have made what it names.
+            if made.arguments not in recalled:
+                one.attempts.skip(made.arguments)
         if is_success(call.reply, needs_values=bool(one.attempts.members)):
             self._makes += not tool.read_only
             one.made_up_kinds.add(kind_of(call.reply, call.arguments))
@@ -131,7 +136,7 @@ class Exploration:
         self.world.worked.drop(tool.name, call.arguments)
         if not one.is_left:
             for failed in reversed(call.with_others):
-                one.attempts.refused.learn(failed.arguments, {}, failed.reply)
+                self._learn_refusal(one, failed, {})
         return one
 
     def _make_spare(self, one: Explored) -> None:
@@ -201,8 +206,13 @@ class Exploration:
             if is_best:
                 one.best, one.is_left = call, True
         else:
-            one.attempts.refused.learn(call.arguments, attempt.known, call.reply)
-            one.attempts.refused.misses |= not call.failed and is_empty(call.reply.result)
+            self._learn_refusal(one, call, attempt.known)
+
+    @staticmethod
+    def _learn_refusal(one: Explored, call: Call, known: Mapping[Path, Known]) -> None:
+        """Learn from a call that did not work; an empty result says that something is missing."""
+        one.attempts.refused.learn(call.arguments, known, call.reply)
+        one.attempts.refused.misses |= not call.failed and is_empty(call.reply.result)
 
 
 def needs_exploration(call: Call) -> bool:

@@ -2,7 +2,7 @@
 
 The file is found by the server's command, and an entry by the tool's definition: of a tool that changed,
 nothing is kept.  A path in the working folder of a run is kept as ``{folder}/...``, as the next run has
-another one.  What an earlier run made was there before this one: it comes back as found.
+another one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.protocol.jsonrpc import ABSENT, encode
-from mcp_conformance.world.folder import PLACEHOLDER, Folder
+from mcp_conformance.world.folder import Folder
 from mcp_conformance.world.known import Known, Origin, Owner
 from mcp_conformance.world.worked import Working
 
@@ -82,17 +82,8 @@ class Kept:
         return Working(tool.name, arguments, known, needed)
 
     def _known(self, row: Mapping[str, Any]) -> Known:
-        value, owner = row["value"], Owner(row["owner"])
-        if owner is Owner.MADE and not (isinstance(value, str) and PLACEHOLDER in value):
-            owner = Owner.FOUND
-        kind, of = row["origin"]
-        return Known(
-            self._here(value),
-            tuple(map(str, row["keys"])),
-            Origin(str(kind), str(of)),
-            owner,
-            int(row["rank"]),
-        )
+        keys, origin = tuple(map(str, row["keys"])), Origin(*map(str, row["origin"]))
+        return Known(self._here(row["value"]), keys, origin, Owner(row["owner"]), int(row["rank"]))
 
     def put(self, tool: Tool, working: Working | None) -> None:
         """Keep the arguments with which a tool worked, or that it was explored in vain."""
@@ -127,7 +118,7 @@ class Kept:
 
     def write(self) -> None:
         """Write the file, whole or not at all; a folder that can't be written to is left alone."""
-        text = json.dumps({"format": FORMAT, "tools": self._tools}, indent=1, sort_keys=True)
+        text = json.dumps({"format": FORMAT, "tools": self._tools}, indent=1)
         beside = self.path.with_suffix(f".{os.getpid()}")
         with suppress(OSError):
             self.path.parent.mkdir(parents=True, exist_ok=True)

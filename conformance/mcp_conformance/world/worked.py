@@ -31,9 +31,10 @@ class Working:
 
 
 class Worked:
-    """The arguments that worked in a run, by the names of tools, the best first."""
+    """The arguments that worked in a run, by the names of tools, the best first; ``changes`` counts those."""
 
     def __init__(self) -> None:
+        self.changes = 0
         self._by_tool: dict[str, list[Working]] = {}
         self._tools_of: dict[tuple[tuple[str, ...], frozenset[str]], dict[bytes, tuple[Any, set[str]]]] = {}
 
@@ -42,9 +43,6 @@ class Worked:
 
     def __iter__(self) -> Iterator[Working]:
         return (one for some in self._by_tool.values() for one in some)
-
-    def __len__(self) -> int:
-        return sum(map(len, self._by_tool.values()))
 
     def add(self, working: Working, members: Iterable[Member], *, is_best: bool = False) -> None:
         """Add arguments of a tool, and each of their values to those that work for its member.
@@ -55,6 +53,7 @@ class Worked:
         if any(one.arguments == working.arguments for one in same):
             return
         same.insert(0 if is_best else len(same), working)
+        self.changes += 1
         for member in members:
             for value in values_at(working.arguments, member.path):
                 if isinstance(value, str | int | float) and not isinstance(value, bool):
@@ -63,6 +62,7 @@ class Worked:
     def drop(self, tool: str, arguments: Any) -> None:
         """Forget arguments that do not work any more."""
         kept = [one for one in self[tool] if one.arguments != arguments]
+        self.changes += len(kept) != len(self[tool])
         self._by_tool[tool] = kept
 
     def _note(self, member: Member, value: Any, tool: str) -> None:

@@ -41,6 +41,7 @@ class World:
         self.ownership, self.folder, self._kept = ownership, folder, kept
         self.worked = Worked()
         self.given_up: set[str] = set()
+        self._retries = False
         self._shared: set[bytes] = set()
         self._spares = 0
         self._values = KnownValues()
@@ -50,7 +51,7 @@ class World:
     @property
     def version(self) -> tuple[int, int]:
         """A value that changes when something is learned."""
-        return len(self._values), len(self.worked)
+        return len(self._values), self.worked.changes
 
     def add(self, some: Iterable[Known]) -> None:
         """Add known values; what this run made is recognised among them."""
@@ -147,25 +148,44 @@ class World:
             yield
             for tool in tools:
                 if works := self.worked[tool.name]:
-                    self._kept.put(tool, works[0])
+                    # What a run makes it must recognise by its text: others work on it.
+                    marked = (one for one in works if self.ownership.text in str(one.arguments))
+                    self._kept.put(tool, next(marked, works[0]))
                 elif tool.name in self.given_up:
                     self._kept.put(tool, None)
             self._kept.write()
 
+    def retry(self) -> None:
+        """Explore again what earlier runs explored in vain."""
+        self._retries = True
+        self.given_up.clear()
+
     def recall(self, tools: Iterable[Tool]) -> None:
-        """Learn what an earlier run has kept of tools; a tool gets only what it may get in this one."""
+        """Learn what an earlier run has kept of tools; a tool gets only what it may get in this one.
+
+        What that run made was there before this one, if it is there still: a tool that may write does not get
+        it.  It is no known value, as this run may make the same again.
+        """
         if self._kept is None:
             return
         for tool in tools:
             if self.worked[tool.name]:
                 continue
-            if self._kept.is_futile(tool):
+            if self._kept.is_futile(tool) and not self._retries:
                 self.given_up.add(tool.name)
             working = self._kept.working(tool)
             values = list(working.known.values()) if working is not None else []
-            if working is not None and len(self.permitted(tool, values)) == len(values):
-                self.add(values)
+            old = [one for one in values if one.owner is Owner.MADE and not self._is_ours(one.value)]
+            found = [replace(one, owner=Owner.FOUND) for one in old]
+            others = [one for one in values if one not in old]
+            if working is not None and len(self.permitted(tool, found + others)) == len(values):
+                self.add(others)
                 self.worked.add(working, self._members_of(tool))
+
+    def _is_ours(self, value: Any) -> bool:
+        """Return whether this run has made, or will make, a value itself."""
+        known, ours = self._values.get(value), self.ownership.ours
+        return (known is not None and known.owner is Owner.MADE) or ours.is_made(value) or value in ours.texts
 
     def origins(self, tool: Tool, arguments: Any) -> tuple[str, ...]:
         """Return where the known values in arguments come from, each origin once; none if all are made up."""
