@@ -1,6 +1,7 @@
 """The values in answers, read from what real servers answer, and whose they are."""
 
 import json
+import time
 
 import pytest
 
@@ -130,6 +131,53 @@ def test_what_a_creating_call_answers_with_our_text_is_ours():
     made = owners(answer, "create_note", ours=ours, creates=True)
     assert {value for value, owner in made.items() if owner is Owner.MADE} == {5, "example", 9}
     assert set(owners(answer, "get_note", ours=ours).values()) == {Owner.FOUND}
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "is_made"),
+    [
+        # office-powerpoint-mcp-server 2.0.7
+        ("create_presentation", {"presentation_id": "p1", "message": "Created it with ID: p1"}, True),
+        ("add_note", {"id": "p1", "note": {"id": "p1"}}, True),
+        ("add_note", {"id": "p1", "folder_id": "p2"}, True),
+        ("open_presentation", {"presentation_id": "p1"}, False),
+        ("create_note", {"folder_id": "p1"}, False),
+        ("create_note", {"notes": [{"id": "p1"}, {"id": "p2"}]}, False),
+    ],
+)
+def test_the_only_id_in_an_answer_of_a_tool_that_creates_is_ours(name, answer, is_made):
+    found = owners({"structuredContent": answer}, name, creates=True)
+    assert (found["p1"] is Owner.MADE) is is_made
+    assert found.get("p2", Owner.FOUND) is Owner.FOUND
+    assert set(owners({"structuredContent": answer}, name).values()) == {Owner.FOUND}
+
+
+@pytest.mark.parametrize(
+    ("answer", "wanted"),
+    [
+        # office-word-mcp-server 1.1.11
+        ("Successfully added footnote (ID: 2) to a.docx", {(2, "id"), ("a.docx", "file")}),
+        ("Document a.docx created", {("a.docx", "file")}),
+        ("Found 1 Word document in .:\n- a.docx (35.71 KB)", {("a.docx", "Found 1 Word document in .")}),
+    ],
+)
+def test_values_in_sentences(answer, wanted):
+    found = keyed(text(answer))
+    assert wanted <= found
+    assert all(" " not in str(value) for value, _ in found)
+
+
+@pytest.mark.parametrize(
+    "text_",
+    [
+        *("a: " * 50_000, "| a " * 30_000, "* " * 50_000, "'" * 90_000, "**" * 50_000, "x.y" * 40_000),
+        *("[" * 90_000, "/a" * 50_000, "(1-" * 30_000, "aA1-" * 30_000, "- a\n" * 30_000, " " * 90_000),
+    ],
+)
+def test_a_long_text_is_read_in_little_time(text_):
+    before = time.process_time()
+    found(text(text_))
+    assert time.process_time() - before < 2
 
 
 def test_only_the_smallest_object_with_our_text_is_ours():

@@ -185,6 +185,22 @@ def test_paths(text, arguments, schema, wanted, more):
             values("mode", "a", "b", owner=WORD),
         ),
         case(
+            "office-powerpoint-mcp-server 2.0.7: must be",
+            '{"error": "Invalid operation: example. Must be \'analyze\', \'optimize\', or \'recommend\'"}',
+            {"operation": "example"}, schema("operation", "font_path"),
+            values("operation", "analyze", "optimize", "recommend", owner=WORD),
+        ),
+        case(
+            "office-powerpoint-mcp-server 2.0.7: a list in JSON",
+            '{"error": "Template \'x\' not found", "available_templates": ["a_1", "b_2"]}',
+            {"template_id": "x"}, schema("template_id", "topic"),
+            values("template_id", "a_1", "b_2"), ("template_id", {"is_missing": True}),
+        ),
+        case(
+            "a server with words", "format must be text or json", {"format": "x"}, schema("format", "id"),
+            values("format", "text", "json", owner=WORD),
+        ),
+        case(
             "a server with bullets",
             "Unknown topic 'x'. Available topics:\n- setup: how to begin\n- usage\n\nTry "
             "again.", {"topic": "x"},
@@ -247,6 +263,33 @@ def test_values(text, arguments, schema, wanted, more):
             ("zz", {"without": ("zz",)}),
         ),
         case(
+            "git-mcp-server 2.15.3: assignments",
+            "Invalid arguments for tool git_add: Either paths must be provided, or all/update must be "
+            "true. at "
+            "paths", {}, schema(paths=LIST, all={"type": "boolean"}, update={"type": "boolean"}),
+            needs("paths"), values("all", True, owner=WORD, needs=("all",)),
+            values("update", True, owner=WORD, needs=("update",)),
+        ),
+        case(
+            "git-mcp-server 2.15.3: pass a value",
+            "Error: Path is not a git repository: example. Pass initialize: true to begin one.",
+            {"path": "example"}, schema("path", initialize={"type": "boolean"}),
+            needs("initialize"), values("initialize", True, owner=WORD, needs=("initialize",)),
+        ),
+        case(
+            "mcp-go: required", 'required argument "name" not found', {}, schema("name", "query"),
+            needs("name"), ("name", {"is_missing": True}),
+        ),
+        case(
+            "C# SDK: required",
+            "The arguments dictionary is missing a value for the required parameter 'title'.", {},
+            schema("title", "text"), needs("title"),
+        ),
+        case(
+            "a server with names in data", "Invalid params", {}, schema("title", "text"), needs("title"),
+            data={"missing": ["title"]},
+        ),
+        case(
             "server-filesystem 2026.8.31: not both",
             "Cannot specify both head and tail parameters "
             "simultaneously", {"path": "/a", "head": 1, "tail": 1},
@@ -282,7 +325,7 @@ def test_values(text, arguments, schema, wanted, more):
             "Python SDK 1.x: one too many",
             "Input validation error: Additional properties are not allowed ('kind' was unexpected)",
             {"kind": "x", "directory": "y"}, schema("directory", "style"),
-            ("kind", {"without": ("kind",)}), ("kind", {"without": ("kind",)}),
+            ("kind", {"without": ("kind",)}),
         ),
     ],
 )  # fmt: skip
@@ -310,6 +353,19 @@ def test_members(text, arguments, schema, wanted, more):
             "mcp-server-git 2026.10.19: taken",
             "Error executing tool git_create_branch: Cannot create branch 'b1': refs/heads/b1 already exists",
             {"repo_path": "/r", "branch_name": "b1"}, GIT, ("branch_name", {"is_taken": True}),
+        ),
+        case(
+            "office-word-mcp-server 1.1.11: a path of ours", "Image file not found: /w/example",
+            {"filename": "example", "image_path": "example"}, schema("filename", "image_path"),
+            ("filename", {"inside": "/w"}), ("image_path", {"inside": "/w"}), ("image_path",
+            {"is_missing": True}),
+        ),
+        case(
+            "git-mcp-server 2.15.3: another tool first",
+            "Error: No session working directory set. Please specify a 'path' or use 'git_set_working_dir' "
+            "first.",
+            {}, schema("path", "file"), needs("path"), ("", {"first": ("git_set_working_dir",)}),
+            tools=("git_set_working_dir",),
         ),
         case(
             "mcp-server-git 2026.10.19: another tool first",
@@ -376,6 +432,11 @@ def test_existence(text, arguments, schema, wanted, more):
             "100000",
             {"start": 0, "count": 10**6}, schema(start=NUMBER, count=NUMBER),
             ("start", {"low": 1}), ("count", {"high": 100000}),
+        ),
+        case(
+            "office-word-mcp-server 1.1.11: range", "Invalid table index. Document has 3 tables (0-2).",
+            {"filename": "a", "table_index": 7}, schema("filename", table_index=NUMBER),
+            ("table_index", {"low": 0, "high": 2}),
         ),
         case("a search", "limit must be between 1 and 100", {"limit": 0}, schema("query", limit=NUMBER),
              ("limit", {"low": 1, "high": 100})),
@@ -504,7 +565,7 @@ ISSUES = schema("owner", "style", "mode", limit=NUMBER, opts=items("mode"))
         case(
             "mcp-grafana, mcp-go: encoding/json",
             "unmarshal args: json: cannot unmarshal string into Go struct field ListParams.limit of type int",
-            {"limit": "5"}, ISSUES, ("limit", {"type": "integer"}), ("limit", {"type": "integer"}),
+            {"limit": "5"}, ISSUES, ("limit", {"type": "integer"}),
         ),
         case(
             "go-sdk: missing", 'validating "arguments": validating root: required: missing properties: '

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -15,6 +15,14 @@ from mcp_conformance.world.records import Record, parsed, records_in
 
 MAX_VALUES = 200
 """The most values of one answer; listing tools return thousands."""
+IDS = frozenset({"id", "uuid", "guid", "key", "number", "handle", "slug", "uri", "hash", "sha"})
+"""The words of keys whose values a server gives to what it creates."""
+CREATING = frozenset({"create", "new", "add", "insert", "make"})
+"""The verbs of tools that create; the names of other tools that may write do not say so."""
+MESSAGES = frozenset({"message", "msg", "detail", "info", "note", "hint", "summary"})
+"""The last words of keys whose values are sentences."""
+MAX_SPACES = 10
+"""A text with more spaces is a message, and names nothing."""
 IDENTITY = frozenset(
     {
         "id",
@@ -60,7 +68,8 @@ def values_of(
     is not read-only).
 
     This run made a value if it is its own by itself (`Ours.is_made`), or if it is the identity of an object
-    that has a mark of ours, or, in an answer of a call that creates, a text of ours.
+    that has a mark of ours, or, in an answer of a call that creates, a text of ours; or if it is the only
+    identity in the answer of a tool that creates by its name.
     """
     yield from islice(_values(result, tool, arguments, ours, creates=creates), MAX_VALUES)
 
@@ -70,20 +79,41 @@ def _values(
 ) -> Iterator[Known]:
     sent = list(_scalars(arguments))
     origin = Origin("an answer of", tool)
+    records = list(islice(_records(result), MAX_VALUES))
+    created = _created(records, tool) if creates else set()
     seen = set()
-    for record in _records(result):
+    for record in records:
         is_ours = _is_ours(record, ours, creates=creates)
         for keys, value in record.fields:
             repeats = any(value == one and type(value) is type(one) for one in sent)
-            if repeats or not is_worth_knowing(value) or ours.is_secret(value, keys):
+            if repeats or not is_worth_knowing(value) or _is_sentence(value) or ours.is_secret(value, keys):
                 continue
-            is_identity = is_ours and _is_identity(keys, tool)
+            is_identity = value in created or (is_ours and _is_identity(keys, tool))
             is_text = creates and isinstance(value, str) and value in ours.texts
             owner = Owner.MADE if is_identity or is_text or ours.is_made(value) else Owner.FOUND
             known = Known(value, tuple(filter(None, (*keys, tool))), origin, owner, record.rank)
             if (type(value), known) not in seen:
                 seen.add((type(value), known))
                 yield known
+
+
+def _created(records: Sequence[Record], tool: str) -> set[Any]:
+    """Return the identities in the answer of a tool that creates by its name, if it is of one thing only.
+
+    ``create_presentation`` answers with ``presentation_id`` alone; two values of a key are of two things.
+    """
+    if not CREATING & set(words_of(tool)[:2]):
+        return set()
+    found: dict[str, set[Any]] = {}
+    for record in records:
+        for keys, value in record.fields:
+            if _is_identity(keys, tool) and set(words_of(keys[0])) & IDS:
+                found.setdefault(keys[0].lower(), set()).add(value)
+    return {value for values in found.values() if len(values) == 1 for value in values}
+
+
+def _is_sentence(value: Any) -> bool:
+    return isinstance(value, str) and value.count(" ") > MAX_SPACES
 
 
 def _is_ours(record: Record, ours: Ours, *, creates: bool) -> bool:
@@ -136,14 +166,18 @@ def _of_block(block: Mapping[str, Any], structured: Any) -> Iterator[Record]:
 def _with_texts(records: Iterator[Record]) -> Iterator[Record]:
     """Yield records, and those of a text in them that is JSON or has several lines."""
     for record in records:
-        texts = [value for _, value in record.fields if isinstance(value, str) and _is_document(value)]
+        texts = [
+            value for keys, value in record.fields if isinstance(value, str) and _is_document(keys, value)
+        ]
         yield replace(record, fields=tuple(one for one in record.fields if one[1] not in texts))
         for text in texts:
             yield from records_of_text(text)
 
 
-def _is_document(text: str) -> bool:
-    return "\n" in text.strip() or parsed(text) is not None
+def _is_document(keys: tuple[str, ...], text: str) -> bool:
+    """Return whether a text is read for its lines and sentences, and is no value."""
+    is_message = bool(keys) and keys[0].lower() in MESSAGES and " " in text
+    return is_message or "\n" in text.strip() or parsed(text) is not None
 
 
 def _scalars(value: Any) -> Iterator[Any]:

@@ -28,7 +28,7 @@ ID = re.compile(
 )
 """A UUID, a hash, or a number after ``#``."""
 NUMBERED = re.compile(
-    r"\b([A-Za-z]\w{0,30}?)[ _]?(?:id|ID|Id|number|key|no\.?)\b[ :=#'\"`]{1,4}([\w-]{1,64})"
+    r"(?:\b([A-Za-z]\w{0,30})[ _])?\b(?:id|ID|Id|number|key|no\.?)\b[ :=#'\"`]{1,4}([\w-]{1,64})"
 )
 """``note ID: 12``, ``with id abc``."""
 FILLERS = {
@@ -52,7 +52,9 @@ QUOTED = re.compile(r"(?<!\w)'([^'\n]{1,100})'(?!\w)|\"([^\"\n]{1,100})\"|`([^`\
 PATH = re.compile(r"(?<![\w.:/])(?:/(?:[\w.+@-]+/)*[\w.+@-]+|[A-Z]:\\(?:[\w.+@ -]+\\)*[\w.+@-]+)")
 URI = re.compile(r"\b[a-z][a-z\d+.-]{1,20}://[^\s'\"`<>()\[\]{},;]+", re.IGNORECASE)
 BARE = re.compile(r"[^\s:,;]{1,120}|[\w./-]+(?: [\w./-]+){1,3}")
-"""A line that is one value: a word without a comma, or a few words."""
+"""A line that is one value: a word without a comma; in a list also a few words."""
+FILE = re.compile(r"(?<![\w./\\-])[\w-]{1,80}\.[A-Za-z][A-Za-z0-9]{1,4}\b(?![\w./\\(])")
+"""The name of a file within a sentence."""
 SEPARATOR = re.compile(r"\s*\|?(?:\s*:?-{2,}:?\s*\|)+\s*:?-*:?\s*\|?\s*")
 DIFF = re.compile(r"(?:[-+]{3} |@@ |[-+](?![-+ ])|diff |index |Index: |={5})")
 """A line of a diff, which is a part of a file."""
@@ -105,12 +107,12 @@ def _of_block(lines: Sequence[str]) -> Iterator[Record]:
         labelled, commit = LABELLED.fullmatch(line), COMMIT.fullmatch(line)
         if commit:
             fields.append((("commit",), commit[1]))
-        elif labelled and not URI.match(line.strip()) and not _is_explained(line, labelled):
+        elif labelled and _is_label(line, labelled):
             fields.append(((labelled[1].strip(),), scalar(labelled[2])))
         elif line.rstrip().endswith(":"):
             heading = line.strip(" *#:")
         else:
-            items.append(_item(line, heading))
+            items.append(_item(line, heading, is_alone=len(lines) == 1))
         yield from _within(line)
     if fields:
         yield Record(tuple(fields), 2)
@@ -118,12 +120,17 @@ def _of_block(lines: Sequence[str]) -> Iterator[Record]:
     yield from (by_value[value] for value in varied(list(by_value)))
 
 
-def _is_explained(line: str, labelled: re.Match[str]) -> bool:
-    """Return whether a line is an item of a list that a sentence explains: ``- **alpha**: the first one``."""
-    return BULLET.fullmatch(line) is not None and len(labelled[2].split()) > MAX_WORDS
+def _is_label(line: str, labelled: re.Match[str]) -> bool:
+    """Return whether what looks like ``Key: value`` is that.
+
+    It may be a URI, a part of a sentence with brackets, or the item of a list that a sentence explains:
+    ``- **alpha**: the first one``.
+    """
+    is_item = BULLET.fullmatch(line) is not None and len(labelled[2].split()) > MAX_WORDS
+    return not is_item and not URI.match(line.strip()) and labelled[1].count("(") == labelled[1].count(")")
 
 
-def _item(line: str, heading: str) -> Record:
+def _item(line: str, heading: str, *, is_alone: bool) -> Record:
     """Return the record of a line that is an item of a list, or one value; an empty one for a sentence."""
     keys = (heading,) if heading else ()
     marked, bullet = MARKED.fullmatch(line), BULLET.fullmatch(line)
@@ -133,7 +140,7 @@ def _item(line: str, heading: str) -> Record:
         head = HEAD.match(bullet[1])
         found = next((group for group in head.groups() if group), "") if head else ""
         return Record(((keys, scalar(found)),) if len(found.split()) <= MAX_WORDS else (), 1)
-    is_value = BARE.fullmatch(line.strip()) is not None
+    is_value = BARE.fullmatch(line.strip()) is not None and not (is_alone and " " in line.strip())
     return Record(((keys, scalar(line)),) if is_value else (), 1)
 
 
@@ -164,13 +171,14 @@ def _within(line: str) -> Iterator[Record]:
     uris = [one[0].rstrip(".") for one in URI.finditer(line)]
     found += [(("uri",), one) for one in uris]
     found += [(("path",), one[0].rstrip(".")) for one in PATH.finditer(URI.sub(" ", line))]
+    found += [(("file",), one[0]) for one in FILE.finditer(URI.sub(" ", line))]
     if found:
         yield Record(tuple(found), 1)
 
 
-def _of_what(word: str) -> tuple[str, ...]:
+def _of_what(word: str | None) -> tuple[str, ...]:
     """Return the keys of an id by the word before: that of the ``note`` in ``note ID: 12``."""
-    return ("id",) if word.lower() in FILLERS else (f"{word} id", "id")
+    return ("id",) if not word or word.lower() in FILLERS else (f"{word} id", "id")
 
 
 def _word_before(line: str, at: int) -> str:

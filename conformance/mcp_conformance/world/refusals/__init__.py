@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from mcp_conformance.world.clue import Clue
@@ -63,6 +64,9 @@ def clues(
     found = [clue for reader in READERS for clue in reader(refusal)]
     known = {str(value) for clue in found for value in clue.values} | {clue.ending for clue in found}
     patterns = {clue.pattern for clue in found}
-    found += quoted_values(refusal, known | patterns)
+    found += quoted_values(refusal, {*known, *patterns, *tools})
     found += tools_named(refusal, tools)
-    return list(dict.fromkeys(found))
+    unique: dict[Clue, Clue] = {}
+    for clue in found:
+        unique.setdefault(replace(clue, reader=""), clue)
+    return list(unique.values())

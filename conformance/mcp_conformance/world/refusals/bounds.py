@@ -23,13 +23,17 @@ TYPES = {
 """The words for types in many languages, and the JSON type of each."""
 TYPE = re.compile(
     r"\b(?:must be|should be|expected|expects|is not|not of type|of type|to be)(?: of)?(?: type)?(?: an?)?"
-    r"(?: valid)? ['\"`]?(" + "|".join(TYPES) + r")['\"`]?(?![\w-]| of\b)",
+    r"(?: valid)? ['\"`]?(" + "|".join(TYPES) + r")['\"`]?(?![\w-]|,? or\b| of\b)",
     re.IGNORECASE,
 )
 NUMBER = r"(-?\d{1,15}(?:\.\d{1,9})?)"
 COUNTS = {"one": 1, "two": 2, "three": 3, "a": 1, "an": 1}
 BETWEEN = any_of(
-    rf"\bbetween {NUMBER} and {NUMBER}", rf"\bfrom {NUMBER} to {NUMBER}\b", rf"\bneeds {NUMBER} or {NUMBER}\b"
+    rf"[(\[]{NUMBER} ?(?:-|\u2013|to|\.\.|,) ?{NUMBER}[)\]]",
+    rf"\brange:? (?:is |of )?{NUMBER} ?(?:-|\u2013|to|\.\.) ?{NUMBER}\b",
+    rf"\bbetween {NUMBER} and {NUMBER}",
+    rf"\bfrom {NUMBER} to {NUMBER}\b",
+    rf"\bneeds {NUMBER} or {NUMBER}\b",
 )
 OR_EQUAL = r"(?: than)? or equal to"
 LOW = any_of(

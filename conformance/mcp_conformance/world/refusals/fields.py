@@ -15,6 +15,7 @@ ALLOWED = re.compile(
     r"allowed|valid|supported|options|choices|enum|accepted|permitted|one_?of", re.IGNORECASE
 )
 THERE = re.compile(r"available|existing|known|suggest|did_?you_?mean|candidates|similar", re.IGNORECASE)
+MISSING = re.compile(r"(?:missing|required)_?(?:fields?|param\w*|arg\w*|propert\w*|keys?)?", re.IGNORECASE)
 MAX_VALUES = 30
 
 
@@ -31,6 +32,12 @@ def _of_object(refusal: Refusal, value: Mapping[str, Any]) -> Iterator[Clue]:
         items = tuple(_items(one))
         new = tuple(item for item in items if not refusal.was_sent(item, ()))
         if key.lower() in NOISY_KEYS or not new:
+            continue
+        if MISSING.fullmatch(key):
+            names = [refusal.named(item) for item in new if isinstance(item, str)]
+            yield from (
+                Clue("missing in a field", one, needs=(one,)) for one in names if one in refusal.members
+            )
             continue
         name = refusal.named(key)
         if name in refusal.members:

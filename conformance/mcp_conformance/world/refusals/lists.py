@@ -9,7 +9,6 @@ from typing import Any
 from mcp_conformance.world.clue import Clue
 from mcp_conformance.world.known import Owner
 from mcp_conformance.world.prose import scalar
-from mcp_conformance.world.refusals.bounds import TYPES
 from mcp_conformance.world.refusals.refusal import Refusal, Sentence, any_of, quoted_in
 
 MAX_VALUES = 30
@@ -18,6 +17,11 @@ MAX_WORDS = 4
 LIST = r"\s*(?P<list>\[[^\]\n]+\]|\{[^}\n]+\}|\([^)\n]+\)|[^\n]+)"
 BEFORE = (
     r"\b(?:must|should|has to|needs to|can) be (?:either|one of|in)\b",
+    r"\b(?:must|should) be (?=['\"`][^'\"`\n]{1,60}['\"`],? ?(?:or\b|['\"`]))",
+    (
+        r"\b(?:must|should) be (?!provided|specified|set|given|present|absolute)"
+        r"(?=[\w-]{1,40}(?:, [\w-]{1,40}){0,9},? or [\w-]{1,40}\b)"
+    ),
     r"\bone of\b|\b(?:choose|pick|select) from\b",
     r"\bexpected (?=['\"`][^'\"`\n]{1,60}['\"`] ?(?:\||or\b))",
     r"\b(?:allowed|valid|supported|permitted|accepted|possible|legal)\b[\w ]{0,30}?(?::|\bare\b|\bis\b|=)",
@@ -39,6 +43,7 @@ FROM_TO = re.compile(r"\bfrom ['\"`]?([A-Z]|\d{1,9})['\"`]? to ['\"`]?([A-Z]|\d{
 """``a column letter from A to C``."""
 END = re.compile(r"(?:,|;)? (?:but )?(?:received|got|found|not|given|was|instead)\b|\.\s|\.$|\)$|; ")
 SEPARATOR = re.compile(r"\s*(?:,\s*(?:and|or)\b|,|\||;|\s(?:or|and)\s|\s/\s)\s*")
+JSON_TYPES = frozenset({"string", "number", "integer", "boolean", "array", "object", "undefined"})
 NOTHING = frozenset(
     {"", "none", "null", "nothing", "empty", "n/a", "...", "etc", "e.g", "and", "or", "(none)"}
 )
@@ -100,13 +105,14 @@ def items_of(text: str) -> list[Any]:
         found = quoted_in(text[: until.start()]) if until else quoted
         return [*dict.fromkeys(found)][:MAX_VALUES]
     end = END.search(text)
-    parts = SEPARATOR.split(text[: end.start()] if end else text)
+    text = text[: end.start()] if end else text
+    parts = text.split("/") if re.fullmatch(r"\w+(?:/\w+)+", text) else SEPARATOR.split(text)
     items: list[Any] = []
     for part in parts:
         word = part.strip().strip("'\"`[](){}").rstrip(".").strip()
         if len(word.split()) > MAX_WORDS:
             break
-        if word.lower() not in NOTHING and word.lower() not in TYPES:
+        if re.match("an? ", word) is None and word.lower() not in NOTHING and word.lower() not in JSON_TYPES:
             items.append(scalar(word))
     return list(dict.fromkeys(items))[:MAX_VALUES]
 

@@ -19,6 +19,8 @@ NEEDED = (
     any_of(rf"^\W*{WORD}: (?:required|missing|field required|this field is required)\b"),
     any_of(rf"\b(?:give|provide|specify|supply|pass|include|set|needs?|requires?) {KIND}{WORD}"),
     any_of(rf"\bmust (?:have|include|contain|provide|specify|supply) {KIND}{WORD}"),
+    any_of(rf"{WORD} must be (?:provided|specified|set|given|present|supplied)\b(?! to)"),
+    any_of(rf"\brequired {NOUN}:? {WORD}"),
     any_of(rf"\b(?:needs|requires) \d(?: or \d)? {WORD}"),
 )
 EITHER = any_of(
@@ -35,10 +37,12 @@ UNWANTED = (
     any_of(rf"{WORD}: (?:{WRONG}) {NOUN}"),
     any_of(rf"{WORD} (?:{NOUN} )?(?:is|was|are) (?:unexpected|not (?:expected|permitted))"),
 )
-PASS = re.compile(
-    r"\b(?:pass|set|use|with|specify|add) [`'\"]?([A-Za-z_]\w*) ?= ?([\w.'\"-]+)", re.IGNORECASE
+PASS = (
+    any_of(r"\b(?:pass|set|use|with|specify|add) [`'\"]?([A-Za-z_]\w*)[`'\"]? ?[=:] ?([\w.'\"-]+)"),
+    any_of(r"\bset [`'\"]?([A-Za-z_]\w*)[`'\"]? to ([\w.'\"-]+)"),
+    any_of(rf"[`'\"]?\b([A-Za-z_][\w/]*)[`'\"]? (?:{NOUN} |flag )?must be (?:set to )?(true|false)\b"),
 )
-"""``Pass overwrite=true to replace it``."""
+"""``Pass overwrite=true to replace it``, ``force flag must be set to true``"""
 
 
 def members_needed(refusal: Refusal) -> Iterator[Clue]:
@@ -88,10 +92,11 @@ def members_unwanted(refusal: Refusal) -> Iterator[Clue]:
 def assignments(refusal: Refusal) -> Iterator[Clue]:
     """Yield a value that a refusal recommends for a member: "Pass overwrite=true to replace it"."""
     for sentence in refusal.sentences:
-        for found in PASS.finditer(sentence.text):
-            name = refusal.named(found[1])
-            if name in refusal.members:
-                yield Clue("assignment", name, (scalar(found[2].strip(".'\"")),), Owner.WORD, needs=(name,))
+        for found in (one for pattern in PASS for one in pattern.finditer(sentence.text)):
+            for name in map(refusal.named, found[1].split("/")):
+                if name in refusal.members:
+                    value = scalar(found[2].strip(".'\"`"))
+                    yield Clue("assignment", name, (value,), Owner.WORD, needs=(name,))
 
 
 def _is_sent(refusal: Refusal, name: str) -> bool:

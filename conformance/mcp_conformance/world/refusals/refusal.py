@@ -197,7 +197,7 @@ def value_score(value: str, text: str, quoted: list[str]) -> float:
         return 5.0
     if text.startswith((f"{value} is not ", f"'{value}' is not ")):
         return 4.0
-    is_bare = len(value) >= MIN_BARE and re.search(rf"(?<![\w/]){re.escape(value)}(?!\w)", text)
+    is_bare = len(value) >= MIN_BARE and re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text)
     if is_bare:
         return 3.0
     ending = ENDING.search(value)
