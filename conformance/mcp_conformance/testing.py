@@ -15,10 +15,11 @@ import inspect
 import re
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import partial, wraps
+from functools import cached_property, partial, wraps
 from typing import Any, overload
 
 import hypothesis
@@ -27,10 +28,14 @@ from hypothesis import strategies as st
 
 from mcp_conformance.client.reply import Reply
 from mcp_conformance.client.session import NO_PARAMS, Session
-from mcp_conformance.generation import NoExample, invalid_strategy, valid
+from mcp_conformance.client.tool_call import Tool, call_in
+from mcp_conformance.generation import NoExample, example, invalid_strategy, valid, with_known
 from mcp_conformance.protocol.jsonrpc import Line, encode
 from mcp_conformance.protocol.text import shorten
 from mcp_conformance.target.surface import Subject
+from mcp_conformance.target.world import world_of
+from mcp_conformance.world.exploration import Exploration
+from mcp_conformance.world.world import World
 
 MAX_LINE_LENGTH = 600
 MAX_STDERR_LENGTH = 1000
@@ -171,6 +176,7 @@ class McpServer:
         newest = max(subject.live or subject.surfaces[:1], key=lambda surface: surface.revision)
         self._surface = newest
         self._session = subject.take_session(newest.revision)
+        self._explored: set[str] = set()
 
     @property
     def unusable(self) -> str:
@@ -210,6 +216,37 @@ class McpServer:
         near = get_close_matches(name, names, 1)
         hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(names) or 'none'}"
         raise LookupError(f"the server has no tool {name!r}; {hint}")
+
+    @cached_property
+    def _world(self) -> World:
+        """What is known of the server: what a run, or ``learn``, has kept of it."""
+        world = world_of(self.settings)
+        world.recall(self._surface.tools)
+        return world
+
+    def known_schema(self, name: str) -> Any:
+        """Return the input schema of a tool with the values that the server knows for its members.
+
+        The first time, a tool that refuses the plainest arguments is called with others until it works,
+        unless the user gives examples; the server then begins anew.
+        """
+        tool = next((one for one in self._surface.tools if one.name == name), None)
+        if tool is None:
+            return {"type": "object"}
+        if name not in self._explored:
+            self._explored.add(name)
+            self._explore(tool)
+        return with_known(tool.input_schema, *self._world.known_of(tool, self.revision))
+
+    def _explore(self, tool: Tool) -> None:
+        if self.settings.vouched(tool.name) or self._world.working(tool, self.revision):
+            return
+        with suppress(NoExample):
+            first = call_in(self._running(), tool, example(tool.input_schema, self.revision))
+            exploration = Exploration(self._world, self.revision, partial(call_in, self._running()))
+            exploration.explore([first])
+            if first.reply.fault is not None or exploration.calls_of(tool.name):
+                self.restart()
 
     def call(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float | None = None
@@ -280,7 +317,8 @@ def valid_arguments(tool: McpTool) -> st.SearchStrategy[dict[str, Any]]:
     Raises `mcp_conformance.generation.NoExample` if there are none.
     """
     try:
-        return valid(tool.input_schema, tool.server.revision, tool.examples).map(deepcopy)
+        schema = tool.server.known_schema(tool.name)
+        return valid(schema, tool.server.revision, tool.examples).map(deepcopy)
     except NoExample as error:
         hint = f"--conformance-example '{tool.name} {{...}}' gives some"
         raise NoExample(f"no valid arguments are known for {tool.name}: {error}; {hint}") from None
@@ -292,7 +330,7 @@ def invalid_arguments(tool: McpTool) -> st.SearchStrategy[dict[str, Any]]:
     Raises `mcp_conformance.generation.NoExample` if the schema forbids none.
     """
     try:
-        wrong = invalid_strategy(tool.input_schema, tool.server.revision, clear=True)
+        wrong = invalid_strategy(tool.server.known_schema(tool.name), tool.server.revision, clear=True)
     except NoExample as error:
         raise NoExample(f"no invalid arguments are known for {tool.name}: {error}") from None
     return wrong.map(lambda one: deepcopy(one.arguments))

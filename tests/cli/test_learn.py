@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from support.running import COMMAND, environment, started
+from support.running import COMMAND, environment, script, started
 
 WORLD = (sys.executable, "-m", "mcp_conformance_fixtures.world", "--disk")
 
@@ -50,10 +50,10 @@ def number_in(output):
 
 
 def test_what_works_in_a_new_folder_is_written_and_used(tmp_path):
-    program = tmp_path / "server.py"
-    program.write_text(READER)
     config = tmp_path / "mcp-conformance.toml"
-    config.write_text(f'command = {json.dumps([sys.executable, str(program)])}\nrevision = "2025-11-25"\n')
+    config.write_text(
+        f'command = {json.dumps([sys.executable, script("file_reader")])}\nrevision = "2025-11-25"\n'
+    )
     status, output = learn(tmp_path, "--write")
     assert status == 0, output
     examples = tomllib.loads(config.read_text())["example"]
@@ -61,26 +61,6 @@ def test_what_works_in_a_new_folder_is_written_and_used(tmp_path):
     (tmp_path / ".mcp-conformance").rename(tmp_path / "forgotten")
     _, again = learn(tmp_path)
     assert "from --example" in again
-
-
-READER = """
-import json, os, sys
-READ = {"name": "read", "annotations": {"readOnlyHint": True}, "inputSchema": {
-    "type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}}
-INFO = {"name": "r", "version": "1"}
-OPENING = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": INFO}
-for line in sys.stdin:
-    message = json.loads(line)
-    if "id" not in message:
-        continue
-    result = {"initialize": OPENING, "tools/list": {"tools": [READ]}}.get(message["method"], {})
-    if message["method"] == "tools/call":
-        path = message["params"]["arguments"]["path"]
-        is_file = os.path.isabs(path) and os.path.isfile(path)
-        text = open(path, errors="replace").read(9) if is_file else f"{path} is no absolute path of a file"
-        result = {"content": [{"type": "text", "text": text}], "isError": not is_file}
-    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
-"""
 
 
 def test_examples_belong_to_a_configured_server(tmp_path):

@@ -16,6 +16,7 @@ from support import REFERENCE, run_suite
 from support.nightly import nightly
 from support.processes import is_alive
 from support.repositories import PYTEST, alone_environment, on, run_pytest, server_named, write
+from support.running import script
 
 SERVER = """
 import json, os, sys, time
@@ -296,6 +297,29 @@ def test_a_test_for_each_tool_runs_for_those_that_may_be_called(tmp_path):
     names = [f"test_{test}[{tool}]" for test in ("alone", "method") for tool in ("add", "unmakeable")]
     assert set(run.own) == {*names, "test_arguments[add]"}, run.output
     assert "no valid arguments are known for unmakeable" in run.output
+
+
+WORLD_TESTS = """
+from hypothesis import settings
+from mcp_conformance import for_valid_arguments
+
+SEEN = []
+
+@for_valid_arguments("read")
+@settings(max_examples=30)
+def test_reading(tool, arguments):
+    SEEN.append(tool(**arguments).ok)
+
+def test_some_arguments_work():
+    assert any(SEEN)
+"""
+
+
+def test_arguments_have_values_that_exist(tmp_path):
+    repo = repository(tmp_path / "repo", test_world=WORLD_TESTS)
+    server = server_named((sys.executable, script("file_reader")))
+    run = run_pytest(repo, server, "--conformance-call=none", ".")
+    assert set(run.own) == {"test_reading", "test_some_arguments_work"}, run.output
 
 
 def test_the_server_runs_in_the_newest_revision_that_it_speaks(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property
 from typing import Any
@@ -59,7 +60,7 @@ def serving(config: pytest.Config, chosen: Settings, wanted: Sequence[str]) -> I
         throwaway = Throwaway()
         stack.callback(throwaway.remove)
         try:
-            subject = _newest(chosen.within(throwaway), wanted)
+            subject = _newest(replace(chosen.within(throwaway), kept=chosen.transcripts), wanted)
             stack.callback(subject.close)
         except CannotStart as error:
             pytest.fail(f"--conformance-server: {error}", pytrace=False)
