@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import dataclass
 
+UNREADABLE = "a call without a name that can be read"
 NAME = re.compile(rb'"name": ?"([^"]*)"')
 
 
@@ -16,17 +17,17 @@ class Breach:
     line: bytes
 
 
-def breaches(lines, reading, existing):
+def breaches(lines, writing, existing):
     """Return the calls that break the rule that what was there before is read, and never changed.
 
-    ``reading`` are the names of the tools with ``readOnlyHint: true``, ``existing`` the texts that were there
-    before: unique ones, so that they are seen as parts of others, such as paths.
+    ``writing`` are the names of the tools without ``readOnlyHint: true``, ``existing`` the texts that were
+    there before: unique ones, so that they are seen as parts of others, such as paths.
     """
     found = []
     for line in lines:
         for tool, arguments in calls_in(line):
             texts = tuple(text for text in existing if text in arguments)
-            if texts and tool not in reading:
+            if texts and tool in (*writing, UNREADABLE):
                 found.append(Breach(tool, texts, line[:500]))
     return found
 
@@ -40,7 +41,7 @@ def calls_in(line):
         json.dumps(message)
     except (ValueError, RecursionError):  # a hostile value, which the server may read nevertheless
         name = NAME.search(line)
-        yield (name[1].decode("latin-1") if name else ""), line.decode("utf-8", "replace")
+        yield (name[1].decode("latin-1") if name else UNREADABLE), line.decode("utf-8", "replace")
         return
     for one in message if isinstance(message, list) else [message]:
         params = one.get("params") if isinstance(one, dict) else None
@@ -48,11 +49,7 @@ def calls_in(line):
             yield str(params.get("name")), json.dumps(params.get("arguments"), ensure_ascii=False)
 
 
-def reading_tools(surfaces):
-    """Return the names of the tools that every surface lists with ``readOnlyHint: true``."""
-    hints = {}
-    for surface in surfaces:
-        for tool in surface.tools:
-            annotations = tool.definition.json.get("annotations") or {}
-            hints[tool.name] = annotations.get("readOnlyHint") is True and hints.get(tool.name, True)
-    return {name for name, only_reads in hints.items() if only_reads}
+def writing_tools(definitions):
+    """Return the names of the listed tools that do not say that they only read."""
+    hints = ((tool["name"], tool.get("annotations") or {}) for tool in definitions)
+    return {name for name, hint in hints if hint.get("readOnlyHint") is not True}

@@ -3,14 +3,20 @@
 import io
 import json
 import os
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from mcp_conformance.target.probe import probe_all
+from mcp_conformance.transport.throwaway import Throwaway
+from mcp_conformance.world.folder import furnish
 from mcp_conformance_fixtures.world.server import World
 from mcp_conformance_fixtures.world.store import Store
+from support.bench import Bench, settings_in_memory
 
 WHOLE = os.environ.get("WORLD") == "whole"
 """Whether all seeds, faults and states are tested, as `tox -e world` does, and not those of each push."""
-OPENING = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
+REVISION = "2025-11-25"
+OPENING = {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
 NOTE = {"title": "example", "text": "example text\nof rows"}
 
 
@@ -27,6 +33,24 @@ class Seen:
         return [change for store in self.stores for change in store.changes]
 
 
+def bench_on(throwaway, seed=0, examples=0, *, found_values=False, **world):
+    """Return a bench with the world, which works in a furnished throwaway folder."""
+    serve = world_in_memory(throwaway.work, **world)
+    settings = settings_in_memory(serve, examples, throwaway=throwaway, seed=seed, found_values=found_values)
+    return Bench(probe_all(settings, (REVISION,)), REVISION)
+
+
+@contextmanager
+def furnished():
+    """Give a furnished throwaway folder."""
+    throwaway = Throwaway()
+    try:
+        furnish(throwaway.work)
+        yield throwaway
+    finally:
+        throwaway.remove()
+
+
 class SeenWorld(World):
     """A world that keeps the lines of its clients."""
 
@@ -38,15 +62,17 @@ class SeenWorld(World):
         super().take(line)
 
 
-def world_in_memory(folder, *, disk=False, fault=None, existing=None, seen=None):
+def world_in_memory(folder, *, disk=False, fault=None, existing=None, seen=None, own_ids=False):
     """Return a ``serve`` for the world, whose working directory is ``folder``.
 
-    With ``disk``, its processes share their state.  ``seen`` gets what is seen of them.
+    With ``disk``, its processes share their state; with ``own_ids``, each gives its notes ids of its own.
+    ``seen`` gets what is seen of them.
     """
     seen = seen or Seen()
 
     def serve(out, _):
-        store = Store(folder / "world.jsonl" if disk else None, existing)
+        made = 100 * len(seen.stores) if own_ids else 0
+        store = Store(folder / "world.jsonl" if disk else None, existing, made=made)
         world = SeenWorld(store, folder, fault, out)
         world.seen = seen
         seen.stores.append(store)

@@ -35,6 +35,8 @@ class Session:
     The session declares ``capabilities``, and answers requests of the server for them from ``client``, by
     method; it always answers ping, and refuses everything else.  No method raises for what a server does: a
     request without an answer gives a `Reply` with a ``fault``.  ``sent`` counts the lines of the client.
+    ``preparation`` are the lines by which its process was made to know what another one does, and ``renamed``
+    has the values that are others in it, as JSON texts.
     """
 
     def __init__(
@@ -60,6 +62,8 @@ class Session:
         self.is_silent = False
         self.is_closing = False
         self.sent = 0
+        self.preparation: tuple[Line, ...] = ()
+        self.renamed: dict[bytes, bytes] = {}
         self.inbox = Inbox(process, self.lines, self._answer, self.scaled_timeout)
         self._ids = itertools.count(1)
 

@@ -12,6 +12,7 @@ from mcp_conformance.client.session import Session
 from mcp_conformance.client.tool_call import Call
 from mcp_conformance.fuzzing.budgets import CASES
 from mcp_conformance.protocol.jsonrpc import Line, encode
+from mcp_conformance.target.preparation import renamed
 from mcp_conformance.world.success import is_success
 from mcp_conformance.world.wording import kind_of_refusal
 
@@ -64,8 +65,8 @@ class FuzzTarget:
         return self.method, before + text + after
 
     def send(self, session: Session, text: bytes) -> Line:
-        """Send the request of `request`."""
-        return session.send_texts([self.request(text)])[0]
+        """Send the request of `request`, with the values that exist in the session's process."""
+        return session.send_texts([self.request(renamed(session, text))])[0]
 
     @cached_property
     def _around(self) -> tuple[bytes, bytes]:

@@ -35,7 +35,8 @@ OPENING_METHODS = ("initialize", "notifications/initialized", "server/discover")
 class FailedCase:
     """A case that failed; the first ``length`` of ``lines`` are the conversation up to the failure.
 
-    ``is_brief`` says that only the beginning of a long reply was kept.
+    ``preparation`` are those of its lines by which the process was prepared; ``is_brief`` says that only the
+    beginning of a long reply was kept.
     """
 
     case: Case
@@ -43,6 +44,7 @@ class FailedCase:
     reply: Reply
     lines: MessageLog
     length: int
+    preparation: Sequence[Line] = ()
     is_brief: bool = False
 
     @property
@@ -113,8 +115,9 @@ class CaseReproduction:
         return min(timeout, CASES.hostile_factor * self.answer_seconds) if failed.case.hostile else timeout
 
     def fails_in_isolation(self, failed: FailedCase) -> bool:
-        """Return whether the request fails on a fresh server too, with nothing sent before."""
-        return self._replay(failed, [failed.reply.request]).shown is not None
+        """Return whether the request fails on a fresh server too, alone or after those that prepare it."""
+        histories = [[failed.reply.request], *_prepared(failed)]
+        return any(self._replay(failed, history).shown is not None for history in histories)
 
     def fails_after_others(self, failed: FailedCase) -> bool:
         """Return whether a request fails on a fresh server after the same others, one at a time."""
@@ -203,10 +206,10 @@ class CaseReproduction:
 
     def _reproduction(self, failed: FailedCase) -> Reproduction:
         """Reproduce a failure in isolation, else after as few requests as possible; else it is flaky."""
-        if self.fails_in_isolation(failed):
-            return self._alone(failed)
+        if self._replay(failed, [failed.reply.request]).shown is not None:
+            return self._alone(replace(failed, preparation=()))
         history, replay, reproducer = _history(failed), partial(self._replay, failed), self.server.reproducer
-        found = reproducer.reproduce(replay, [history])
+        found = reproducer.reproduce(replay, [*_prepared(failed), history])
         if found.shown is None:
             same = "the same" if len(history) == len(_requests(failed)) else "what was kept of it"
             how = f" (it happened once, and not again when {same} was sent to a fresh server: flaky)"
@@ -221,8 +224,9 @@ class CaseReproduction:
         return [line for line in history if self.target.is_requested_in(line)]
 
     def _alone(self, failed: FailedCase) -> Reproduction:
-        lines = failed.reply.lines
-        return Reproduction("", lines, [(*self._opening(), *lines)])
+        lines, before = failed.reply.lines, failed.preparation
+        how = " (after calls that made what it names)" if before else ""
+        return Reproduction(how, lines, [(*self._opening(), *before, *lines)])
 
     def _opening(self) -> tuple[Line, ...]:
         return self.server.surface.opening_lines
@@ -277,6 +281,12 @@ def shown_text(case: bytes) -> str:
 
 def _requests(failed: FailedCase) -> list[Line]:
     return [line for line in failed.conversation if line.sent and _is_request(line)]
+
+
+def _prepared(failed: FailedCase) -> list[list[Line]]:
+    """Return the history of the requests that prepared the process and the one that failed, if it was."""
+    requests = [line for line in failed.preparation if line.sent and _is_request(line)]
+    return [[*requests, failed.reply.request]] if requests else []
 
 
 def _history(failed: FailedCase) -> list[Line]:

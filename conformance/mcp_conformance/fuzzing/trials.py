@@ -19,6 +19,7 @@ from mcp_conformance.fuzzing.window import Request, top_up
 from mcp_conformance.generation.adversarial import value_name
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
+from mcp_conformance.target.preparation import renamed
 from mcp_conformance.target.server import Server
 from mcp_conformance.target.sessions import FUZZED
 
@@ -118,7 +119,7 @@ class Trials:
         failure = self._failure(case, reply)
         if failure is None:
             return None
-        failed = FailedCase(case, failure, reply, session.lines, len(session.lines))
+        failed = FailedCase(case, failure, reply, session.lines, len(session.lines), session.preparation)
         self._deaths += failed.is_death
         self._silences += failed.is_silence and not case.hostile
         self._hostile_silences += failed.is_silence and case.hostile
@@ -193,7 +194,7 @@ class Trials:
         suspects: list[FailedCase] = []
         while True:
             if len(suspects) < self._budget.in_flight and not self.is_spent:
-                top_up(session, waiting, in_flight, self._requests(todo))
+                top_up(session, waiting, in_flight, self._requests(session, todo))
             if not waiting:
                 return suspects
             suspects += self._landed(session, *waiting.popleft())
@@ -206,11 +207,11 @@ class Trials:
             suspects += self._landed(session, case, line, wait=False)
         return suspects
 
-    def _requests(self, todo: Iterator[Case]) -> Iterator[tuple[Case, Request]]:
+    def _requests(self, session: Session, todo: Iterator[Case]) -> Iterator[tuple[Case, Request]]:
         while self._calls_left >= 1 and (case := next(todo, None)) is not None:
             self._calls_left -= 1
             self._outcomes[_digest(case)] = None
-            yield case, self.target.request(case.text)
+            yield case, self.target.request(renamed(session, case.text))
 
     def _landed(self, session: Session, case: Case, line: Line, *, wait: bool = True) -> list[FailedCase]:
         """Wait for an answer; return the case if it failed, unless a plainer one fails likewise."""
@@ -223,7 +224,7 @@ class Trials:
         length = len(session.lines)
         if reply.fault is None:  # a history ends with the request that failed
             length -= next((back for back, one in enumerate(reversed(session.lines)) if one is line), 0)
-        return [FailedCase(case, failure, reply, session.lines, length)]
+        return [FailedCase(case, failure, reply, session.lines, length, session.preparation)]
 
     def _examine(self, suspects: list[FailedCase]) -> None:
         """Try suspects again, alone; no more cases in flight if a process was lost, or one passes alone."""

@@ -47,6 +47,7 @@ class Sessions:
 
     A session that a check has opened in an unusual way, and that came to no harm, is as good as a new one:
     `release` keeps it, and `connect` hands it out.  ``openings`` are such ways, which the next sessions use.
+    ``prepare`` makes the process of a new session know what another one does.
     """
 
     def __init__(self, settings: Settings, surface: Surface, processes: Processes, reported: Reported):
@@ -56,6 +57,7 @@ class Sessions:
         self.processes = processes
         self.every: list[Session] = []
         self.openings: list[Callable[[], object]] = []
+        self.prepare: Callable[[Session], object] = lambda _: None
         self._pace = Pace()
         self._reported = reported
         self._shared: dict[str, Session] = {}
@@ -261,6 +263,7 @@ class Sessions:
             session = self._shared[name] = self.connect(name, capabilities, client)
             if name in (FUZZED, REPRODUCTIONS):
                 self._fuzzed.append(session)
+                self.prepare(session)
         return session
 
     def _hung(self, session: Session) -> None:

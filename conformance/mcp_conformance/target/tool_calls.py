@@ -18,6 +18,7 @@ from mcp_conformance.generation import NoExample
 from mcp_conformance.target.arguments import Arguments
 from mcp_conformance.target.exercise import Exercise
 from mcp_conformance.target.pending_calls import PendingCalls
+from mcp_conformance.target.preparation import Preparation
 from mcp_conformance.target.reported import Reported
 from mcp_conformance.target.scenario import Records, scenario
 from mcp_conformance.target.sessions import CALLS, Sessions
@@ -47,6 +48,7 @@ class ToolCalls:
         self.records: Records = {}
         self.exercise = Exercise(arguments.origins)
         self.pending = PendingCalls()
+        self.preparation = Preparation(arguments.world)
         self.unanswered_retries = 0
         self._sessions, self._arguments, self._reported = sessions, arguments, reported
         self._tools = sessions.surface.tools
@@ -238,6 +240,7 @@ class ToolCalls:
         if call.reply.fault is not None and not isinstance(call.reply.fault, Closed | Unread):
             self._silent += 1
         self.exercise.count(call.tool, call.reply)
+        self.preparation.note(call)
 
     def _further_arguments(self, first: Call) -> Iterator[dict[str, Any]]:
         """Yield other valid arguments for a tool that may succeed with them."""

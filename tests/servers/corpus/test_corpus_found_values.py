@@ -15,7 +15,7 @@ from mcp_conformance.survey.targets import read_targets
 from mcp_conformance.target.probe import probe_all
 from support import run_suite, script
 from support.bench import settings_on_process
-from support.found_values import breaches, reading_tools
+from support.found_values import breaches, writing_tools
 from support.recording_proxy import FOLDER, recorded
 from support.server_installation import filled
 
@@ -52,7 +52,7 @@ def planted(request, tmp_path):
 def test_a_run_gives_nothing_that_was_there_to_a_tool_that_may_write(planted, tmp_path, monkeypatch):
     command, work, variables = planted
     before = {path: path.read_bytes() for path in work.glob(f"**/{WORDS[2]}.*") if ".git" not in path.parts}
-    reading = tools_that_read(command, work, variables, tmp_path)
+    writing = tools_that_may_write(command, work, variables, tmp_path)
     lines = tmp_path / "lines"
     lines.mkdir()
     monkeypatch.setenv(FOLDER, str(lines))
@@ -61,14 +61,14 @@ def test_a_run_gives_nothing_that_was_there_to_a_tool_that_may_write(planted, tm
     run = run_suite([sys.executable, script("recording_proxy"), *command], *options, timeout=1200)
     sent = recorded(lines)
     assert any(b"tools/call" in line for line in sent), run.output
-    assert breaches(sent, reading, WORDS) == [], shlex.join(command)
+    assert breaches(sent, writing, WORDS) == [], shlex.join(command)
     assert {path: path.read_bytes() for path in before if path.exists()} == before
 
 
-def tools_that_read(command, work, variables, tmp_path):
-    """Return the names of the tools of a server that say that they only read."""
+def tools_that_may_write(command, work, variables, tmp_path):
+    """Return the names of the tools of a server that do not say that they only read."""
     with settings_on_process(tuple(command), tmp_path, cwd=work, env=variables) as settings:
         subject = probe_all(settings, ("latest",))
-        found = reading_tools(subject.surfaces)
+        found = [tool.definition.json for surface in subject.surfaces for tool in surface.tools]
         subject.close()
-    return found
+    return writing_tools(found)

@@ -6,13 +6,11 @@ import pytest
 
 from mcp_conformance_fixtures.world.tools import TOOLS
 from support.bench import run_checks, settings_in_memory
-from support.found_values import breaches
+from support.found_values import breaches, writing_tools
 from support.world import NOTE, WHOLE, Seen, Visitor, world_in_memory
 
 REVISION = "2025-11-25"
-READING = {
-    name for name, (tool, _) in TOOLS.items() if tool.get("annotations", {}).get("readOnlyHint") is True
-}
+WRITING = writing_tools(definition for definition, _ in TOOLS.values())
 WORDS = ("quillfeather", "bramblewick", "thistlemoor", "larkspurgate")
 EXAMPLES = 5
 """How many values are made for each tool: a run without exploration takes four seconds."""
@@ -36,7 +34,7 @@ def test_a_run_changes_nothing_that_was_there(tmp_path, existing, disk):
     run_checks(settings_in_memory(serve, EXAMPLES), REVISION)
     texts = (*WORDS, str(existing), *(id for id in seen.stores[0].found if id.startswith("note-")))
     assert seen.changes == []
-    assert breaches(seen.lines, READING, texts) == []
+    assert breaches(seen.lines, WRITING, texts) == []
     assert any(b"tools/call" in line for line in seen.lines)
 
 
@@ -45,10 +43,10 @@ def test_a_call_that_may_change_something_is_a_breach(tmp_path, existing):
     visitor = Visitor(tmp_path, existing=existing, seen=seen)
     visitor.call("list_notes", folder=WORDS[0])
     visitor.call("create_note", folder=visitor.folder(), **NOTE)
-    assert breaches(seen.lines, READING, WORDS) == []
+    assert breaches(seen.lines, WRITING, WORDS) == []
     visitor.call("import_csv", path=f"/home/{WORDS[2]}.csv", folder="example")
     visitor.call("create_note", folder=WORDS[1], **NOTE)
-    found = breaches(seen.lines, READING, WORDS)
+    found = breaches(seen.lines, WRITING, WORDS)
     assert [one.tool for one in found] == ["import_csv", "create_note"]
     assert [one.texts for one in found] == [(WORDS[2],), (WORDS[1],)]
     assert [change["tool"] for change in seen.changes] == ["create_note"]
@@ -57,5 +55,6 @@ def test_a_call_that_may_change_something_is_a_breach(tmp_path, existing):
 def test_a_call_in_a_batch_or_in_half_a_line_is_seen():
     call = {"method": "tools/call", "params": {"name": "set_state", "arguments": {"id": [{WORDS[0]: 1}]}}}
     lines = [json.dumps([{"method": "ping"}, call]).encode(), json.dumps(call).encode()[:-3]]
-    assert [one.tool for one in breaches(lines, READING, WORDS)] == ["set_state"] * 2
-    assert breaches(lines, {"set_state"}, WORDS) == []
+    assert [one.tool for one in breaches(lines, WRITING, WORDS)] == ["set_state"] * 2
+    assert breaches(lines, WRITING - {"set_state"}, WORDS) == []
+    assert len(breaches([b'{"method": "tools/call", "params": {"a": "quillfeather"'], (), WORDS)) == 1
