@@ -83,19 +83,19 @@ def test_a_server_that_does_not_start_gets_its_own_verdict_and_a_diagnosis():
 
 def test_a_right_server_takes_few_lines(tmp_path):
     output = run_bills(tmp_path, right=True)
-    assert output.startswith("verdict: passed\n")
+    assert output.startswith("verdict: passed; 1 of 1 tool exercised\n")
     assert len(output.splitlines()) <= 15
 
 
 def test_a_server_with_one_fault_takes_few_lines(tmp_path):
     output = run_bills(tmp_path, right=False)
-    assert output.startswith("verdict: does not conform: 1 rule broken\n")
+    assert output.startswith("verdict: does not conform: 1 rule broken; 1 of 1 tool exercised\n")
     assert len(output.splitlines()) <= 30
 
 
 def test_the_concise_form_is_a_line_for_each_finding(tmp_path):
     verdict, finding = run_bills(tmp_path, "--output-format", "concise", right=False).splitlines()
-    assert verdict.startswith("verdict: does not conform: 1 rule broken (1 failed, ")
+    assert verdict.startswith("verdict: does not conform: 1 rule broken; 1 of 1 tool exercised (1 f")
     assert finding.startswith("failed tools.structured.conforms 2025-11-25 share: expected ")
 
 

@@ -289,7 +289,7 @@ def test_command_prints_the_calls_and_the_verdict(tmp_path):
     assert (
         "not called: change, grow (release them by name with --call NAME, or all with --call all)" in output
     )
-    assert re.search(r"\nverdict: passed \(\d+ passed\)\n$", output)
+    assert re.search(r"\nverdict: passed; \d+ of \d+ tools exercised.* \(\d+ passed\)\n$", output)
 
 
 def test_command_shows_a_finding_and_how_to_reproduce_it(tmp_path):
@@ -303,7 +303,8 @@ def test_command_shows_a_finding_and_how_to_reproduce_it(tmp_path):
         r"^call [\d,]+: tools.call.result-content-array · MUST .* · tool echo$", output, re.MULTILINE
     )
     assert re.search(r"reproduce with: mcp-conformance replay \.mcp-conformance/\S+\.jsonl", output)
-    assert "verdict: does not conform: 1 rule broken (1 failed" in output
+    share = "2 of 2 tools exercised, 19 not called"
+    assert f"verdict: does not conform: 1 rule broken; {share} (1 failed" in output
     written = json_format.read((tmp_path / "r.json").read_text())
     (finding,) = written.findings
     assert (finding.requirement, finding.tool) == ("tools.call.result-content-array", "echo")

@@ -32,6 +32,7 @@ PARTS = {
 }
 """The options that set no field alone, by what is made of them."""
 IN_WORDS = {"cwd", "rules-as-of", "time", "calls-per-tool", "baseline", "since", "database"}
+IN_WORDS |= {"require-exercised"}
 IN_WORDS |= {"failing-call", "mutating-call"}
 """The options whose default is described in words, so that no reader can read it."""
 ANY_TEXT = {*("url", "http-path", "sandbox", "allow-net", "call", "transcripts", "database")}

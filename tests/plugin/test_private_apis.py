@@ -4,6 +4,7 @@ from inspect import signature
 
 import hypothesis
 import pytest
+from _pytest.junitxml import LogXML, xml_key
 from _pytest.outcomes import Skipped
 from _pytest.runner import runtestprotocol
 from hypothesis import strategies as st
@@ -14,6 +15,13 @@ def test_pytest_runs_one_check_by_a_private_function():
     version = f"pytest {pytest.__version__} runs a check in another way: adapt plugin/deferral.py"
     assert [*signature(runtestprotocol).parameters] == ["item", "log", "nextitem"], version
     assert Skipped is pytest.skip.Exception, version
+
+
+def test_pytest_takes_properties_of_a_suite_by_a_private_key():
+    """`mcp_conformance.plugin.exercised` adds what was exercised to the XML of JUnit."""
+    version = f"pytest {pytest.__version__} keeps its XML elsewhere: adapt plugin/exercised.py"
+    assert [*signature(LogXML.add_global_property).parameters] == ["self", "name", "value"], version
+    assert isinstance(xml_key, pytest.StashKey), version
 
 
 def test_hypothesis_stores_settings_in_a_private_attribute():

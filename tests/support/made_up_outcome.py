@@ -56,7 +56,7 @@ def render(shaky):
     from support.survey_results import made_result
 
     found = result("ping.responds", shaky, reason="it was answered once of twice")
-    report = replace(REPORT, results=(found,), ended="")
+    report = replace(REPORT, results=(found,), ended="", exercise=(), lacking="")
     outcomes = (ServerOutcome("one", 0, report=report),)
     servers = ServersReport("mcp.json", outcomes, "1.0", pages={"one": "one.html"})
     screen = io.StringIO()

@@ -1,6 +1,7 @@
 """A report of a server whose texts contain markup and commands for the programs that show them."""
 
 from mcp_conformance.outcome import Outcome
+from mcp_conformance.report.exercise import ExercisedTool
 from mcp_conformance.report.model import REFUSED, Interface, OfferedTool, Report, Result, in_order
 from mcp_conformance.requirements import catalogue
 
@@ -109,4 +110,13 @@ REPORT = Report(
     results=in_order(RESULTS),
     not_called=(EVIL,),
     notices=("not tested: 3 of 5 tools in 2025-11-25",),
+    exercise=(
+        ExercisedTool(
+            "add", calls=1234, successes=1200, answers=3, origins=("made up", f"an answer of {EVIL}")
+        ),
+        ExercisedTool("find", calls=20),
+        ExercisedTool(EVIL, "it may not be called (--call)"),
+        ExercisedTool("later", "it can only be called as a task"),
+    ),
+    lacking=f"1 of 2 tools exercised, 80% required; never: find {EVIL}",
 )

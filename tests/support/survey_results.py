@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from mcp_conformance.outcome import Outcome
+from mcp_conformance.report.exercise import ExercisedTool
 from mcp_conformance.report.model import Result, in_order
 from mcp_conformance.requirements.catalogue import all_requirements
 from mcp_conformance.survey.results import Grade, Obstacle, SurveyResult
@@ -87,8 +88,17 @@ def _result(chance, facts, prone, by_sdk):
         matrix={row.id: {REVISION: "failed" if row in broken else "passed"} for row in prone},
         findings=findings,
         unsteady=findings[:1] if chance.random() < 0.05 else (),
+        exercise=tuple(_exercise(chance)),
         **facts,
     )
+
+
+def _exercise(chance):
+    """Return the tools of a server; of some servers none was exercised."""
+    works = chance.choice([0.0, 0.5, 0.9, 1.0])
+    for number in range(chance.randrange(8)):
+        successes = chance.randrange(1, 50) if chance.random() < works else 0
+        yield ExercisedTool(f"tool_{number}", "", 60, successes, min(successes, 7), ("made up",))
 
 
 def by_sdk_factor(version):

@@ -74,8 +74,18 @@ def test_a_tool_without_members_needs_no_arguments(exercise):
 
 def test_what_needs_a_task_or_the_client_is_not_counted(exercise):
     exercise.count(tool(execution={"taskSupport": "required"}), answered("a"))
-    exercise.count(tool(), answered("a", resultType="input_required"))
-    assert len(exercise) == 0
+    exercise.count(tool("ask"), answered("a", resultType="input_required"))
+    assert list(exercise) == ["ask"]
+    assert (exercise["ask"].calls, exercise["ask"].asks) == (0, 1)
+
+
+def test_a_tool_without_valid_arguments_has_an_obstacle(exercise):
+    exercise.leave_out(tool(), "no valid arguments: none match")
+    exercise.add(Exercise.from_data(exercise.as_data()))
+    assert (exercise["read_note"].calls, exercise["read_note"].obstacle) == (
+        0,
+        "no valid arguments: none match",
+    )
 
 
 def test_a_call_that_ends_the_process_is_a_death(exercise):

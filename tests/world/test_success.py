@@ -82,6 +82,10 @@ def test_an_empty_result_is_known_by_its_types(result, empty):
         ((answer('{"no": "a\\"b"}'), {"x": ['a"b']}), (answer('{"no": "c"}'), {"x": ["c"]})),
         ((answer(_meta={"at": "noon"}), {}), (answer(), {})),
         ((answer("id a1b2-c3"), {}), (answer("id 77aa-9"), {})),
+        ((answer("sum -1.5e+307"), {}), (answer("sum 2"), {})),
+        ((answer("at 2026-10-19T10:00:00.5+02:00."), {}), (answer("at 7."), {})),
+        ((answer(" "), {"x": " "}), (answer("b"), {"x": "b"})),
+        ((answer('{"city": "x"}'), {"x": "{"}), (answer('{"city": "x"}'), {"x": "}"})),
         ((answer("x" * 50_000), {"x": "x" * 50_000}), (answer("b"), {"x": "b"})),
         ((answer("no a"), {"x": "a", "y": {"z": [" "]}}), (answer("no b"), {"x": "b"})),
     ],
@@ -106,7 +110,7 @@ def test_a_short_value_of_ours_does_not_change_words_that_contain_it():
     assert kind_of(answer("a banana of a"), {"x": "a"}) == kind_of(answer("b banana of b"), {"x": "b"})
 
 
-@pytest.mark.parametrize("text", ["x", "-", "x1", "x ", "1 "])
+@pytest.mark.parametrize("text", ["x", "-", "x1", "x ", "1 ", "1.", "1.x"])
 def test_an_answer_is_read_to_a_limit(text):
     began = time.perf_counter()
     assert len(kind_of(answer(text * 1_000_000), {})) < 10_000

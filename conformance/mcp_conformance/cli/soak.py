@@ -24,6 +24,7 @@ from mcp_conformance.report.build import (
     build_result,
     interfaces,
 )
+from mcp_conformance.report.exercise import exercised_tools
 from mcp_conformance.report.exit_status import FAILED, INTERRUPTED, NOT_RUN, NOTHING_TESTED, PASSED
 from mcp_conformance.report.files import format_of, write_file
 from mcp_conformance.report.model import Result
@@ -43,6 +44,7 @@ EXIT_STATUS = {
     "not-started": FAILED,
     "unfinished": INTERRUPTED,
     "untested": NOTHING_TESTED,
+    "unexercised": PASSED,
     "passed": PASSED,
 }
 """The exit status for each status of the report."""
@@ -104,7 +106,8 @@ class SoakRun:
         _print(_not_called(soak))
         drift = Redaction.of(subject.settings)(soak.drift)
         _print(drift)
-        facts = RunFacts(started, progress.seconds, "interrupted" if stopped else "")
+        exercise = exercised_tools(subject, server.tool_calls.exercise, {}, is_whole=True)
+        facts = RunFacts(started, progress.seconds, "interrupted" if stopped else "", exercise=exercise)
         results = [*self._results, *_passed(soak, self._results)]
         report = build_report(subject, results, facts, self._options.given, (*_left_out(soak), *drift))
         _print([f"verdict: {report.verdict}"])

@@ -21,6 +21,9 @@ from mcp_conformance.target.server import Server
 from mcp_conformance.target.unanswered import unanswered
 from mcp_conformance.verdicts import Blocked, Finding, Skipped
 
+# Not measured: to judge an answer takes as long as to get one from a quick server.
+MAX_EXERCISED = 100
+"""How many calls of each tool with valid arguments are judged by what came of them."""
 LEAVES_UNANSWERED, ENDS_SERVER = "it leaves calls unanswered", "its calls end the server"
 
 
@@ -110,6 +113,7 @@ class Soak:
             arguments, obstacle = self._first_arguments(tool, until)
             if obstacle:
                 self._leave_out(tool.name, obstacle)
+                self.server.tool_calls.exercise.leave_out(tool, obstacle)
                 continue
             call = call_in(self._conversation, tool, arguments)
             load = ToolLoad(self.server, call)
@@ -192,6 +196,7 @@ class Soak:
         if reply.fault is None:
             self.calls += 1
             self._drift.note(call.load.tool, reply, is_repeated=call.is_repeated)
+            self._count(call, reply)
         failure = call.case.oracle(reply)
         if failure is None:
             yield None
@@ -199,6 +204,12 @@ class Soak:
         assert self._session is not None
         failed = FailedCall.of(call, reply, failure, self._session)
         yield from self._wrong(failed) if reply.fault is None else self._lost(failed)
+
+    def _count(self, call: SoakCall, reply: Reply) -> None:
+        exercise = self.server.tool_calls.exercise
+        counted = exercise.get(call.load.name)
+        if call.case.wrong is None and (counted is None or counted.calls < MAX_EXERCISED):
+            exercise.count(call.load.tool, reply)
 
     def _is_known(self, failed: FailedCall) -> bool:
         """Return whether the same failure was reported before, or enough of its rule; count it if so."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hypothesis.database import ExampleDatabase
 
     from mcp_conformance.report.baseline import Baseline
+    from mcp_conformance.report.exercise import RequiredExercise
     from mcp_conformance.report.model import Report
     from mcp_conformance.target.contract import Contract
     from mcp_conformance.target.settings import Sample
@@ -136,6 +137,13 @@ def _ids(pattern: str) -> frozenset[str]:
         return catalogue.select(pattern)
     except catalogue.UnknownRequirement as error:
         raise ValueError(str(error)) from error
+
+
+def required_exercise(given: Given) -> RequiredExercise:
+    """Return how many tools must be exercised."""
+    from mcp_conformance.report.exercise import RequiredExercise  # noqa: PLC0415
+
+    return RequiredExercise.of(given.text)
 
 
 def callable_tools(given: Given) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from mcp_conformance.options.readers import contract_in, json_value
 from mcp_conformance.options.table import OPTIONS, read
 from mcp_conformance.protocol.text import did_you_mean
 from mcp_conformance.report.baseline import Baseline
+from mcp_conformance.report.exercise import RequiredExercise
 from mcp_conformance.report.model import Report
 from mcp_conformance.sandbox.policy import Unavailable
 from mcp_conformance.sandbox.sandbox import NONE, Choice, Sandbox
@@ -37,7 +38,8 @@ class RunOptions:
 
     ``revisions`` are those to test, or ``("latest",)``.  ``selected`` has sets of ids of requirements, each
     with a tool's name or an empty string; ``left_out`` has ids.  ``rules_as_of`` is the version of this tool
-    whose rules count, empty if all do.  ``earlier`` is the report of a run whose results are taken over.
+    whose rules count, empty if all do.  ``required_exercise`` says how many tools must be exercised.
+    ``earlier`` is the report of a run whose results are taken over.
     """
 
     chosen: Chosen
@@ -50,6 +52,7 @@ class RunOptions:
     tool_bugs_fail: bool = False
     sdk_findings_fail: bool = False
     rules_as_of: str = ""
+    required_exercise: RequiredExercise | None = None
     baseline: Baseline | None = None
     earlier: Report | None = None
     output_format: str = "full"

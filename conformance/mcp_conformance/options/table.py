@@ -186,6 +186,16 @@ OPTIONS = (
         sets="max_tools",
     ),
     Option(
+        "require-exercised",
+        "SHARE",
+        "fail unless so many of the callable tools succeed once: a share in percent, or a number of tools",
+        commands=RUNS,
+        default="none",
+        reader=readers.required_exercise,
+        sets="required_exercise",
+        judges=False,
+    ),
+    Option(
         "contract",
         "FILE",
         "the file that mcp-conformance lock wrote, to compare the server with; none ignores it",

@@ -347,6 +347,18 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     state.is_whole = not is_selected and run == _applying_suites(session.config)
 
 
+def ran_all(config: pytest.Config) -> bool:
+    """Return whether checks of every suite were to run, in this process or in the workers of xdist.
+
+    Those whose results an earlier run gave count.
+    """
+    state = run_state(config)
+    if state.probed is None or config.stash[RUN_OPTIONS].selected:
+        return False
+    names = {node.partition("::")[0].rpartition("/")[2] for node in state.checks}
+    return names == _applying_suites(config)
+
+
 def _applying_suites(config: pytest.Config) -> set[str]:
     """Return the suites with a check that applies."""
     return {one.suite for one in checks() if run_state(config).probed is not None and _applying(config, one)}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mcp_conformance.report.exercise import ExercisedTool
 
 
 @dataclass(frozen=True)
@@ -11,7 +14,7 @@ class EarlierRun:
 
     ``passed`` has the ids of the checks that passed, ``skipped`` the reasons of those that judged nothing;
     ``complete`` has the revisions in which all tools are the same.  ``difference`` says why nothing can be
-    taken over, if so.
+    taken over, if so.  ``exercise`` has what was exercised of those tools that are the same everywhere.
     """
 
     date: str
@@ -20,6 +23,7 @@ class EarlierRun:
     same_tools: dict[str, frozenset[str]]
     complete: frozenset[str]
     difference: str = ""
+    exercise: Mapping[str, ExercisedTool] = field(default_factory=dict)
 
     def covers(self, revision: str, tool: str) -> bool:
         """Return whether a check of a revision, and of a tool if it is about one, would judge the same."""

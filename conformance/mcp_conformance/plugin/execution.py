@@ -15,6 +15,7 @@ from mcp_conformance.generation import NoExample
 from mcp_conformance.json_schema.validation import Unjudgeable
 from mcp_conformance.plugin.collection import MAX_REASON, ProbeFailureItem, is_fuzzing, is_ours, revision_of
 from mcp_conformance.plugin.deferral import DeferredCheck
+from mcp_conformance.plugin.exercised import note_in_junit
 from mcp_conformance.plugin.run_counts import RunCounts
 from mcp_conformance.plugin.run_state import item_state, run_state
 from mcp_conformance.protocol.text import named
@@ -106,6 +107,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         state.counts.outlived += end_run()
     if hasattr(config, "workeroutput"):
         config.workeroutput["mcp_counts"] = state.counts.as_data()
+    elif state.probed is not None:
+        note_in_junit(config)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -14,9 +14,10 @@ import pytest
 
 from mcp_conformance.outcome import Listed, Outcome, Weight
 from mcp_conformance.plugin.baseline import outdated, with_baseline
-from mcp_conformance.plugin.collection import inapplicable, is_ours, revision_of, tool_name
+from mcp_conformance.plugin.collection import inapplicable, is_ours, ran_all, revision_of, tool_name
 from mcp_conformance.plugin.deferral import DeferredCheck
 from mcp_conformance.plugin.execution import server_for
+from mcp_conformance.plugin.exercised import exercise_of, lacking, not_judged
 from mcp_conformance.plugin.options import RUN_OPTIONS
 from mcp_conformance.plugin.run_state import RunState, item_state, run_state
 from mcp_conformance.plugin.since import since_line
@@ -345,6 +346,9 @@ def run_facts(session: pytest.Session, started: datetime, seconds: float) -> Run
         sent,
         inapplicable(config),
         measured_figures(config),
+        exercise_of(config),
+        lacking(config),
+        not ran_all(config),
     )
 
 
@@ -407,6 +411,8 @@ def notices(config: pytest.Config) -> list[str]:
         lines.insert(0, f"sandbox: {settings.sandbox.describe(listens=settings.http is not None)}")
     if outlived := counts.outlived:
         lines.append(f"ended: {outlived} of the processes that the server has started outlived it")
+    if line := not_judged(config):
+        lines.append(line)
     if line := since_line(config, (one.reason for one in state.results)):
         lines.append(line)
     return lines

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mcp_conformance.plugin.options import RUN_OPTIONS
-from mcp_conformance.plugin.outcomes import columns, notices, run_facts
+from mcp_conformance.plugin.outcomes import GREEN, columns, notices, run_facts
 from mcp_conformance.plugin.run_state import run_state
 from mcp_conformance.report.build import build_report
 from mcp_conformance.report.files import format_of, write_file
@@ -32,6 +32,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     given = config.stash[RUN_OPTIONS].given
     report = build_report(state.probed, state.results, facts, given, notices(config))
     state.report = report
+    if report.lacking and session.exitstatus in GREEN:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
     state.written = [*_write_files(session, report), *_write_for_github(session, report)]
 
 

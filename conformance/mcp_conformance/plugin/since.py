@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from mcp_conformance.plugin.options import RUN_OPTIONS
 from mcp_conformance.plugin.run_state import item_state, run_state
 from mcp_conformance.project.version import tool_version
 from mcp_conformance.report.build import interfaces
+from mcp_conformance.report.exercise import ExercisedTool
 from mcp_conformance.report.model import Interface, Report, plural
 
 UNCHANGED = "unchanged since"
@@ -28,14 +29,27 @@ def _base(config: pytest.Config, report: Report) -> EarlierRun:
     pairs = [(one, now[one.revision]) for one in report.revisions if one.revision in now]
     passed = {one.node for one in report.results if one.outcome is Outcome.PASSED}
     broken = {one.node for one in report.results if one.outcome not in (Outcome.PASSED, Outcome.SKIPPED)}
+    same = {new.revision: frozenset(_same_tools(old, new)) for old, new in pairs}
+    difference = _difference(report, now.values(), config.stash[RUN_OPTIONS].given)
     return EarlierRun(
         date=report.started[:10],
         passed=frozenset(passed - broken),
         skipped=_skipped(report),
-        same_tools={new.revision: frozenset(_same_tools(old, new)) for old, new in pairs},
+        same_tools=same,
         complete=frozenset(new.revision for old, new in pairs if _is_same(old, new)),
-        difference=_difference(report, now.values(), config.stash[RUN_OPTIONS].given),
+        difference=difference,
+        exercise={} if difference else _exercise(report, now.values(), same),
     )
+
+
+def _exercise(
+    report: Report, now: Iterable[Interface], same: Mapping[str, frozenset[str]]
+) -> dict[str, ExercisedTool]:
+    """Return what was exercised of the tools that are the same in each revision that lists them."""
+    changed = {
+        tool.name for one in now for tool in one.tools if tool.name not in same.get(one.revision, frozenset())
+    }
+    return {one.name: one for one in report.exercise if one.name not in changed}
 
 
 def _skipped(report: Report) -> dict[str, str]:

@@ -18,6 +18,7 @@ from mcp_conformance.project.version import tool_version
 from mcp_conformance.protocol.jsonrpc import Line, strict
 from mcp_conformance.protocol.text import named, shell_line, shorten
 from mcp_conformance.protocol.value import Value
+from mcp_conformance.report.exercise import ExercisedTool
 from mcp_conformance.report.model import (
     DEAD,
     REFUSED,
@@ -165,7 +166,8 @@ class RunFacts:
     ``not_run`` counts the checks of each chapter that did not run, ``outdated`` lists what to fix in the
     baseline.  ``starts`` counts the processes in each revision by what they were started for, ``sent`` the
     lines that were sent in each revision, ``not_applicable`` the checks that do not apply by the reason.
-    ``measured`` has the figures of each revision in bytes and seconds.
+    ``measured`` has the figures of each revision in bytes and seconds.  ``exercise`` and ``lacking`` are
+    those of a `Report`, which ``is_partial`` if only some checks were to run.
     """
 
     started: datetime
@@ -177,6 +179,9 @@ class RunFacts:
     sent: Mapping[str, int] = field(default_factory=dict)
     not_applicable: Mapping[str, int] = field(default_factory=dict)
     measured: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    exercise: tuple[ExercisedTool, ...] = ()
+    lacking: str = ""
+    is_partial: bool = False
 
 
 def build_report(
@@ -213,6 +218,9 @@ def build_report(
         not_applicable=facts.not_applicable,
         measured=facts.measured,
         never_opened=subject.never_opened,
+        exercise=facts.exercise,
+        lacking=facts.lacking,
+        is_partial=facts.is_partial,
     )
     return redact(report)
 

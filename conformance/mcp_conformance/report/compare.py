@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from mcp_conformance.outcome import Outcome, Weight, weighing
 from mcp_conformance.protocol.jsonrpc import show
@@ -61,7 +62,8 @@ class Comparison:
 
     ``changed`` rules are broken in both reports, with another outcome.  ``unseen`` rules were broken and are
     no longer tested.  ``newly_tested`` and ``no_longer_tested`` name rules that were tested in no revision
-    before, or are tested in none now.
+    before, or are tested in none now; ``newly_exercised`` and ``no_longer_exercised`` name tools.
+    ``is_at_the_door`` says that some tools were exercised before, and that none is now.
     """
 
     broke: tuple[RuleChange, ...] = ()
@@ -72,6 +74,9 @@ class Comparison:
     no_longer_tested: tuple[str, ...] = ()
     tools: tuple[OfferChange, ...] = ()
     notes: tuple[str, ...] = ()
+    newly_exercised: tuple[str, ...] = ()
+    no_longer_exercised: tuple[str, ...] = ()
+    is_at_the_door: bool = False
 
     @property
     def breaking(self) -> tuple[OfferChange, ...]:
@@ -80,13 +85,14 @@ class Comparison:
 
     @property
     def is_worse(self) -> bool:
-        """Whether a rule broke, or a tool changed in a way that breaks clients."""
-        return bool(self.broke or self.breaking)
+        """Whether a rule broke, a change of a tool breaks clients, or no tool is exercised any more."""
+        return bool(self.broke or self.breaking or self.is_at_the_door)
 
     @property
     def is_empty(self) -> bool:
-        """Whether no finding and no tool changed."""
-        return not (self.broke or self.changed or self.fixed or self.unseen or self.tools)
+        """Whether no finding and no tool changed, and the same tools were exercised."""
+        rules = self.broke or self.changed or self.fixed or self.unseen
+        return not (rules or self.tools or self.newly_exercised or self.no_longer_exercised)
 
     @property
     def verdict(self) -> str:
@@ -96,6 +102,8 @@ class Comparison:
             parts.append(f"{_rules(self.changed)} changed")
         if self.breaking:
             parts.append(f"{plural(len(self.breaking), 'change')} that can break clients")
+        if self.is_at_the_door:
+            parts.append("no tool is exercised any more")
         return ", ".join(parts)
 
 
@@ -130,7 +138,21 @@ def compared(old: Report, new: Report) -> Comparison:
         no_longer_tested=_names(before.rules - after.rules),
         tools=tuple(_changes_of_tools(old, new)),
         notes=tuple(_notes(old, new)),
+        **_exercise(old, new),
     )
+
+
+def _exercise(old: Report, new: Report) -> dict[str, Any]:
+    """Return what changed of the tools that were callable in both runs, if all checks were to run in both."""
+    if old.is_partial or new.is_partial:
+        return {}
+    could = {one.name for one in old.callable_tools} & {one.name for one in new.callable_tools}
+    before, after = ({one.name for one in each.exercised_tools} & could for each in (old, new))
+    return {
+        "newly_exercised": _names(after - before),
+        "no_longer_exercised": _names(before - after),
+        "is_at_the_door": bool(before) and new.status == "unexercised",
+    }
 
 
 # Rules -------------------------------------------------------------------------------------------
@@ -272,13 +294,15 @@ def comparison_lines(old: Report, new: Report, comparison: Comparison) -> Iterat
         if found:
             yield f"\n{title}"
             yield from (f"  {one}" for one in found)
-    for title, rules in (
+    for title, names in (
         ("newly tested", comparison.newly_tested),
         ("no longer tested", comparison.no_longer_tested),
+        ("tools exercised for the first time", comparison.newly_exercised),
+        ("tools no longer exercised", comparison.no_longer_exercised),
     ):
-        if rules:
-            more = f" and {len(rules) - MAX_NAMES} more" if len(rules) > MAX_NAMES else ""
-            yield f"\n{title}: {', '.join(rules[:MAX_NAMES])}{more}"
+        if names:
+            more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+            yield f"\n{title}: {', '.join(map(named, names[:MAX_NAMES]))}{more}"
     yield f"\n{comparison.verdict}"
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from mcp_conformance.outcome import FAILING, FINDINGS, Outcome, worst
 from mcp_conformance.project.version import rule_page
+from mcp_conformance.report.exercise import NOT_PERMITTED, ExercisedTool
 from mcp_conformance.requirements.catalogue import Requirement, families
 from mcp_conformance.requirements.checks import LAST
 from mcp_conformance.verdicts import Cause
@@ -155,7 +156,9 @@ class Report:
     lines that were sent to them, without those of the probe.  ``not_applicable`` counts the checks of other
     revisions, of capabilities that are not declared and the like, by the reason.  ``measured`` has the
     figures of each revision, in bytes and seconds.  ``never_opened`` says that the server ended, or was
-    silent, in each revision.
+    silent, in each revision.  ``exercise`` has what was exercised of each tool; ``lacking`` says that the
+    user requires more, and is empty if it is enough.  ``is_partial`` says that only some checks were to run,
+    so that the verdict says nothing about that.
     """
 
     tool_version: str
@@ -178,6 +181,9 @@ class Report:
     not_applicable: Mapping[str, int] = field(default_factory=dict)
     measured: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     never_opened: bool = False
+    exercise: tuple[ExercisedTool, ...] = ()
+    lacking: str = ""
+    is_partial: bool = False
 
     @cached_property
     def counts(self) -> Mapping[Outcome, int]:
@@ -235,20 +241,43 @@ class Report:
 
     @property
     def status(self) -> str:
-        """The first that is true of not-started, failed, internal-error, unfinished, untested and passed."""
+        """The first that is true of these words.
+
+        They are not-started, failed, internal-error, unfinished, untested, unexercised and passed.
+        """
         outcomes = {one.outcome for one in self.judged}
         failing = outcomes.intersection(FAILING)
-        if self.never_opened and failing == {Outcome.BLOCKED}:
-            return "not-started"
-        if failing:
-            return "failed"
-        if Outcome.INTERNAL_ERROR in outcomes:
-            return "internal-error"
-        if self.ended:
-            return "unfinished"
-        if not any(one.is_judged for one in outcomes):
-            return "untested"
-        return "failed" if self.outdated else "passed"
+        words = (
+            ("not-started", self.never_opened and failing == {Outcome.BLOCKED}),
+            ("failed", failing),
+            ("internal-error", Outcome.INTERNAL_ERROR in outcomes),
+            ("unfinished", self.ended),
+            ("untested", not any(one.is_judged for one in outcomes)),
+            ("failed", self.outdated or self.lacking),
+            ("unexercised", self.callable_tools and not (self.exercised_tools or self.is_partial)),
+        )
+        return next((word for word, is_true in words if is_true), "passed")
+
+    @cached_property
+    def callable_tools(self) -> tuple[ExercisedTool, ...]:
+        """The tools that were there to be exercised."""
+        return tuple(one for one in self.exercise if one.is_callable)
+
+    @cached_property
+    def exercised_tools(self) -> tuple[ExercisedTool, ...]:
+        """Those of which a call succeeded."""
+        return tuple(one for one in self.callable_tools if one.is_exercised)
+
+    @property
+    def share_exercised(self) -> str:
+        """How many of the callable tools were exercised, in words; empty if none was callable."""
+        if not self.callable_tools:
+            return ""
+        barred = sum(one.why_not == NOT_PERMITTED for one in self.exercise)
+        not_called = f", {barred} not called" if barred else ""
+        return (
+            f"{len(self.exercised_tools)} of {plural(len(self.callable_tools), 'tool')} exercised{not_called}"
+        )
 
     @property
     def headline(self) -> str:
@@ -259,9 +288,17 @@ class Report:
             "internal-error": "not tested in full: an internal error in this tool, please report it",
             "unfinished": "",
             "untested": "nothing was tested",
+            "unexercised": f"passed at the door{self._remarks}: {self._unexercised}",
             "passed": f"passed{self._remarks}",
         }[self.status]
-        return "; ".join(filter(None, (words, self._shortfall)))
+        has_share = self.status in ("failed", "passed") and not self.is_partial
+        share = self.share_exercised if has_share else ""
+        return "; ".join(filter(None, (words, share, self._shortfall)))
+
+    @property
+    def _unexercised(self) -> str:
+        many = len(self.callable_tools)
+        return f"none of {many} tools was exercised" if many > 1 else "its tool was not exercised"
 
     @property
     def _not_examined(self) -> str:
@@ -273,7 +310,9 @@ class Report:
         for outcome in FAILING:
             if rules := rules_with(self.judged, outcome):
                 return outcome.style.headline.format(plural(rules, "rule"))
-        return f"the baseline is out of date; otherwise passed{self._remarks}"
+        reasons = ["the baseline is out of date"] if self.outdated else []
+        reasons += ["too few tools were exercised"] if self.lacking else []
+        return f"{' and '.join(reasons)}; otherwise passed{self._remarks}"
 
     @property
     def _remarks(self) -> str:

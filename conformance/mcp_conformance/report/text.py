@@ -11,6 +11,7 @@ from typing import Any
 
 from mcp_conformance.outcome import Outcome
 from mcp_conformance.protocol.text import named, shell_line, shorten
+from mcp_conformance.report.exercise import NOT_PERMITTED, ExercisedTool, RequiredExercise
 from mcp_conformance.report.model import DEAD, REFUSED, Interface, Report, Result, plural
 from mcp_conformance.requirements.catalogue import Requirement, families
 from mcp_conformance.requirements.checks import checked
@@ -26,6 +27,7 @@ from mcp_conformance.verdicts import Cause
 
 WIDTH = 110
 MAX_NAMES = 12
+NONE = ToolExercise()
 
 
 def finding_text(result: Result, wire: Sequence[str]) -> str:
@@ -178,11 +180,29 @@ def limit_lines(
         yield f"not kept: {dropped} lines of the server, as its log was too large; not every check saw them"
 
 
+def lacking_line(tools: Sequence[ExercisedTool], required: RequiredExercise | None) -> str:
+    """Return that less was exercised than the user requires, and what to do; empty if enough was."""
+    if required is None or required.is_met(tools):
+        return ""
+    could = [one for one in tools if one.is_callable]
+    never = [named(one.name, 40) for one in could if not one.is_exercised]
+    lines = [f"{len(could) - len(never)} of {plural(len(could), 'tool')} exercised, {required} required"]
+    if never:
+        lines.append(
+            f"never: {first_names(never)}; give arguments that work (--example), allow values that exist "
+            "already (--found-values), let the server work in the folder of this run ({folder} in its "
+            "command), or see what is tried: mcp-conformance learn -- COMMAND"
+        )
+    if barred := sum(one.why_not == NOT_PERMITTED for one in tools):
+        lines.append(f"{plural(barred, 'tool')} may not be called (--call releases them)")
+    return "; ".join(lines)
+
+
 def _gentle_lines(subject: Subject, exercise: Mapping[str, ToolExercise]) -> Iterator[str]:
     """Yield which tools were fuzzed with few calls, as they reach an open world."""
     settings, tools = subject.settings, {tool.name: tool for one in subject.live for tool in one.tools}
     few = [name for name, tool in sorted(tools.items()) if settings.fuzzed_calls(tool) == OPEN_WORLD_CALLS]
-    called = [named(name, 40) for name in few if name in exercise]
+    called = [named(name, 40) for name in few if exercise.get(name, NONE).calls]
     if settings.examples and not settings.calls_per_tool and called:
         yield (
             f"fuzzed with at most {OPEN_WORLD_CALLS} calls each, as openWorldHint is true: "
@@ -195,7 +215,11 @@ def _failing_lines(subject: Subject, exercise: Mapping[str, ToolExercise]) -> It
 
     A call that ended the server's process is a finding of its own, which no other arguments mend.
     """
-    failing = [tool for tool, one in sorted(exercise.items()) if not one.successes and not one.deaths]
+    failing = [
+        tool
+        for tool, one in sorted(exercise.items())
+        if one.calls and not (one.successes or one.deaths or one.asks)
+    ]
     if failing:
         shown = first_names([f"{named(tool, 40)} (0 of {exercise[tool].calls})" for tool in failing])
         yield f"no call succeeded: {shown}{_remedy(subject, failing)}"

@@ -73,8 +73,13 @@ class TargetDifference:
 
     @property
     def is_change(self) -> bool:
-        """Whether anything changed."""
-        return bool(self.rules) or _standing(self.old) != _standing(self.new)
+        """Whether anything changed that says something about the server."""
+        return bool(self.rules) or self.is_emptied or _standing(self.old) != _standing(self.new)
+
+    @property
+    def is_emptied(self) -> bool:
+        """Whether tools of the server were exercised, and none is now."""
+        return bool(self.old.exercised_tools) and self.new.is_at_the_door
 
     @property
     def reddened(self) -> bool:
@@ -89,7 +94,8 @@ class TargetDifference:
     @property
     def is_worse(self) -> bool:
         """Whether the change is to the server's disadvantage, or says less about it."""
-        return self.reddened or self.is_lost or any(one.is_worse for one in self.rules)
+        rules = any(one.is_worse for one in self.rules)
+        return self.reddened or self.is_lost or self.is_emptied or rules
 
 
 def _standing(result: SurveyResult) -> tuple[str, str]:
@@ -249,7 +255,7 @@ def _side(results: Sequence[SurveyResult]) -> str:
 
 def _target(one: TargetDifference) -> Iterator[str]:
     yield f"{named(one.name, MAX_REASON)}: {_grade(one)}"
-    for what, was, now in _causes(one):
+    for what, was, now in _circumstances(one):
         if was and now and was != now:
             yield f"  {what} was {named(was)}, is {named(now)}"
     for title, rules in _sections(one.rules).items():
@@ -269,8 +275,9 @@ def _words(result: SurveyResult) -> str:
     return f"{result.grade}{obstacle}"
 
 
-def _causes(one: TargetDifference) -> Iterator[tuple[str, str, str]]:
-    """Yield what may have changed the server itself, and not this tool's view of it."""
+def _circumstances(one: TargetDifference) -> Iterator[tuple[str, str, str]]:
+    """Yield how much was exercised, and what may have changed the server itself."""
+    yield "the share of tools exercised", one.old.exercised, one.new.exercised
     yield "the target's version", one.old.target.version, one.new.target.version
     yield "the server's version", one.old.server_version, one.new.server_version
     yield "the SDK", one.old.sdk, one.new.sdk

@@ -181,9 +181,13 @@ def _graded(
     steady = tuple(replace(one, text="") for one in red if _key(one) in seen)
     unsteady = tuple(replace(one, text="") for one in red if _key(one) not in seen)
     fails = any(one.outcome.fails for one in steady)
+    lacks = bool(report.lacking) and not fails
     return replace(
         result,
-        grade=Grade.DOES_NOT_CONFORM if fails else Grade.CONFORMS,
+        grade=Grade.DOES_NOT_CONFORM if fails else Grade.NOT_JUDGED if lacks else Grade.CONFORMS,
+        obstacle=Obstacle.EXERCISE if lacks else "",
+        diagnosis=report.lacking if lacks else "",
+        exercise=() if report.is_partial else report.exercise,
         server=report.server,
         server_version=report.version,
         revisions=tuple(report.tested),

@@ -106,6 +106,21 @@ class Survey:
         return len(self.entries) - self.grades[Grade.NOT_JUDGED]
 
     @cached_property
+    def callable_tools(self) -> int:
+        """The number of callable tools of all servers."""
+        return sum(len(one.result.callable_tools) for one in self.entries)
+
+    @cached_property
+    def exercised_tools(self) -> int:
+        """The number of those that were exercised."""
+        return sum(len(one.result.exercised_tools) for one in self.entries)
+
+    @property
+    def at_the_door(self) -> int:
+        """The number of servers with callable tools of which none was exercised."""
+        return sum(one.result.is_at_the_door for one in self.entries)
+
+    @cached_property
     def obstacles(self) -> Counter[str]:
         """The number of servers that could not be judged, for each reason, the most frequent first."""
         return _frequent(one.result.obstacle for one in self.entries if not one.is_judged)

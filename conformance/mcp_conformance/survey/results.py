@@ -9,6 +9,8 @@ from enum import StrEnum
 from typing import Any
 
 from mcp_conformance.outcome import Outcome, worst
+from mcp_conformance.report.exercise import ExercisedTool
+from mcp_conformance.report.formats.json import read_exercise
 from mcp_conformance.report.model import Result
 from mcp_conformance.survey.targets import Target
 
@@ -34,6 +36,7 @@ class Obstacle(StrEnum):
     START = "it did not start"
     SECRET = "it needs a secret"  # noqa: S105  (a sentence)
     TIME = "it took too long"
+    EXERCISE = "too few of its tools were exercised"
     REMOTE = "it is remote"
     TOOL = "this tool failed"
 
@@ -46,7 +49,7 @@ class SurveyResult:
     the installation has it.  ``matrix`` has the worst outcome of each rule in each revision; ``findings``
     are those that failed, warned or blocked in both of two runs, ``unsteady`` those that did so only once.
     ``seconds`` is the wall time, ``cpu_seconds`` the processor time of the whole examination, ``requests``
-    the lines that were sent to the server.
+    the lines that were sent to the server.  ``exercise`` has what was exercised of each tool.
     """
 
     target: Target
@@ -67,6 +70,28 @@ class SurveyResult:
     matrix: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     findings: tuple[Result, ...] = ()
     unsteady: tuple[Result, ...] = ()
+    exercise: tuple[ExercisedTool, ...] = ()
+
+    @property
+    def callable_tools(self) -> tuple[ExercisedTool, ...]:
+        """The tools that were there to be exercised."""
+        return tuple(one for one in self.exercise if one.is_callable)
+
+    @property
+    def exercised_tools(self) -> tuple[ExercisedTool, ...]:
+        """Those of which a call succeeded."""
+        return tuple(one for one in self.callable_tools if one.is_exercised)
+
+    @property
+    def exercised(self) -> str:
+        """How many of its callable tools were exercised, such as ``31/46``; empty if none was callable."""
+        could = len(self.callable_tools)
+        return f"{len(self.exercised_tools)}/{could}" if could else ""
+
+    @property
+    def is_at_the_door(self) -> bool:
+        """Whether it has callable tools, and none was exercised."""
+        return bool(self.callable_tools) and not self.exercised_tools
 
     @property
     def sdks(self) -> tuple[tuple[str, str], ...]:
@@ -85,7 +110,8 @@ class SurveyResult:
     def to_members(self) -> dict[str, Any]:
         """Return the members of the result's JSON."""
         rows = {name: [one.to_row() for one in getattr(self, name)] for name in ("findings", "unsteady")}
-        return {**vars(self), "target": asdict(self.target), **rows}
+        exercise = [asdict(one) for one in self.exercise]
+        return {**vars(self), "target": asdict(self.target), "exercise": exercise, **rows}
 
     def to_json(self) -> str:
         """Return the result as JSON."""
@@ -108,6 +134,7 @@ class SurveyResult:
             given["grade"] = Grade(given["grade"])
             for name in ("findings", "unsteady"):
                 given[name] = tuple(map(_result, given[name]))
+            given["exercise"] = read_exercise(given.get("exercise", ()))
             return cls(**given)
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"a member is missing or wrong: {error}") from error

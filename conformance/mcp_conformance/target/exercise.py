@@ -28,10 +28,12 @@ MAX_ORIGINS = 20
 
 @dataclass
 class ToolExercise:
-    """The calls of a tool with valid arguments, those that ended the process, and the kinds of its successes.
+    """The calls of a tool with valid arguments, and the kinds of its successes.
 
-    ``made_up`` and ``known`` count the successes of each kind of answer (a digest of it), to arguments
-    without a known value and to those with one.  ``origins`` are where the arguments of a kind came from.
+    ``deaths`` counts those that ended the process, ``asks`` the calls, not among these, in which it asked the
+    client for something first.  ``obstacle`` says why there are no valid arguments.  ``made_up`` and
+    ``known`` count the successes of each kind of answer (a digest of it), to arguments without a known value
+    and to those with one.  ``origins_of`` are where the arguments of a kind came from.
     """
 
     calls: int = 0
@@ -39,6 +41,8 @@ class ToolExercise:
     made_up: Counter[str] = field(default_factory=Counter)
     known: Counter[str] = field(default_factory=Counter)
     origins_of: dict[str, set[str]] = field(default_factory=dict)
+    asks: int = 0
+    obstacle: str = ""
 
     @property
     def kinds(self) -> set[str]:
@@ -80,6 +84,8 @@ class ToolExercise:
         """Add what was counted in another revision or process."""
         self.calls += other.calls
         self.deaths += other.deaths
+        self.asks += other.asks
+        self.obstacle = self.obstacle or other.obstacle
         self.made_up.update(other.made_up)
         self.known.update(other.known)
         for kind, origins in other.origins_of.items():
@@ -91,15 +97,16 @@ class ToolExercise:
             [kind, self.made_up[kind], self.known[kind], sorted(origins)]
             for kind, origins in self.origins_of.items()
         ]
-        return [self.calls, self.deaths, kinds]
+        return [self.calls, self.deaths, kinds, self.asks, self.obstacle]
 
     @classmethod
     def from_data(cls, data: Sequence[Any]) -> Self:
         """Return the counts that `as_data` wrote."""
-        calls, deaths, kinds = data
+        calls, deaths, kinds, asks, obstacle = data
         made_up = Counter({kind: number for kind, number, _, _ in kinds if number})
         known = Counter({kind: number for kind, _, number, _ in kinds if number})
-        return cls(calls, deaths, made_up, known, {kind: set(origins) for kind, _, _, origins in kinds})
+        origins_of = {kind: set(origins) for kind, _, _, origins in kinds}
+        return cls(calls, deaths, made_up, known, origins_of, asks, obstacle)
 
 
 OriginsOf = Callable[[Tool, Any], Collection[str]]
@@ -125,9 +132,12 @@ class Exercise(Mapping[str, ToolExercise]):
 
     def count(self, tool: Tool, reply: Reply) -> None:
         """Count a call with valid arguments, unless the tool needs a task or something of the client."""
-        if asks_client(reply) or tool.task_support == "required":
+        if tool.task_support == "required":
             return
         one = self._tools.setdefault(tool.name, ToolExercise())
+        if asks_client(reply):
+            one.asks += 1
+            return
         one.calls += 1
         one.deaths += isinstance(reply.fault, Closed)
         needs_values = self._has_members(tool)
@@ -136,6 +146,10 @@ class Exercise(Mapping[str, ToolExercise]):
             known = self._origins_of(tool, arguments)
             origins = known or (MADE_UP if needs_values else NEEDS_NONE,)
             one.succeed(kind_of(reply, arguments), origins, is_known=bool(known))
+
+    def leave_out(self, tool: Tool, obstacle: str) -> None:
+        """Note why there are no valid arguments for a tool."""
+        self._tools.setdefault(tool.name, ToolExercise()).obstacle = obstacle
 
     def _has_members(self, tool: Tool) -> bool:
         if tool.name not in self._needs_values:

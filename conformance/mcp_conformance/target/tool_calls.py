@@ -213,6 +213,7 @@ class ToolCalls:
         try:
             return self._arguments.valid(tool)
         except NoExample as error:
+            self.exercise.leave_out(tool, f"no valid arguments: {error}")
             cause = Cause.TOO_COSTLY if error.is_too_costly else None
             skip(f"no valid arguments for {tool.name}: {error}", cause=cause)
 

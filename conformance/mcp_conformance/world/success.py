@@ -14,7 +14,7 @@ MAX_LENGTH = 4000
 """How many characters of an answer its kind depends on: these take 0.3 ms."""
 MARK = "\N{BULLET}"
 """What stands in a kind for a value of our own."""
-NUMBER = re.compile(r"\b[^\W\d]*\d\w*")
+NUMBER = re.compile(r"[-+]?\b[^\W\d]*\d\w*(?:[.:+-]\w*\d\w*)*")
 """A number, and a word with one: ids, dates and versions differ from answer to answer."""
 WORD = re.compile(r"\w")
 
@@ -63,9 +63,10 @@ def kind_of(reply: Reply, arguments: Any) -> str:
     The texts that the ``arguments`` have are replaced by a mark wherever they stand alone, and so are
     numbers and words with digits.
     """
-    ours = {leaf for leaf in _leaves(arguments) if isinstance(leaf, str) and leaf.strip()}
+    ours = {leaf for leaf in _leaves(arguments) if isinstance(leaf, str) and leaf}
     text = "\n".join(_parts(reply.result, ours))
-    forms = {form for leaf in ours if len(leaf) <= MAX_LENGTH for form in _forms(leaf) if form in text}
+    words = (leaf for leaf in ours if len(leaf) <= MAX_LENGTH and WORD.search(leaf))
+    forms = {form for leaf in words for form in _forms(leaf) if form in text}
     if forms:
         longest_first = sorted(forms, key=lambda form: (-len(form), form))
         text = re.sub("|".join(map(_alone, longest_first)), MARK, text)

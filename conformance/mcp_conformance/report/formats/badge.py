@@ -44,7 +44,10 @@ def badge_verdict(report: Report) -> tuple[str, str]:
         if rules := rules_with(report.results, Outcome.FAILED):
             return f"{plural(rules, 'rule')} broken", "red"
         failing = [one for one in FAILING if one in counts]
-        return (str(worst(failing)) if failing else "baseline out of date"), "red"
+        reason = "baseline out of date" if report.outdated else "too few tools exercised"
+        return (str(worst(failing)) if failing else reason), "red"
+    if report.status == "unexercised":
+        return "no tool exercised", "yellow"
     if report.status != "passed":
         return ("not finished" if report.status == "unfinished" else "not tested"), "lightgrey"
     if warned := sum(counts.get(one, 0) for one in weighing(Weight.WARNS)):

@@ -26,6 +26,8 @@ def blocks(old: Report, comparison: Comparison, where: str, server: str = "") ->
         ("Findings with another outcome", map(_rule, comparison.changed)),
         ("Findings whose rules are no longer tested", map(_rule, comparison.unseen)),
         ("Changes of tools", map(_tool, comparison.tools)),
+        ("Tools exercised for the first time", map(code, comparison.newly_exercised)),
+        ("Tools no longer exercised", map(code, comparison.no_longer_exercised)),
         ("Not compared like with like", map(code, comparison.notes)),
     ):
         if listed := _listed(items):

@@ -11,19 +11,23 @@ from mcp_conformance.report.model import Report, Result, by_reason, grouped
 MAX_ANNOTATIONS = 10
 """How many errors, and how many warnings, GitHub shows for one step."""
 MAX_REASON = 500
+MAX_LACKING = 2000
 MAX_CASES = 3
 
 
 def commands(report: Report) -> Iterator[str]:
-    """Yield a line for each broken rule: an error, or a warning."""
+    """Yield a line for each broken rule, an error or a warning, and for what concerns the whole run."""
     general = list(_general(report))
     yield from general
     yield from _commands("error", report, MAX_ANNOTATIONS - len(general), *weighing(Weight.FAILS))
-    yield from _commands("warning", report, MAX_ANNOTATIONS, *weighing(Weight.WARNS))
+    is_empty = report.status == "unexercised"
+    if is_empty:
+        yield _command("warning", report.source, "MCP tools not exercised", report.headline)
+    yield from _commands("warning", report, MAX_ANNOTATIONS - is_empty, *weighing(Weight.WARNS))
 
 
 def _general(report: Report) -> Iterator[str]:
-    """Yield an error for a run that ended early, and one for a baseline that is out of date."""
+    """Yield an error for a run that ended early, a baseline that is out of date, and too little exercise."""
     if report.ended:
         yield _command("error", report.source, "MCP run not finished", named(report.headline, MAX_REASON))
     if report.outdated:
@@ -31,6 +35,8 @@ def _general(report: Report) -> Iterator[str]:
         more = len(report.outdated) - len(lines)
         lines += [f"and {more} more"] if more else []
         yield _command("error", report.source, "MCP baseline out of date", "\n".join(lines))
+    if report.lacking:
+        yield _command("error", report.source, "MCP tools not exercised", named(report.lacking, MAX_LACKING))
 
 
 def _commands(kind: str, report: Report, most: int, *outcomes: Outcome) -> Iterator[str]:

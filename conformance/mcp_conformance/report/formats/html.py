@@ -11,6 +11,7 @@ from typing import Any
 from mcp_conformance.outcome import Listed, Outcome, listed_by
 from mcp_conformance.protocol.text import shell_line, shorten
 from mcp_conformance.report import markup as h
+from mcp_conformance.report.exercise import ExercisedTool
 from mcp_conformance.report.file_format import FileFormat
 from mcp_conformance.report.formats.page import document, footer
 from mcp_conformance.report.markup import MAX_TEXT, Child, Html, joined, together
@@ -33,7 +34,7 @@ def render(report: Report) -> str:
         h.main(
             "\n",
             *(_filters(report), _findings(report), _rules(report)),
-            *(_matrix(report), _run(report)),
+            *(_matrix(report), _exercise(report), _run(report)),
         ),
         footer(report.tool_version),
     ]
@@ -143,7 +144,8 @@ def _select(name: str, every: str, choices: Mapping[str, str]) -> Html:
 
 def _findings(report: Report) -> Iterator[Html]:
     groups = list(grouped(report.judged, *listed_by(Listed.ON_PAGE)))
-    empty = "No tested rule is broken." if report.status == "passed" else "There are none."
+    is_green = report.status in ("passed", "unexercised")
+    empty = "No tested rule is broken." if is_green else "There are none."
     yield h.h2("Findings")
     yield h.p("No finding matches the filter." if groups else empty, class_="soft none", hidden=bool(groups))
     yield from map(finding, groups)
@@ -290,6 +292,30 @@ def _matrix(report: Report) -> Html | None:
     return fold("Rules by revision", h.table(h.tr(heads), rows, class_="matrix"))
 
 
+def _exercise(report: Report) -> Html | None:
+    """Return the calls of each tool, if some tool is callable."""
+    if not report.callable_tools:
+        return None
+    return fold(report.share_exercised, exercise_table(report.exercise))
+
+
+def exercise_table(tools: Iterable[ExercisedTool]) -> Html:
+    """Return the calls of each tool, their successes and answers, and where their arguments came from."""
+    heads = [h.th(one, scope="col") for one in ("tool", "calls", "successes", "answers", "arguments from")]
+    return h.table("\n", h.tr(heads), [h.tr(_exercised(one)) for one in tools], class_="exercise")
+
+
+def _exercised(one: ExercisedTool) -> Iterator[Html]:
+    yield h.th(h.code(one.name), scope="row")
+    if not one.is_callable:
+        yield h.td(f"not counted: {one.why_not}", class_="soft", colspan="4")
+        return
+    yield h.td(f"{one.calls:,}", class_="number")
+    yield h.td(tag("passed" if one.is_exercised else "warned", f"{one.successes:,}"), class_="number")
+    yield h.td(f"{one.answers:,}", class_="number")
+    yield h.td(_chips(one.origins))
+
+
 # The run ----------------------------------------------------------------------------------------
 
 
@@ -306,6 +332,7 @@ def _run(report: Report) -> Html:
         ("notices", _items(report.notices)),
         ("measured", _items(f"{revision}: {figures}" for revision, figures in figures_of(report))),
         ("baseline", _items(report.outdated)),
+        ("exercised", together(report.lacking)),
         ("SDK", _items(deviations)),
     ]
     return h.div(h.h2("The run"), h.section("\n", terms(rows), "\n"), class_="run")

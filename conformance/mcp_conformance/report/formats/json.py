@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_conformance.outcome import Outcome
+from mcp_conformance.report.exercise import ExercisedTool
 from mcp_conformance.report.file_format import FileFormat
 from mcp_conformance.report.model import Interface, OfferedTool, Report, Result
 from mcp_conformance.requirements.catalogue import families
@@ -52,9 +53,21 @@ def _head(report: Report) -> dict[str, Any]:
         "not_called": report.not_called,
         "notices": report.notices,
         "outdated": report.outdated,
+        "exercise": exercise_members(report),
         "deviations": [{"sdk": sdk, "requirements": rules} for sdk, rules in report.deviations.items()],
         "matrix": report.matrix,
         "rules": _rules(report.results),
+    }
+
+
+def exercise_members(report: Report) -> dict[str, Any]:
+    """Return what was exercised, as JSON has it."""
+    return {
+        "callable": len(report.callable_tools),
+        "exercised": len(report.exercised_tools),
+        "lacking": report.lacking,
+        "partial": report.is_partial,
+        "tools": [vars(one) for one in report.exercise],
     }
 
 
@@ -111,7 +124,7 @@ def report_from(data: Mapping[str, Any]) -> Report:
 
 
 def _report(data: Mapping[str, Any]) -> Report:
-    server, rules = data["server"], data["rules"]
+    server, rules, exercise = data["server"], data["rules"], data.get("exercise", {})
     return Report(
         tool_version=data["tool"]["version"],
         command=tuple(server["command"]),
@@ -127,7 +140,15 @@ def _report(data: Mapping[str, Any]) -> Report:
         options=data["run"]["options"],
         **{name: data["run"][name] for name in RUN},
         never_opened=data["verdict"]["status"] == "not-started",
+        exercise=read_exercise(exercise.get("tools", ())),
+        lacking=exercise.get("lacking", ""),
+        is_partial=exercise.get("partial", False),
     )
+
+
+def read_exercise(rows: Iterable[Mapping[str, Any]]) -> tuple[ExercisedTool, ...]:
+    """Return what was exercised of each tool, from the rows of a report.  Raises `TypeError`."""
+    return tuple(ExercisedTool(**{**one, "origins": tuple(one["origins"])}) for one in rows)
 
 
 def _read_interface(one: Mapping[str, Any]) -> Interface:

@@ -16,6 +16,7 @@ MAX_LENGTH = 60_000
 """GitHub takes a comment of 65,536 characters."""
 SIGNS = {
     "passed": "✅",
+    "unexercised": "⚠️",
     "failed": "❌",
     "internal-error": "💥",
     "untested": "⚪",
@@ -26,6 +27,7 @@ MAX_CASES = 5
 MAX_NAMES = 8
 MAX_TEXT = 600
 MAX_WIRE_LINES = 6
+MAX_TOOLS, MAX_TOOL_NAME = 60, 60
 
 
 def render(report: Report, changes: Sequence[str] = ()) -> str:
@@ -65,6 +67,7 @@ def _about(report: Report) -> Iterator[str]:
         lacking = ", ".join(f"{families()[name].title} ({number})" for name, number in report.not_run.items())
         lines.append(f"Checks that did not run: {lacking}")
     lines += [f"**Out of date in the baseline:** {code(one)}" for one in report.outdated[:MAX_NAMES]]
+    lines += [f"**Too little exercised:** {code(report.lacking)}"] if report.lacking else []
     lines += [f"Not called: {_names(report.not_called)}"] if report.not_called else []
     lines += [code(notice) for notice in report.notices[:MAX_NAMES]]
     lines += [
@@ -102,14 +105,35 @@ def _evidence(one: Result) -> Iterator[str]:
 
 
 def _tail(report: Report) -> Iterator[str]:
+    yield from _exercise(report)
     if not report.results:
         return
     shown = [outcome for outcome in Outcome if outcome in report.counts]
     rows = [["chapter", *shown], ["---", *("---:" for _ in shown)]]
     for name, counts in report.chapters.items():
         rows.append([families()[name].title, *(str(counts.get(outcome, "")) for outcome in shown)])
-    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    yield f"<details><summary>Chapters</summary>\n\n{table}\n\n</details>"
+    yield _folded("Chapters", rows)
+
+
+def _exercise(report: Report) -> Iterator[str]:
+    """Yield the table of the tools, those that were not exercised first."""
+    if not report.callable_tools:
+        return
+    tools = sorted(report.exercise, key=lambda one: (not one.is_callable, one.is_exercised))
+    rows = [["tool", "calls", "successes", "answers", "arguments from"], ["---", *["---:"] * 3, "---"]]
+    for one in tools[:MAX_TOOLS]:
+        numbers = [str(number) for number in (one.calls, one.successes, one.answers)]
+        about = ", ".join(one.origins) if one.is_callable else f"not counted: {one.why_not}"
+        rows.append([code(named(one.name, MAX_TOOL_NAME)), *numbers, code(about)])
+    if len(tools) > MAX_TOOLS:
+        rows.append([f"and {len(tools) - MAX_TOOLS} more", "", "", "", ""])
+    yield _folded(report.share_exercised, rows)
+
+
+def _folded(title: str, rows: Iterable[Iterable[str]]) -> str:
+    """Return a table that opens."""
+    table = "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows)
+    return f"<details><summary>{title}</summary>\n\n{table}\n\n</details>"
 
 
 def _names(names: Iterable[str]) -> str:

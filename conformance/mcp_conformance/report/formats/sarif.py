@@ -12,6 +12,7 @@ from urllib.parse import quote
 from mcp_conformance.outcome import Outcome, Weight
 from mcp_conformance.protocol.text import named, shell_line, shorten
 from mcp_conformance.report.file_format import FileFormat
+from mcp_conformance.report.formats.json import exercise_members
 from mcp_conformance.report.model import Report, Result
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -91,6 +92,7 @@ def _invocation(report: Report) -> dict[str, Any]:
     lines = [f"not finished: {report.ended}"] if report.ended else []
     lines += [f"{number} checks of {name} did not run" for name, number in report.not_run.items()]
     lines += [f"baseline: {text}" for text in report.outdated]
+    lines += [f"--require-exercised: {report.lacking}"] if report.lacking else []
     notes = [
         {"level": "note", "message": {"text": shorten(text, MAX_TEXT)}} for text in (*lines, *report.notices)
     ]
@@ -99,6 +101,7 @@ def _invocation(report: Report) -> dict[str, Any]:
         "startTimeUtc": report.started.replace("+00:00", "Z"),
         "executionSuccessful": done,
         "toolExecutionNotifications": notes,
+        "properties": {"exercise": exercise_members(report)},
     }
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mcp_conformance.outcome import Listed, Outcome, listed_by, worst
 from mcp_conformance.protocol.text import named, shorten
+from mcp_conformance.report.exercise import NOT_PERMITTED, NOT_REACHED, ExercisedTool
 from mcp_conformance.report.model import Report, Result, by_reason, grouped, plural
 from mcp_conformance.report.text import (
     WIDTH,
@@ -20,7 +21,10 @@ from mcp_conformance.report.text import (
 
 Row = tuple[tuple[str, str], ...]
 """A line: texts, each with the names of its colour and weight, or an empty string."""
-VERDICTS = {"passed": "green", "not-started": "yellow", "unfinished": "yellow", "untested": "yellow"}
+VERDICTS = {
+    "passed": "green",
+    **dict.fromkeys(("unexercised", "not-started", "unfinished", "untested"), "yellow"),
+}
 """The colours of verdicts that are not red."""
 MAX_CASES, FEW_CASES = 12, 3
 """How many cases of one rule are listed, with and without ``-v``."""
@@ -30,6 +34,8 @@ NAME_WIDTH = 14
 MATRIX_WIDTH = 14
 CELL_WIDTHS = (10, 9)
 """The width of a column, the second if there are many."""
+TOOL_COLUMNS, TOOL_CELL = ("calls", "successes", "answers"), 11
+MAX_TOOL_NAME, MIN_ORIGINS = 40, 20
 
 
 def render(report: Report, *, width: int = WIDTH, verbose: bool = False, tracebacks: bool = False) -> str:
@@ -66,6 +72,7 @@ def _lines(report: Report, width: int, *, verbose: bool, tracebacks: bool) -> It
     if verbose:
         blocks.append([*_table(report, width), *_plain(_skipped(report), width)])
         blocks.append(list(_matrix(report, width)))
+        blocks.append(list(_exercise(report, width)))
         blocks.append(list(_plain(_starts(report), width)))
     blocks.append(list(_plain([_counts(report)], width)))
     for block in filter(None, blocks):
@@ -145,6 +152,33 @@ def _worst(counts: Counter[Outcome]) -> tuple[str, str]:
         return " " * MATRIX_WIDTH, ""
     found = worst(counts)
     return f"{f'{found} {counts[found]}':>{MATRIX_WIDTH}}", found.style.colour
+
+
+def _exercise(report: Report, width: int) -> Iterator[Row]:
+    """Yield the calls of each tool, and why others were not there to be exercised."""
+    tools = [one for one in report.exercise if one.is_callable]
+    if tools:
+        column = min(MAX_TOOL_NAME, max(len(named(one.name, MAX_TOOL_NAME)) for one in tools)) + 2
+        yield ((f"{report.share_exercised:<{column}}", "bold"),)
+        heads = "".join(f"{head:>{TOOL_CELL}}" for head in TOOL_COLUMNS)
+        yield ((f"{'':<{column}}{heads}  arguments from", "bold"),)
+        for one in tools:
+            numbers = "".join(f"{getattr(one, head):>{TOOL_CELL},}" for head in TOOL_COLUMNS)
+            start = f"{named(one.name, MAX_TOOL_NAME):<{column}}{numbers}  "
+            room = max(MIN_ORIGINS, width - len(start))
+            first, *others = wrapped(", ".join(one.origins), room, "", "") or [""]
+            yield ((f"{start}{first}", "" if one.is_exercised else "yellow"),)
+            yield from (plain(f"{'':<{len(start)}}{other}") for other in others)
+    for why, names in _by_reason(report.exercise).items():
+        yield from _plain([f"not counted, as {why}: {first_names(names)}"], width)
+
+
+def _by_reason(tools: Iterable[ExercisedTool]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for one in tools:
+        if one.why_not not in ("", NOT_PERMITTED, NOT_REACHED):
+            found.setdefault(one.why_not, []).append(named(one.name, MAX_TOOL_NAME))
+    return found
 
 
 def _skipped(report: Report) -> Iterator[str]:
@@ -233,6 +267,8 @@ def _notes(report: Report, *, verbose: bool) -> Iterator[str]:
         yield f"not run: {', '.join(f'{name} ({number})' for name, number in report.not_run.items())}"
     yield from report.notices
     yield from (f"baseline: {text}" for text in report.outdated)
+    if report.lacking:
+        yield f"--require-exercised: {report.lacking}"
     if not verbose:
         yield from _informing(report)
     yield from _inapplicable(report, verbose=verbose)

@@ -44,9 +44,9 @@ def render(servers: ServersReport) -> str:
 
 def _servers(servers: ServersReport) -> Iterator[Html]:
     """Yield the table of servers with their counts."""
-    shown = servers.outcomes_shown
-    heads = [h.th(name, scope="col") for name in ("server", "outcome", *shown, "revisions", "seconds")]
-    rows = ([_head(one, servers.pages), _outcome(one), *_facts(one, shown)] for one in servers.outcomes)
+    names = ("server", "outcome", *servers.outcomes_shown, *servers.further_columns, "revisions")
+    heads = [h.th(name, scope="col") for name in names]
+    rows = ([_head(one, servers.pages), _outcome(one), *_facts(one, servers)] for one in servers.outcomes)
     yield h.h2("Servers")
     yield _table("Servers", heads, rows)
 
@@ -70,15 +70,18 @@ def _outcome(one: ServerOutcome) -> Html:
     return h.td(tag(kind, one.word))
 
 
-def _facts(one: ServerOutcome, shown: Iterable[Outcome]) -> Iterator[Html]:
-    outcomes = list(shown)
+def _facts(one: ServerOutcome, servers: ServersReport) -> Iterator[Html]:
+    outcomes, further = servers.outcomes_shown, servers.further_columns
     if one.report is None:
-        yield h.td(one.text, class_="soft", colspan=str(len(outcomes) + 2))
+        yield h.td(one.text, class_="soft", colspan=str(len(outcomes) + len(further) + 1))
         return
     for outcome in outcomes:
         yield h.td(_number(one.counts.get(outcome, 0), outcome), class_="number")
-    yield h.td(", ".join(one.report.tested))
+    if len(further) > 1:
+        is_empty = one.report.status == "unexercised"
+        yield h.td(tag("warned", one.exercised) if is_empty else one.exercised, class_="number")
     yield h.td(f"{one.report.seconds:.0f}", class_="number")
+    yield h.td(", ".join(one.report.tested))
 
 
 def _number(number: int, outcome: Outcome) -> Html | str:

@@ -23,8 +23,9 @@ def render(servers: ServersReport, changes: Sequence[str] = ()) -> str:
 
 def _table(servers: ServersReport) -> Iterator[str]:
     shown = servers.outcomes_shown
-    yield _row(["server", "outcome", *map(str, shown), "seconds", "revisions"])
-    yield _row(["---", "---", *("---:" for _ in shown), "---:", "---"])
+    further = servers.further_columns
+    yield _row(["server", "outcome", *map(str, shown), *further, "revisions"])
+    yield _row(["---", "---", *("---:" for _ in (*shown, *further)), "---"])
     outcomes = sorted(servers.outcomes, key=lambda one: one.status == PASSED)
     for one in servers.outcomes if len(outcomes) <= MAX_SERVERS else outcomes[:MAX_SERVERS]:
         yield _row([code(one.name), f"{_sign(one)} {one.word}", *_facts(one, servers)])
@@ -34,10 +35,12 @@ def _table(servers: ServersReport) -> Iterator[str]:
 
 def _facts(one: ServerOutcome, servers: ServersReport) -> Iterator[str]:
     if one.report is None:
-        yield from ["" for _ in (*servers.outcomes_shown, "seconds")]
+        yield from ["" for _ in (*servers.outcomes_shown, *servers.further_columns)]
         yield code(one.text)
         return
     yield from (str(one.counts.get(outcome, "")) for outcome in servers.outcomes_shown)
+    if len(servers.further_columns) > 1:
+        yield one.exercised
     yield f"{one.report.seconds:.0f}"
     yield ", ".join(one.report.tested)
 

@@ -41,6 +41,16 @@ class ServerOutcome:
         """The number of results with each outcome, the worst first."""
         return self.report.counts if self.report else {}
 
+    @property
+    def exercised(self) -> str:
+        """How many of its callable tools were exercised, such as ``31/46``.
+
+        Empty if none was callable, or if only some checks were to run.
+        """
+        if self.report is None or self.report.is_partial or not self.report.callable_tools:
+            return ""
+        return f"{len(self.report.exercised_tools)}/{len(self.report.callable_tools)}"
+
     @cached_property
     def broken(self) -> list[list[Result]]:
         """The findings of each broken rule that counts, the worst first."""
@@ -86,6 +96,12 @@ class ServersReport:
     def outcomes_shown(self) -> list[Outcome]:
         """The outcomes that some server has, the worst first."""
         return [one for one in SHOWN if any(server.counts.get(one) for server in self.outcomes)]
+
+    @property
+    def further_columns(self) -> list[str]:
+        """The names of the columns after the outcomes: that of the tools only if some server has any."""
+        exercised = ["exercised"] if any(server.exercised for server in self.outcomes) else []
+        return [*exercised, "seconds"]
 
     def broken_rules(self) -> Iterator[tuple[Result, list[tuple[ServerOutcome, Result]]]]:
         """Yield each broken rule with its servers, and what was found first in each; most servers first."""

@@ -11,12 +11,13 @@ MAX_NAME = 40
 
 
 def table(servers: ServersReport) -> Iterator[str]:
-    """Yield the lines of the table: a server's name, its outcome, its counts, and its seconds."""
-    shown = servers.outcomes_shown
-    rows = [["server", "outcome", *map(str, shown), "seconds"]]
+    """Yield the lines of the table: a server's name, its outcome and counts, its tools, and its seconds."""
+    shown, further = servers.outcomes_shown, servers.further_columns
+    rows = [["server", "outcome", *map(str, shown), *further]]
     for one in servers.outcomes:
         counts = [str(one.counts.get(outcome, 0)) for outcome in shown]
-        about = [*counts, f"{one.report.seconds:.0f}"] if one.report else []
+        exercised = [one.exercised] if len(further) > 1 else []
+        about = [*counts, *exercised, f"{one.report.seconds:.0f}"] if one.report else []
         rows.append([named(one.name, MAX_NAME), one.word, *about])
     widths = [max(len(row[place]) for row in rows if len(row) > place) for place in range(len(rows[0]))]
     for row, text in zip(rows, ["", *(one.text for one in servers.outcomes)], strict=True):

@@ -30,6 +30,7 @@ SERVERS: tuple[Column, ...] = (
     ("grade", "tag"),
     ("red rules", "number"),
     ("warnings", "number"),
+    ("tools exercised (%)", "number"),
     ("SDK", "text"),
     ("version", "text"),
 )
@@ -213,6 +214,12 @@ def _select(every: str, column: int, choices: Sequence[str]) -> Html | None:
     return h.select(h.option(every, value=""), options, aria_label=every, data_column=str(column))
 
 
+def _share_exercised(entry: Entry) -> int | str:
+    """Return the share of its callable tools that were exercised, in percent; empty without such tools."""
+    could = len(entry.result.callable_tools)
+    return round(100 * len(entry.result.exercised_tools) / could) if could else ""
+
+
 def _row(entry: Entry, rule: str) -> list[Any]:
     """Return the cells of a server, the last about why it was not judged; those without meaning are empty."""
     judged = entry.is_judged
@@ -222,6 +229,7 @@ def _row(entry: Entry, rule: str) -> list[Any]:
         str(entry.result.grade),
         entry.number(*FAILING) if judged else "",
         entry.number(*weighing(Weight.WARNS)) if judged else "",
+        _share_exercised(entry),
         named(entry.result.sdk or NO_SDK),
         named(entry.version),
         named(entry.result.obstacle),

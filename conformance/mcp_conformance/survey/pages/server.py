@@ -10,7 +10,7 @@ from dataclasses import asdict
 from mcp_conformance.outcome import FAILING, FINDINGS, Outcome, Weight, weighing
 from mcp_conformance.protocol.text import named
 from mcp_conformance.report import markup as h
-from mcp_conformance.report.formats.html import finding, tag, terms
+from mcp_conformance.report.formats.html import exercise_table, finding, tag, terms
 from mcp_conformance.report.markup import Child, Html, joined, together
 from mcp_conformance.report.model import Result, grouped, plural
 from mcp_conformance.survey.figures import NO_SDK, Entry, Survey
@@ -37,6 +37,7 @@ def render(history: Sequence[Entry], survey: Survey) -> str:
     body: list[Child] = [
         _reason(entry),
         _findings(entry, survey),
+        _exercise(entry),
         _counts(entry),
         _facts(entry),
         _history(history) if len(history) > 1 else None,
@@ -86,6 +87,13 @@ def _articles(findings: Sequence[Result], survey: Survey) -> Iterator[Html]:
         if group[0].requirement in survey.rules:
             page = link(f"../{rule_page(group[0].requirement)}", "All servers that break this rule")
             yield h.p(page, class_="beside")
+
+
+def _exercise(entry: Entry) -> Iterator[Html]:
+    """Yield the calls of each tool, if some tool was callable."""
+    if entry.result.callable_tools:
+        yield h.h2(f"Tools exercised: {entry.result.exercised}")
+        yield h.div(exercise_table(entry.result.exercise), class_="scroll", tabindex="0")
 
 
 def _counts(entry: Entry) -> Iterator[Html]:

@@ -59,6 +59,8 @@ def _head(survey: Survey, title: str) -> Iterator[Html]:
     yield h.p(described(survey), class_="facts")
     yield bar(survey.grades)
     yield h.ul((_grade(survey, grade) for grade in Grade), class_="counts")
+    if survey.callable_tools:
+        yield h.p(_tools(survey), class_="facts")
     if survey.obstacles:
         said = {one: f"{count:,}" for one, count in survey.obstacles.items()}
         yield h.p("Not judged, because: ", chips(said), class_="facts")
@@ -68,6 +70,12 @@ def _grade(survey: Survey, grade: Grade) -> Html:
     part = "" if grade is Grade.NOT_JUDGED else share(survey.grades[grade], survey.judged)
     more = (" ", soft(f"({part} of those judged)")) if part else None
     return h.li(h.b(f"{survey.grades[grade]:,}"), grade, more, class_=kind_of(grade))
+
+
+def _tools(survey: Survey) -> str:
+    """Return how many tools were exercised, and in how many servers none was."""
+    tools = f"{survey.exercised_tools:,} of {counted(survey.callable_tools, 'callable tool')} exercised"
+    return f"{tools}; none in {counted(survey.at_the_door, 'server')}" if survey.at_the_door else tools
 
 
 def _contents(surveys: Sequence[Survey]) -> Html:
@@ -80,7 +88,7 @@ def _contents(surveys: Sequence[Survey]) -> Html:
 def _surveys(surveys: Sequence[Survey]) -> Iterator[Html]:
     yield h.h2("Surveys", id="surveys")
     columns = [("survey", "text"), ("servers", "number"), *((str(grade), "number") for grade in Grade)]
-    columns += [("conform (%)", "number"), ("parts", "text")]
+    columns += [("conform (%)", "number"), ("tools exercised (%)", "number"), ("parts", "text")]
     yield table("Surveys", columns, map(_survey, reversed(surveys)))
 
 
@@ -90,6 +98,7 @@ def _survey(survey: Survey) -> list[Child]:
         number(len(survey.entries)),
         *(number(survey.grades[grade]) for grade in Grade),
         percent(survey.grades[Grade.CONFORMS], survey.judged),
+        percent(survey.exercised_tools, survey.callable_tools),
         cell(bar(survey.grades)),
     ]
 

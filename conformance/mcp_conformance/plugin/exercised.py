@@ -1,0 +1,50 @@
+"""What a run exercised: its tools, whether that is enough, and the properties of JUnit's XML that say so."""
+
+from __future__ import annotations
+
+import pytest
+from _pytest.junitxml import xml_key
+
+from mcp_conformance.plugin.collection import ran_all
+from mcp_conformance.plugin.options import RUN_OPTIONS
+from mcp_conformance.plugin.run_state import run_state
+from mcp_conformance.protocol.text import named
+from mcp_conformance.report.exercise import ExercisedTool, exercised_tools
+from mcp_conformance.report.model import plural
+from mcp_conformance.report.text import lacking_line
+
+
+def exercise_of(config: pytest.Config) -> tuple[ExercisedTool, ...]:
+    """Return what was exercised of each tool, by all processes of the run."""
+    state = run_state(config)
+    earlier = state.earlier.exercise if state.earlier is not None else {}
+    return exercised_tools(state.subject, state.counts.exercise, earlier, is_whole=ran_all(config))
+
+
+def lacking(config: pytest.Config) -> str:
+    """Return that less was exercised than the user requires; empty if it is enough, or if not all ran."""
+    required = config.stash[RUN_OPTIONS].required_exercise
+    return lacking_line(exercise_of(config), required) if ran_all(config) else ""
+
+
+def not_judged(config: pytest.Config) -> str:
+    """Return that a run of some checks does not judge what was exercised; empty if it need not."""
+    if config.stash[RUN_OPTIONS].required_exercise is None or ran_all(config):
+        return ""
+    return "not judged: what was exercised (--require-exercised), as not all checks were to run"
+
+
+def note_in_junit(config: pytest.Config) -> None:
+    """Add what was exercised to the properties of the suite, if pytest writes JUnit's XML."""
+    xml = config.stash.get(xml_key, None)
+    if xml is None:
+        return
+    tools = exercise_of(config)
+    could = [one for one in tools if one.is_callable]
+    if could:
+        done = sum(one.is_exercised for one in could)
+        xml.add_global_property("tools exercised", f"{done} of {len(could)}")
+    for one in could:
+        origins = f" ({', '.join(one.origins)})" if one.origins else ""
+        numbers = f"{plural(one.calls, 'call')}, {one.successes} succeeded, {plural(one.answers, 'answer')}"
+        xml.add_global_property(f"tool {named(one.name)}", f"{numbers}{origins}")
