@@ -1,5 +1,7 @@
 """The words of schemas, descriptions and instructions, read from those of real servers."""
 
+import time
+
 import pytest
 
 from mcp_conformance.client.tool_call import Tool
@@ -103,6 +105,16 @@ def test_instructions_have_words_under_the_word_before():
     text = "Cells use A1 notation ('B2', ranges 'A1:D20'). Files are in '/srv/x'."
     found = {(one.value, one.keys[0], one.rank) for one in words_of_instructions(text)}
     assert found == {("B2", "notation", 0), ("A1:D20", "ranges", 0)}
+
+
+@pytest.mark.parametrize(
+    "text", ["e.g. " * 20_000, "(a, " * 20_000, "x.y" * 30_000, "YYYY-" * 20_000, "'a' " * 9_000]
+)
+def test_a_long_text_is_read_in_little_time(text):
+    before = time.process_time()
+    list(words_of_tools([tool("x", text, path={"description": text})]))
+    list(words_of_instructions(text))
+    assert time.process_time() - before < 2
 
 
 @pytest.mark.parametrize(

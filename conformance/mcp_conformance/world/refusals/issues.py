@@ -13,6 +13,7 @@ MORE_PATH_KEYS = ("parameter", "argument", "member", "name")
 """Such members that mean this only beside a rule."""
 RULE_KEYS = ("code", "type", "keyword", "rule", "validation")
 TEXT_KEYS = ("message", "msg", "error", "reason", "detail", "description")
+MAX_MESSAGE, MAX_RULE, MAX_STEPS = 1000, 60, 10
 PYDANTIC = re.compile(r"(\d+) validation errors? for\b")
 PYDANTIC_RULE = re.compile(r"\s+(\S.*?)\s*\[type=(\w+)(?:, .*)?")
 AT_PATH = re.compile(r"(?:- )?(.{3,300}?) at [\"'`]?([A-Za-z_$][\w$.\[\]-]*)[\"'`]?")
@@ -47,7 +48,9 @@ def issue_of(value: Mapping[str, Any]) -> Issue | None:
     if path is None or not (rule or message):
         return None
     steps = path if isinstance(path, list) else [path]
-    return Issue(".".join(str(step) for step in steps), rule, message, value)
+    return Issue(
+        ".".join(str(step) for step in steps[:MAX_STEPS]), rule[:MAX_RULE], message[:MAX_MESSAGE], value
+    )
 
 
 def issues_in_lines(lines: Sequence[str], names: Mapping[str, Any]) -> tuple[list[Issue], list[str]]:

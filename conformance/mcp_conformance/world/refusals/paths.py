@@ -28,6 +28,8 @@ EXAMPLE = re.compile(
     r"\be\.?g\.?,?|\bfor example,?|\bsuch as\b|\bexamples?:|\blike (?=['\"`]|\S*\d)", re.IGNORECASE
 )
 MAX_ENDINGS = 4
+MAX_EXAMPLES = 200
+"""How many characters behind "e.g." and its like are read."""
 NO_EXAMPLE = re.compile(r"[\w.#:/+@%*-]{1,60}")
 
 
@@ -104,7 +106,7 @@ def examples_in(text: str) -> list[str]:
     """Return the examples that a text gives after "e.g." and its like, quoted or a word."""
     found: list[str] = []
     for said in EXAMPLE.finditer(text):
-        rest = text[said.end() :].lstrip(" :,")
+        rest = text[said.end() : said.end() + MAX_EXAMPLES].lstrip(" :,")
         quoted = quoted_in(rest.split(". ")[0].split(")")[0])
         if quoted and rest[:1] in "'\"`\u2018\u201c(":
             found += quoted
