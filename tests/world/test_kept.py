@@ -123,7 +123,7 @@ def test_what_an_earlier_run_made_was_there_before_this_one(tmp_path):
         found.recall([one])
         assert bool(found.worked["get_note"]) is gets
         found.add([known("n-1", Owner.MADE)])
-        assert found.values_for(one)
+        assert found.store.permitted(one)
 
 
 def test_a_world_keeps_what_worked_and_what_was_explored_in_vain(tmp_path):
