@@ -22,15 +22,13 @@ from mcp_conformance.expect import (
     skip,
 )
 from mcp_conformance.protocol.revisions import not_found
-from mcp_conformance.protocol.uri import scheme
+from mcp_conformance.protocol.uri import NETWORK_SCHEMES, scheme
 from mcp_conformance.protocol.value import members
 from mcp_conformance.scenarios.invalid_requests import is_not_found
 from mcp_conformance.scenarios.path_traversal import path_traversal
 from mcp_conformance.scenarios.resource_templates import expansions, is_templated
 from mcp_conformance.verdicts import Finding
 
-NETWORK_SCHEMES = ("http", "https", "ws", "wss", "ftp", "sftp", "ssh", "git")
-"""Schemes for which a read may need the network."""
 INVALID_URIS = (
     "",
     NO_SUCH_NAME,

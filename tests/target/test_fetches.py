@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 
 from mcp_conformance.generation.known import KEYWORD
+from mcp_conformance.scenarios.resource_templates import MIN_TRIED, expansions, unrouted
 from mcp_conformance.target.probe import probe_all
+from mcp_conformance.target.settings import Sample
 from mcp_conformance.transport.throwaway import Throwaway
 from mcp_conformance.world.folder import furnish
 from mcp_conformance.world.reading import MAX_READS
@@ -116,3 +118,71 @@ def test_the_values_that_worked_are_known_to_the_fuzzer(world):
     (best, *_) = server.prompts()
     ((_, values),) = server.fetches.prompt_schema(prompt)[KEYWORD]["values"]
     assert values[0] == sent(best)["arguments"]["note"]
+
+
+# Templates ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_a_template_gets_the_id_that_a_tool_shows(world, revision):
+    server = world(revision)
+    found = expansions(server)
+    assert found[-1].reply.value is not None, [str(one.reply) for one in found]
+    assert not any(one.exists for one in found)
+    assert len(found) <= MAX_READS
+    assert unrouted(server, found) is None
+
+
+def test_a_template_that_leads_nowhere_is_told_of(world):
+    server = world(REVISION, call=("none",))
+    found = expansions(server)
+    assert MIN_TRIED <= len(found) <= MAX_READS
+    assert not any(one.exists for one in found)
+    assert unrouted(server, found) is not None
+
+
+def test_a_link_that_a_tool_gives_exists(begin):
+    """A tool that only reads links to a resource of a template, which can't be read."""
+
+    def link(_, request, reply):
+        if method(request) == "tools/call" and params(request).get("name") == "echo":
+            link = {"type": "resource_link", "uri": "memo://pages/7", "name": "page"}
+            return {"jsonrpc": "2.0", "id": request["id"], "result": {"content": [link]}}
+        if method(request) == "resources/templates/list":
+            listed = [{"uriTemplate": "memo://pages/{number}", "name": "pages"}]
+            return {"jsonrpc": "2.0", "id": request["id"], "result": {"resourceTemplates": listed}}
+        return reply
+
+    server = begin(link)
+    (linked, *_) = [one for one in expansions(server) if one.uri == "memo://pages/7"]
+    assert linked.reply.error is not None
+    assert linked.shown_by == "which echo links to"
+
+
+def test_the_values_of_the_user_exist(world):
+    samples = (Sample("note://{id}", {"id": "kestrel"}),)
+    server = world(REVISION, samples=samples)
+    (given,) = [one for one in expansions(server) if one.exists]
+    assert given.uri == "note://kestrel"
+    assert given.reply.error is not None
+
+
+@pytest.mark.parametrize(
+    ("template", "values", "wrong"),
+    [
+        ("note://{id}", {"id": "a"}, ""),
+        ("note://{id}", {}, "note://{id} takes a value for each of id"),
+        ("note://{id}", {"id": "a", "part": "b"}, "note://{id} takes a value for each of id"),
+        ("note://{id}", {"id": ["a"]}, "id of note://{id} takes a text"),
+        (
+            "notes://{id}",
+            {"id": "a"},
+            "the server lists no template 'notes://{id}'; did you mean note://{id}?",
+        ),
+    ],
+)
+def test_values_for_a_template_are_judged(tmp_path, template, values, wrong):
+    settings = replace(settings_in_memory(world_in_memory(tmp_path)), samples=(Sample(template, values),))
+    subject = probe_all(settings, (REVISION,))
+    assert subject.error_in_samples() == wrong
+    subject.close()

@@ -331,7 +331,7 @@ OPTIONS = (
     Option(
         "example",
         "'NAME JSON'",
-        "valid arguments for a tool, tried first; this does not permit calls (--call does)",
+        "valid arguments for a tool, or values for a URI template, tried first; permits no calls (--call)",
         commands=CALLS,
         kind=Kind.LIST,
         form=Form.CALLS,

@@ -36,6 +36,9 @@ _STYLES = {  # operator -> prefix, separator, and whether names precede the valu
 }
 _RESERVED = ":/?#[]@!$&'()*+,;="
 
+NETWORK_SCHEMES = ("http", "https", "ws", "wss", "ftp", "sftp", "ssh", "git")
+"""Schemes for which a read may need the network."""
+
 
 def is_uri(text: str) -> bool:
     """Return whether the text is a URI by the grammar of RFC 3986, scheme included."""
@@ -58,6 +61,11 @@ def variables(template: str) -> list[str]:
     found = [(match[1] in ("?", "&"), _names(match[2])) for match in _EXPRESSION.finditer(template)]
     path = [name for optional, names in found if not optional for name in names]
     return list(dict.fromkeys(path or [name for _, names in found for name in names]))
+
+
+def all_variables(template: str) -> list[str]:
+    """Return all variables of a template, those of its query too."""
+    return list(dict.fromkeys(name for match in _EXPRESSION.finditer(template) for name in _names(match[2])))
 
 
 def _names(variable_list: str) -> list[str]:

@@ -10,6 +10,7 @@ from mcp_conformance.client.reply import Closed, Reply, Unread
 from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.expect import exercised, skip
 from mcp_conformance.generation import with_known
+from mcp_conformance.protocol.uri import expand
 from mcp_conformance.protocol.value import Value
 from mcp_conformance.target.completions import Completions
 from mcp_conformance.target.lists import Lists
@@ -17,8 +18,8 @@ from mcp_conformance.target.reported import Reported
 from mcp_conformance.target.sessions import CALLS, Sessions
 from mcp_conformance.target.tool_calls import ToolCalls
 from mcp_conformance.verdicts import Blocked
-from mcp_conformance.world.listed import words_of_prompts
-from mcp_conformance.world.reading import Search, prompt_as_tool
+from mcp_conformance.world.listed import values_of_resources, words_of_prompts, words_of_templates
+from mcp_conformance.world.reading import Search, prompt_as_tool, template_as_tool
 from mcp_conformance.world.world import World
 
 MAX_SILENT_FETCHES = 2
@@ -28,6 +29,7 @@ MAX_READS = 10
 # Not measured: the prompts of one server are alike, and each may take eight requests.
 MAX_SEARCHED = 10
 """How many prompts that refuse what is tried first get other arguments."""
+NOT_FOUND = "resources.read.not-found-is-error"
 MAX_VALUES = 3
 """How many of the values that a server completes for an argument are tried."""
 MAX_COMPLETED = 30
@@ -48,6 +50,7 @@ class Fetches:
         self._sessions, self._lists = sessions, lists
         self._tool_calls, self._reported = tool_calls, reported
         self._refused: list[Reply] = []
+        self._expanded: dict[str, list[Reply]] = {}
         self._searched = self._completed = 0
         self._replies: dict[tuple[str, str], Reply] = {}
         self._silent = 0
@@ -78,7 +81,19 @@ class Fetches:
 
     def read(self, uri: str) -> Reply:
         """Read a resource once in a run, listed or not."""
-        return self._fetch("resources/read", uri, {"uri": uri}, "resources.read.not-found-is-error")
+        return self._fetch("resources/read", uri, {"uri": uri}, NOT_FOUND)
+
+    def expansions(self, template: Value) -> list[Reply]:
+        """Read expansions of a template with values that the world knows, until one can be read.
+
+        Done once in a run.  Raises `Blocked` for the first check that meets a read without an answer.
+        """
+        uri = template.json["uriTemplate"]
+        if uri not in self._expanded:
+            self._expanded[uri] = self._found_expansions(template.json)
+        for reply in self._expanded[uri]:
+            self._require_answer("resources/read", uri, reply, NOT_FOUND)
+        return self._expanded[uri]
 
     def wanting_input(self) -> list[Reply]:
         """Return the fetches so far of listed prompts and resources that failed or asked for something."""
@@ -110,6 +125,23 @@ class Fetches:
         self._refused += [reply for reply in search.replies if reply is not best]
         return best
 
+    def _found_expansions(self, template: Mapping[str, Any]) -> list[Reply]:
+        uri = template["uriTemplate"]
+        search = Search(
+            template_as_tool(template),
+            self._sessions.revision,
+            self.world,
+            lambda arguments: self._fetched("resources/read", {"uri": expand(uri, arguments)}),
+        )
+        listed = [one.json for one in self._lists.get("resources/list").first(MAX_READS)]
+        self.world.add(words_of_templates([template]))
+        self.world.add(values_of_resources(listed, [uri], ours=self.world.ownership.ours))
+        self._tool_calls.begin()
+        search.begin({})
+        if search.may_go_on:
+            search.go_on()
+        return search.replies
+
     def _completed_for(self, tool: Tool, ref: Mapping[str, str]) -> dict[str, list[str]]:
         """Return the values that the server completes for a prompt, each in the context of those before."""
         found: dict[str, list[str]] = {}
@@ -135,13 +167,16 @@ class Fetches:
         if (method, key) not in self._replies:
             self._replies[method, key] = fetch()
         reply = self._replies[method, key]
+        self._require_answer(method, key, reply, requirement)
+        if reply.needs_input:
+            skip(f"{method} of {key} asks the client for something first")
+        return reply
+
+    def _require_answer(self, method: str, key: str, reply: Reply, requirement: str) -> None:
         if reply.fault is not None:
             reason = f"{method} of {key} was not answered: {reply.fault}"
             blocked = Blocked(reason, reply.lines, reply.fault.stderr, requirement)
             self._reported.raise_once(f"{method} {key}", blocked)
-        if reply.needs_input:
-            skip(f"{method} of {key} asks the client for something first")
-        return reply
 
     def _fetched(self, method: str, params: Mapping[str, Any]) -> Reply:
         if self._silent >= MAX_SILENT_FETCHES:

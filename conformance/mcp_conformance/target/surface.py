@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
+from mcp_conformance.client.listing import fetch_list
 from mcp_conformance.client.reply import Reply
 from mcp_conformance.client.session import Session
 from mcp_conformance.client.tool_call import Tool
@@ -15,6 +16,7 @@ from mcp_conformance.json_schema.validation import Unjudgeable, instance_errors
 from mcp_conformance.protocol import revisions
 from mcp_conformance.protocol.jsonrpc import Line, decode, is_response
 from mcp_conformance.protocol.text import did_you_mean, named, shorten
+from mcp_conformance.protocol.uri import all_variables, variables
 from mcp_conformance.protocol.value import Value, members
 from mcp_conformance.target.processes import Processes
 from mcp_conformance.target.settings import Sample, Settings
@@ -25,6 +27,7 @@ LOCKED, OLD = "credential", "HTTP+SSE"
 """Why no session opens with a server that lives: it wants a credential, or speaks an older transport."""
 SESSIONLESS = {LOCKED: "http.auth.", OLD: "http.sse24."}
 """What the ids of the rules begin with that are judged all the same."""
+TEMPLATES = "resources/templates/list", "resourceTemplates"
 CALL_WORDS = ("all", "readonly")
 """The words of ``--call`` that are not names of tools."""
 INITIALIZED = Line.sending({"jsonrpc": "2.0", "method": "notifications/initialized"})
@@ -342,6 +345,8 @@ class Subject:
     def _error_in(self, sample: Sample) -> str:
         tools = [(surface.revision, tool) for surface in self.live for tool in surface.tools]
         names = sorted({tool.name for _, tool in tools})
+        if sample.tool not in names and variables(sample.tool):
+            return self._error_in_expansion(sample)
         if sample.tool not in names:
             is_certain = self.live and not any(surface.failures for surface in self.live)
             return f"the server has no tool {sample.tool!r}{_near(sample.tool, names)}" if is_certain else ""
@@ -350,6 +355,24 @@ class Subject:
             if errors:
                 return f"these arguments are not valid for {sample.tool} in {revision}: {errors[0]}"
         return ""
+
+    def _error_in_expansion(self, sample: Sample) -> str:
+        """Return what is wrong with values for a template of resources; empty if it can't be said."""
+        listings = [
+            fetch_list(session, *TEMPLATES)
+            for revision, session in self.sessions.items()
+            if self.surface(revision).declares("resources")
+        ]
+        is_certain = self.sessions and not any(one.failure for one in listings)
+        listed = sorted({name for one in listings for name in one.identifiers()})
+        if sample.tool not in listed:
+            wrong = f"the server lists no template {sample.tool!r}{_near(sample.tool, listed)}"
+            return wrong if is_certain else ""
+        needed, known = variables(sample.tool), all_variables(sample.tool)
+        if not set(needed) <= sample.arguments.keys() <= set(known):
+            return f"{sample.tool} takes a value for each of {', '.join(known)}"
+        wrong_ones = [name for name, value in sample.arguments.items() if not isinstance(value, str | int)]
+        return f"{wrong_ones[0]} of {sample.tool} takes a text" if wrong_ones else ""
 
 
 def _near(name: str, names: list[str]) -> str:
