@@ -4,10 +4,14 @@ Each push explores with ten seeds and looks for each fault with one; ``WORLD=who
 processes of a world share their state, or nothing: then the fuzzer's have to make what its values name.
 """
 
+import json
+import sys
+
 import pytest
 
 from mcp_conformance_fixtures.world.faults import FAULTS
 from mcp_conformance_fixtures.world.tools import TOOLS
+from support import run_suite
 from support.bench import checks_of, leave_out_shrinking
 from support.found_values import breaches, writing_tools
 from support.world import REVISION, WHOLE, Seen, bench_on, furnished
@@ -82,3 +86,13 @@ def test_a_fault_is_found_that_only_working_arguments_reach(throwaway, monkeypat
     verdicts = bench.run_all(filter(is_chosen, checks_of(REVISION)), [fault.tool])
     assert fault.breaks in {verdict.row.id for verdict in verdicts}, [verdict.text for verdict in verdicts]
     bench.server.close()
+
+
+@pytest.mark.skipif(not WHOLE, reason="a whole run takes a quarter of a minute: WORLD=whole")
+@pytest.mark.parametrize("state", [(), ("--disk",)])
+def test_a_run_reports_every_tool_as_exercised(tmp_path, state):
+    report = tmp_path / "report.json"
+    server = (sys.executable, "-m", "mcp_conformance_fixtures.world", *state)
+    run = run_suite(server, "--call", "all", "--report", str(report), "--require-exercised", "100%")
+    exercise = json.loads(report.read_text(encoding="utf-8"))["exercise"]
+    assert (run.exit, exercise["exercised"], exercise["callable"]) == (0, len(TOOLS), len(TOOLS)), run.output
