@@ -10,7 +10,7 @@ from mcp_conformance.world.refusals.refusal import Refusal, Sentence, any_of
 
 MISSING = any_of(
     r"\b(?:does not|doesn't|do not|did not|didn't) (?:exist|resolve|match any)",
-    r"\bnot found\b|\bcould(?: not|n't) (?:be )?f(?:i|ou)nd\b|\bcan(?:not|'t) find\b",
+    r"\bnot found\b|\bcould(?: not|n't) (?:be )?(?:find|found)\b|\bcan(?:not|'t) find\b",
     r"\bno such\b|\bno [\w ]{1,30} (?:found|named|with|matching)\b|\bhas no [\w ]{1,40}['\"`]",
     r"\bunknown [\w ]{1,20}:? ?['\"`]|\bis not in\b|\bENOENT\b|\bmalformed object\b",
 )

@@ -15,7 +15,7 @@ ALLOWED = re.compile(
     r"allowed|valid|supported|options|choices|enum|accepted|permitted|one_?of", re.IGNORECASE
 )
 THERE = re.compile(r"available|existing|known|suggest|did_?you_?mean|candidates|similar", re.IGNORECASE)
-MISSING = re.compile(r"(?:missing|required)_?(?:fields?|param\w*|arg\w*|propert\w*|keys?)?", re.IGNORECASE)
+MISSING = re.compile(r"(?:missing|required)_?(?:fields?|param\w*|arg\w*|propert(?:y|ies)|keys?)?", re.IGNORECASE)
 MAX_VALUES = 30
 
 
