@@ -116,7 +116,7 @@ def _links_to(server: Server, template: Value) -> dict[str, Reply | None]:
     found: dict[str, Reply | None] = {}
     for reply in server.tool_calls.answered():
         found.update({uri: reply for uri in _links_in(reply) if matches(pattern, uri)})
-    known = (one.value for one in server.arguments.world.values_for(template_as_tool(template.json)))
+    known = (one.value for one in server.arguments.world.store.permitted(template_as_tool(template.json)))
     texts = [one for one in known if isinstance(one, str) and matches(pattern, one)]
     return {**found, **{uri: None for uri in texts if uri not in found}}
 

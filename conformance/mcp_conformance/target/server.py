@@ -98,7 +98,7 @@ class Server:
         self.causes = Causes(self.sessions)
         self.lists = Lists(self.sessions)
         self.arguments = Arguments(settings, surface.revision, self.run.known_world(settings))
-        self.tool_calls = ToolCalls(self.sessions, self.arguments, self.reported)
+        self.tool_calls = ToolCalls(self.sessions, self.lists, self.arguments, self.reported)
         self.sessions.prepare = self.tool_calls.preparation.prepare
         self.fetches = Fetches(
             self.sessions, self.lists, self.tool_calls, self.reported, self.arguments.world

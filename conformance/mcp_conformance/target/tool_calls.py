@@ -17,12 +17,14 @@ from mcp_conformance.expect import exercised, require_answer, skip
 from mcp_conformance.generation import NoExample
 from mcp_conformance.target.arguments import Arguments
 from mcp_conformance.target.exercise import Exercise
+from mcp_conformance.target.lists import Lists
 from mcp_conformance.target.pending_calls import PendingCalls
 from mcp_conformance.target.preparation import Preparation
 from mcp_conformance.target.reported import Reported
 from mcp_conformance.target.scenario import Records, scenario
 from mcp_conformance.target.sessions import CALLS, Sessions
 from mcp_conformance.target.unanswered import unanswered
+from mcp_conformance.target.world import values_of_server
 from mcp_conformance.verdicts import Blocked, Cause, Finding, Skipped
 from mcp_conformance.world.exploration import Exploration, needs_exploration
 
@@ -44,20 +46,21 @@ class ToolCalls:
     the retries, with the input that a server required, that got no answer.
     """
 
-    def __init__(self, sessions: Sessions, arguments: Arguments, reported: Reported):
+    def __init__(self, sessions: Sessions, lists: Lists, arguments: Arguments, reported: Reported):
         self.records: Records = {}
         self.exercise = Exercise(arguments.origins)
         self.pending = PendingCalls()
         self.preparation = Preparation(arguments.world)
         self.unanswered_retries = 0
-        self._sessions, self._arguments, self._reported = sessions, arguments, reported
+        self._sessions, self._lists = sessions, lists
+        self._arguments, self._reported = arguments, reported
         self._tools = sessions.surface.tools
         self._calls: dict[str, Call] = {}
         self._silent = 0
         self._world = arguments.world
         self._world.recall(self._tools)
         self._exploration = Exploration(self._world, sessions.revision, self._call_explored, self._most_calls)
-        self._has_begun = False
+        self._has_begun = self._has_read = False
         self._explored: set[str] = set()
         self._explored_until = math.inf
 
@@ -126,6 +129,8 @@ class ToolCalls:
         self._explored_until = clock.monotonic() + min(MAX_EXPLORED_SECONDS, settings.time / 4)
         new = [name for name in names if name not in self._explored]
         self._explored.update(new)
+        if any(needs_exploration(self._calls[name]) for name in new):
+            self._read_server()
         with self._world.shared([self._calls[name].tool for name in new]):
             for name in new:
                 self._calls[name] = self._recalled(self._calls[name])
@@ -135,6 +140,17 @@ class ToolCalls:
             best = self._exploration.best_of(name) or self._calls[name]
             others = tuple(replace(one, others=()) for one in calls if one is not best)
             self._calls[name] = replace(best, others=others)
+
+    def _read_server(self) -> None:
+        """Add what the server lists and describes to the known values, the first time only.
+
+        A list that cannot be had is reported by the checks of that list.
+        """
+        if not self._has_read:
+            self._has_read = True
+            with suppress(Skipped, Blocked):
+                ours = self._world.ownership.ours
+                self._world.add(values_of_server(self._sessions.surface, self._lists, ours))
 
     def _recalled(self, call: Call) -> Call:
         """Return the call that another process has learned meanwhile, or else the one that was made."""

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from mcp_conformance.target.lists import Lists
 from mcp_conformance.target.settings import Settings
+from mcp_conformance.target.surface import Surface
 from mcp_conformance.transport.credentials import credentials
+from mcp_conformance.world.command import values_of_command
 from mcp_conformance.world.kept import Kept
+from mcp_conformance.world.known import Known
+from mcp_conformance.world.listed import (
+    names_of_tools,
+    values_of_resources,
+    words_of_prompts,
+    words_of_templates,
+)
 from mcp_conformance.world.ours import Ours
 from mcp_conformance.world.ownership import Ownership, made_text
+from mcp_conformance.world.words import words_of_instructions, words_of_tools
 from mcp_conformance.world.world import World
 
 
@@ -26,4 +39,26 @@ def world_of(settings: Settings) -> World:
     world = World(Ownership(text, ours, settings.found_values, is_closed), folder, kept)
     if folder is not None:
         world.add(folder.known())
+    command = folder.filled(settings.command) if folder is not None else settings.command
+    env = folder.filled(dict(settings.env)) if folder is not None else settings.env
+    cwd = str(settings.cwd.absolute()) if settings.cwd is not None else ""
+    world.add(values_of_command(command, env, cwd, ours=ours))
     return world
+
+
+def values_of_server(surface: Surface, lists: Lists, ours: Ours) -> Iterator[Known]:
+    """Yield the words of a server's tools and instructions, and the values in the lists that it declares."""
+    yield from words_of_tools(surface.tools)
+    yield from names_of_tools(tool.name for tool in surface.tools)
+    instructions = surface.result.get("instructions")
+    if instructions is not None and instructions.is_a(str):
+        yield from words_of_instructions(instructions.json)
+    if surface.declares("resources"):
+        templates = [one.json for one in lists.get("resources/templates/list").items]
+        uris = [one.get("uriTemplate") for one in templates if isinstance(one, dict)]
+        patterns = [one for one in uris if isinstance(one, str)]
+        resources = [one.json for one in lists.get("resources/list").items]
+        yield from values_of_resources(resources, patterns, ours=ours)
+        yield from words_of_templates(templates)
+    if surface.declares("prompts"):
+        yield from words_of_prompts(one.json for one in lists.get("prompts/list").items)

@@ -21,7 +21,7 @@ MAX_DEPTH = 3
 """How many of the best values of all members are tried together, beside changes of one member at a time."""
 MAX_SIBLINGS = 3
 """How many calls of tools for the same thing are imitated: `set_note` for `delete_note`."""
-MIN_DISTINCT = 3
+MIN_DISTINCT = 2
 """Texts of so many characters are not given to two members at once: a refusal that quotes one blames both."""
 SCALARS = frozenset({"string", "integer", "number", "boolean"})
 
@@ -126,14 +126,15 @@ class Attempts:
     def _further_changes(self, best: Choice, blamed: list[Path], base: Mapping[str, Any]) -> Iterator[Choice]:
         """Yield changes of members that no refusal blames: those that worked elsewhere come last."""
         paths = [path for path in self._paths_in(base) if path not in self.refused.settled]
-        trusted = {path for path, one in best.items() if self._options.is_trusted(path, one)}
-        doubted = [path for path in paths if path not in trusted]
+        trust = {path: self._options.trust_in(path, one) for path, one in best.items()}
+        trusted = sorted((path for path in paths if trust.get(path)), key=lambda path: trust[path])
+        doubted = [path for path in paths if not trust.get(path)]
         yield from self._changes(best, doubted)
         bare = doubted if self.refused.misses else [path for path in doubted if path not in best]
         for path in dict.fromkeys([*blamed, *bare]):
             if path in self._leaves:
                 yield from ({**best, path: one} for one in self._options.anything(path))
-        yield from self._changes(best, [path for path in paths if path in trusted])
+        yield from self._changes(best, trusted)
 
     def _best(self, base: Mapping[str, Any]) -> Choice:
         """Return the best value of each member; two members do not share a text if there is another."""
@@ -152,7 +153,7 @@ class Attempts:
         siblings = [] if is_deleting(self.tool) else self.world.siblings_of(self.tool)
         for working in [*self.spares, *siblings][:MAX_SIBLINGS]:
             like = self.world.values_in(working, [self._leaves[path] for path in paths])
-            allowed = dict(zip(like, self.world.permitted(self.tool, like.values()), strict=False))
+            allowed = dict(zip(like, self.world.store.permitted(self.tool, like.values()), strict=False))
             if len(allowed) == len(like) and like:
                 yield {**best, **like}
 

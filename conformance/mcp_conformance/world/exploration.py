@@ -9,11 +9,11 @@ from typing import Any
 from mcp_conformance.client.refusals import asks_client, complaint_about_network
 from mcp_conformance.client.tool_call import Call, Tool
 from mcp_conformance.world.attempts import Attempt, Attempts
-from mcp_conformance.world.known import Known
+from mcp_conformance.world.known import Known, Owner
 from mcp_conformance.world.members import members_of, words_of
 from mcp_conformance.world.ownership import is_deleting
 from mcp_conformance.world.success import is_empty, is_success, kind_of
-from mcp_conformance.world.things import PRODUCING
+from mcp_conformance.world.things import PRODUCING, things_of
 from mcp_conformance.world.worked import Path
 from mcp_conformance.world.world import MADE_UP, World
 
@@ -88,6 +88,7 @@ class Exploration:
         usual = [one for one in waiting if not is_deleting(one.tool)]
         self._rounds(usual)
         deleting = [one for one in waiting if is_deleting(one.tool)]
+        deleting.sort(key=lambda one: self._uses_of(one.tool))
         for one in deleting:
             self._make_spare(one)
             self._rounds([one])
@@ -153,6 +154,14 @@ class Exploration:
             if is_success(call.reply):
                 one.attempts.add_spare(spare, self.world.learn_spare(call, spare))
 
+    def _uses_of(self, tool: Tool) -> int:
+        """Return how many tools name the thing that one deletes: what others are in goes last."""
+        things = things_of(tool.name)
+        return sum(
+            any(set(words_of(member.name)) & things for member in one.attempts.members)
+            for one in self._tools.values()
+        )
+
     def _makes_things(self, name: str) -> bool:
         maker = self._tools.get(name)
         return maker is not None and not maker.tool.read_only and not is_deleting(maker.tool)
@@ -190,7 +199,8 @@ class Exploration:
         """
         text = self.world.ownership.text
         return any(
-            one.origin.kind not in MADE_UP or (not tool.read_only and text in str(one.value))
+            (one.origin.kind not in MADE_UP and one.owner is not Owner.WORD)
+            or (not tool.read_only and text in str(one.value))
             for one in attempt.known.values()
         )
 

@@ -10,12 +10,12 @@ from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.generation import NoExample, example
 from mcp_conformance.protocol.jsonrpc import encode
 from mcp_conformance.world.filling import Filling
-from mcp_conformance.world.fitting import MAX_FITS, anything_for, is_file, wants_path
+from mcp_conformance.world.fitting import MAX_FITS, anything_for, fitting, is_file, wants_file, wants_path
 from mcp_conformance.world.known import Known, Origin, Owner
 from mcp_conformance.world.made_up import NEW_FILES, another, statements
 from mcp_conformance.world.members import Member, words_of
-from mcp_conformance.world.ownership import is_deleting
 from mcp_conformance.world.things import PRODUCING, is_name
+from mcp_conformance.world.words import endings_of
 from mcp_conformance.world.worked import Path
 from mcp_conformance.world.world import World
 
@@ -31,8 +31,9 @@ class Options:
 
     def __init__(self, tool: Tool, world: World, filling: Filling, leaves: Mapping[Path, Member]):
         self.tool, self.world, self.filling, self.leaves = tool, world, filling, leaves
-        description = tool.definition.json.get("description", "")
-        self._about = f"{tool.name} {description}"
+        described = tool.definition.get("description")
+        self._described = described.json if described is not None and described.is_a(str) else ""
+        self._about = f"{tool.name} {self._described}"
         self._verbs = frozenset() if tool.read_only else frozenset(words_of(tool.name))
         self.spares: set[bytes] = set()
         self._found: dict[tuple[Any, ...], list[Known]] = {}
@@ -50,7 +51,7 @@ class Options:
         member = self.leaves[path]
         key = (path, self.world.version)
         if key not in self._found:
-            known = self.world.values_for(self.tool)
+            known = self.world.store.permitted(self.tool)
             own = [one for one in known if one.value == self.world.ownership.text]
             some = anything_for(member, known, lambda value: self.filling.fits(member, value))
             own = [one for one in own if self.filling.fits(member, one.value)]
@@ -61,25 +62,35 @@ class Options:
         """Return whether one of some values is of a thing that the tool may delete."""
         return any(encode(one.value) in self.spares for one in some)
 
-    def is_trusted(self, path: Path, one: Known) -> bool:
-        """Return whether a value has worked for a member of this name in another tool."""
-        return one.value in self.world.worked.values_for(self.leaves[path])
+    def trust_in(self, path: Path, one: Known) -> int:
+        """Return in how many tools a value has worked for a member of this name."""
+        return self.world.worked.times(self.leaves[path], one.value)
 
     def _all(self, member: Member, hints: Sequence[Known], *, is_needed: bool) -> Iterator[Known]:
         hints = [one for one in hints if self.filling.fits(member, one.value)]
         fits = self.world.fits(self.tool, member, self.filling)
-        found = [*self.world.permitted(self.tool, hints), *fits]
-        if is_deleting(self.tool):
-            found = sorted(found, key=lambda one: encode(one.value) not in self.spares)
+        found = [*self._spares_for(member), *self.world.store.permitted(self.tool, hints), *fits]
         before = list(self._made_first(member, found))
         yield from self._known(member, before)
-        yield from found
-        if not (found or before):
+        strong = [one for one in found if one.rank or one.owner is not Owner.WORD]
+        yield from strong
+        if not (strong or before):
             yield from self._known(member, self._made_last(member, is_needed=is_needed))
+        yield from found
+
+    def _spares_for(self, member: Member) -> list[Known]:
+        """Return the values of things that the tool may delete which fit a member by its name."""
+        if not self.spares:
+            return []
+        known = [one for one in self.world.store.permitted(self.tool) if encode(one.value) in self.spares]
+        return fitting(member, known, (), lambda value: self.filling.fits(member, value))
 
     def _made_first(self, member: Member, found: Sequence[Known]) -> Iterator[Any]:
         """Yield made-up values to try before those that fit."""
-        text = self.world.ownership.text
+        text, folder = self.world.ownership.text, self.world.folder
+        for ending in endings_of(member, self._described) if wants_file(member) and folder else ():
+            path = folder.by_ending(ending) if folder else None
+            yield str(path) if path is not None else None
         yield from statements(member, f"{self._about} {member.description}", text)
         if wants_path(member) and self._verbs & NEW_FILES:
             paths = [one for one in self.leaves.values() if wants_path(one)]
@@ -108,7 +119,7 @@ class Options:
         for value in made:
             if value is not None and self.filling.fits(member, value):
                 known = Known(value, (), MADE_UP, ownership.owner_of_new(value, Owner.WORD))
-                yield from self.world.permitted(self.tool, [known])
+                yield from self.world.store.permitted(self.tool, [known])
 
 
 def _different(some: Iterable[Known]) -> Iterator[Known]:

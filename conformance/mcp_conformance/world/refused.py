@@ -72,13 +72,14 @@ class Refused:
         self.same = self.same + 1 if kind in self._kinds else 0
         self._kinds.add(kind)
         read = clues(text, arguments, self._tool.input_schema, data)
-        quoted = self._quoted(text, arguments)
         named = [path for one in read for path in self._paths_of(one.member)]
+        mentioned = self._mentioned(text)
+        quoted = self._quoted(text, arguments, {*named, *mentioned})
         self._choose_one([one for one in read if one.reader == ALTERNATIVES])
         for clue in (one for one in read if one.reader != ALTERNATIVES):
             self._take(clue, self._meant(clue, quoted), arguments)
         self.misses |= any(one.is_missing or one.first for one in read)
-        self.blamed = list(dict.fromkeys([*quoted, *named, *self._mentioned(text)]))
+        self.blamed = list(dict.fromkeys([*quoted, *named, *mentioned]))
         self._settle((quoted or named)[:1], arguments, known)
 
     def _meant(self, clue: Clue, quoted: list[Path]) -> list[Path]:
@@ -127,7 +128,7 @@ class Refused:
                 self.counts[path[:-1]] = int(clue.low)
             sent = next(iter(values_at(arguments, path)), ABSENT)
             found = list(hinted(clue, sent, self._leaves[path], self._tool, self._world))
-            self._world.add(found)
+            self._world.store.learn(found, self._tool, arguments)
             self._hint(path, found)
 
     def _hint(self, path: Path, found: list[Known]) -> None:
@@ -149,14 +150,17 @@ class Refused:
             or [path for path, own in names.items() if words_of(own[-1]) == words_of(steps[-1])]
         )
 
-    def _quoted(self, text: str, arguments: Mapping[str, Any]) -> list[Path]:
-        """Return the members whose values a text repeats, the longest first."""
+    def _quoted(self, text: str, arguments: Mapping[str, Any], named: set[Path]) -> list[Path]:
+        """Return the members whose values a text repeats, the longest first.
+
+        Of two members with the same value, the one that is named comes first.
+        """
         found = []
         for path in self._leaves:
             for value in values_at(arguments, path):
                 word = value if isinstance(value, str) else encode(value).decode()
                 if len(word) > 1 and _has_alone(text, word):
-                    found.append((-len(word), self._has_worked(path, value), path))
+                    found.append((-len(word), path not in named, self._has_worked(path, value), path))
         return [path for *_, path in sorted(found)]
 
     def _has_worked(self, path: Path, value: Any) -> bool:

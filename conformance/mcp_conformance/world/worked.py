@@ -74,6 +74,11 @@ class Worked:
         """Return the values that worked for members of this name and type, in the most tools first."""
         return _ranked([self._tools_of.get((words_of(member.name), member.types), {})])
 
+    def times(self, member: Member, value: Any) -> int:
+        """Return in how many tools a value worked for members of this name and type."""
+        found = self._tools_of.get((words_of(member.name), member.types), {})
+        return len(found.get(encode(value), (None, ()))[1])
+
     def values_like(self, member: Member) -> list[Any]:
         """Return the values that worked for members whose names end alike: `folder` and `target_folder`."""
         end = words_of(member.name)[-1:]
@@ -95,6 +100,15 @@ def _ranked(some: Iterable[Mapping[bytes, tuple[Any, set[str]]]]) -> list[Any]:
             found[key] = value
             tools[key] += len(names)
     return [found[key] for key, _ in tools.most_common()]
+
+
+def leaves_of(value: Any) -> Iterator[Any]:
+    """Yield the values in objects and lists that are neither."""
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else None
+    if inner is None:
+        yield value
+    for one in inner or ():
+        yield from leaves_of(one)
 
 
 def values_at(arguments: Any, path: Path) -> list[Any]:

@@ -15,9 +15,10 @@ from mcp_conformance.world.filling import Filling, put
 from mcp_conformance.world.fitting import MAX_FITS, fitting
 from mcp_conformance.world.folder import Folder
 from mcp_conformance.world.kept import Kept
-from mcp_conformance.world.known import Known, KnownValues, Origin, Owner, is_worth_knowing
+from mcp_conformance.world.known import Known, Origin, Owner, is_worth_knowing
 from mcp_conformance.world.members import Member, members_of, words_of
 from mcp_conformance.world.ownership import Ownership
+from mcp_conformance.world.store import Store
 from mcp_conformance.world.things import is_name, things_of
 from mcp_conformance.world.worked import Path, Worked, Working, values_at
 
@@ -25,65 +26,49 @@ MADE_UP = ("arguments of", "made up")
 """The kinds of origins of values that nobody knew before a call had them."""
 
 
-MIN_UNIQUE = 6
-"""Shorter texts, and numbers, may name several things: a note has the id 1, and so has a folder."""
-
-
 class World:
     """What a run knows of a server: values, arguments that worked, and what is whose.
 
-    All values for a tool come from `values_for`, which is where the rule of ownership is kept.  ``folder`` is
+    All values for a tool come from the ``store``, which keeps the rule of ownership.  ``folder`` is
     the furnished one, if the server works in one; ``kept`` has what earlier runs learned.  ``given_up`` are
     the names of tools that were explored in vain.
     """
 
     def __init__(self, ownership: Ownership, folder: Folder | None = None, kept: Kept | None = None):
-        self.ownership, self.folder, self._kept = ownership, folder, kept
+        self.store = Store(ownership)
+        self.folder, self._kept = folder, kept
         self.worked = Worked()
         self.given_up: set[str] = set()
         self._retries = False
-        self._shared: set[bytes] = set()
         self._spares = 0
-        self._values = KnownValues()
         self._members: dict[str, list[Member]] = {}
         self._fits: dict[tuple[Any, ...], list[Known]] = {}
 
     @property
-    def version(self) -> tuple[int, int]:
-        """A value that changes when something is learned."""
-        return len(self._values), self.worked.changes
+    def ownership(self) -> Ownership:
+        """Whose values are."""
+        return self.store.ownership
 
     def add(self, some: Iterable[Known]) -> None:
-        """Add known values; what this run made is recognised among them."""
-        for one in some:
-            self._values.add(self._owned(one))
+        """Add known values to the store."""
+        self.store.add(some)
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """A value that changes when something is learned."""
+        return len(self.store), self.worked.changes
 
     def _members_of(self, tool: Tool) -> list[Member]:
         if tool.name not in self._members:
             self._members[tool.name] = members_of(tool.input_schema)
         return self._members[tool.name]
 
-    def _owned(self, one: Known) -> Known:
-        return replace(one, owner=self.ownership.owner_of(one.value, one.owner))
-
-    def values_for(self, tool: Tool) -> list[Known]:
-        """Return the known values that a tool may get."""
-        return self.permitted(tool, self._values)
-
-    def permitted(self, tool: Tool, some: Iterable[Known]) -> list[Known]:
-        """Return those of some values that a tool may get; a value that was found stays so."""
-        return [one for one in some if self.ownership.permits(tool, self._as_known(one))]
-
-    def _as_known(self, one: Known) -> Known:
-        known = self._values.get(one.value) or one
-        return replace(known, owner=Owner.FOUND) if encode(one.value) in self._shared else known
-
     def fits(self, tool: Tool, member: Member, filling: Filling) -> list[Known]:
         """Return the values that fit a member of a tool's arguments, the likeliest first."""
         key = (tool.name, member.path, self.version)
         if key not in self._fits:
             worked = [*self.worked.values_for(member), *self.worked.values_like(member)]
-            known = self.values_for(tool)
+            known = self.store.permitted(tool)
             self._fits[key] = fitting(member, known, worked, lambda value: filling.fits(member, value))
         return self._fits[key]
 
@@ -102,7 +87,7 @@ class World:
             values = values_at(working.arguments, like.path) if like is not None else []
             if values and is_worth_knowing(values[0]):
                 origin = Origin("arguments of", working.tool)
-                known = self._values.get(values[0])
+                known = self.store.get(values[0])
                 found[member.path] = known or Known(values[0], member.names, origin, Owner.MADE)
         return found
 
@@ -128,9 +113,9 @@ class World:
 
     def learn_spare(self, call: Call, spare: Working) -> set[bytes]:
         """Learn from the call that made a spare thing; return the values that came with it, as JSON texts."""
-        before = {encode(one.value) for one in self._values}
+        before = {encode(one.value) for one in self.store}
         self._learn_values(call, spare.known)
-        return {encode(one.value) for one in self._values} - before
+        return {encode(one.value) for one in self.store} - before
 
     def working(self, tool: Tool, revision: str) -> list[Mapping[str, Any]]:
         """Return the arguments with which a tool worked, the best first, that it allows in a revision."""
@@ -178,13 +163,13 @@ class World:
             old = [one for one in values if one.owner is Owner.MADE and not self._is_ours(one.value)]
             found = [replace(one, owner=Owner.FOUND) for one in old]
             others = [one for one in values if one not in old]
-            if working is not None and len(self.permitted(tool, found + others)) == len(values):
+            if working is not None and len(self.store.permitted(tool, found + others)) == len(values):
                 self.add(others)
                 self.worked.add(working, self._members_of(tool))
 
     def _is_ours(self, value: Any) -> bool:
         """Return whether this run has made, or will make, a value itself."""
-        known, ours = self._values.get(value), self.ownership.ours
+        known, ours = self.store.get(value), self.ownership.ours
         return (known is not None and known.owner is Owner.MADE) or ours.is_made(value) or value in ours.texts
 
     def origins(self, tool: Tool, arguments: Any) -> tuple[str, ...]:
@@ -192,7 +177,7 @@ class World:
         found: dict[str, None] = {}
         for member in self._members_of(tool):
             for value in values_at(arguments, member.path):
-                known = self._values.get(value) if is_worth_knowing(value) else None
+                known = self.store.get(value)
                 if known is not None and known.origin.kind not in MADE_UP and _speaks(member, known):
                     found[str(known.origin)] = None
         return tuple(found)
@@ -236,10 +221,9 @@ class World:
                     value, (), Origin("arguments of", tool.name), Owner.WORD
                 )
                 self.add([replace(used, value=value, keys=names, rank=4)])
-        ours = self.ownership.ours
-        self.add(
-            values_of(call.reply.result, tool.name, call.arguments, ours=ours, creates=not tool.read_only)
-        )
+        ours, creates = self.ownership.ours, not tool.read_only
+        found = values_of(call.reply.result, tool.name, call.arguments, ours=ours, creates=creates)
+        self.store.learn(found, tool, call.arguments)
 
 
 def _speaks(member: Member, known: Known) -> bool:

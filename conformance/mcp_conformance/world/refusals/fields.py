@@ -15,7 +15,8 @@ ALLOWED = re.compile(
     r"allowed|valid|supported|options|choices|enum|accepted|permitted|one_?of", re.IGNORECASE
 )
 THERE = re.compile(r"available|existing|known|suggest|did_?you_?mean|candidates|similar", re.IGNORECASE)
-MISSING = re.compile(r"(?:missing|required)_?(?:fields?|param\w*|arg\w*|propert(?:y|ies)|keys?)?", re.IGNORECASE)
+MEMBER = r"(?:fields?|param\w*|arg\w*|propert(?:y|ies)|keys?)"
+MISSING = re.compile(rf"(?:missing|required)_?{MEMBER}?", re.IGNORECASE)
 MAX_VALUES = 30
 
 

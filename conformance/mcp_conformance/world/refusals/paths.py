@@ -22,7 +22,7 @@ ABSOLUTE = re.compile(r"\babsolute\b", re.IGNORECASE)
 ENDING = re.compile(r"(?<![\w/\\.*-])\*?(\.[A-Za-z][A-Za-z0-9]{1,5})\b(?![/\\])")
 SPEAKS_OF_ENDINGS = any_of(
     r"\bend(?:s|ing)? (?:with|in)\b|\bextensions?\b|\b(?:file|format|type)s?\b",
-    r"\bonly\b|\bmust be\b|\bexpected\b",
+    r"\bonly\b|\bmust be\b|\bexpected\b|\((?:\*?\.[a-z0-9]{2,5}(?:, |\)))+",
 )
 EXAMPLE = re.compile(
     r"\be\.?g\.?,?|\bfor example,?|\bsuch as\b|\bexamples?:|\blike (?=['\"`]|\S*\d)", re.IGNORECASE
