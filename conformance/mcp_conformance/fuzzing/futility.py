@@ -6,7 +6,10 @@ import json
 from typing import Any
 
 from mcp_conformance.client.reply import Reply
-from mcp_conformance.world.wording import kind_of_refusal
+from mcp_conformance.world.wording import MARK, kind_of_refusal
+
+MIN_LENGTH = 15
+"""Refusals that share fewer characters around our values may mean different things."""
 
 
 class Futility:
@@ -17,6 +20,7 @@ class Futility:
 
     def __init__(self, refusal: str, most: int):
         self._refusal, self._most = refusal, most
+        self._begin, self._end = refusal.split(MARK, maxsplit=1)[0], refusal.rsplit(MARK, maxsplit=1)[-1]
         self._same = 0
 
     @property
@@ -28,10 +32,16 @@ class Futility:
         """Note the reply to a call with arguments of this JSON text."""
         if not self._refusal or self.is_certain:
             return
-        if reply.fault is None and kind_of_refusal(reply, _value(text)) == self._refusal:
+        if reply.fault is None and self._is_same(kind_of_refusal(reply, _value(text))):
             self._same += 1
         else:
             self._refusal = ""
+
+    def _is_same(self, kind: str) -> bool:
+        """Return whether a refusal says the same around our values, which servers write in their own ways."""
+        if len(self._begin) + len(self._end) < MIN_LENGTH:
+            return kind == self._refusal
+        return kind.startswith(self._begin) and kind.endswith(self._end)
 
 
 def _value(text: bytes) -> Any:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from mcp_conformance.target.lists import Lists
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.target.surface import Surface
 from mcp_conformance.transport.credentials import credentials
+from mcp_conformance.transport.throwaway import Throwaway
 from mcp_conformance.world.command import values_of_command
 from mcp_conformance.world.kept import Kept
-from mcp_conformance.world.known import Known
+from mcp_conformance.world.known import Known, Origin, Owner
 from mcp_conformance.world.listed import (
     names_of_tools,
     values_of_resources,
@@ -42,8 +44,25 @@ def world_of(settings: Settings) -> World:
     command = folder.filled(settings.command) if folder is not None else settings.command
     env = folder.filled(dict(settings.env)) if folder is not None else settings.env
     cwd = str(settings.cwd.absolute()) if settings.cwd is not None else ""
-    world.add(values_of_command(command, env, cwd, ours=ours))
+    found = list(values_of_command(command, env, cwd, ours=ours))
+    world.add(found)
+    if settings.found_values and throwaway is not None:
+        theirs = [one.value for one in found if one.keys[-1] == "path" and one.owner is Owner.FOUND]
+        world.add(one for path in theirs for one in _own_file(Path(path), f"{text}.txt", throwaway))
     return world
+
+
+def _own_file(folder: Path, name: str, throwaway: Throwaway) -> Iterator[Known]:
+    """Put a file into a folder of the user's, until the end of the run; yield its name and its path.
+
+    Tools that may write have something of our own there: what a repository can commit, for example.
+    """
+    file = folder / name
+    if folder.is_dir() and throwaway.put(file, b"This file of mcp-conformance may be deleted.\n"):
+        for value in (name, str(file)):
+            yield Known(
+                value, ("file", "path", "filename"), Origin("a file of ours in", str(folder)), Owner.MADE, 3
+            )
 
 
 def values_of_server(surface: Surface, lists: Lists, ours: Ours) -> Iterator[Known]:

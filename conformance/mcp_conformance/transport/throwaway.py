@@ -7,7 +7,7 @@ import re
 import secrets
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mcp_conformance.transport.process_tree import forget, no_process_left, scratch
@@ -46,6 +46,7 @@ class Throwaway:
         for folder in (self.work, self.home, self.temporary):
             folder.mkdir()
         self._is_furnished = False
+        self._files: list[Path] = []
 
     def furnish(self, by: Callable[[Path], object]) -> None:
         """Have the working directory furnished, the first time only.
@@ -56,6 +57,16 @@ class Throwaway:
             self._is_furnished = True
             by(self.work)
 
+    def put(self, file: Path, content: bytes) -> bool:
+        """Write a new file elsewhere, which is deleted with this folder; return whether it was not there."""
+        try:
+            with file.open("xb") as opened:
+                opened.write(content)
+        except OSError:
+            return False
+        self._files.append(file)
+        return True
+
     def variables(self) -> dict[str, str]:
         """Return the environment variables that name its directories; create them."""
         places = dict.fromkeys(HOMES, self.home) | dict.fromkeys(TEMPORARY, self.temporary)
@@ -65,7 +76,10 @@ class Throwaway:
         return {name: str(place) for name, place in places.items()}
 
     def remove(self) -> None:
-        """Delete the folder, as far as that is possible."""
+        """Delete the folder and the files that were put elsewhere, as far as that is possible."""
+        for file in self._files:
+            with suppress(OSError):
+                file.unlink()
         self._folder.cleanup()
         forget(self._start)
 

@@ -70,6 +70,7 @@ class Attempts:
                 made = self._filling.filled(base, values, refused.dropped, refused.counts)
                 if made is not None and encode(made) not in self._tried:
                     self._tried.add(encode(made))
+                    self.world.make_copies(made)
                     return Attempt(made, choice)
         return None
 

@@ -181,6 +181,8 @@ def _likeness_of_names(member: Member, keys: tuple[str, ...]) -> int:
 def _has_kind_of(member: Member, text: str) -> bool:
     """Return whether a text looks like what the member wants, by the words of its name and its format."""
     words, wanted = set(words_of(member.name)), {part.get("format") for part in member.parts}
+    if words & FOLDER_WORDS and is_file(text):
+        return False
     return any(
         pattern.match(text) is not None and (words & names or wanted & set(formats))
         for names, pattern, formats in KINDS

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -47,7 +48,7 @@ INSIDE = (
     (("end_cell",), f"C{len(ROWS)}"),
     (("table_name", "table"), TABLE),
     *((("column_name", "column", "field"), name) for name in ROWS[0]),
-    (("query", "sql"), QUERY),
+    (("sql", "sql_query"), QUERY),
     (("branch_name", "branch"), repository.BRANCH),
     (("branch_name", "branch"), repository.OTHER_BRANCH),
     (("tag_name", "tag", "revision"), repository.TAG),
@@ -106,6 +107,28 @@ class Folder:
             return self.root
         found = self.by_ending(ending) if must_exist else None
         return found or self.root / name
+
+    def copy_of(self, path: str, name: str) -> str:
+        """Return the path of a copy of one of the files under another ``name``; empty if it is none of them.
+
+        `make_copies` makes it.
+        """
+        whole = self.root / path
+        return str(self.root / f"{name}{whole.suffix}") if whole in self.files else ""
+
+    def make_copies(self, paths: Iterable[Any], mark: str) -> None:
+        """Make those of some paths that are copies, as `copy_of` names them, if they are not there.
+
+        The names of copies begin with ``mark``.  Nothing is written if a server has replaced the folder by a
+        link, and over no file.
+        """
+        for path in paths:
+            copy = Path(path) if isinstance(path, str) and mark in path else self.root
+            original = self.by_ending(copy.suffix)
+            is_copy = copy.parent == self.root and copy.name.startswith(mark) and original is not None
+            if is_copy and original is not None and self.root.resolve() == self.root:
+                with suppress(OSError), copy.open("xb") as file:
+                    file.write(_files()[original.name])
 
     def filled(self, value: T) -> T:
         """Return a value in which the path of this folder replaces `PLACEHOLDER`, in all of its texts."""

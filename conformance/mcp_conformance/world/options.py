@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from mcp_conformance.client.tool_call import Tool
@@ -36,6 +37,7 @@ class Options:
         self._about = f"{tool.name} {self._described}"
         self._verbs = frozenset() if tool.read_only else frozenset(words_of(tool.name))
         self.spares: set[bytes] = set()
+        self._originals: dict[str, Any] = {}
         self._found: dict[tuple[Any, ...], list[Known]] = {}
 
     def of(self, path: Path, hints: Sequence[Known], *, is_needed: bool) -> list[Known]:
@@ -63,12 +65,14 @@ class Options:
         return any(encode(one.value) in self.spares for one in some)
 
     def trust_in(self, path: Path, one: Known) -> int:
-        """Return in how many tools a value has worked for a member of this name."""
-        return self.world.worked.times(self.leaves[path], one.value)
+        """Return in how many tools a value, or the original of a copy, has worked for a member so named."""
+        original = self._originals.get(str(one.value), one.value)
+        return self.world.worked.times(self.leaves[path], original)
 
     def _all(self, member: Member, hints: Sequence[Known], *, is_needed: bool) -> Iterator[Known]:
         hints = [one for one in hints if self.filling.fits(member, one.value)]
-        fits = self.world.fits(self.tool, member, self.filling)
+        fits = self._as_copies(member, self.world.fits(self.tool, member, self.filling))
+        hints = self._as_copies(member, hints)
         found = [*self._spares_for(member), *self.world.store.permitted(self.tool, hints), *fits]
         before = list(self._made_first(member, found))
         yield from self._known(member, before)
@@ -77,6 +81,21 @@ class Options:
         if not (strong or before):
             yield from self._known(member, self._made_last(member, is_needed=is_needed))
         yield from found
+
+    def _as_copies(self, member: Member, some: Sequence[Known]) -> list[Known]:
+        """Return values with a copy in place of each file of ours, if the tool may change it."""
+        folder, name = self.world.folder, self.world.copy_name(self.tool)
+        if folder is None or self.tool.read_only or not wants_file(member):
+            return list(some)
+        copied = []
+        for one in some:
+            copy = folder.copy_of(str(one.value), name)
+            if copy:
+                self._originals[copy] = one.value
+                copied.append(replace(one, value=copy))
+            elif not self.world.is_copy_of_another(one.value, self.tool):
+                copied.append(one)
+        return copied
 
     def _spares_for(self, member: Member) -> list[Known]:
         """Return the values of things that the tool may delete which fit a member by its name."""
@@ -90,7 +109,8 @@ class Options:
         text, folder = self.world.ownership.text, self.world.folder
         for ending in endings_of(member, self._described) if wants_file(member) and folder else ():
             path = folder.by_ending(ending) if folder else None
-            yield str(path) if path is not None else None
+            copy = folder.copy_of(str(path), self.world.copy_name(self.tool)) if folder and path else ""
+            yield copy if copy and not self.tool.read_only else str(path) if path is not None else None
         yield from statements(member, f"{self._about} {member.description}", text)
         if wants_path(member) and self._verbs & NEW_FILES:
             paths = [one for one in self.leaves.values() if wants_path(one)]

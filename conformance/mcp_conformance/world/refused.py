@@ -75,9 +75,11 @@ class Refused:
         named = [path for one in read for path in self._paths_of(one.member)]
         mentioned = self._mentioned(text)
         quoted = self._quoted(text, arguments, {*named, *mentioned})
+        missing = [path for one in read if one.is_missing for path in self._paths_of(one.member)]
+        missing = [path for path in quoted[:1] if path in missing]
         self._choose_one([one for one in read if one.reader == ALTERNATIVES])
         for clue in (one for one in read if one.reader != ALTERNATIVES):
-            self._take(clue, self._meant(clue, quoted), arguments)
+            self._take(clue, missing if clue.values and missing else self._meant(clue, quoted), arguments)
         self.misses |= any(one.is_missing or one.first for one in read)
         self.blamed = list(dict.fromkeys([*quoted, *named, *mentioned]))
         self._settle((quoted or named)[:1], arguments, known)
@@ -151,7 +153,7 @@ class Refused:
         )
 
     def _quoted(self, text: str, arguments: Mapping[str, Any], named: set[Path]) -> list[Path]:
-        """Return the members whose values a text repeats, the longest first.
+        """Return the members whose values a text repeats, in its order, a longer text first.
 
         Of two members with the same value, the one that is named comes first.
         """
@@ -159,8 +161,9 @@ class Refused:
         for path in self._leaves:
             for value in values_at(arguments, path):
                 word = value if isinstance(value, str) else encode(value).decode()
-                if len(word) > 1 and _has_alone(text, word):
-                    found.append((-len(word), path not in named, self._has_worked(path, value), path))
+                if _repeats(text, word):
+                    place = (text.find(word), -len(word))
+                    found.append((place, path not in named, self._has_worked(path, value), path))
         return [path for *_, path in sorted(found)]
 
     def _has_worked(self, path: Path, value: Any) -> bool:
@@ -171,6 +174,13 @@ class Refused:
         return [
             path for path, one in self._leaves.items() if len(one.name) > 1 and _has_alone(text, one.name)
         ]
+
+
+def _repeats(text: str, word: str) -> bool:
+    """Return whether a text repeats a value: a single character counts in quotes only."""
+    if len(word) > 1:
+        return _has_alone(text, word)
+    return bool(word) and any(f"{quote}{word}{quote}" in text for quote in "'\"`")
 
 
 def _has_alone(text: str, word: str) -> bool:

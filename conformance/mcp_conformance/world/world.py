@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
@@ -20,10 +21,14 @@ from mcp_conformance.world.members import Member, members_of, words_of
 from mcp_conformance.world.ownership import Ownership
 from mcp_conformance.world.store import Store
 from mcp_conformance.world.things import is_name, things_of
-from mcp_conformance.world.worked import Path, Worked, Working, values_at
+from mcp_conformance.world.worked import Path, Worked, Working, leaves_of, values_at
 
 MADE_UP = ("arguments of", "made up")
 """The kinds of origins of values that nobody knew before a call had them."""
+
+
+MAX_NAME = 60
+"""The most characters of a tool's name in the name of a file."""
 
 
 class World:
@@ -62,6 +67,20 @@ class World:
         if tool.name not in self._members:
             self._members[tool.name] = members_of(tool.input_schema)
         return self._members[tool.name]
+
+    def copy_name(self, tool: Tool) -> str:
+        """Return the name, without its ending, of the copies of our files that a tool may change."""
+        return f"{self.ownership.text}-{re.sub(r'[^A-Za-z0-9_-]', '-', tool.name)[:MAX_NAME]}"
+
+    def is_copy_of_another(self, value: Any, tool: Tool) -> bool:
+        """Return whether a value is the path of a copy that another tool may change."""
+        mark = f"{self.ownership.text}-"
+        return isinstance(value, str) and mark in value and self.copy_name(tool) not in value
+
+    def make_copies(self, arguments: Mapping[str, Any]) -> None:
+        """Make the copies of our files that arguments name."""
+        if self.folder is not None:
+            self.folder.make_copies(leaves_of(arguments), f"{self.ownership.text}-")
 
     def fits(self, tool: Tool, member: Member, filling: Filling) -> list[Known]:
         """Return the values that fit a member of a tool's arguments, the likeliest first."""
