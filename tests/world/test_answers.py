@@ -217,5 +217,10 @@ def test_credentials_are_left_out(secret):
     assert found({"structuredContent": secret}, ours=Ours(hidden=("hunter2",))) == []
 
 
+def test_measured_figures_and_booleans_name_nothing():
+    answer = {"structuredContent": {"success": True, "word_count": 0, "total": 3, "line": 0}}
+    assert owners(answer) == {0: Owner.FOUND}
+
+
 def test_an_author_is_not_a_credential():
     assert owners(text("Author: bo")) == {"bo": Owner.FOUND}

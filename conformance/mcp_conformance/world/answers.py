@@ -21,6 +21,8 @@ CREATING = frozenset({"create", "new", "add", "insert", "make"})
 """The verbs of tools that create; the names of other tools that may write do not say so."""
 MESSAGES = frozenset({"message", "msg", "detail", "info", "note", "hint", "summary"})
 """The last words of keys whose values are sentences."""
+MEASURES = frozenset({"count", "total", "size", "length", "byte", "duration", "ms", "second", "elapsed"})
+"""The last words of keys whose numbers are measured, without a plural s."""
 MAX_SPACES = 10
 """A text with more spaces is a message, and names nothing."""
 IDENTITY = frozenset(
@@ -86,7 +88,7 @@ def _values(
         is_ours = _is_ours(record, ours, creates=creates)
         for keys, value in record.fields:
             repeats = any(value == one and type(value) is type(one) for one in sent)
-            if repeats or not is_worth_knowing(value) or _is_sentence(value) or ours.is_secret(value, keys):
+            if repeats or not _is_knowledge(value, keys) or ours.is_secret(value, keys):
                 continue
             is_identity = value in created or (is_ours and _is_identity(keys, tool))
             is_text = creates and isinstance(value, str) and value in ours.texts
@@ -112,8 +114,13 @@ def _created(records: Sequence[Record], tool: str) -> set[Any]:
     return {value for values in found.values() if len(values) == 1 for value in values}
 
 
-def _is_sentence(value: Any) -> bool:
-    return isinstance(value, str) and value.count(" ") > MAX_SPACES
+def _is_knowledge(value: Any, keys: tuple[str, ...]) -> bool:
+    """Return whether a value may name something: no sentence, no measured figure, no yes or no."""
+    if isinstance(value, bool) or not is_worth_knowing(value):
+        return False
+    if isinstance(value, str):
+        return value.count(" ") <= MAX_SPACES
+    return not keys or (words_of(keys[0]) or ("",))[-1] not in MEASURES
 
 
 def _is_ours(record: Record, ours: Ours, *, creates: bool) -> bool:
