@@ -1,6 +1,7 @@
 """What a server writes and connects to for reasons of its own is not the effect of a tool."""
 
 import itertools
+import re
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -97,7 +98,7 @@ def test_what_a_program_keeps_for_itself_is_no_effect(folder, path):
 )
 def test_a_file_that_each_call_writes_is_an_effect(folder, path, text):
     (one,) = found(folder, FILES, calls(writer(folder, path, text)))
-    assert Path(path.format(2)).name in one
+    assert re.search(Path(path.format(r"\d+")).name, one)
 
 
 def test_what_only_the_first_call_prepares_is_no_effect(folder):
