@@ -6,6 +6,7 @@ Dask shares out the work, repeats what a lost worker had, and has the dashboard;
 from __future__ import annotations
 
 import logging
+import secrets
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -121,12 +122,15 @@ def _is_done(store: Store, target: Target, plan: Plan) -> bool:
 def _submitted(client: Client, targets: Sequence[Target], plan: Plan) -> Mapping[Future[Any], Target]:
     """Submit a task for each target, and one for each installation, which several targets may share."""
     futures = {}
+    # A scheduler that still knows a key of another survey would hand out that one's outcome.
+    this = secrets.token_hex(4)
     for target in targets:
         installation: Installation | Future[Installation] = Installation()
         if target.registry:
             key = installation_key(target, scripts=plan.scripts)
-            installation = client.submit(prepared, target, plan, key=f"prepare-{key}")
-        futures[client.submit(examined, target, installation, plan, key=f"examine-{target.digest}")] = target
+            installation = client.submit(prepared, target, plan, key=f"prepare-{this}-{key}")
+        key = f"examine-{this}-{target.digest}"
+        futures[client.submit(examined, target, installation, plan, key=key)] = target
     return futures
 
 
