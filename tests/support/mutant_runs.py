@@ -1,5 +1,6 @@
 """The runs that prove the mutants: which mutant, in which revision, under which checks, and the expectation.
 
+A push runs one mutant in memory for each set of rules that mutants break.
 ``MUTANTS=whole`` runs every mutant in memory under the whole suite, in each era in which its rules hold, and
 every mutant of HTTP in each era;
 ``MUTANTS=processes`` runs every mutant on processes too (`tox -e mutants` does both).
@@ -170,13 +171,25 @@ def own_network():
 
 
 def in_memory():
-    """Return the runs of the mutants that need no process."""
+    """Return the runs of the mutants that need no process; a push has one of those that break the same."""
+    some = [one for one in all_mutants() if not one.needs_process]
     return [
         MutantRun(one, revision, WHOLE or one.family == IN_PASSING or is_in_share(one, WHOLE_SHARE))
-        for one in all_mutants()
-        if not one.needs_process
+        for one in (some if WHOLE else first_of_each(some))
         for revision in (revisions_of(one) if WHOLE else [revision_of(one)])
     ]
+
+
+def first_of_each(some):
+    """Return one mutant for each set of rules that is broken, and those of `IN_PASSING`.
+
+    1,231 mutants in memory break 497 sets of rules, and took an eighth of the CPU time of a push.
+    """
+    chosen = {}
+    for one in some:
+        key = one.name if one.family == IN_PASSING else (one.family, *sorted(one.breaks))
+        chosen.setdefault(key, one)
+    return list(chosen.values())
 
 
 def on_processes():
