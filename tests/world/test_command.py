@@ -65,3 +65,9 @@ def test_what_is_in_our_folder_is_ours():
         one.value: one.owner for one in values_of_command(["srv", "/f/a", "/fx"], ours=Ours(folders=("/f",)))
     }
     assert found == {"/f/a": Owner.MADE, "/fx": Owner.FOUND}
+
+
+def test_a_bare_word_of_a_variable_may_be_a_key_and_is_no_value():
+    variables = {"BILLS_KEY": "abc-xyz-123", "ROOT": "/data/x", "ENDPOINT": "https://example.com/x"}
+    found = [one.value for one in values_of_command(("server",), variables)]
+    assert found == ["/data/x", "https://example.com/x"]

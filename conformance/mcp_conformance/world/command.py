@@ -26,6 +26,8 @@ PLAIN = frozenset(
     {"stdio", "http", "sse", "mcp", "run", "start", "serve", "server", "true", "false", "debug"}
 )
 """Words that say how to run a server."""
+BARE_WORD = "name"
+"""The kind of a value that is neither a path nor a URL."""
 
 
 def values_of_command(
@@ -38,13 +40,15 @@ def values_of_command(
     """Yield the paths, URLs and names in a command, and in the variables that the user gave for it.
 
     ``cwd`` is the working directory that the user gave, empty for none: relative paths are from there.
-    They were there before, but those in our folders.  Credentials are left out.
+    They were there before, but those in our folders.  Credentials are left out, and so are bare words of
+    variables: a key looks like a name, and not all variables with one are called so.
     """
     origin = Origin("the command")
     for keys, value in _pairs(words):
         yield from _values(keys, value, cwd, origin, ours)
     for name, value in (environment or {}).items():
-        yield from _values((name,), value, cwd, Origin("the variable", name), ours)
+        found = _values((name,), value, cwd, Origin("the variable", name), ours)
+        yield from (one for one in found if one.keys[-1] != BARE_WORD)
     if cwd:
         yield Known(cwd, ("directory", "path"), Origin("the working directory"), ours.owner(cwd), 3)
 
@@ -77,7 +81,7 @@ def _values(keys: tuple[str, ...], text: str, cwd: str, origin: Origin, ours: Ou
         return
     for part in _parts(text):
         for value, kind in _of_part(part, cwd):
-            rank = 2 if kind == "name" else 3
+            rank = 2 if kind == BARE_WORD else 3
             if not ours.is_secret(value, keys):
                 yield Known(value, (*keys, kind), origin, ours.owner(value), rank)
 
@@ -105,7 +109,7 @@ def _of_part(text: str, cwd: str) -> Iterator[tuple[str, str]]:
         if cwd and not _is_absolute(text):
             yield os.path.normpath(PurePath(cwd) / text), "path"
     elif NAME.fullmatch(text) and text.lower() not in PLAIN and words_of(text):
-        yield text, "name"
+        yield text, BARE_WORD
 
 
 def _is_path(text: str) -> bool:
