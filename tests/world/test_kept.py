@@ -155,3 +155,12 @@ def test_who_comes_second_waits_and_knows_what_the_first_has_learned(tmp_path):
         assert not seen
     thread.join()
     assert seen == [working("n-1")]
+
+
+def test_a_lock_that_nobody_removes_ends_the_wait(tmp_path, monkeypatch):
+    file = kept(tmp_path)
+    with file.turn():
+        monkeypatch.setattr("mcp_conformance.world.kept.MAX_WAIT_SECONDS", 0.0)
+        monkeypatch.setattr(Path, "unlink", lambda self: (_ for _ in ()).throw(PermissionError))
+        with kept(tmp_path).turn():
+            assert kept(tmp_path).working(tool()) is None

@@ -142,14 +142,16 @@ class Kept:
                     lock.unlink()
 
     def _locks(self, lock: Path) -> bool:
-        """Make the lock file when no other process has it; return False if none can be made."""
+        """Make the lock file when no other process has it; return False if none can be made in time."""
         until = time.monotonic() + MAX_WAIT_SECONDS
         while True:
             try:
                 lock.parent.mkdir(parents=True, exist_ok=True)
                 os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
             except FileExistsError:
-                if time.monotonic() > until or _is_stale(lock):
+                if time.monotonic() > until:
+                    return False
+                if _is_stale(lock):
                     with suppress(OSError):
                         lock.unlink()
                 time.sleep(POLL_SECONDS)
