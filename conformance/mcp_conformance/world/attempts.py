@@ -154,8 +154,7 @@ class Attempts:
         siblings = [] if is_deleting(self.tool) else self.world.siblings_of(self.tool)
         for working in [*self.spares, *siblings][:MAX_SIBLINGS]:
             like = self.world.values_in(working, [self._leaves[path] for path in paths])
-            allowed = dict(zip(like, self.world.store.permitted(self.tool, like.values()), strict=False))
-            if len(allowed) == len(like) and like:
+            if like and len(self.world.store.permitted(self.tool, like.values())) == len(like):
                 yield {**best, **like}
 
     def _paths_in(self, base: Mapping[str, Any]) -> list[Path]:
