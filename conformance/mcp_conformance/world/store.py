@@ -12,7 +12,7 @@ from mcp_conformance.world.fitting import wants_path
 from mcp_conformance.world.known import Known, KnownValues, Owner, is_worth_knowing
 from mcp_conformance.world.members import members_of
 from mcp_conformance.world.ownership import Ownership, is_absolute
-from mcp_conformance.world.worked import leaves_of
+from mcp_conformance.world.success import leaves_of
 
 MIN_UNIQUE = 6
 """Shorter texts, and numbers, may name several things: a note has the id 1, and so has a folder."""

@@ -54,7 +54,7 @@ def _is_empty_block(block: Any) -> bool:
 
 
 def _has_no_value(value: Any) -> bool:
-    return not any(_leaves(value))
+    return not any(leaves_of(value))
 
 
 def kind_of(reply: Reply, arguments: Any) -> str:
@@ -63,7 +63,7 @@ def kind_of(reply: Reply, arguments: Any) -> str:
     The texts that the ``arguments`` have are replaced by a mark wherever they stand alone, and so are
     numbers and words with digits.
     """
-    ours = {leaf for leaf in _leaves(arguments) if isinstance(leaf, str) and leaf}
+    ours = {leaf for leaf in leaves_of(arguments) if isinstance(leaf, str) and leaf}
     text = "\n".join(_parts(reply.result, ours))
     words = (leaf for leaf in ours if len(leaf) <= MAX_LENGTH and WORD.search(leaf))
     forms = {form for leaf in words for form in _forms(leaf) if form in text}
@@ -112,7 +112,7 @@ def _alone(text: str) -> str:
     return f"{before}{re.escape(text)}{after}"
 
 
-def _leaves(value: Any) -> Iterator[Any]:
+def leaves_of(value: Any) -> Iterator[Any]:
     """Yield the values in objects and lists that are neither."""
     waiting = [value]
     while waiting:

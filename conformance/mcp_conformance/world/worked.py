@@ -102,15 +102,6 @@ def _ranked(some: Iterable[Mapping[bytes, tuple[Any, set[str]]]]) -> list[Any]:
     return [found[key] for key, _ in tools.most_common()]
 
 
-def leaves_of(value: Any) -> Iterator[Any]:
-    """Yield the values in objects and lists that are neither."""
-    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else None
-    if inner is None:
-        yield value
-    for one in inner or ():
-        yield from leaves_of(one)
-
-
 def values_at(arguments: Any, path: Path) -> list[Any]:
     """Return the values at a path in arguments: several behind an array, none where there is nothing."""
     found = [arguments]

@@ -20,8 +20,9 @@ from mcp_conformance.world.known import Known, Origin, Owner, is_worth_knowing
 from mcp_conformance.world.members import Member, members_of, words_of
 from mcp_conformance.world.ownership import Ownership
 from mcp_conformance.world.store import Store
+from mcp_conformance.world.success import leaves_of
 from mcp_conformance.world.things import is_name, things_of
-from mcp_conformance.world.worked import Path, Worked, Working, leaves_of, values_at
+from mcp_conformance.world.worked import Path, Worked, Working, values_at
 
 MADE_UP = ("arguments of", "made up")
 """The kinds of origins of values that nobody knew before a call had them."""
