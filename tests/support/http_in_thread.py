@@ -24,5 +24,4 @@ def served(http):
             url = f"http://127.0.0.1:{server.server_address[1]}{PATH}"
             yield HttpServer(url, headers=headers_for(http))
         finally:
-            server.shutdown()
             server.end()
