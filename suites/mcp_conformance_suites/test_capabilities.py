@@ -7,7 +7,7 @@ import pytest
 from mcp_conformance.expect import expect_each, is_boolean, is_object, require, require_some, skip
 from mcp_conformance.protocol.jsonrpc import Kind
 from mcp_conformance.protocol.value import members
-from mcp_conformance.scenarios.completion import completion_request
+from mcp_conformance.scenarios.completion import completion_request, is_completion
 from mcp_conformance.scenarios.log_messages import MESSAGE, logging_requests
 from mcp_conformance.verdicts import Finding
 
@@ -44,7 +44,7 @@ def test_a_server_that_completes_declares_it(server, session):
     if server.offers.get("completions") is None:
         params = require(completion_request(server), skip="no listed prompt or template can be completed")
         reply = session.request("completion/complete", params)
-        if reply.value is None:
+        if not is_completion(reply):
             skip("the server does not complete")
         raise Finding("a completions capability", f"none, although it completes: {reply}", reply.lines)
 

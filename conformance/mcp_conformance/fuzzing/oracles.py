@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -14,7 +15,7 @@ from mcp_conformance.client.refusals import asks_client, refuses_in_words, same_
 from mcp_conformance.client.reply import Closed, Reply, Unanswered
 from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.generation import Invalid
-from mcp_conformance.json_schema.validation import Unjudgeable, instance_errors
+from mcp_conformance.json_schema.validation import Unjudgeable, has_certain_formats, instance_errors
 from mcp_conformance.protocol.content import embeds, has_data, has_text, has_uri_and_name, is_base64
 from mcp_conformance.protocol.jsonrpc import NOT_JSON, Line, show
 from mcp_conformance.protocol.revisions import content_types, has_content, is_modern
@@ -130,11 +131,22 @@ def accepts_valid(tool: Tool, revision: str, reply: Reply) -> Failure | None:
         return replace(failure, requirement=NOT_FATAL)
     if failure is not None or reply.fault is not None or asks_client(reply):
         return failure
+    if reply.code == -32602 and not is_surely_valid(tool, revision, reply):
+        return None
     if reply.error is not None:
         id = "tools.call.schema-honest" if reply.code == -32602 else "tools.call.execution-error-as-result"
         return Failure(id, "a tool result", f"error {show(reply.code)}")
     failure = _type_failure(revision, reply.result) or _result_failure(tool, revision, reply.result)
-    return failure or tool_bug(reply)
+    return failure or tool_bug(tool, revision, reply)
+
+
+def is_surely_valid(tool: Tool, revision: str, reply: Reply) -> bool:
+    """Return whether the arguments of a call have the formats that the schema gives them, for certain.
+
+    A schema may name a format that no other reader knows, and a tool may demand it.
+    """
+    arguments = json.loads(reply.request.raw)["params"].get("arguments", {})
+    return has_certain_formats(arguments, tool.input_schema, revision)
 
 
 def _no_number(reply: Reply) -> Failure | None:
@@ -174,11 +186,11 @@ def _result_failure(tool: Tool, revision: str, result: Any) -> Failure | None:
     return None if result.get("isError") else _structured_failure(tool, revision, result)
 
 
-def tool_bug(reply: Reply) -> Failure | None:
+def tool_bug(tool: Tool, revision: str, reply: Reply) -> Failure | None:
     """Judge a tool error after valid arguments: it is a refusal in words, or a failure of something else."""
     if words := unexpected_exception(reply):
         return Failure(ACTIONABLE, "a result, or a refusal in words", f"raises {words}", tool_bug=True)
-    if words := validator_error(reply):
+    if validator_error(reply) and is_surely_valid(tool, revision, reply):
         expected = "a schema that allows no more than the tool accepts"
         return Failure("tools.call.schema-honest", expected, "a validator refuses", tool_bug=True)
     return None

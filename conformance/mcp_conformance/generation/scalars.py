@@ -157,6 +157,11 @@ def _common_multiple(steps: list[Fraction]) -> Fraction:
     return common
 
 
+# Not measured: a pattern beside a format mostly says the same, and the first text meets it.
+FORMATTED_TRIES = 5
+"""The most texts of a format that are drawn before one of the pattern beside it."""
+
+
 class Texts:
     """The strings that meet the keywords of several schemas."""
 
@@ -182,6 +187,11 @@ class Texts:
         return text
 
     def _draw(self, source: Source) -> str:
+        if self.patterns and self.formats:
+            for _ in range(FORMATTED_TRIES):
+                text = formatted(self.formats[0], source)
+                if text is not None and self.meets(text):
+                    return text
         if len(self.patterns) == 1:
             return source.drawn(matching(self.patterns[0], self.low, self.high if self.bounded else None))
         if self.patterns:

@@ -24,9 +24,11 @@ MAX_CUTS = 40
 def shrunk(generator: Generator, value: Any, fails: Callable[[Any], bool], most: int) -> Any:
     """Return the plainest valid value reached from ``value``, step by step, while ``fails`` is true.
 
-    ``fails`` is called at most ``most`` times, never twice for equal values.
+    ``fails`` is called at most ``most`` times, never twice for equal values.  A text where the schema has a
+    ``format`` keeps it: a server may refuse one without.
     """
     validator = generator.validator
+    texts = frozenset(_texts_in(value))
     validator.refill(MAX_STEPS)
     tried = {_key(value)}
     goes_on = True
@@ -37,7 +39,7 @@ def shrunk(generator: Generator, value: Any, fails: Callable[[Any], bool], most:
                 continue
             tried.add(_key(one))
             try:
-                is_valid = validator.is_valid(one)
+                is_valid = validator.is_valid(one) and validator.keeps_formats(one, texts)
             except NoExample:
                 return value
             if is_valid:
@@ -50,6 +52,14 @@ def shrunk(generator: Generator, value: Any, fails: Callable[[Any], bool], most:
 
 def _key(value: Any) -> str:
     return json.dumps(value)
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    """Yield the texts in a value."""
+    if isinstance(value, str):
+        yield value
+    for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _texts_in(one)
 
 
 def neighbours(value: Any, known: KnownPlace | None = None) -> Iterator[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,6 +12,7 @@ from mcp_conformance.generation.errors import NoExample
 from mcp_conformance.generation.keywords import DRAFTS, is_known, names_in
 from mcp_conformance.json_schema.bounded import MAX_STEPS, Budget
 from mcp_conformance.json_schema.ecma import TooCostly
+from mcp_conformance.json_schema.formats import CertainFormats
 from mcp_conformance.json_schema.validation import (
     Unjudgeable,
     dialects_of,
@@ -50,6 +51,15 @@ class SchemaValidator:
         if found and not self._has_proven:
             self._has_proven, self._costly_left = True, MAX_COSTLY
         return found
+
+    def keeps_formats(self, value: Any, texts: Collection[str]) -> bool:
+        """Return whether a valid ``value`` stays so if a text has its format only for certain.
+
+        These ``texts`` have the format of their place.
+        """
+        checker = CertainFormats(texts)
+        with self.validating():
+            return all(one.evolve(format_checker=checker).is_valid(value) for one in self.validators)
 
     def is_invalid(self, value: Any) -> bool:
         """Return whether ``value`` is invalid in every dialect."""

@@ -30,6 +30,7 @@ from mcp_conformance.json_schema.bounded import (
     with_limits,
 )
 from mcp_conformance.json_schema.ecma import TooCostly, Unreadable
+from mcp_conformance.json_schema.formats import CertainFormats
 from mcp_conformance.protocol import revisions
 
 DIALECTS = {
@@ -122,6 +123,16 @@ def instance_errors(instance: Any, schema: Any, revision: str, part: Any = None)
             return []
         found = found or errors
     return found
+
+
+def has_certain_formats(instance: Any, schema: Any, revision: str) -> bool:
+    """Return whether ``instance`` is valid and each text with a ``format`` is certain to have it."""
+    try:
+        validators = _validators_of(_text_of(schema), revision).validators
+        checked = [one.evolve(format_checker=CertainFormats()) for one in validators.values()]
+        return any(not _errors(one, instance) for one in checked)
+    except Unjudgeable:
+        return False
 
 
 def _for_part(whole: Validator, part: Any, dialect: str) -> Validator:

@@ -78,6 +78,12 @@ def _completions(server: Server) -> tuple[Reply, ...]:
     return tuple(replies)
 
 
+def is_completion(reply: Reply) -> bool:
+    """Return whether a reply has an array of values: a server may answer any method with some result."""
+    values = members([reply.value] if reply.value is not None else [], "completion", "values")
+    return any(each.is_a(list) for each in values)
+
+
 def accepted_params(server: Server) -> dict[str, Any]:
     """Return the params of a completion that gave a result; skip if there is none."""
     found = [reply for reply in completions(server) if reply.value is not None]
