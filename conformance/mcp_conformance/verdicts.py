@@ -25,6 +25,7 @@ class Cause(StrEnum):
     TOO_COSTLY = "too-costly"
     NOT_REACHED = "not-reached"
     NO_SESSION = "no-session"
+    CIRCUMSTANCES = "circumstances"
 
 
 class Verdict:

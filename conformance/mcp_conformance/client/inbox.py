@@ -320,6 +320,11 @@ class Inbox:
         """Return whether an answer was read and not yet taken."""
         return key in self._answers
 
+    def no_answer(self, request: Line) -> NoAnswer | None:
+        """Return what is known of a request that gets no answer; None if nothing is."""
+        id = request.message.get("id", ABSENT) if isinstance(request.message, dict) else ABSENT
+        return self._unanswered.get(id_key(id))
+
     def is_unanswered(self, key: IdKey) -> bool:
         """Return whether it is known that a request gets no answer."""
         return key in self._unanswered

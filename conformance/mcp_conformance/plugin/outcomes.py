@@ -32,7 +32,14 @@ from mcp_conformance.report.build import (
 )
 from mcp_conformance.report.exit_status import NOT_STARTED
 from mcp_conformance.report.model import SDK_FINDING, Result, plural
-from mcp_conformance.report.text import WIDTH, limit_lines, not_called_line, server_lines, wrapped
+from mcp_conformance.report.text import (
+    WIDTH,
+    connection_lines,
+    limit_lines,
+    not_called_line,
+    server_lines,
+    wrapped,
+)
 from mcp_conformance.requirements import catalogue
 from mcp_conformance.requirements.catalogue import families
 from mcp_conformance.requirements.checks import PACKAGE, family_of
@@ -411,6 +418,7 @@ def notices(config: pytest.Config) -> list[str]:
         lines.insert(0, f"sandbox: {settings.sandbox.describe(listens=settings.http is not None)}")
     if outlived := counts.outlived:
         lines.append(f"ended: {outlived} of the processes that the server has started outlived it")
+    lines += connection_lines(counts.numbers)
     if line := not_judged(config):
         lines.append(line)
     if line := since_line(config, (one.reason for one in state.results)):

@@ -10,6 +10,7 @@ from typing import Any, Self
 from mcp_conformance.target.budgets import CallCost
 from mcp_conformance.target.exercise import Exercise
 from mcp_conformance.target.server import Server
+from mcp_conformance.transport.http.tally import Tally
 
 Pairs = Counter[tuple[str, str]]
 
@@ -19,9 +20,9 @@ class RunCounts:
     """What the servers of a run have started, written and answered.
 
     ``starts`` counts the processes by revision and purpose, ``numbers`` the lines ``sent`` in a revision and
-    those ``dropped``.  ``exercise`` has the calls of tools with valid arguments; by revision, ``costs`` are
-    theirs, ``judged`` the figures that checks of budgets have measured.  ``outlived`` counts the processes
-    that have outlived the server.
+    those ``dropped``, and what the connections over HTTP have lost.  ``exercise`` has the calls of tools with
+    valid arguments; by revision, ``costs`` are theirs, ``judged`` the figures that checks of budgets have
+    measured.  ``outlived`` counts the processes that have outlived the server.
     """
 
     starts: Pairs = field(default_factory=Counter)
@@ -42,6 +43,13 @@ class RunCounts:
         for session in server.sessions.every:
             numbers["sent", revision] += session.sent
             numbers["dropped", ""] += session.lines.dropped
+
+    def add_http(self, tally: Tally) -> None:
+        """Add what the connections with a server over HTTP have carried and lost."""
+        self.numbers["reused", ""] += tally.reused
+        self.numbers["lost", ""] += tally.lost
+        for status, number in tally.statuses.items():
+            self.numbers["status", str(status)] += number
 
     def add(self, other: RunCounts) -> None:
         """Add what another process has counted."""

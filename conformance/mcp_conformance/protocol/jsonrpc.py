@@ -68,7 +68,8 @@ class Line:
     ``raw`` has no line end.  ``at`` is in seconds since the start of the process.  ``message`` is the decoded
     JSON, or `ABSENT` if the line is not JSON; ``fault`` says why.  ``oddities`` names what a JSON library
     usually hides: repeated members, NaN, lone surrogates.  ``carried_by`` names the HTTP response that had
-    the line; it is empty for stdio.  ``status`` is set in a line that shows an HTTP response as evidence.
+    the line; it is empty for stdio.  ``status`` is set in a line that shows an HTTP response as evidence, and
+    ``is_lost`` says that a reused connection has lost the response, perhaps through no fault of the server.
     """
 
     sent: bool
@@ -79,6 +80,7 @@ class Line:
     oddities: tuple[str, ...] = ()
     carried_by: str = field(default="", compare=False)
     status: int | None = field(default=None, compare=False)
+    is_lost: bool = field(default=False, compare=False)
 
     @classmethod
     def sending(cls, message: Any, at: float = 0.0) -> Line:

@@ -170,6 +170,9 @@ def limit_lines(
         yield f"not judged: {reason} ({plural(times, 'check')})"
     if len(costly) > MAX_NAMES:
         yield f"not judged: {len(costly) - MAX_NAMES} more things, for the same reasons"
+    outside = Counter(one.reason for one in skipped if one.cause == Cause.CIRCUMSTANCES)
+    for reason, times in outside.items():
+        yield f"not judged: {reason} ({plural(times, 'check')})"
     if late := [one for one in skipped if one.cause == Cause.NOT_REACHED]:
         tools = sorted({one.tool for one in late if one.tool})
         shown = f", of {first_names(tools)}" if tools else ""
@@ -178,6 +181,19 @@ def limit_lines(
     yield from _failing_lines(subject, exercise)
     if dropped:
         yield f"not kept: {dropped} lines of the server, as its log was too large; not every check saw them"
+
+
+def connection_lines(numbers: Mapping[tuple[str, str], int]) -> Iterator[str]:
+    """Yield what connections over HTTP have lost, and how often the server, or one before it, was busy."""
+    if lost := numbers.get(("lost", ""), 0):
+        yield (
+            f"connections: {lost} of {plural(numbers['reused', ''], 'request')} on a reused connection got "
+            "no byte of a response; none of these was sent again, and later ones had connections of their own"
+        )
+    statuses = {status: number for (what, status), number in sorted(numbers.items()) if what == "status"}
+    if statuses:
+        listed = ", ".join(f"{number} with HTTP {status}" for status, number in statuses.items())
+        yield f"busy: the server, or a proxy before it, answered {listed}"
 
 
 def lacking_line(tools: Sequence[ExercisedTool], required: RequiredExercise | None) -> str:

@@ -110,7 +110,7 @@ class HttpReply:
         head = one.request.head.decode("latin-1").strip().replace("\r\n", " | ")
         sent = Line(True, f"{head} || {_text(one.request.body)}".encode(), message=self.sent)
         if one.status is None:
-            return sent, Line(False, one.failure.encode() or b"(no response yet)")
+            return sent, Line(False, one.failure.encode() or b"(no response yet)", is_lost=one.was_lost)
         headers = " | ".join(
             f"{name.decode('latin-1')}: {value.decode('latin-1')}" for name, value in one.headers
         )

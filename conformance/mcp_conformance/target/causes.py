@@ -12,6 +12,7 @@ from mcp_conformance.client.reply import Closed, Flood, Unanswered, Unread
 from mcp_conformance.client.session import Session
 from mcp_conformance.expect import skip
 from mcp_conformance.protocol.jsonrpc import Kind, Line, kind
+from mcp_conformance.target.circumstances import circumstance
 from mcp_conformance.target.sessions import Sessions
 from mcp_conformance.target.surface import ProbeFailure, is_live
 from mcp_conformance.verdicts import Blocked, Cause, Finding, Skipped, wrong_answer
@@ -38,11 +39,13 @@ class Causes:
 
         Raises that the credential is rejected now, or the `Finding` of an answer with another id than its
         request, or of one that is not UTF-8 or not JSON, if that is the cause.  Skips the check if others
-        have reported the cause.
+        have reported the cause, or if it need not be the fault of the server.
         """
         if isinstance(verdict, Blocked) and verdict.cause is Cause.NO_SESSION:
             return
         self.require_access()
+        if reason := circumstance(self._sessions, verdict):
+            skip(reason, cause=Cause.CIRCUMSTANCES)
         pairs = [pair for session in self._sessions.every for pair in session.inbox.wrong_answers]
         finding = next((wrong_answer(*pair) for pair in pairs if pair[0] in verdict.lines), None)
         if finding is not None and verdict.requirement == finding.requirement:

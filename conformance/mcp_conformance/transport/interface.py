@@ -65,12 +65,14 @@ class Overlong:
 class NoAnswer:
     """The knowledge that the request with an ``id`` gets no answer.
 
-    ``reason`` says what came instead, ``status`` the HTTP status, if there was one.
+    ``reason`` says what came instead, ``status`` the HTTP status, if there was one; ``is_lost`` that a reused
+    connection has lost it.
     """
 
     id: Any
     reason: str
     status: int | None = None
+    is_lost: bool = False
 
     @property
     def is_error(self) -> bool:

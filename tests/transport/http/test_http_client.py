@@ -261,19 +261,58 @@ def test_a_long_request_gets_a_new_connection_in_place_of_an_idle_one(client):
     assert server.connections == 3
 
 
-def test_a_request_is_sent_again_if_a_reused_connection_closes_without_a_byte(client):
+def drops_second():
+    """Return a server that answers the first request of each connection, and closes it after the second."""
+
     def serve(connection):
         server.read_request(connection)
         connection.sendall(OK)
         server.read_request(connection)
 
-    with RawServer(serve) as server:
+    server = RawServer(serve)
+    return server
+
+
+def test_a_harmless_request_is_sent_again_if_a_reused_connection_closes_without_a_byte(client):
+    with drops_second() as server:
         one = client(server)
         assert not done(one, post(server.endpoint)).was_resent
-        second = done(one, post(server.endpoint, b"[]"))
+        second = done(one, Request.to(server.endpoint, "GET"))
         one.close()
-    assert (second.status, second.was_resent, server.connections) == (200, True, 2)
-    assert [data[-2:] for data in server.received[:3]] == [b"{}", b"[]", b"[]"]
+    assert (second.status, second.was_resent, second.was_lost) == (200, True, False)
+    assert [data.split(b" ")[0] for data in filter(None, server.received)] == [b"POST", b"GET", b"GET"]
+
+
+def test_a_post_that_may_have_arrived_is_not_sent_again_and_later_ones_have_new_connections(client):
+    with drops_second() as server:
+        one = client(server)
+        done(one, post(server.endpoint))
+        lost = done(one, post(server.endpoint, b"[]"))
+        after = [done(one, post(server.endpoint, body)).status for body in (b"{1", b"{2", b"{3")]
+        one.close()
+    assert (lost.status, lost.was_resent, lost.was_lost) == (None, False, True)
+    assert (after, server.connections, one.tally.lost, one.tally.reused) == ([200] * 3, 4, 1, 1)
+    received = [data[-2:] for data in server.received if data]
+    assert received == [b"{}", b"[]", b"{1", b"{2", b"{3"]
+
+
+def test_a_connection_that_was_idle_for_long_is_not_reused(client, monkeypatch):
+    monkeypatch.setattr("mcp_conformance.transport.http.client.MAX_IDLE_SECONDS", 0.0)
+    with replying(OK, OK) as server:
+        one = client(server)
+        assert [done(one, post(server.endpoint)).status for _ in range(2)] == [200, 200]
+        one.close()
+    assert server.connections == 2
+
+
+def test_busy_answers_are_counted(client):
+    busy = b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"
+    with replying(busy, OK, busy) as server:
+        one = client(server)
+        for _ in range(3):
+            done(one, post(server.endpoint))
+        one.close()
+    assert one.tally.statuses == {502: 2}
 
 
 def test_a_request_is_not_sent_again_after_a_byte_or_on_a_new_connection(client):
@@ -297,7 +336,7 @@ def test_a_server_that_ends_within_a_reused_connection_is_named(client):
         one = client(server)
         done(one, post(server.endpoint))
         server._listening.shutdown(socket.SHUT_RDWR)
-        second = done(one, post(server.endpoint))
+        second = done(one, Request.to(server.endpoint, "GET"))
     assert second.failure.startswith("the connection was closed before the response, and then")
     assert second.was_refused
 

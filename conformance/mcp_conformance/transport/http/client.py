@@ -12,6 +12,7 @@ from mcp_conformance.transport.http.endpoint import Endpoint
 from mcp_conformance.transport.http.exchange import CLOSED, Exchange, Listener
 from mcp_conformance.transport.http.request import Request
 from mcp_conformance.transport.http.stream import ConnectionFailed, Stream
+from mcp_conformance.transport.http.tally import Tally
 from mcp_conformance.transport.interface import MAX_LINE, SYSTEM_CLOCK, Clock
 
 if TYPE_CHECKING:
@@ -22,6 +23,11 @@ CONNECT_SECONDS = 5.0
 # The buffer that Linux gives a socket at first.
 MAX_AT_ONCE = 16 * 1024
 """The bytes that an idle connection takes at once."""
+# Half of the 2 s after which gunicorn closes one, the shortest default of the usual servers.
+MAX_IDLE_SECONDS = 1.0
+"""How long a connection may be idle and get another request: the server may be about to close it."""
+IDEMPOTENT = ("GET", "HEAD", "OPTIONS", "DELETE", "PUT", "TRACE")
+"""The methods of requests that may be sent twice (RFC 9110, section 9.2.2)."""
 
 
 class HttpUnavailable(Exception):  # noqa: N818
@@ -29,7 +35,10 @@ class HttpUnavailable(Exception):  # noqa: N818
 
 
 class Client:
-    """The exchanges with one server.  Raises `HttpUnavailable` if h11 is not installed."""
+    """The exchanges with one server.  Raises `HttpUnavailable` if h11 is not installed.
+
+    Once a request is lost with a reused connection, each has a connection of its own.
+    """
 
     def __init__(
         self,
@@ -38,8 +47,10 @@ class Client:
         *,
         connect_timeout: float = CONNECT_SECONDS,
         max_body: int = MAX_LINE,
+        tally: Tally | None = None,
     ):
         self.endpoint = endpoint
+        self.tally = tally if tally is not None else Tally()
         self._clock, self._connect_timeout, self._max_body = clock, connect_timeout, max_body
         self._reader = _reader_class()
         self._workers = _Workers()
@@ -76,6 +87,7 @@ class Client:
         is_short = len(exchange.request.encoded) <= MAX_AT_ONCE
         if is_short:
             connection.exchange = exchange
+            self.tally.reused += 1
             exchange.start(connection.stream)
         if not exchange.is_sent:
             connection.stream.close()
@@ -119,33 +131,41 @@ class Client:
         exchange.start(connection.stream)
         following: Exchange | None = exchange
         while following is not None:
-            if self._is_lost(following, connection):
+            if self._must_be_resent(following, connection):
                 return following
             following = self._next(connection)
         return None
 
-    def _is_lost(self, exchange: Exchange, connection: _Connection) -> bool:
-        """Run an exchange; return whether a reused connection turned out to be closed."""
-        can_reuse = is_lost = False
+    def _must_be_resent(self, exchange: Exchange, connection: _Connection) -> bool:
+        """Run an exchange; return whether a reused connection has lost it, and it may be sent again.
+
+        The server may have carried out what it has read, so only a request that does no harm twice, or of
+        which no byte was sent, is sent again.
+        """
+        can_reuse = is_resent = False
         try:
             reader = self._reader(exchange.request)
             can_reuse = exchange.run(connection.stream, reader) and exchange.request.is_framed
             is_lost = connection.is_reused and exchange.failure == CLOSED
-            return is_lost
+            is_resent = is_lost and (exchange.request.method in IDEMPOTENT or exchange.is_unsent)
+            exchange.was_lost = is_lost and not is_resent
+            return is_resent
         finally:
-            exchange.was_resent |= is_lost
+            exchange.was_resent |= is_resent
             connection.is_reused = True
             if not can_reuse:
                 connection.stream.close()
-            if not is_lost:
+            if not is_resent:
                 self._end(exchange, connection if can_reuse else None)
 
     def _end(self, exchange: Exchange, idle: _Connection | None) -> None:
+        self.tally.note(exchange.status, was_lost=exchange.was_lost)
         with self._lock:
             self._running.discard(exchange)
             if idle is not None and self._is_closed:
                 idle.stream.close()
             elif idle is not None:
+                idle.idle_since = self._clock.monotonic()
                 self._idle.append(idle)
         exchange.end()
 
@@ -163,7 +183,8 @@ class Client:
     def _take_idle(self) -> _Connection | None:
         while self._idle:
             connection = self._idle.pop()
-            if not connection.stream.is_readable:
+            is_fresh = self._clock.monotonic() - connection.idle_since < MAX_IDLE_SECONDS
+            if is_fresh and not self.tally.lost and not connection.stream.is_readable:
                 return connection
             connection.stream.close()
         return None
@@ -176,6 +197,7 @@ class _Connection:
         self.stream = stream
         self.exchange: Exchange | None = None
         self.is_reused = False
+        self.idle_since = 0.0
 
 
 class _Workers:

@@ -46,7 +46,8 @@ class Exchange:
     ``event_parser`` has the counts of an event stream, ``trailing`` the bytes after the response.
     ``is_sent`` says that the whole request is sent, ``has_ended`` that the response is complete or never
     will be; ``failure`` is a sentence if the response is not complete, else empty; ``was_refused`` says that
-    nothing listened, ``was_resent`` that a reused connection turned out to be closed.
+    nothing listened.  ``was_resent`` says that a reused connection turned out to be closed, and the request
+    was sent again; ``was_lost`` that it was not, as the server may have carried it out.
     """
 
     def __init__(self, request: Request, listener: Listener, clock: Clock, max_body: int):
@@ -61,7 +62,7 @@ class Exchange:
         self.event_parser: EventParser | None = None
         self.trailing = b""
         self.failure = ""
-        self.was_refused = self.was_resent = self.aborted = False
+        self.was_refused = self.was_resent = self.was_lost = self.aborted = False
         self._reason = ABORTED
         self.sent_at: float | None = None
         self.head_at: float | None = None
@@ -88,6 +89,11 @@ class Exchange:
     def size(self) -> int:
         """The bytes of the body and of the events so far."""
         return len(self._body) + self._event_bytes
+
+    @property
+    def is_unsent(self) -> bool:
+        """Whether no byte of the request was sent."""
+        return len(self._unsent) == len(self.request.encoded)
 
     def wait_for_head(self, timeout: float) -> bool:
         """Wait for the head, or for the end; return whether there is a head."""

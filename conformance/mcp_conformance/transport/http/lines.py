@@ -86,7 +86,7 @@ class HttpLines:
         self.mirror = Mirror(server.parameters)
         self.posted: list[tuple[Any, Exchange]] = []
         self.streamed: list[Exchange] = []
-        self._client = Client(server.endpoint, clock, max_body=max_line)
+        self._client = Client(server.endpoint, clock, max_body=max_line, tally=server.tally)
         self._received = ByteQueue()
         self._unsent = ByteQueue()
         self._open: dict[IdKey, _Answers] = {}
@@ -301,7 +301,7 @@ class HttpLines:
             self._received.put(EOF, at=self.age)
         elif listener.is_request and not listener.is_answered and not exchange.aborted:
             id, reason = listener.message["id"], why_unanswered(exchange)
-            self._received.put(NoAnswer(id, reason, exchange.status), at=self.age)
+            self._received.put(NoAnswer(id, reason, exchange.status, exchange.was_lost), at=self.age)
 
     def resumed(self, exchange: Exchange, listener: _Stream) -> bool:
         """Begin to resume a stream whose connection ended, after the time that the server asks for.

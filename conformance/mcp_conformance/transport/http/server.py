@@ -6,7 +6,7 @@ import math
 import socket
 import threading
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 
 from mcp_conformance.protocol.text import shorten
@@ -15,6 +15,7 @@ from mcp_conformance.transport.http.exchange import Exchange
 from mcp_conformance.transport.http.headers import Parameters
 from mcp_conformance.transport.http.request import Headers
 from mcp_conformance.transport.http.stream import ConnectionFailed, Stream
+from mcp_conformance.transport.http.tally import Tally
 from mcp_conformance.transport.http.turns import Turns
 from mcp_conformance.transport.interface import NotServing
 from mcp_conformance.transport.process import Process
@@ -43,8 +44,8 @@ class HttpServer:
     """The server of a run.  ``headers`` go with every request, of which it gets ``rate`` a second at most.
 
     With a ``command``, that has `PORT` in it, `ready` starts it; else it must run at ``url`` already.
-    ``unauthorized`` is the exchange of the last message if that was answered with the status 401, and
-    ``is_locked`` says that no session opens any more for that reason.
+    ``tally`` counts what got lost on the way.  ``unauthorized`` is the exchange of the last message if that
+    was answered with the status 401, and ``is_locked`` says that no session opens any more for that reason.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class HttpServer:
         self.url, self.command, self.path, self.headers = url, command, path, headers
         self.parameters: Parameters = {}
         self.turns = Turns(rate)
+        self.tally = Tally()
         self.starts = 0
         self.is_lost = False
         self._host = LOOPBACK
@@ -144,9 +146,17 @@ class HttpServer:
         if self._process is not None:
             is_gone = self._process.wait(EXIT_SECONDS) is not None
         else:
-            is_gone = exchange.was_refused
+            is_gone = exchange.was_refused or (exchange.was_lost and not self._accepts())
         self.is_lost |= is_gone
+        self.tally.lost -= is_gone and exchange.was_lost
         return is_gone
+
+    def _accepts(self) -> bool:
+        """Return whether the server takes connections."""
+        with suppress(ConnectionFailed):
+            Stream.connect(self.endpoint, CONNECT_SECONDS).close()
+            return True
+        return False
 
     @property
     def pid(self) -> int | None:
@@ -170,7 +180,7 @@ class HttpServer:
     def beside(self) -> HttpServer:
         """Return a server of the same command for a process and a port of its own, which is not started."""
         other = HttpServer("", self.command, self.path, self.headers)
-        other.turns, other._host = self.turns, self._host
+        other.turns, other.tally, other._host = self.turns, self.tally, self._host
         return other
 
     def terminate(self) -> None:

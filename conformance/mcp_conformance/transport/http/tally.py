@@ -1,0 +1,30 @@
+"""What the network between us and a server over HTTP has lost or refused, counted over a run."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+
+COUNTED = (429, 502, 503, 504)
+"""The statuses of answers that say more of the way to a server, or of its load, than of the request."""
+
+
+class Tally:
+    """The counts of all exchanges with one server.
+
+    ``reused`` counts the requests on a connection that had carried others, ``lost`` those among them whose
+    connection was closed without a byte of the response, and that were not sent again.  ``statuses`` counts
+    the responses by those statuses that are `COUNTED`.
+    """
+
+    def __init__(self) -> None:
+        self.reused = self.lost = 0
+        self.statuses: Counter[int] = Counter()
+        self._lock = threading.Lock()
+
+    def note(self, status: int | None, *, was_lost: bool) -> None:
+        """Count an exchange that has ended, in the thread of its connection."""
+        with self._lock:
+            self.lost += was_lost
+            if status in COUNTED:
+                self.statuses[status] += 1

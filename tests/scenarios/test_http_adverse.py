@@ -1,0 +1,36 @@
+"""What the line to a server over HTTP loses or refuses is never put on the server."""
+
+from collections import Counter
+from dataclasses import replace
+
+from mcp_conformance.report.text import connection_lines
+from mcp_conformance_fixtures.http_adverse import SERVERS
+from support.bench import run_checks, settings_on_process
+from support.http_in_thread import served
+
+HANDSHAKE = "2025-11-25"
+
+
+def found(http, handler, folder, *suites):
+    """Return what the checks of some suites find on a server in a thread."""
+    with served(http, handler) as server, settings_on_process((), folder, timeout=5.0) as settings:
+        chosen = replace(settings, http=server)
+        return run_checks(chosen, HANDSHAKE, lambda one: one.suite in suites, is_whole=False), server
+
+
+def test_a_call_whose_connection_is_lost_is_carried_out_once(tmp_path):
+    made, handler = SERVERS["loses-reused"]
+    http = made()
+    run, server = found(http, handler, tmp_path, "test_ping", "test_tools_call")
+    assert [one.text for one in run.verdicts] == []
+    assert len(run.passed) > 5
+    assert server.tally.lost > 0
+    assert [call for call, times in Counter(http.calls).items() if times > 1] == []
+
+
+def test_the_report_says_what_the_connections_have_lost():
+    numbers = Counter({("reused", ""): 49, ("lost", ""): 2, ("status", "429"): 3, ("status", "502"): 1})
+    lost, busy = connection_lines(numbers)
+    assert lost.startswith("connections: 2 of 49 requests on a reused connection got no byte of a response")
+    assert busy == "busy: the server, or a proxy before it, answered 3 with HTTP 429, 1 with HTTP 502"
+    assert list(connection_lines(Counter({("reused", ""): 49}))) == []
