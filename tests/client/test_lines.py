@@ -1,6 +1,7 @@
 """Lines that are not UTF-8, and lines that are long."""
 
 import json
+import sys
 
 import pytest
 
@@ -13,7 +14,12 @@ from mcp_conformance.client.message_log import (
     received,
     without_message,
 )
-from mcp_conformance.protocol.jsonrpc import ABSENT, foreign_encoding
+from mcp_conformance.client.session import Session
+from mcp_conformance.protocol.jsonrpc import ABSENT, encode, foreign_encoding
+from mcp_conformance.transport.interface import Overlong
+from mcp_conformance.transport.process import Splitter
+from mcp_conformance_fixtures.reference import SILENCE
+from support.in_memory import MemorySettings, VirtualClock, mutated
 
 
 @pytest.mark.parametrize(
@@ -35,3 +41,48 @@ def test_a_long_line_is_cut_or_loses_its_message():
     assert isinstance(line, CompressedLine)
     assert (head_of(line).raw, head_of(line).fault) == (raw[:HEAD], CUT)
     assert (without_message(line).raw, without_message(line).message) == (raw, ABSENT)
+
+
+def session_with(mutate, timeout):
+    settings = MemorySettings(("in-memory",), serve=mutated(mutate), clock=VirtualClock())
+    session = Session(settings.start(), timeout=timeout)
+    session.open()
+    return session
+
+
+@pytest.mark.parametrize("written_at", [0.9, 0.999])
+def test_a_line_whose_end_comes_after_the_timeout_is_the_answer(written_at):
+    def slow(server, request, reply):
+        if not isinstance(request, dict) or request.get("method") != "ping":
+            return None
+        server.schedule(written_at, lambda: server.send_raw(encode(reply)))
+        server.schedule(1.3, lambda: server.send_raw(b"\n"))
+        return SILENCE
+
+    session = session_with(slow, timeout=1.0)
+    assert session.request("ping").value is not None
+    assert session.inbox.unended is None
+
+
+def test_a_line_is_never_seen_without_the_end_it_has():
+    """The thread of a session reads what has no end yet, while another thread splits lines."""
+    splitter, seen = Splitter(lambda _: None), set()
+    sys.settrace(lambda *_: lambda *_: seen.add(splitter.unended))
+    try:
+        splitter.feed(b'{"jsonrpc": ')
+        splitter.feed(b'"2.0"}\n')
+    finally:
+        sys.settrace(None)
+    assert seen == {b"", b'{"jsonrpc": '}
+
+
+def test_a_flood_says_what_came_instead_of_the_answer():
+    session = session_with(lambda *_: None, timeout=1.0)
+    for _ in range(3):
+        session.request("ping")
+    line = session.send("ping")
+    session.wait_for(lambda: session.is_answered(line), 1.0)
+    session.process.exit_code = 0
+    session.process._lines.append((9.0, Overlong(b"x" * 50, 112_000_000)))
+    fault = session.request("ping").fault
+    assert str(fault).startswith("no answer among the line (112 MB) the server wrote instead, the last")

@@ -68,6 +68,10 @@ TOOLS = {"result": {"tools": []}}
 
 def rules_broken(sent, received, revision="2025-11-25"):
     """Return the rules that a window shows to be broken when lines were sent and others received."""
+    return sorted({violation.error.requirement for violation in violations(sent, received, revision)})
+
+
+def violations(sent, received, revision="2025-11-25"):
     opening = [Line.sending(notification("notifications/initialized"))]
     session = bare_session(opening, revision)
     window = Window(session)
@@ -75,7 +79,18 @@ def rules_broken(sent, received, revision="2025-11-25"):
     session.lines += [
         Line.received(one if isinstance(one, bytes) else json.dumps(one).encode()) for one in received
     ]
-    return sorted({violation.error.requirement for violation in broken_rules(window)})
+    return list(broken_rules(window))
+
+
+def test_a_second_answer_is_shown_with_the_cancellation_that_raced_with_it():
+    sent = [request(5), cancelled(5)]
+    (one,) = violations(sent, [answered(5), answered(5, error={"code": 0, "message": "Request cancelled"})])
+    assert [line.message.get("method") for line in one.error.lines] == [
+        "ping",
+        "notifications/cancelled",
+        None,
+        None,
+    ]
 
 
 RIGHT = {

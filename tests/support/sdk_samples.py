@@ -160,6 +160,9 @@ SAMPLES = {
     "jsonrpc.invalid-params": {TS1: ZOD, TS2: ZOD, CSHARP: UNEXPLAINED, RUST: ANOTHER},
     "jsonrpc.invalid-request": {PY1: NOT_JSON, PY2: NOT_JSON},
     "jsonrpc.method-not-found": {PY1: [finding(UNKNOWN, INVALID_REQUEST)], GO: AS_TEXT},
+    "jsonrpc.response-exactly-once": {
+        PY1: [finding((request("tools/list"), CANCEL), result(tools=[]), error(0, "Request cancelled"))]
+    },
     "jsonrpc.response-every-request": {
         PY1: [
             finding((request("ping", id="7"), request("ping", id=7))),

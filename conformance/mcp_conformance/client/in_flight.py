@@ -53,10 +53,10 @@ class Response:
 class Window:
     """The requests in flight on a session.
 
-    Since the opening: the ``requests`` by id, the first line that ``answered`` each, the request for each
-    progress token in ``tokens``, and the ``notification`` sent last.  Since the last `turn`: the requests
-    ``sent``, whether they ``notified``, the first ``answers`` to any request, the ``repeats`` of such
-    answers, and the ``strays``, whose ids no request has.
+    Since the opening: the ``requests`` by id, the first line that ``answered`` each and the one that
+    ``cancelled`` it, the request for each progress token in ``tokens``, and the ``notification`` sent last.
+    Since the last `turn`: the requests ``sent``, whether they ``notified``, the first ``answers`` to any
+    request, the ``repeats`` of such answers, and the ``strays``, whose ids no request has.
     """
 
     def __init__(self, session: Session):
@@ -65,7 +65,7 @@ class Window:
         self.answered: dict[IdKey, Line] = {}
         self.tokens: dict[IdKey, Line] = {}
         self.notification: Line | None = None
-        self._cancelled: set[IdKey] = set()
+        self.cancelled: dict[IdKey, Line] = {}
         self._known = 0
         self.sent: list[Line] = []
         self.answers: list[Response] = []
@@ -98,7 +98,7 @@ class Window:
         return [line for line in self.sent if not self._is_done(key_of(line.message["id"]))]
 
     def _is_done(self, key: IdKey) -> bool:
-        return key in self.answered or key in self._cancelled or self.session.inbox.is_refused(key)
+        return key in self.answered or key in self.cancelled or self.session.inbox.is_refused(key)
 
     @property
     def mute(self) -> bool:
@@ -110,7 +110,7 @@ class Window:
         """The messages that may answer open requests with a wrong id."""
         if not self.open or self.session.closed:
             return []
-        repeats = [one for one in self.repeats if key_of(one.id) not in self._cancelled]
+        repeats = [one for one in self.repeats if key_of(one.id) not in self.cancelled]
         return [*self.strays, *repeats]
 
     def is_answered(self, request: Line) -> bool:
@@ -206,7 +206,7 @@ class Window:
             return
         self.notified, self.notification = True, line
         if message["method"] == CANCELLED and "params" in message:
-            self._cancelled.add(key_of(message["params"].get("requestId")))
+            self.cancelled.setdefault(key_of(message["params"].get("requestId")), line)
 
     def _ask(self, line: Line) -> None:
         """Record a request by its id and its progress token."""

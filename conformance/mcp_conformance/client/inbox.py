@@ -79,6 +79,7 @@ class Inbox:
         self._unread_answers: dict[IdKey, str] = {}
         self._overlong_answer: IdKey | None = None
         self._unanswered: dict[IdKey, NoAnswer] = {}
+        self._waits_since = self._flooded_since = 0, 0
 
     # Waiting
 
@@ -86,6 +87,7 @@ class Inbox:
         """Wait for the answer to a request; with ``alone`` an error without an id is its answer too."""
         keys = [id_key(request.message["id"]), *(NO_ID if alone else ())]
         before, begun = len(self._lines), self._clock.monotonic()
+        self._waits_since = before, self.size
         self._drop_older(keys[1:], request.at)
         self._listen_for_answer(request, seconds, keys)
         if not self._has_any(keys) and self._wrong_ids(request):
@@ -112,6 +114,17 @@ class Inbox:
             unended = unended_message(self._process)
             is_answer = unended is not None and id_key(unended.message.get("id", ABSENT)) in keys
             self.listen(min(first, seconds - first) if is_answer else seconds - first, has_come)
+        if not (has_come() or self.closed):
+            self._await_line_end(has_come)
+
+    def _await_line_end(self, done: Callable[[], bool]) -> None:
+        """Give a message that has no line end yet the time to get it, and keep it if it gets none."""
+        message = unended_message(self._process)
+        if message is not None:
+            written = len(message.raw)
+            self.listen(LINE_END_SECONDS, lambda: done() or len(self._process.unended) != written)
+            if self._process.unended == message.raw:
+                self.unended = message
 
     def _has_any(self, keys: Iterable[IdKey]) -> bool:
         """Return whether one of these answers came, read or not."""
@@ -150,7 +163,7 @@ class Inbox:
         if unread := self._why_unread(request):
             return Unread(seconds, stderr=stderr, unread=unread)
         if not self.closed and others > FLOOD_LINES_AT_TIMEOUT:
-            self._give_up()
+            self._give_up(self._waits_since)
         fault = self._silence(request, seconds)
         self._abandon(key)
         return fault
@@ -178,9 +191,6 @@ class Inbox:
         if self.closed:
             return self.end_since(request.at)
         self.wrong_answers += [(request, line) for line in self._wrong_ids(request)[:1]]
-        if unended_message(self._process) is not None:  # its end may be on its way
-            self.listen(LINE_END_SECONDS, lambda: not self._process.unended)
-        self._keep_unended()
         later = (line for line in self._lines if line.at >= request.at)
         unread = next((line.fault for line in later if line.fault in UNREAD), "")
         stderr = self._process.stderr_since(request.at)
@@ -189,8 +199,10 @@ class Inbox:
     @property
     def flood(self) -> Flood:
         """The fault of a session that is flooded."""
-        last = next((line.text for line in reversed(self._lines) if not line.sent), "")
-        return Flood(len(self._lines), self._process.stderr, self.size, last)
+        lines, size = self._flooded_since
+        came = [line for line in self._lines[lines:] if not line.sent]
+        last = came[-1].text if came else ""
+        return Flood(len(came), self._process.stderr, self.size - size, last)
 
     def end_since(self, at: float) -> Closed:
         """Return the fault of a closed session, with the stderr since a moment, or all if that is empty."""
@@ -209,7 +221,7 @@ class Inbox:
     def listen(self, seconds: float, done: Callable[[], bool]) -> None:
         """Read lines until ``done()``, the end of the output, a flood, or the timeout."""
         deadline = self._clock.monotonic() + seconds
-        lines, size = len(self._lines) + FLOOD_LINES, self.size + FLOOD_BYTES
+        before = lines, size = len(self._lines), self.size
         while not done() and not self.closed:
             item = self._next(deadline, seconds)
             if item is None:
@@ -220,8 +232,8 @@ class Inbox:
                 self._keep_unended()
                 return
             self._receive(data, at)
-            if len(self._lines) > lines or self.size > size:
-                self._give_up()
+            if len(self._lines) > lines + FLOOD_LINES or self.size > size + FLOOD_BYTES:
+                self._give_up(before)
             if self._clock.monotonic() > deadline:
                 return
 
@@ -244,7 +256,9 @@ class Inbox:
                 return item
         return self._process.read(0.0)
 
-    def _give_up(self) -> None:
+    def _give_up(self, since: tuple[int, int]) -> None:
+        """Give a flooded session up; before the flood it had so many lines and bytes."""
+        self._flooded_since = since
         self.is_flooded = self.closed = True
         self._process.begin_stop(0.0)
 

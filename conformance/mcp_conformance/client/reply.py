@@ -75,7 +75,7 @@ class Closed:
 
 @dataclass(frozen=True)
 class Flood:
-    """The server wrote so many other lines instead of an answer that the session was given up."""
+    """The server wrote so many other lines, or bytes, instead of an answer that the session was given up."""
 
     lines: int
     stderr: str = ""
@@ -85,7 +85,8 @@ class Flood:
     def __str__(self) -> str:
         much = f" ({self.size // MB} MB)" if self.size > MB else ""
         last = f", the last of them {shorten(self.last, 200)}" if self.last else ""
-        return f"no answer among the {self.lines} lines{much} the server wrote instead{last}"
+        lines = f"the {self.lines} lines" if self.lines != 1 else "the line"
+        return f"no answer among {lines}{much} the server wrote instead{last}"
 
 
 Fault = Silence | Closed | Flood

@@ -95,7 +95,17 @@ def wrong_ids(window: Window) -> Iterator[Finding]:
             yield Finding("an id that a request had", f"id {show(stray.id)}", (stray.line,), ECHO)
     for one in window.repeats:
         if one not in misnamed:
-            yield Finding("one answer", "another one", (*_exchanged(window, one), one.line), ONCE)
+            yield _second_answer(window, one)
+
+
+def _second_answer(window: Window, answer: Response) -> Finding:
+    """Return the finding that a request has two answers, as one that was cancelled may have by a race."""
+    request, first = _exchanged(window, answer)
+    cancelled = window.cancelled.get(key_of(answer.id))
+    if cancelled is None:
+        return Finding("one answer", "another one", (request, first, answer.line), ONCE)
+    lines = sorted([request, cancelled, first, answer.line], key=lambda line: line.at)
+    return Finding("one answer", "another one to a request that was cancelled", lines, ONCE)
 
 
 def _exchanged(window: Window, answer: Response) -> tuple[Line, ...]:

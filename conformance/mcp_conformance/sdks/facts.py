@@ -157,6 +157,7 @@ FACTS: tuple[Fact, ...] = (
     ),
     Fact("jsonrpc.method-not-found", GO, p.refused_without_json, PROXY, GO_TEXT),
     *_for(PYTHON, "jsonrpc.response-every-request", p.confused_ids, PROXY),
+    Fact("jsonrpc.response-exactly-once", PY1, p.second_answer_cancelled, NO_HANDLER, PY_CANCEL),
     Fact("jsonrpc.response-every-request", PY1, p.ended_at_broken_stream, NO_HANDLER, PY_CANCEL),
     Fact("jsonrpc.response-every-request", GO, p.ended_at_deep_params, NO_HANDLER),
     Fact("jsonrpc.response-every-request", RUST, p.dropped_deep_params, NO_HANDLER),

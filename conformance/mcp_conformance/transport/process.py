@@ -255,11 +255,10 @@ class Splitter:
 
     def feed(self, chunk: bytes) -> None:
         """Split a chunk from the pipe."""
-        first, *rest = chunk.split(b"\n")
-        self._hold(first)
-        for part in rest:
-            self._emit()
-            self._hold(part)
+        *ended, rest = chunk.split(b"\n")
+        for part in ended:
+            self._end(part)
+        self._hold(rest)
 
     def finish(self) -> None:
         """Emit the last line, which has no line end, when the stream ends."""
@@ -283,10 +282,16 @@ class Splitter:
             self._take(Overlong(b"".join(self._parts)[:HEAD], self._held))
             self._parts, self._held, self._cut = [], 0, True
 
-    def _emit(self) -> None:
-        line = Overlong(b"", self._held, is_last=True) if self._cut else self.unended
-        self._parts, self._held, self._cut = [], 0, False
-        self._take(line)
+    def _end(self, last: bytes) -> None:
+        """Emit the line whose last part this is."""
+        if self._cut or self._held + len(last) > self._limit:
+            self._hold(last)
+            held, self._parts, self._held, self._cut = self._held, [], 0, False
+            self._take(Overlong(b"", held, is_last=True))
+            return
+        # Another thread must never see the whole line as one without its end, while it is joined.
+        parts, self._parts, self._held = self._parts, [], 0
+        self._take(b"".join([*parts, last]))
 
 
 class _Wake:
