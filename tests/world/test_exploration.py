@@ -1,7 +1,10 @@
 """Exploration: calls in rounds find arguments that work, within limits, and in the same order each time."""
 
+from base64 import b64decode
+
 from mcp_conformance.generation import example
 from mcp_conformance.world.exploration import MAX_CALLS, Exploration
+from mcp_conformance.world.folder import furnish
 from mcp_conformance.world.known import Known, Origin, Owner
 from mcp_conformance.world.ours import Ours
 from mcp_conformance.world.ownership import Ownership, made_text
@@ -13,10 +16,13 @@ REVISION = "2025-11-25"
 TEXT = made_text(0)
 
 
-def explored(server, *known, limit=MAX_CALLS, **choices):
+def explored(server, *known, limit=MAX_CALLS, folder=None, **choices):
     """Explore the tools of a server after their plain calls; return what was learned."""
-    ours = Ours(frozenset({"example"}), frozenset({TEXT}))
-    world = World(Ownership(TEXT, ours, **choices))
+    folders = () if folder is None else (str(folder.root),)
+    ours = Ours(frozenset({"example"}), frozenset({TEXT}), folders)
+    world = World(Ownership(TEXT, ours, **choices), folder)
+    if folder is not None:
+        world.add(folder.known())
     world.add(known)
     exploration = Exploration(world, REVISION, server.call, lambda _: limit)
     first = [server.call(one, plain(one)) for one in server.tools]
@@ -212,3 +218,122 @@ def test_one_of_several_members_is_added():
 
     server = FakeTools(remind)
     assert explored(server).best_of("remind").arguments["days"] == 1
+
+
+def test_a_member_that_no_refusal_names_is_added_if_a_value_fits():
+    def draw(sheet: str, source: str, cell: str = ""):
+        if not cell and sheet == "Sheet1":
+            raise Refused("A sheet named 'Sheet1' already exists.")
+        if sheet != "Sheet1":
+            raise Refused(f"Sheet '{sheet}' not found. Available sheets: 'Sheet1'.")
+        return f"drawn at {cell}"
+
+    server = FakeTools(draw)
+    known = Known("F1", ("cell",), Origin("folder"), Owner.MADE, 2)
+    sheet = Known("Sheet1", ("sheet",), Origin("folder"), Owner.MADE, 2)
+    assert explored(server, known, sheet).best_of("draw").arguments["cell"] == "F1"
+
+
+def test_a_member_that_one_choice_forbids_another_needs():
+    def validate(kind: str, minimum: int = 0, options: str = ""):
+        if kind == "example":
+            raise Refused("kind must be one of: whole, list")
+        if kind == "list":
+            raise Refused("minimum is only for whole numbers." if minimum else "list needs options.")
+        if options:
+            raise Refused("options are only for lists.")
+        if not minimum:
+            raise Refused("whole needs a minimum.")
+        return "valid"
+
+    assert explored(FakeTools(validate)).best_of("validate").arguments == {"kind": "whole", "minimum": 1}
+
+
+def test_a_refusal_names_the_thing_that_another_tool_makes():
+    tables = {}
+
+    def set_table(sheet: str, range: str):
+        if sheet != "Sales":
+            raise Refused(f"No such sheet '{sheet}'. Use a sheet such as 'Sales'")
+        tables["Table1"] = sheet
+        return {"name": "Table1"}
+
+    def add_filter(sheet: str, name: str):
+        if tables.get(name) != sheet:
+            raise Refused(f"Sheet '{sheet}' has no table or view '{name}'.")
+        return "filtered"
+
+    server = FakeTools(add_filter, set_table, reading={"add_filter"})
+    best = explored(server).best_of("add_filter")
+    assert best.arguments == {"sheet": "Sales", "name": "Table1"}
+
+
+def test_a_tool_that_a_refusal_names_shows_what_to_use():
+    def open_box(label: str):
+        if label != "red":
+            raise Refused("label must be one of: red, blue")
+        return "opened"
+
+    def look_inside(label: str):
+        if label != "red":
+            raise Refused("Nothing is open; call open_box before.")
+        return "a coin"
+
+    server = FakeTools(look_inside, open_box, reading={"look_inside"})
+    assert explored(server).best_of("look_inside").arguments == {"label": "red"}
+
+
+def test_the_content_of_a_file_is_given_in_base64(tmp_path):
+    def upload(path: str, content_base64: str):
+        try:
+            content = b64decode(content_base64, validate=True)
+        except ValueError:
+            raise Refused("content_base64 is not valid base64.") from None
+        if not content.startswith(b"PK"):
+            raise Refused("The uploaded content is not an .xlsx/.xlsm workbook.")
+        return f"{len(content)} bytes at {path}"
+
+    folder = furnish(tmp_path)
+    best = explored(FakeTools(upload), folder=folder).best_of("upload")
+    assert b64decode(best.arguments["content_base64"]) == folder.by_ending(".xlsx").read_bytes()
+
+
+def test_numbers_that_were_found_are_places_in_a_file_of_ours(tmp_path):
+    def count_tables():
+        return {"tables": 0, "rows": 3}
+
+    def colour_row(path: str, table_index: int, row_index: int):
+        if table_index:
+            raise Refused("Invalid table index. The document has 1 tables (0-0).")
+        if row_index != 3:
+            raise Refused("Invalid row index.")
+        return "coloured"
+
+    server = FakeTools(count_tables, colour_row, reading={"count_tables"})
+    rows = found(3, "row_index")
+    best = explored(server, rows, found(0, "table"), folder=furnish(tmp_path)).best_of("colour_row")
+    assert (best.arguments["table_index"], best.arguments["row_index"]) == (0, 3)
+
+
+def test_a_number_that_was_found_names_no_thing_beside_a_file_of_ours(tmp_path):
+    def attach_file(path: str, issue_number: int):
+        raise Refused(f"Issue {issue_number} not found. Existing issues: 42, 43")
+
+    server = FakeTools(attach_file)
+    explored(server, found(42, "issue_number"), folder=furnish(tmp_path))
+    assert not {42, 43} & {one["issue_number"] for one in server.of("attach_file")}
+
+
+def test_a_call_in_vain_is_made_again_only_once():
+    def make_thing(name: str):
+        if TEXT not in name:
+            raise Refused("the name is reserved")
+        return {"made": name, "number": len(server.calls)}
+
+    def use_thing(thing: str):
+        raise Refused(f"Thing '{thing}' not found")
+
+    server = FakeTools(use_thing, make_thing)
+    explored(server)
+    used = [one["thing"] for one in server.of("use_thing")]
+    assert max(map(used.count, used)) <= 2

@@ -88,10 +88,12 @@ def test_the_same_files_are_made_each_time(folder, tmp_path):
 # The kinds of files ------------------------------------------------------------------------------
 
 
-def test_the_workbook_has_a_sheet_with_rows(folder):
+def test_the_workbook_has_a_sheet_with_rows_and_one_with_a_formula(folder):
     found = parts(folder.by_ending(".xlsx"))
     sheets = found["xl/workbook.xml"].findall(f".//{SPREADSHEET}sheet")
-    assert [sheet.get("name") for sheet in sheets] == ["Sheet1"]
+    assert [sheet.get("name") for sheet in sheets] == ["Sheet1", "Totals"]
+    (formula,) = found["xl/worksheets/sheet2.xml"].iter(f"{SPREADSHEET}f")
+    assert formula.text == "SUM(B2:B4)"
     rows = found["xl/worksheets/sheet1.xml"].findall(f".//{SPREADSHEET}row")
     assert [["".join(cell.itertext()) for cell in row] for row in rows[1:]] == [
         list(map(str, row)) for row in ROWS

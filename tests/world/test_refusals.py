@@ -110,6 +110,12 @@ def check(text, arguments, schema, wanted, more):
             {"directory": "example"}, schema("directory", "style"), ("directory", {"is_absolute": True}),
         ),
         case(
+            "excel-mcp-server 2.2.2: an ending or another",
+            "Error executing tool import_workbook: The uploaded content is not an .xlsx/.xlsm workbook.",
+            {"path": "/x/a", "csv_path": "/x/b.csv"}, schema("path", "csv_path"),
+            ("", {"ending": ".xlsx"}), ("", {"ending": ".xlsm"}),
+        ),
+        case(
             "a converter: endings",
             "Unsupported file type: .foo. Supported types: .csv, "
             ".xlsx", {"path": "/a.foo"}, schema("path", "to"),
@@ -197,6 +203,19 @@ def test_paths(text, arguments, schema, wanted, more):
             values("template_id", "a_1", "b_2"), ("template_id", {"is_missing": True}),
         ),
         case(
+            "office-powerpoint-mcp-server 2.0.7: available types",
+            "{\"error\": \"Unsupported shape type: 'x'. Available shape types: arrow, cloud, heart\"}",
+            {"shape_type": "x"}, schema("shape_type", "id"),
+            values("shape_type", "arrow", "cloud", "heart", owner=WORD),
+        ),
+        case(
+            "excel-mcp-server 2.2.2: our own text, as Python writes it",
+            "Error executing tool set_note: Invalid range '\\ue6f4\uba36'. Use A1 notation such as 'B2' or "
+            "'A1:C10'.",
+            {**BOOK, "at": "\ue6f4\uba36"}, EXCEL,
+            values("at", "B2", "A1:C10", owner=WORD), values("at", "A1:C10", "A1", owner=WORD),
+        ),
+        case(
             "a server with words", "format must be text or json", {"format": "x"}, schema("format", "id"),
             values("format", "text", "json", owner=WORD),
         ),
@@ -247,6 +266,30 @@ def test_values(text, arguments, schema, wanted, more):
             "excel-mcp-server 2.2.2: a number of", "Error executing tool x: color_scale needs 2 or 3 colors.",
             {**BOOK, "rule": {"type": "color_scale"}}, EXCEL,
             needs("rule.colors"), ("rule.colors", {"low": 2, "high": 3}),
+        ),
+        case(
+            "excel-mcp-server 2.2.2: two",
+            "Error executing tool add_data_validation: date validation needs an operator and source.",
+            {**BOOK, "rule": {"type": "date"}},
+            schema("path", "sheet", rule=schema("type", "operator", "source")),
+            needs("rule.operator"), needs("rule.source"),
+        ),
+        case(
+            "excel-mcp-server 2.2.2: only for",
+            "Error executing tool add_data_validation: options and source are only for list validation.",
+            {**BOOK, "rule": {"type": "date", "options": ["a"]}}, EXCEL,
+            ("rule.options", {"without": ("rule.options",)}),
+        ),
+        case(
+            "excel-mcp-server 2.2.2: does not apply",
+            "Error executing tool create_chart: rows does not apply to column charts; it works with lines.",
+            {**BOOK, "rows": [1]}, EXCEL, ("rows", {"without": ("rows",)}),
+        ),
+        case(
+            "excel-mcp-server 2.2.2: choose another",
+            "Error executing tool create_pivot_table: The PivotTable would cover its own source data A1:C10. "
+            "Choose a `at` outside it, or another `sheet`.",
+            {**BOOK, "at": "A1", "range": "A1:C10"}, EXCEL, ("at", {}), ("sheet", {}),
         ),
         case(
             "excel-mcp-server 2.2.2: pass a value",
@@ -389,6 +432,11 @@ def test_members(text, arguments, schema, wanted, more):
             {"source": "/srv/a", "destination": "/srv/b"}, FILES, ("destination", {"is_taken": True}),
         ),
         case(
+            "excel-mcp-server 2.2.2: has no",
+            "Error executing tool delete_chart: Sheet 'Sheet1' has no charts.",
+            BOOK, EXCEL, ("sheet", {"is_missing": True}),
+        ),
+        case(
             "server-memory 2026.8.31", "Entity with name zz not "
             "found", {"observations": [{"entityName": "zz"}]},
             schema(observations=items("entityName", contents=LIST)),
@@ -437,6 +485,12 @@ def test_existence(text, arguments, schema, wanted, more):
             "office-word-mcp-server 1.1.11: range", "Invalid table index. Document has 3 tables (0-2).",
             {"filename": "a", "table_index": 7}, schema("filename", table_index=NUMBER),
             ("table_index", {"low": 0, "high": 2}),
+        ),
+        case(
+            "office-powerpoint-mcp-server 2.0.7: available numbers",
+            '{"error": "Invalid slide index: 5. Available slides: 0-3"}',
+            {"slide_index": 5}, schema("text", slide_index=NUMBER),
+            values("slide_index", "0-3"), ("slide_index", {"low": 0, "high": 3}),
         ),
         case("a search", "limit must be between 1 and 100", {"limit": 0}, schema("query", limit=NUMBER),
              ("limit", {"low": 1, "high": 100})),

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
-from mcp_conformance.client.tool_call import Tool
+from mcp_conformance.client.tool_call import Call, Tool
 from mcp_conformance.protocol.jsonrpc import encode
 from mcp_conformance.world.filling import Filling
 from mcp_conformance.world.known import Known
-from mcp_conformance.world.members import members_of
+from mcp_conformance.world.members import ITEM, members_of
 from mcp_conformance.world.options import Options
 from mcp_conformance.world.ownership import is_deleting
 from mcp_conformance.world.refused import Refused
+from mcp_conformance.world.success import is_empty
 from mcp_conformance.world.worked import Path, Working, values_at
 from mcp_conformance.world.world import World
 
@@ -50,7 +52,9 @@ class Attempts:
         self._filling = Filling(tool.input_schema, revision)
         self._options = Options(tool, world, self._filling, self._leaves)
         self.spares: list[Working] = []
-        self._tried: set[bytes] = set()
+        self._tried: dict[bytes, tuple[bytes, ...]] = {}
+        self._missed: set[bytes] = set()
+        self._retried: set[bytes] = set()
 
     def add_spare(self, spare: Working, values: set[bytes]) -> None:
         """Add a thing that the tool may delete: how it was made, and the values that came with it."""
@@ -66,22 +70,33 @@ class Attempts:
             changes = [sorted(map(list, refused.dropped)), sorted(map(list, refused.counts))]
             key = encode([self._filling.bases.index(base), written, changes])
             if key not in self._tried:
-                self._tried.add(key)
+                self._tried[key] = ()
                 made = self._filling.filled(base, values, refused.dropped, refused.counts)
                 if made is not None and encode(made) not in self._tried:
-                    self._tried.add(encode(made))
+                    self._tried[encode(made)] = (key,)
                     self.world.make_copies(made)
                     return Attempt(made, choice)
         return None
 
     def skip(self, arguments: Mapping[str, Any]) -> None:
         """Note that a call had these arguments already."""
-        self._tried.add(encode(arguments))
+        self._tried[encode(arguments)] = ()
+
+    def learn(self, call: Call, known: Mapping[Path, Known]) -> None:
+        """Learn from a call that did not work; an empty result says that something is missing."""
+        is_empty_result = not call.failed and is_empty(call.reply.result)
+        self.refused.misses |= is_empty_result
+        if self.refused.learn(call.arguments, known, call.reply) or is_empty_result:
+            self._missed.add(encode(call.arguments))
 
     def try_again(self) -> None:
-        """Let arguments be tried again if something did not exist: it may exist now."""
-        if self.refused.misses:
-            self._tried.clear()
+        """Let arguments be tried once more with which something did not exist: it may exist now."""
+        if self._missed:
+            for made in self._missed - self._retried:
+                for key in (made, *self._tried.get(made, ())):
+                    self._tried.pop(key, None)
+            self._retried |= self._missed
+            self._missed.clear()
             self.refused.forget()
 
     @property
@@ -112,17 +127,26 @@ class Attempts:
         yield from ((first, one) for one in ([*like, best] if is_like_first else [best, *like]))
         settled, there = self.refused.settled, self._paths_in(first)
         open_paths = [path for path in self.refused.blamed if path in there and path not in settled]
-        yield from ((first, one) for one in self._changes(best, open_paths))
+        further = [path for path in there if path not in settled] if self.refused.misses else []
+        added = ({**best, path: one} for path, one in self._optional(best))
+        ways = (self._changes(best, open_paths), added, self._changes(best, further))
+        yield from ((first, one) for row in zip_longest(*ways) for one in row if one is not None)
         yield from ((base, self._best(base)) for base in others)
         yield from ((first, one) for one in self._further_changes(best, open_paths, first))
         for depth in range(1, MAX_DEPTH):
             options = {path: found for path in self._paths_in(first) if (found := self._of(path))}
             yield first, {path: found[min(depth, len(found) - 1)] for path, found in options.items()}
 
+    def _optional(self, best: Choice) -> Iterator[tuple[Path, Known]]:
+        """Yield a value for each member that is not needed, as far as any fits."""
+        for path in self._leaves:
+            if path not in best and path[1:] in ((), (ITEM,)) and path not in self.refused.dropped:
+                yield from ((path, one) for one in self._of(path)[:1])
+
     def _changes(self, best: Choice, paths: list[Path]) -> Iterator[Choice]:
-        """Yield the best choice with another value for one member."""
-        for path in paths:
-            yield from ({**best, path: one} for one in self._of(path))
+        """Yield the best choice with another value for one member, of each member in turn."""
+        rows = zip_longest(*([(path, one) for one in self._of(path)] for path in dict.fromkeys(paths)))
+        yield from ({**best, path: one} for row in rows for path, one in filter(None, row))
 
     def _further_changes(self, best: Choice, blamed: list[Path], base: Mapping[str, Any]) -> Iterator[Choice]:
         """Yield changes of members that no refusal blames: those that worked elsewhere come last."""
@@ -149,12 +173,20 @@ class Attempts:
         return best
 
     def _like_siblings(self, base: Mapping[str, Any]) -> Iterator[Choice]:
-        """Yield the best choice with the values together that worked for another tool for the same thing."""
+        """Yield the best choice with the values together that worked for another tool for the same thing.
+
+        What takes things away gets those that were made for it, or else what another tool made in a copy of
+        a file that only that one has.
+        """
         best, paths = self._best(base), self._paths_in(base)
-        siblings = [] if is_deleting(self.tool) else self.world.siblings_of(self.tool)
-        for working in [*self.spares, *siblings][:MAX_SIBLINGS]:
+        named = [one for name in self.refused.first for one in self.world.worked[name][:1]]
+        siblings = [*named, *self.world.siblings_of(self.tool, self.refused.wanted)]
+        takes_away = is_deleting(self.tool)
+        for working in [*self.spares, *([] if takes_away and self.spares else siblings)][:MAX_SIBLINGS]:
             like = self.world.values_in(working, [self._leaves[path] for path in paths])
-            if like and len(self.world.store.permitted(self.tool, like.values())) == len(like):
+            is_apart = any(self.world.is_copy_of_another(one.value, self.tool) for one in like.values())
+            is_ours = not takes_away or is_apart or working in self.spares
+            if like and is_ours and len(self.world.store.permitted(self.tool, like.values())) == len(like):
                 yield {**best, **like}
 
     def _paths_in(self, base: Mapping[str, Any]) -> list[Path]:

@@ -12,7 +12,7 @@ from mcp_conformance.world.attempts import Attempt, Attempts
 from mcp_conformance.world.known import Known, Owner
 from mcp_conformance.world.members import members_of, words_of
 from mcp_conformance.world.ownership import is_deleting
-from mcp_conformance.world.success import is_empty, is_success, kind_of
+from mcp_conformance.world.success import is_success, kind_of
 from mcp_conformance.world.things import PRODUCING, things_of
 from mcp_conformance.world.worked import Path
 from mcp_conformance.world.world import MADE_UP, World
@@ -83,6 +83,8 @@ class Exploration:
 
     def explore(self, first: Iterable[Call]) -> None:
         """Explore the tools of these calls, which have plain arguments, as far as they need it."""
+        first = list(first)
+        self.world.names.update(call.tool.name for call in first)
         begun = [self._begun(call) for call in first]
         waiting = sorted((one for one in begun if not one.is_left), key=lambda one: _order(one.tool))
         usual = [one for one in waiting if not is_deleting(one.tool)]
@@ -221,8 +223,7 @@ class Exploration:
     @staticmethod
     def _learn_refusal(one: Explored, call: Call, known: Mapping[Path, Known]) -> None:
         """Learn from a call that did not work; an empty result says that something is missing."""
-        one.attempts.refused.learn(call.arguments, known, call.reply)
-        one.attempts.refused.misses |= not call.failed and is_empty(call.reply.result)
+        one.attempts.learn(call, known)
 
 
 def needs_exploration(call: Call) -> bool:

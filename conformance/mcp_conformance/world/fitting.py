@@ -207,3 +207,9 @@ def wants_file(member: Member) -> bool:
 def wants_path(member: Member) -> bool:
     """Return whether the name of a member says that it takes a path."""
     return bool(set(words_of(member.name)) & PATH_WORDS)
+
+
+def is_base64(member: Member) -> bool:
+    """Return whether a member takes the content of a file in Base64, by its schema or what it says."""
+    said = f"{member.name} {member.description}".lower()
+    return "base64" in said or any(part.get("contentEncoding") == "base64" for part in member.parts)

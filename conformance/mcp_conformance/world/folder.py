@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 from mcp_conformance.world.furniture import repository
 from mcp_conformance.world.furniture.database import QUERY, TABLE, database
-from mcp_conformance.world.furniture.documents import SHEET, documents
+from mcp_conformance.world.furniture.documents import SHEET, TOTALS, documents
 from mcp_conformance.world.furniture.media import media
 from mcp_conformance.world.furniture.texts import ROWS, texts
 from mcp_conformance.world.known import Known, Origin, Owner
@@ -42,9 +43,10 @@ ALIKE = {
 }
 """Other endings of a kind of file."""
 INSIDE = (
-    (("sheet_name", "sheet", "worksheet"), SHEET),
+    *((("sheet_name", "sheet", "worksheet"), name) for name in (SHEET, TOTALS)),
     (("range", "cell_range"), f"A1:C{len(ROWS)}"),
     (("cell", "start_cell"), "A1"),
+    (("target_cell", "anchor", "at"), "F1"),
     (("end_cell",), f"C{len(ROWS)}"),
     (("table_name", "table"), TABLE),
     *((("column_name", "column", "field"), name) for name in ROWS[0]),
@@ -93,6 +95,11 @@ class Folder:
         wanted = ending.lower()
         wanted = ALIKE.get(wanted, wanted)
         return next((path for path in self.files if wanted and path.suffix == wanted), None)
+
+    def packed(self, ending: str) -> str:
+        """Return the file with an ending in Base64; empty if there is none of its kind."""
+        path = self.by_ending(ending)
+        return b64encode(_files()[path.relative_to(self.root).as_posix()]).decode() if path else ""
 
     def like(self, example: str, *, must_exist: bool) -> Path:
         """Return the path in this folder for the path or ``file:`` URI of an example.

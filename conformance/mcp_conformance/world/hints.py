@@ -7,6 +7,7 @@ from typing import Any
 
 from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.world.clue import Clue
+from mcp_conformance.world.fitting import is_base64
 from mcp_conformance.world.folder import Folder
 from mcp_conformance.world.known import Known, Origin, Owner
 from mcp_conformance.world.made_up import NEW_FILES, another, in_form
@@ -26,6 +27,11 @@ def hinted(clue: Clue, sent: Any, member: Member, tool: Tool, world: World) -> I
     origin, keys, ownership = Origin("a refusal of", tool.name), (member.name,), world.ownership
     for value in clue.values:
         yield Known(value, keys, origin, ownership.owner_of(value, clue.owner), RANK)
+    if clue.ending and is_base64(member):
+        packed = world.folder.packed(clue.ending) if world.folder is not None else ""
+        if packed:
+            yield Known(packed, keys, origin, Owner.MADE, RANK)
+        return
     for value in _made_for(clue, sent, member, tool, world):
         if value is not None and value != sent:
             yield Known(value, keys, origin, ownership.owner_of_new(value, Owner.FOUND), RANK)

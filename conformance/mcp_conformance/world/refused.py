@@ -11,11 +11,13 @@ from mcp_conformance.client.reply import Reply
 from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.protocol.jsonrpc import ABSENT, encode
 from mcp_conformance.world.clue import Clue
-from mcp_conformance.world.fitting import wants_file, wants_path
+from mcp_conformance.world.fitting import is_base64, wants_file, wants_path
 from mcp_conformance.world.hints import hinted
 from mcp_conformance.world.known import Known
 from mcp_conformance.world.members import ITEM, Member, words_of
 from mcp_conformance.world.refusals import clues
+from mcp_conformance.world.refusals.existence import things_wanted
+from mcp_conformance.world.refusals.needs import ANOTHER_VALUE
 from mcp_conformance.world.wording import kind_of_refusal, said
 from mcp_conformance.world.worked import Path, values_at
 from mcp_conformance.world.world import World
@@ -33,7 +35,8 @@ class Refused:
     ``needed`` are members to add, ``dropped`` to leave out, ``counts`` how many items an array needs.  The
     last refusal speaks of the members ``blamed``; in those that are ``settled`` another value brings back an
     earlier refusal.  ``same`` counts the refusals in a row that said nothing new, and ``misses`` says that
-    something does not exist, which another tool may make.
+    something does not exist, which another tool may make: ``wanted`` are the words for it, and ``first`` the
+    tools that refusals name.
     """
 
     def __init__(self, tool: Tool, world: World, members: Iterable[Member], leaves: Mapping[Path, Member]):
@@ -46,6 +49,8 @@ class Refused:
         self.settled: set[Path] = set()
         self.same = 0
         self.misses = False
+        self.wanted: frozenset[str] = frozenset()
+        self.first: dict[str, None] = {}
         self._tool, self._world, self._leaves = tool, world, leaves
         self._arrays = {one.path for one in members if "array" in one.types}
         self._kinds: set[str] = set()
@@ -65,13 +70,13 @@ class Refused:
         self.refused.clear()
         self.settled.clear()
 
-    def learn(self, arguments: Mapping[str, Any], known: Mapping[Path, Known], reply: Reply) -> None:
-        """Read a refusal of arguments that have these known values."""
+    def learn(self, arguments: Mapping[str, Any], known: Mapping[Path, Known], reply: Reply) -> bool:
+        """Read a refusal of arguments that have these known values; return whether something is missing."""
         text, data = said(reply)
         kind = kind_of_refusal(reply, arguments)
         self.same = self.same + 1 if kind in self._kinds else 0
         self._kinds.add(kind)
-        read = clues(text, arguments, self._tool.input_schema, data)
+        read = clues(text, arguments, self._tool.input_schema, data, self._world.names - {self._tool.name})
         named = [path for one in read for path in self._paths_of(one.member)]
         mentioned = self._mentioned(text)
         quoted = self._quoted(text, arguments, {*named, *mentioned})
@@ -80,9 +85,17 @@ class Refused:
         self._choose_one([one for one in read if one.reader == ALTERNATIVES])
         for clue in (one for one in read if one.reader != ALTERNATIVES):
             self._take(clue, missing if clue.values and missing else self._meant(clue, quoted), arguments)
-        self.misses |= any(one.is_missing or one.first for one in read)
-        self.blamed = list(dict.fromkeys([*quoted, *named, *mentioned]))
-        self._settle((quoted or named)[:1], arguments, known)
+        is_miss = any(one.is_missing or one.first for one in read)
+        self.misses |= is_miss
+        self.first.update(dict.fromkeys(name for one in read for name in one.first))
+        self.wanted = frozenset(words_of(things_wanted(text))) or self.wanted
+        changes = [one.member for one in read if one.reader == ANOTHER_VALUE]
+        to_change = [path for name in changes for path in self._paths_of(name)]
+        self.blamed = list(dict.fromkeys([*to_change, *quoted, *named, *mentioned]))
+        # A value is not at fault if a member is missing or one too many beside it.
+        is_other = any(one.needs or one.without for one in read)
+        self._settle([] if is_other else (to_change or quoted or named)[:1], arguments, known)
+        return is_miss
 
     def _meant(self, clue: Clue, quoted: list[Path]) -> list[Path]:
         """Return the members that a clue speaks of: by a name, but by a quoted value if both differ.
@@ -93,7 +106,8 @@ class Refused:
         if clue.ending or clue.inside or clue.is_absolute or clue.kind:
             wanted = wants_file if clue.ending else wants_path
             paths = [path for path, one in self._leaves.items() if wanted(one)]
-            named = [path for path in named if path in paths] or paths
+            packed = [path for path, one in self._leaves.items() if clue.ending and is_base64(one)]
+            named = [*([path for path in named if path in paths] or paths), *packed]
         is_same = not quoted or not named or set(named) & set(quoted) or clue.needs or clue.without
         return (named or quoted[:1]) if is_same else quoted[:1]
 
@@ -120,7 +134,9 @@ class Refused:
 
     def _take(self, clue: Clue, paths: list[Path], arguments: Mapping[str, Any]) -> None:
         for name in clue.needs:
-            self.needed.update(dict.fromkeys(self._paths_of(name)))
+            for path in self._paths_of(name):
+                self.dropped.pop(path, None)
+                self.needed[path] = None
         for name in clue.without:
             for path in self._paths_of(name):
                 self.needed.pop(path, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
@@ -19,7 +19,7 @@ from mcp_conformance.world.kept import Kept
 from mcp_conformance.world.known import Known, Origin, Owner, is_worth_knowing
 from mcp_conformance.world.members import Member, members_of, words_of
 from mcp_conformance.world.ownership import Ownership
-from mcp_conformance.world.store import Store
+from mcp_conformance.world.store import Store, is_number
 from mcp_conformance.world.success import leaves_of
 from mcp_conformance.world.things import is_name, things_of
 from mcp_conformance.world.worked import Path, Worked, Working, values_at
@@ -37,7 +37,7 @@ class World:
 
     All values for a tool come from the ``store``, which keeps the rule of ownership.  ``folder`` is
     the furnished one, if the server works in one; ``kept`` has what earlier runs learned.  ``given_up`` are
-    the names of tools that were explored in vain.
+    the names of tools that were explored in vain, ``names`` those of all that are known.
     """
 
     def __init__(self, ownership: Ownership, folder: Folder | None = None, kept: Kept | None = None):
@@ -45,6 +45,7 @@ class World:
         self.folder, self._kept = folder, kept
         self.worked = Worked()
         self.given_up: set[str] = set()
+        self.names: set[str] = set()
         self._retries = False
         self._spares = 0
         self._members: dict[str, list[Member]] = {}
@@ -92,11 +93,16 @@ class World:
             self._fits[key] = fitting(member, known, worked, lambda value: filling.fits(member, value))
         return self._fits[key]
 
-    def siblings_of(self, tool: Tool) -> list[Working]:
-        """Return the arguments that worked for other tools for the same thing, such as `set_note`."""
-        things = things_of(tool.name)
-        found = [one for one in self.worked if one.tool != tool.name and things & things_of(one.tool)]
-        return sorted(found, key=lambda one: len(things ^ things_of(one.tool)))
+    def siblings_of(self, tool: Tool, wanted: Collection[str] = ()) -> list[Working]:
+        """Return the arguments that worked for other tools for the same thing, such as `set_note`.
+
+        Those for a thing in the words of what is ``wanted`` come first: `set_table`, if there is no table.
+        """
+        things, wanted = things_of(tool.name), frozenset(wanted)
+        others = [(one, things_of(one.tool)) for one in self.worked if one.tool != tool.name]
+        found = [(one, its) for one, its in others if things & its or (its and its <= wanted)]
+        found.sort(key=lambda one: (not one[1] or not one[1] <= wanted, len(things ^ one[1])))
+        return [one for one, _ in found]
 
     def values_in(self, working: Working, members: Iterable[Member]) -> dict[Path, Known]:
         """Return the values that arguments have for members of the same names as these."""
@@ -105,11 +111,18 @@ class World:
         for member in members:
             like = own.get(words_of(member.name)) or self._name_of(member, working)
             values = values_at(working.arguments, like.path) if like is not None else []
+            values = values or self._answered(member, working)
             if values and is_worth_knowing(values[0]):
                 origin = Origin("arguments of", working.tool)
-                known = self.store.get(values[0])
+                sent = working.known.get(like.path) if like is not None else None
+                known = sent or (None if is_number(values[0]) else self.store.get(values[0]))
                 found[member.path] = known or Known(values[0], member.names, origin, Owner.MADE)
         return found
+
+    def _answered(self, member: Member, working: Working) -> list[Any]:
+        """Return the values that the answers of a tool have under the name of a member."""
+        origin, words = Origin("an answer of", working.tool), words_of(member.name)
+        return [one.value for one in self.store if one.origin == origin and words_of(one.keys[0]) == words]
 
     def _name_of(self, member: Member, working: Working) -> Member | None:
         """Return the member with the name of a thing, if a member names that: `sheet`, `create_sheet`."""
@@ -240,7 +253,7 @@ class World:
                 used = known.get(member.path) or Known(
                     value, (), Origin("arguments of", tool.name), Owner.WORD
                 )
-                self.add([replace(used, value=value, keys=names, rank=4)])
+                self.store.confirm(replace(used, value=value, keys=names, rank=4))
         ours, creates = self.ownership.ours, not tool.read_only
         found = values_of(call.reply.result, tool.name, call.arguments, ours=ours, creates=creates)
         self.store.learn(found, tool, call.arguments)

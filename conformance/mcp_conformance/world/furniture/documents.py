@@ -15,8 +15,8 @@ WORDS = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 TYPES = "application/vnd.openxmlformats-officedocument."
-SHEET = "Sheet1"
-"""The name of the sheet in the workbook."""
+SHEET, TOTALS = "Sheet1", "Totals"
+"""The names of the sheets in the workbook: that with the items comes first."""
 MOMENT = (2025, 3, 3, 9, 0, 0)
 """When the files in archives were written."""
 
@@ -76,12 +76,19 @@ def _relationships(targets: Mapping[str, str]) -> str:
 
 
 def workbook() -> bytes:
-    """Return an XLSX file with the items in one sheet."""
-    rows = "".join(_row(number, row) for number, row in enumerate(ROWS, 1))
-    book = (
-        f'{XML}<workbook xmlns="{MAIN}" xmlns:r="{OFFICE}">'
-        f'<sheets><sheet name="{SHEET}" sheetId="1" r:id="rId1"/></sheets></workbook>'
+    """Return an XLSX file with the items in one sheet, and a formula over their quantities in another."""
+    quantities = [quantity for _, quantity, _ in ROWS[1:]]
+    cells = [_cell(f"B{number}", quantity) for number, quantity in enumerate(quantities, 2)]
+    sums = [f'<c r="A1"><f>SUM(B2:B{len(ROWS)})</f><v>{sum(quantities)}</v></c>', *cells]
+    sheets = {
+        SHEET: [_row(number, row) for number, row in enumerate(ROWS, 1)],
+        TOTALS: [f'<row r="{number}">{cell}</row>' for number, cell in enumerate(sums, 1)],
+    }
+    listed = "".join(
+        f'<sheet name="{name}" sheetId="{number}" r:id="rId{number}"/>'
+        for number, name in enumerate(sheets, 1)
     )
+    book = f'{XML}<workbook xmlns="{MAIN}" xmlns:r="{OFFICE}"><sheets>{listed}</sheets></workbook>'
     styles = (
         f'{XML}<styleSheet xmlns="{MAIN}">'
         '<fonts count="1"><font><sz val="11"/><name val="Calibri"/></font></fonts>'
@@ -94,14 +101,14 @@ def workbook() -> bytes:
     )
     parts = {
         "xl/workbook.xml": ("spreadsheetml.sheet.main", book),
-        "xl/worksheets/sheet1.xml": (
-            "spreadsheetml.worksheet",
-            f'{XML}<worksheet xmlns="{MAIN}"><sheetData>{rows}</sheetData></worksheet>',
-        ),
         "xl/styles.xml": ("spreadsheetml.styles", styles),
     }
-    others = {"worksheets/sheet1.xml": "worksheet", "styles.xml": "styles"}
-    return _package("xl/workbook.xml", "officeDocument", parts, others)
+    others = {}
+    for number, rows in enumerate(sheets.values(), 1):
+        sheet = f'{XML}<worksheet xmlns="{MAIN}"><sheetData>{"".join(rows)}</sheetData></worksheet>'
+        parts[f"xl/worksheets/sheet{number}.xml"] = ("spreadsheetml.worksheet", sheet)
+        others[f"worksheets/sheet{number}.xml"] = "worksheet"
+    return _package("xl/workbook.xml", "officeDocument", parts, {**others, "styles.xml": "styles"})
 
 
 def _row(number: int, row: tuple[object, ...]) -> str:

@@ -20,6 +20,7 @@ from mcp_conformance.world.refusals.lists import (
 from mcp_conformance.world.refusals.needs import (
     assignments,
     members_needed,
+    members_to_change,
     members_together,
     members_unwanted,
     one_of_members,
@@ -41,6 +42,7 @@ READERS: tuple[Reader, ...] = (
     *(rules_of_issues, go_decoder, go_validator, additional_properties, fields),
     *(folders_to_be_inside, absolute_paths, endings, resolved_paths, kinds),
     *(members_needed, one_of_members, members_together, members_unwanted, assignments),
+    members_to_change,
     *(allowed_lists, available_lists, bulleted_lists, ranges_of_letters, examples, formats),
     *(types, bounds, things_missing, things_taken),
 )

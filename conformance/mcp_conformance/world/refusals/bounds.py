@@ -34,6 +34,7 @@ BETWEEN = any_of(
     rf"\bbetween {NUMBER} and {NUMBER}",
     rf"\bfrom {NUMBER} to {NUMBER}\b",
     rf"\bneeds {NUMBER} or {NUMBER}\b",
+    rf"\b(?:available|existing|valid) [\w ]{{1,30}}: ?{NUMBER} ?(?:-|\u2013|to|\.\.) ?{NUMBER}(?![\w-])",
 )
 OR_EQUAL = r"(?: than)? or equal to"
 LOW = any_of(

@@ -12,13 +12,21 @@ MISSING = any_of(
     r"\b(?:does not|doesn't|do not|did not|didn't) (?:exist|resolve|match any)",
     r"\bnot found\b|\bcould(?: not|n't) (?:be )?(?:find|found)\b|\bcan(?:not|'t) find\b",
     r"\bno such\b|\bno [\w ]{1,30} (?:found|named|with|matching)\b|\bhas no [\w ]{1,40}['\"`]",
+    r"\b(?:has|have|holds?|contains?|are) no [A-Za-z]",
     r"\bunknown [\w ]{1,20}:? ?['\"`]|\bis not in\b|\bENOENT\b|\bmalformed object\b",
 )
+WANTED = re.compile(r"\b(?:has|have|holds?|contains?|are) no ([A-Za-z][\w ]{1,40})")
+"""``Sheet 'Sheet1' has no table or PivotTable``"""
 TAKEN = any_of(
     r"\balready\b.{0,30}\b(?:exists?|used|taken|registered|defined|in use)\b|\bEEXIST\b|\bduplicate\b",
     r"\bis taken\b|\bmust be unique\b|\bUNIQUE constraint\b",
 )
 """What says that a name is given already."""
+
+
+def things_wanted(text: str) -> str:
+    """Return the words for what a place lacks: "table or PivotTable" if a sheet has none; empty without."""
+    return " ".join(found[1] for found in WANTED.finditer(text))
 
 
 def things_missing(refusal: Refusal) -> Iterator[Clue]:

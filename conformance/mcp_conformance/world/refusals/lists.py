@@ -37,6 +37,12 @@ THERE = any_of(
     rf"|\bdid you mean\b:?|\b(?:closest|similar|nearest)\b[\w ]{{0,20}}:?|\b(?:have|found) only:?){LIST}"
 )
 """A list of things that there are."""
+OF_THE_SERVER = re.compile(
+    r"\b(?:types?|kinds?|formats?|modes?|styles?|options|operations|actions|units|levels|methods|orders"
+    r"|directions|encodings|algorithms|values)(?: are| is)?:?\s*$",
+    re.IGNORECASE,
+)
+"""``Available shape types:``: what the server can do, whatever there is."""
 IN_BRACKETS = re.compile(r"\buse (?:an? |the |one of )?[\w ]{1,40}?\((?P<list>[^()\n]+)\)", re.IGNORECASE)
 """``Use a header (name, size)``: what there is, in brackets after the name of its kind."""
 FROM_TO = re.compile(r"\bfrom ['\"`]?([A-Z]|\d{1,9})['\"`]? to ['\"`]?([A-Z]|\d{1,9})\b(?!\w)")
@@ -65,7 +71,9 @@ def available_lists(refusal: Refusal) -> Iterator[Clue]:
         for pattern in (THERE, IN_BRACKETS):
             found = pattern.search(sentence.text)
             if found:
-                yield from _clues("available list", refusal, sentence, found, Owner.FOUND)
+                is_word = OF_THE_SERVER.search(sentence.text[: found.start("list")])
+                owner = Owner.WORD if is_word else Owner.FOUND
+                yield from _clues("available list", refusal, sentence, found, owner)
 
 
 def ranges_of_letters(refusal: Refusal) -> Iterator[Clue]:

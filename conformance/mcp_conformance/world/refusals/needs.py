@@ -10,6 +10,8 @@ from mcp_conformance.world.known import Owner
 from mcp_conformance.world.prose import scalar
 from mcp_conformance.world.refusals.refusal import MIN_BARE, Refusal, any_of
 
+ANOTHER_VALUE = "another value"
+"""The reader of members that a refusal asks to change."""
 WORD = r"['\"`]?([A-Za-z_][\w.-]*)['\"`]?"
 NOUN = r"(?:parameter|argument|field|property|member|option|key)s?"
 KIND = rf"(?:(?:the|a|an|value for|required|mandatory) )*(?:{NOUN} ?:? ?)?"
@@ -23,6 +25,8 @@ NEEDED = (
     any_of(rf"\brequired {NOUN}:? {WORD}"),
     any_of(rf"\b(?:needs|requires) \d(?: or \d)? {WORD}"),
 )
+AND = re.compile(rf",? and (?:an? |the )?{WORD}", re.IGNORECASE)
+"""What else is needed: "needs an operator and minimum"."""
 EITHER = any_of(
     rf"\b(?:either|one of|at least one of|any of)\b:? {WORD}(?: \([^)\n]*\))?(?:, {WORD})?,? or {WORD}"
 )
@@ -37,6 +41,18 @@ UNWANTED = (
     any_of(rf"{WORD}: (?:{WRONG}) {NOUN}"),
     any_of(rf"{WORD} (?:{NOUN} )?(?:is|was|are) (?:unexpected|not (?:expected|permitted))"),
 )
+ONLY_FOR = any_of(
+    r"^(?P<names>.{1,100}?) (?:(?:is|are) only (?:for|used|valid|allowed|supported|available)"
+    r"|(?:does|do) not apply to|(?:is|are) not (?:used|allowed|supported|valid|applicable) (?:for|with|in))\b"
+)
+"""``options and source are only for list validation``"""
+CHOOSE = "(?:choose|use|try|pick|pass|give|specify|select)"
+ANOTHER = any_of(
+    rf"\b{CHOOSE} (?:an? )?(?:another|different|other) [`'\"]?([A-Za-z_]\w*)",
+    rf"\b{CHOOSE} an? [`'\"]([A-Za-z_]\w*)[`'\"] (?:outside|other|that)\b",
+    r"\bor (?:an? )?(?:another|different|other) [`'\"]?([A-Za-z_]\w*)",
+)
+"""``Choose a `at` outside it, or another `sheet```"""
 PASS = (
     any_of(r"\b(?:pass|set|use|with|specify|add) [`'\"]?([A-Za-z_]\w*)[`'\"]? ?[=:] ?([\w.'\"-]+)"),
     any_of(r"\bset [`'\"]?([A-Za-z_]\w*)[`'\"]? to ([\w.'\"-]+)"),
@@ -50,10 +66,12 @@ def members_needed(refusal: Refusal) -> Iterator[Clue]:
     for sentence in refusal.sentences:
         for pattern in NEEDED:
             for found in pattern.finditer(sentence.text):
-                name = refusal.named(found[1].rstrip("."))
-                is_clear = len(name) >= MIN_BARE or found[0][-1] in "'\"`"
-                if is_clear and name in refusal.members and not _is_sent(refusal, name):
-                    yield Clue("member needed", name, needs=(name,))
+                more = AND.match(sentence.text, found.end())
+                for word, said in ((found[1], found[0]), *(((more[1], more[0]),) if more else ())):
+                    name = refusal.named(word.rstrip("."))
+                    is_clear = len(name) >= MIN_BARE or said[-1] in "'\"`"
+                    if is_clear and name in refusal.members and not _is_sent(refusal, name):
+                        yield Clue("member needed", name, needs=(name,))
 
 
 def one_of_members(refusal: Refusal) -> Iterator[Clue]:
@@ -87,6 +105,20 @@ def members_unwanted(refusal: Refusal) -> Iterator[Clue]:
                 name = refusal.named(found[1])
                 if _is_sent(refusal, name):
                     yield Clue("member not wanted", name, without=(name,))
+        if only := ONLY_FOR.search(sentence.text):
+            for word in re.findall(r"[A-Za-z_][\w-]*", only["names"]):
+                name = refusal.named(word)
+                if name in refusal.members and _is_sent(refusal, name):
+                    yield Clue("member not wanted here", name, without=(name,))
+
+
+def members_to_change(refusal: Refusal) -> Iterator[Clue]:
+    """Yield the members for which a refusal asks for another value, without saying which."""
+    for sentence in refusal.sentences:
+        for found in ANOTHER.finditer(sentence.text):
+            name = refusal.named(next(filter(None, found.groups())))
+            if name in refusal.members:
+                yield Clue(ANOTHER_VALUE, name)
 
 
 def assignments(refusal: Refusal) -> Iterator[Clue]:

@@ -20,9 +20,11 @@ NO_FILE = any_of(r"\bEISDIR\b|\bis a (?:directory|folder)\b|\bnot a (?:regular )
 NO_DIRECTORY = any_of(r"\bENOTDIR\b|\bis a (?:regular )?file\b|\bnot a (?:valid )?(?:directory|folder)\b")
 ABSOLUTE = re.compile(r"\babsolute\b", re.IGNORECASE)
 ENDING = re.compile(r"(?<![\w/\\.*-])\*?(\.[A-Za-z][A-Za-z0-9]{1,5})\b(?![/\\])")
+SLASHED = re.compile(r"((?<![\w/\\])\.[A-Za-z]\w{1,5})/(?=\.[A-Za-z])")
+"""``an .xlsx/.xlsm workbook``"""
 SPEAKS_OF_ENDINGS = any_of(
     r"\bend(?:s|ing)? (?:with|in)\b|\bextensions?\b|\b(?:file|format|type)s?\b",
-    r"\bonly\b|\bmust be\b|\bexpected\b|\((?:\*?\.[a-z0-9]{2,5}(?:, |\)))+",
+    r"\bonly\b|\bmust be\b|\bexpected\b|\bnot an? (?=\*?\.[a-z])|\((?:\*?\.[a-z0-9]{2,5}(?:, |\)))+",
 )
 EXAMPLE = re.compile(
     r"\be\.?g\.?,?|\bfor example,?|\bsuch as\b|\bexamples?:|\blike (?=['\"`]|\S*\d)", re.IGNORECASE
@@ -118,7 +120,8 @@ def examples_in(text: str) -> list[str]:
 
 def endings_in(text: str) -> list[str]:
     """Return the endings of files that a text names, such as ``.xlsx``."""
-    return list(dict.fromkeys(one[1].lower() for one in ENDING.finditer(text)))
+    apart = SLASHED.sub(r"\1 ", text)
+    return list(dict.fromkeys(one[1].lower() for one in ENDING.finditer(apart)))
 
 
 def _endings_of_examples(sentence: Sentence) -> list[str]:

@@ -138,9 +138,9 @@ class Refusal:
 
     def is_ours(self, value: str) -> bool:
         """Return whether a text repeats what the call sent, a part or the resolved path of it, or a name."""
-        texts = [sent if isinstance(sent, str) else json.dumps(sent) for _, sent in self.sent]
         path = value.replace("\\", "/")
-        return self.is_name(value) or any(value in one or path.endswith(f"/{one}") for one in texts if one)
+        texts = [form for _, sent in self.sent for form in forms_of(sent) if form]
+        return self.is_name(value) or any(value in one or path.endswith(f"/{one}") for one in texts)
 
     def is_name(self, value: Any) -> bool:
         """Return whether a value is the name of a member of the arguments."""
@@ -180,8 +180,16 @@ class Refusal:
         return tied if best >= 2 and len(tied) <= MAX_TIED else ()
 
     def _score(self, name: str, member: Member, text: str, quoted: list[str]) -> float:
-        values = [value_score(str(value), text, quoted) for sent, value in self.sent if sent == name]
+        forms = [form for sent, value in self.sent if sent == name for form in forms_of(value)]
+        values = [value_score(form, text, quoted) for form in forms]
         return max(values, default=0.0) + name_score(member.name, text, quoted)
+
+
+def forms_of(sent: Any) -> set[str]:
+    """Return a value that was sent as a text may repeat it: as it is, and as Python and JSON write it."""
+    if not isinstance(sent, str):
+        return {str(sent), json.dumps(sent)}
+    return {sent, repr(sent)[1:-1], json.dumps(sent)[1:-1], json.dumps(sent, ensure_ascii=False)[1:-1]}
 
 
 def value_score(value: str, text: str, quoted: list[str]) -> float:
