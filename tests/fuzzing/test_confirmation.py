@@ -59,7 +59,7 @@ def test_the_rest_of_the_timeout_is_waited_for(fuzzer):
 
 
 def test_a_request_whose_process_has_ended_is_sent_again(fuzzer):
-    fuzzer.server.shared("reproductions").close()
+    fuzzer.server.sessions.every[-1].close()
     fuzzer.server.clock.now += CONFIRMED_AFTER
     text, seconds = reported(fuzzer)
     assert "no answer within 3 s" in text

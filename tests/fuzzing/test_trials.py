@@ -119,12 +119,29 @@ def test_server_that_fails_only_with_several_in_flight_is_not_accused(fuzzed):
     assert log["latest"] == 1
 
 
-def test_server_that_drops_calls_in_flight_is_not_accused(fuzzed):
+@pytest.mark.parametrize("most", [1, 4])
+def test_server_that_drops_calls_in_flight_is_accused_of_that_alone(fuzzed, most):
     log = Counter()
-    assert fuzzed(slow(log, lambda in_flight, _: SILENCE if in_flight > 1 else None)) == []
+    (text,) = fuzzed(slow(log, lambda in_flight, _: SILENCE if in_flight > most else None))
+    assert f"no answer within 5 s with {most} others in flight (alone it is answered)" in text
     assert log["in_flight"] == CASES.in_flight
-    assert log["latest"] == 1
     assert log["calls"] > EXAMPLES // 2
+
+
+def test_a_lock_that_calls_at_once_take_is_not_the_fault_of_one_call(fuzzed):
+    """From the fifth call at once on, no call of the process is answered any more, but pings are."""
+    stuck = []
+
+    class Locking(Slow):
+        def finish(self, line, in_flight):
+            if in_flight > 4:
+                stuck.append(self)
+            if self not in stuck:
+                super().finish(line, in_flight)
+
+    log = Counter()
+    (text,) = fuzzed(lambda out, _: Locking(log, lambda *_: None, 0.01, out))
+    assert "no answer within 5 s with 4 others in flight (alone it is answered)" in text
 
 
 def test_wrong_answer_in_flight_is_shrunk(fuzzed):

@@ -178,6 +178,8 @@ class Fuzzer:
 
     def _is_repeatable(self, failed: FailedCase) -> bool:
         """Return whether a failure can be shrunk: it does not depend on earlier requests."""
+        if failed.beside:
+            return False
         return failed.is_silence or self._trials.reproduction.fails_in_isolation(failed)
 
     def _key(self) -> bytes:

@@ -16,6 +16,7 @@ from mcp_conformance.fuzzing.fuzz_target import FuzzTarget
 from mcp_conformance.fuzzing.oracles import VALIDATED, Case, Failure
 from mcp_conformance.protocol.jsonrpc import Kind, Line, kind
 from mcp_conformance.protocol.text import shorten
+from mcp_conformance.target.preparation import renamed
 from mcp_conformance.target.reproducer import Attempt
 from mcp_conformance.target.server import Server
 from mcp_conformance.target.transcripts import write_transcripts
@@ -27,6 +28,10 @@ MAX_LINES_SHOWN = 6
 MAX_CASE_LENGTH = 200
 # Names of files end at 255 bytes, which a name of other letters takes three times as fast.
 MAX_NAME_LENGTH = 90
+# Not measured: how many cases are tried alone, each for its whole timeout, if those before are answered then.
+MAX_PROVEN_ALONE = 3
+NEVER_TOGETHER = "never answers with others in flight"
+"""The kind of a failure that only several cases in flight cause."""
 # A fresh process has its own opening: these are never sent again.
 OPENING_METHODS = ("initialize", "notifications/initialized", "server/discover")
 
@@ -36,7 +41,8 @@ class FailedCase:
     """A case that failed; the first ``length`` of ``lines`` are the conversation up to the failure.
 
     ``preparation`` are those of its lines by which the process was prepared; ``is_brief`` says that only the
-    beginning of a long reply was kept.
+    beginning of a long reply was kept.  ``beside`` is the number of other cases in flight without which it is
+    answered.
     """
 
     case: Case
@@ -46,6 +52,7 @@ class FailedCase:
     length: int
     preparation: Sequence[Line] = ()
     is_brief: bool = False
+    beside: int = 0
 
     @property
     def conversation(self) -> list[Line]:
@@ -123,10 +130,49 @@ class CaseReproduction:
         """Return whether a request fails on a fresh server after the same others, one at a time."""
         return self._replay(failed, _history(failed)).shown is not None
 
+    def fails_together(self, failures: Sequence[FailedCase]) -> FailedCase | None:
+        """Return a case that gets no answer when others are in flight, the fewest of these; None if all do.
+
+        Each of them is answered alone.
+        """
+        answered, silent = 1, len(failures)
+        if self._silent_together(failures, self.answer_seconds) is None:
+            return None
+        while silent - answered > 1:
+            size = (answered + silent) // 2
+            if self._silent_together(failures[:size], self.answer_seconds) is None:
+                answered = size
+            else:
+                silent = size
+        return self._silent_together(failures[:silent], self._max_wait(failures[0]))
+
+    def _silent_together(self, failures: Sequence[FailedCase], seconds: float) -> FailedCase | None:
+        """Send cases to a fresh server at once; return the first without an answer in so many seconds."""
+        with suppress(Skipped), self.server.sessions.reproduction_session() as session:
+            self.server.sessions.prepare(session)
+            prepared = session.preparation
+            sent = session.send_texts(
+                self.target.request(renamed(session, one.case.text)) for one in failures
+            )
+            for one, line in zip(failures, sent, strict=True):
+                reply = reply_within(session, line, seconds)
+                if isinstance(reply.fault, Silence) and not session.inbox.is_writing():
+                    failure = replace(one.failure, kind=NEVER_TOGETHER)
+                    lines, beside = session.lines, len(failures) - 1
+                    return FailedCase(one.case, failure, reply, lines, len(lines), prepared, beside=beside)
+        return None
+
     def begin(self, failures: Sequence[FailedCase]) -> None:
         """Send cases again that got no answer; `reproductions` waits for what remains of their timeouts."""
+        first, *others = failures
+        if not first.is_silence or first.beside:
+            return
+        with suppress(Skipped):
+            self._begun[first] = self._sent_alone(first)
+        if not others:
+            return
         with suppress(Skipped), self.server.sessions.shared_reproduction_session() as session:
-            for failed in failures if failures[0].is_silence else ():
+            for failed in others:
                 line, is_alive = self._sent_again(session, failed)
                 if not is_alive:
                     return
@@ -138,12 +184,40 @@ class CaseReproduction:
         """Yield the failures of each kind, and a reproduction of the first; drop late answers."""
         repeated = self._repeated([same[0] for same in kinds if same[0].reply.fault is None])
         for same in kinds:
-            failures = self._still_silent(same) if same[0].is_silence else same
+            is_silent = same[0].is_silence and not same[0].beside
+            failures = self._still_silent(same) if is_silent else same
             if failures:
                 is_confirmed = failures[0].is_silence or failures[0] in repeated
                 yield failures, self._alone(failures[0]) if is_confirmed else self._reproduction(failures[0])
 
     def _still_silent(self, failures: Sequence[FailedCase]) -> list[FailedCase]:
+        """Return the cases that get no answer again, the first of them proven alone in its process."""
+        for place, one in enumerate(failures[:MAX_PROVEN_ALONE]):
+            if self._is_silent_alone(one):
+                return [self._confirmed(one), *self._also_silent(failures[place + 1 :])]
+        return []
+
+    def _is_silent_alone(self, failed: FailedCase) -> bool:
+        """Return whether a case gets no answer from a process that has nothing else to do."""
+        begun = self._begun.pop(failed, None)
+        try:
+            session, line = begun if begun is not None else self._sent_alone(failed)
+            reply = reply_within(session, line, self._max_wait(failed))
+        except Skipped:
+            return False
+        is_silent = failed.is_seen_in(reply) and not session.inbox.is_writing()
+        session.begin_close()
+        if begun is not None and isinstance(reply.fault, Closed):  # something else has ended it meanwhile
+            return self._is_silent_alone(failed)
+        return is_silent
+
+    def _sent_alone(self, failed: FailedCase) -> tuple[Session, Line]:
+        """Send a case to a process of its own."""
+        session = self.server.sessions.own_reproduction_session()
+        self.server.sessions.prepare(session)
+        return session, self.target.send(session, failed.case.text)
+
+    def _also_silent(self, failures: Sequence[FailedCase]) -> list[FailedCase]:
         """Return the cases that get no answer again.  Those sent to one process share one timeout."""
         silent: list[FailedCase] = []
         waiting = list(failures)
@@ -224,6 +298,9 @@ class CaseReproduction:
         return [line for line in history if self.target.is_requested_in(line)]
 
     def _alone(self, failed: FailedCase) -> Reproduction:
+        if failed.beside:
+            how = f" with {failed.beside} others in flight (alone it is answered)"
+            return Reproduction(how, failed.conversation[-MAX_LINES_SHOWN:], [failed.conversation])
         lines, before = failed.reply.lines, failed.preparation
         how = " (after calls that made what it names)" if before else ""
         return Reproduction(how, lines, [(*self._opening(), *before, *lines)])
@@ -265,7 +342,7 @@ class CaseReproduction:
         about = f"{id}: {self.target.name} {text}"
         written = write_transcripts(self.server.sessions, reproduction.conversations, name=name, about=about)
         got, paths = f"{label} {text}: {reply}{how}{more}{written}", written.paths
-        if failed.is_death or (failed.is_silence and not failed.case.hostile):
+        if failed.is_death or failed.beside or (failed.is_silence and not failed.case.hostile):
             stderr = reply.fault.stderr if reply.fault is not None else ""
             fault = reply.fault if how else None  # a failure in isolation is always reported
             if id == NOT_FATAL and not how:

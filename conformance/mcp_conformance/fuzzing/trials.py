@@ -47,7 +47,7 @@ class Trials:
         self._until = server.clock.monotonic() + server.run.fuzz_seconds
         self._known = known
         self._outcomes: dict[bytes, FailedCase | None] = {}
-        self._may_fly = True
+        self._may_fly = not server.fuzzing.blocks_together
         known_times = [target.seconds] * budget.first_cases if target.seconds else []
         self._answer_times = deque(known_times, maxlen=budget.first_cases)
         self._deaths = self._silences = self._hostile_silences = 0
@@ -107,9 +107,9 @@ class Trials:
         return not same or len(case.text) < len(same[0].case.text)
 
     def _sent_alone(self, case: Case) -> FailedCase | None:
-        begun = self.server.clock.monotonic()
         self._calls_left -= 1
-        session = self.server.shared(FUZZED)
+        session = self.server.shared(FUZZED)  # it may start a process, whose time is not the target's
+        begun = self.server.clock.monotonic()
         reply = self._ask(session, case)
         self._seconds_left -= self.server.clock.monotonic() - begun
         if reply.fault is None:
@@ -134,14 +134,19 @@ class Trials:
         """Send a case and return the reply; end a process that answers neither the case nor a ping.
 
         A hostile value gets a short time; if it is not answered then, it is sent again in the end, and gets
-        a longer one.
+        a longer one.  After any other value without an answer the process is ended too: the next one would
+        not be alone in it.
         """
         sent = self.target.send(session, case.text)
         reply = session.await_reply(sent, self._wait_seconds(case), alone=True)
         if reply.fault is None or session.closed:
             return reply
         self._end_if_hung(session)
-        return session.await_reply(sent, 0.0, alone=True) if session.is_answered(sent) else reply
+        if session.is_answered(sent):
+            return session.await_reply(sent, 0.0, alone=True)
+        if not case.hostile:
+            self._end(session)
+        return reply
 
     def _wait_seconds(self, case: Case) -> float:
         """Return for how long to wait for an answer, in seconds."""
@@ -152,10 +157,14 @@ class Trials:
     def _end_if_hung(self, session: Session) -> None:
         """End a process that does not answer a ping."""
         if session.request(session.liveness_method, timeout=self.answer_seconds).fault is not None:
-            session.begin_close()
-            session.inbox.closed = True
+            self._end(session)
         # Its silence is a finding of the case: the next user of the session must not count it as a hang.
         session.is_silent = False
+
+    @staticmethod
+    def _end(session: Session) -> None:
+        session.begin_close()
+        session.inbox.closed = True
 
     # In flight
 
@@ -205,6 +214,7 @@ class Trials:
             self._end_if_hung(session)
         for case, line in waiting:
             suspects += self._landed(session, case, line, wait=False)
+        self._end(session)
         return suspects
 
     def _requests(self, session: Session, todo: Iterator[Case]) -> Iterator[tuple[Case, Request]]:
@@ -244,10 +254,11 @@ class Trials:
                 self._file(one)
 
     def _examine_lost(self, lost: list[FailedCase]) -> None:
-        """Send each case alone that got no answer; if all get one then, the end of the process counts."""
-        is_explained = False
+        """Send each case alone that got no answer; if all get one then, several in flight are to blame."""
+        is_explained, all_tried = False, True
         for one in lost:
             del self._outcomes[_digest(one.case)]
+            all_tried &= not self.is_spent
             if not self.is_spent:
                 again = self.failed(one.case)
                 is_explained |= again is not None and again.reply.fault is not None
@@ -255,6 +266,11 @@ class Trials:
             self._deaths += 1
             if not is_explained:
                 self._file(lost[0])
+        elif (
+            all_tried and not is_explained and (failed := self.reproduction.fails_together(lost)) is not None
+        ):
+            self.server.fuzzing.blocks_together = True
+            self._file(failed)
 
 
 def _digest(case: Case) -> bytes:

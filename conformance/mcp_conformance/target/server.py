@@ -66,11 +66,13 @@ class FuzzRecords:
     """What the fuzzer has seen in one revision.
 
     ``failed_cases`` are the names of hostile values that a target failed with, ``values_read`` those of
-    values in requests that the server answered with their ids.
+    values in requests that the server answered with their ids.  ``blocks_together`` says that the server
+    answers none of several requests in flight, which is reported once.
     """
 
     failed_cases: set[str] = field(default_factory=set)
     values_read: set[str] = field(default_factory=set)
+    blocks_together: bool = False
 
 
 class Server:

@@ -209,13 +209,18 @@ class Sessions:
 
         Raises `Skipped` if no session opens: a check reports that.
         """
-        with self._reported.without_report("it could not be reproduced"):
-            session = self._connect_new(REPRODUCTIONS, None, DECLINING)
-        self._fuzzed.append(session)
+        session = self.own_reproduction_session()
         try:
             yield session
         finally:
             session.begin_close()
+
+    def own_reproduction_session(self) -> Session:
+        """Start a process for one reproduction, whose user ends it; raises as `reproduction_session` does."""
+        with self._reported.without_report("it could not be reproduced"):
+            session = self._connect_new(REPRODUCTIONS, None, DECLINING)
+        self._fuzzed.append(session)
+        return session
 
     @contextmanager
     def shared_reproduction_session(self) -> Iterator[Session]:
