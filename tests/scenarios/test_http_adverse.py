@@ -3,29 +3,51 @@
 from collections import Counter
 from dataclasses import replace
 
+import pytest
+
 from mcp_conformance.report.text import connection_lines
-from mcp_conformance_fixtures.http_adverse import SERVERS
+from mcp_conformance_fixtures.http_adverse import CountsCalls, Exhausted, Limits, LosesReused
+from mcp_conformance_fixtures.reference_http_wire import Connection
 from support.bench import run_checks, settings_on_process
 from support.http_in_thread import served
 
 HANDSHAKE = "2025-11-25"
 
 
-def found(http, handler, folder, *suites):
+def found(http, handler, folder, *suites, timeout=5.0):
     """Return what the checks of some suites find on a server in a thread."""
-    with served(http, handler) as server, settings_on_process((), folder, timeout=5.0) as settings:
+    with served(http, handler) as server, settings_on_process((), folder, timeout=timeout) as settings:
         chosen = replace(settings, http=server)
         return run_checks(chosen, HANDSHAKE, lambda one: one.suite in suites, is_whole=False), server
 
 
 def test_a_call_whose_connection_is_lost_is_carried_out_once(tmp_path):
-    made, handler = SERVERS["loses-reused"]
-    http = made()
-    run, server = found(http, handler, tmp_path, "test_ping", "test_tools_call")
+    http = CountsCalls()
+    run, server = found(http, LosesReused, tmp_path, "test_ping", "test_tools_call")
     assert [one.text for one in run.verdicts] == []
     assert len(run.passed) > 5
     assert server.tally.lost > 0
     assert [call for call, times in Counter(http.calls).items() if times > 1] == []
+
+
+@pytest.mark.parametrize(
+    ("http", "most", "suites"),
+    [(Limits(), 100, ["test_tools_call"]), (Exhausted(), 10, ["test_lifecycle", "test_version"])],
+    ids=["limits", "exhausted"],
+)
+def test_a_server_that_limits_requests_is_not_accused(http, most, suites, tmp_path):
+    http.most = most
+    run, server = found(http, Connection, tmp_path, *suites, timeout=1.0)
+    assert [one.text for one in run.verdicts] == []
+    assert run.passed
+    assert server.tally.statuses[429] > 0
+    assert server.throttle.is_exhausted == isinstance(http, Exhausted)
+
+
+def test_the_report_says_how_a_server_was_spared():
+    (line,) = connection_lines(Counter(), rate=1.5, asked=60.0)
+    assert "asked for waits of up to 60 s" in line
+    assert "--rate 1.5 " in line
 
 
 def test_the_report_says_what_the_connections_have_lost():

@@ -104,7 +104,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         state.probed.close()
         if (http := state.probed.settings.http) is not None:
             http.close()
-            state.counts.add_http(http.tally)
+            state.counts.add_http(http)
         state.counts.outlived += end_run()
     if hasattr(config, "workeroutput"):
         config.workeroutput["mcp_counts"] = state.counts.as_data()

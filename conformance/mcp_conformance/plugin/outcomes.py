@@ -418,7 +418,7 @@ def notices(config: pytest.Config) -> list[str]:
         lines.insert(0, f"sandbox: {settings.sandbox.describe(listens=settings.http is not None)}")
     if outlived := counts.outlived:
         lines.append(f"ended: {outlived} of the processes that the server has started outlived it")
-    lines += connection_lines(counts.numbers)
+    lines += connection_lines(counts.numbers, counts.rate, counts.asked)
     if line := not_judged(config):
         lines.append(line)
     if line := since_line(config, (one.reason for one in state.results)):

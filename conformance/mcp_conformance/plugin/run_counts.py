@@ -10,7 +10,7 @@ from typing import Any, Self
 from mcp_conformance.target.budgets import CallCost
 from mcp_conformance.target.exercise import Exercise
 from mcp_conformance.target.server import Server
-from mcp_conformance.transport.http.tally import Tally
+from mcp_conformance.transport.http.server import HttpServer
 
 Pairs = Counter[tuple[str, str]]
 
@@ -23,6 +23,8 @@ class RunCounts:
     those ``dropped``, and what the connections over HTTP have lost.  ``exercise`` has the calls of tools with
     valid arguments; by revision, ``costs`` are theirs, ``judged`` the figures that checks of budgets have
     measured.  ``outlived`` counts the processes that have outlived the server.
+    ``rate`` is the number of requests a second to which a server over HTTP has slowed us down, 0 if it did
+    not; ``asked`` is the longest wait that it asked for, in seconds.
     """
 
     starts: Pairs = field(default_factory=Counter)
@@ -31,6 +33,8 @@ class RunCounts:
     judged: dict[str, dict[str, float]] = field(default_factory=dict)
     outlived: int = 0
     exercise: Exercise = field(default_factory=Exercise)
+    rate: float = 0.0
+    asked: float = 0.0
 
     def add_server(self, server: Server) -> None:
         """Add what the server in one revision has done."""
@@ -44,8 +48,11 @@ class RunCounts:
             numbers["sent", revision] += session.sent
             numbers["dropped", ""] += session.lines.dropped
 
-    def add_http(self, tally: Tally) -> None:
-        """Add what the connections with a server over HTTP have carried and lost."""
+    def add_http(self, http: HttpServer) -> None:
+        """Add what the connections with a server over HTTP have carried and lost, and how it was spared."""
+        tally = http.tally
+        self.rate = http.turns.rate if http.turns.is_slowed else 0.0
+        self.asked = http.throttle.asked
         self.numbers["reused", ""] += tally.reused
         self.numbers["lost", ""] += tally.lost
         for status, number in tally.statuses.items():
@@ -61,6 +68,8 @@ class RunCounts:
             self.judged.setdefault(revision, {}).update(figures)
         self.outlived += other.outlived
         self.exercise.add(other.exercise)
+        self.rate += other.rate  # each worker gets its share of what the server allows
+        self.asked = max(self.asked, other.asked)
 
     def as_data(self) -> dict[str, Any]:
         """Return the counts as an xdist worker can send them."""
@@ -71,6 +80,8 @@ class RunCounts:
             "judged": self.judged,
             "outlived": self.outlived,
             "exercise": self.exercise.as_data(),
+            "rate": self.rate,
+            "asked": self.asked,
         }
 
     @classmethod
@@ -83,6 +94,8 @@ class RunCounts:
             data.get("judged", {}),
             data.get("outlived", 0),
             Exercise.from_data(data.get("exercise", {})),
+            data.get("rate", 0.0),
+            data.get("asked", 0.0),
         )
 
 

@@ -183,8 +183,13 @@ def limit_lines(
         yield f"not kept: {dropped} lines of the server, as its log was too large; not every check saw them"
 
 
-def connection_lines(numbers: Mapping[tuple[str, str], int]) -> Iterator[str]:
-    """Yield what connections over HTTP have lost, and how often the server, or one before it, was busy."""
+def connection_lines(
+    numbers: Mapping[tuple[str, str], int], rate: float = 0.0, asked: float = 0.0
+) -> Iterator[str]:
+    """Yield what connections over HTTP have lost, and how often the server, or one before it, was busy.
+
+    ``rate`` is the rate to which it has slowed us down, ``asked`` the longest wait that it asked for.
+    """
     if lost := numbers.get(("lost", ""), 0):
         yield (
             f"connections: {lost} of {plural(numbers['reused', ''], 'request')} on a reused connection got "
@@ -194,6 +199,13 @@ def connection_lines(numbers: Mapping[tuple[str, str], int]) -> Iterator[str]:
     if statuses:
         listed = ", ".join(f"{number} with HTTP {status}" for status, number in statuses.items())
         yield f"busy: the server, or a proxy before it, answered {listed}"
+    if rate:
+        wait = f"asked for waits of up to {asked:g} s" if asked else "named no time to wait"
+        yield (
+            f"slowed: the server refused requests for their number and {wait}; they were sent again later, "
+            f"and the rate sank to {rate:.2g} requests a second (--rate {rate:.2g} keeps to that from the "
+            "start); the waiting is no part of the times that are measured"
+        )
 
 
 def lacking_line(tools: Sequence[ExercisedTool], required: RequiredExercise | None) -> str:

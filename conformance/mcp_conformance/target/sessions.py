@@ -20,7 +20,6 @@ from mcp_conformance.target.processes import Processes
 from mcp_conformance.target.reported import Reported
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.target.surface import Surface
-from mcp_conformance.transport.interface import Transport
 from mcp_conformance.verdicts import Blocked, Skipped
 
 MAX_HANGS = 2
@@ -64,7 +63,7 @@ class Sessions:
         self._spare: list[Session] = []
         self._kept: list[Session] = []
         self._fuzzed: list[Session] = []
-        self._excluded: list[Transport] = []
+        self._excluded: list[Session] = []
         self._others: list[Sessions] = []
         self._hangs = 0
 
@@ -187,7 +186,7 @@ class Sessions:
     def exclude(self, session: Session) -> None:
         """Exclude a session from the checks that judge all sessions; it is ended with the others."""
         self.every.remove(session)
-        self._excluded.append(session.process)
+        self._excluded.append(session)
 
     @contextmanager
     def fresh(
@@ -281,6 +280,10 @@ class Sessions:
             stderr = session.process.stderr
             self._reported.raise_once("hung", Blocked(reason, sent, stderr, "jsonrpc.response-every-request"))
 
+    def with_request(self, line: Line) -> Session | None:
+        """Return the session in which a line was sent; None if there is none, or it has dropped the line."""
+        return next((one for one in (*self.every, *self._excluded) if line in one.lines), None)
+
     def received(self, *kinds: Kind) -> list[Value]:
         """Return every message of these kinds (all if none are named) in any conversation so far."""
         return [
@@ -311,8 +314,8 @@ class Sessions:
         self.processes.begin_stop()
         for session in self.every:
             session.begin_close()
-        for process in self._excluded:
-            process.begin_stop()
+        for session in self._excluded:
+            session.process.begin_stop()
 
     def close(self) -> None:
         """End every process."""
@@ -320,8 +323,8 @@ class Sessions:
         for other in self._others:
             other.close()
         self.processes.stop()
-        for process in self._excluded:
-            process.stop()
+        for session in self._excluded:
+            session.process.stop()
         for session in self.every:
             session.close()
 

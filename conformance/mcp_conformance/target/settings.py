@@ -169,7 +169,7 @@ class Settings:
         if self.http is None:
             return self._launch(self.command)
         self.http.ready(self._launch, self.start_timeout)
-        return HttpLines(self.http, max_line=self.max_line, on_wait=self.on_wait, clock=self.clock)
+        return HttpLines(self.http, max_line=self.max_line, on_wait=self.on_wait)
 
     def _launch(self, command: tuple[str, ...]) -> Process:
         """Start a command in the surroundings that the user chose."""

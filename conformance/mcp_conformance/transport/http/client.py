@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from mcp_conformance.transport.http.exchange import CLOSED, Exchange, Listener
 from mcp_conformance.transport.http.request import Request
 from mcp_conformance.transport.http.stream import ConnectionFailed, Stream
 from mcp_conformance.transport.http.tally import Tally
+from mcp_conformance.transport.http.throttle import Throttle
 from mcp_conformance.transport.interface import MAX_LINE, SYSTEM_CLOCK, Clock
 
 if TYPE_CHECKING:
@@ -47,10 +49,11 @@ class Client:
         *,
         connect_timeout: float = CONNECT_SECONDS,
         max_body: int = MAX_LINE,
-        tally: Tally | None = None,
+        throttle: Throttle | None = None,
     ):
         self.endpoint = endpoint
-        self.tally = tally if tally is not None else Tally()
+        self.throttle = throttle
+        self.tally = throttle.tally if throttle is not None else Tally()
         self._clock, self._connect_timeout, self._max_body = clock, connect_timeout, max_body
         self._reader = _reader_class()
         self._workers = _Workers()
@@ -59,10 +62,11 @@ class Client:
         self._begun = 0
         self._is_closed = False
         self._lock = threading.Lock()
+        self._closing = threading.Event()
 
     def begin(self, request: Request, listener: Listener | None = None) -> Exchange:
         """Send a request, on an idle connection at once, and return its exchange."""
-        exchange = Exchange(request, listener or Listener(), self._clock, self._max_body)
+        exchange = Exchange(request, listener or Listener(), self._clock, self._max_body, self._is_repeated)
         with self._lock:
             self._begun += 1
             exchange.number = self._begun
@@ -106,6 +110,7 @@ class Client:
         """
         with self._lock:
             self._is_closed = True
+            self._closing.set()
             running, idle, self._idle = list(self._running), self._idle, []
         for exchange in running:
             exchange.abort()
@@ -132,35 +137,49 @@ class Client:
         following: Exchange | None = exchange
         while following is not None:
             if self._must_be_resent(following, connection):
+                self._wait_for_turn(following)
                 return following
             following = self._next(connection)
         return None
 
     def _must_be_resent(self, exchange: Exchange, connection: _Connection) -> bool:
-        """Run an exchange; return whether a reused connection has lost it, and it may be sent again.
+        """Run an exchange; return whether its request is sent again.
 
-        The server may have carried out what it has read, so only a request that does no harm twice, or of
-        which no byte was sent, is sent again.
+        That is so if the server has put it off, or if a reused connection has lost it.  The server may have
+        carried out what it has read, so only a request that does no harm twice, or of which no byte was sent,
+        is sent again after a loss.
         """
-        can_reuse = is_resent = False
+        can_reuse = is_lost = is_resent = False
         try:
             reader = self._reader(exchange.request)
             can_reuse = exchange.run(connection.stream, reader) and exchange.request.is_framed
             is_lost = connection.is_reused and exchange.failure == CLOSED
-            is_resent = is_lost and (exchange.request.method in IDEMPOTENT or exchange.is_unsent)
-            exchange.was_lost = is_lost and not is_resent
+            may_resend = exchange.request.method in IDEMPOTENT or exchange.is_unsent
+            exchange.was_lost = is_lost and not may_resend
+            is_resent = exchange.is_put_off or (is_lost and may_resend)
             return is_resent
         finally:
-            exchange.was_resent |= is_resent
+            exchange.was_resent |= is_lost and is_resent
             connection.is_reused = True
-            if not can_reuse:
+            if not can_reuse or is_resent:
                 connection.stream.close()
             if not is_resent:
                 self._end(exchange, connection if can_reuse else None)
 
+    def _wait_for_turn(self, exchange: Exchange) -> None:
+        """Before a request that was put off is sent again, wait for a turn, or until the client is closed."""
+        if exchange.is_put_off and self.throttle is not None:
+            self._closing.wait(max(0.0, self.throttle.turns.take() - time.monotonic()))
+            exchange.prepare_again()
+
+    def _is_repeated(self, exchange: Exchange, status: int, retry_after: Sequence[str]) -> bool:
+        """Count a response; return whether its request is sent again after a wait."""
+        self.tally.note(status)
+        return self.throttle is not None and self.throttle.grants(exchange.tries, status, retry_after)
+
     def _end(self, exchange: Exchange, idle: _Connection | None) -> None:
-        self.tally.note(exchange.status, was_lost=exchange.was_lost)
         with self._lock:
+            self.tally.lost += exchange.was_lost
             self._running.discard(exchange)
             if idle is not None and self._is_closed:
                 idle.stream.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from mcp_conformance.transport.http.events import Event, EventParser, EventTooLarge
@@ -21,6 +22,10 @@ KEPT_OF_EVENT_STREAM = 64 * 1024
 CLOSED = "the connection was closed before the response"
 CUT_OFF = "the body ended early"
 ABORTED = "we closed the connection"
+
+
+IsRepeated = Callable[["Exchange", int, Sequence[str]], bool]
+"""A function of an exchange, a status and the values of Retry-After: whether the request is sent again."""
 
 
 class Listener:
@@ -47,10 +52,18 @@ class Exchange:
     ``is_sent`` says that the whole request is sent, ``has_ended`` that the response is complete or never
     will be; ``failure`` is a sentence if the response is not complete, else empty; ``was_refused`` says that
     nothing listened.  ``was_resent`` says that a reused connection turned out to be closed, and the request
-    was sent again; ``was_lost`` that it was not, as the server may have carried it out.
+    was sent again; ``was_lost`` that it was not, as the server may have carried it out.  ``is_put_off`` says
+    that the server has asked for a wait, ``tries`` how often the request was sent again for that reason.
     """
 
-    def __init__(self, request: Request, listener: Listener, clock: Clock, max_body: int):
+    def __init__(
+        self,
+        request: Request,
+        listener: Listener,
+        clock: Clock,
+        max_body: int,
+        is_repeated: IsRepeated = lambda *_: False,
+    ):
         self.request = request
         self.number = 0
         self.status: int | None = None
@@ -62,6 +75,9 @@ class Exchange:
         self.event_parser: EventParser | None = None
         self.trailing = b""
         self.failure = ""
+        self.tries = 0
+        self.is_put_off = False
+        self._is_repeated = is_repeated
         self.was_refused = self.was_resent = self.was_lost = self.aborted = False
         self._reason = ABORTED
         self.sent_at: float | None = None
@@ -98,18 +114,25 @@ class Exchange:
     def wait_for_head(self, timeout: float) -> bool:
         """Wait for the head, or for the end; return whether there is a head."""
         with self._changed:
-            self._changed.wait_for(lambda: self.head_at is not None or self.has_ended, timeout)
+            self._wait_for(lambda: self.head_at is not None or self.has_ended, timeout)
         return self.head_at is not None
 
     def wait_until_sent(self, timeout: float) -> bool:
         """Wait until the whole request is sent, or the end has come; return whether it is."""
         with self._changed:
-            return self._changed.wait_for(lambda: self.is_sent or self.has_ended, timeout)
+            return self._wait_for(lambda: self.is_sent or self.has_ended, timeout)
 
     def wait(self, timeout: float) -> bool:
         """Wait for the end; return whether it has come."""
         with self._changed:
-            return self._changed.wait_for(lambda: self.has_ended, timeout)
+            return self._wait_for(lambda: self.has_ended, timeout)
+
+    def _wait_for(self, holds: Callable[[], bool], timeout: float) -> bool:
+        """Wait until something holds, so long by the clock of the exchange; return whether it does."""
+        until = self._clock.monotonic() + timeout
+        while not holds() and (left := until - self._clock.monotonic()) > 0:
+            self._changed.wait(left)
+        return holds()
 
     def wait_or_abort(self, timeout: float) -> None:
         """Wait for the end, and close the connection if it does not come in time."""
@@ -131,6 +154,13 @@ class Exchange:
                 self._stream.close()
 
     # For the client
+
+    def prepare_again(self) -> None:
+        """Forget the response that has put the request off."""
+        self.is_put_off = False
+        self.tries += 1
+        self.status, self.reason, self.headers, self.media_type, self.raw_head = None, "", (), "", b""
+        self._body.clear()
 
     def start(self, stream: Stream) -> None:
         """Send as much of the request as the connection takes at once."""
@@ -213,6 +243,9 @@ class Exchange:
             part.raw,
         )
         self.media_type = "".join(self.header("content-type")[:1]).partition(";")[0].strip().lower()
+        if self._is_repeated(self, part.status, self.header("retry-after")):
+            self.is_put_off = True
+            return True
         if self.media_type == EVENT_STREAM:
             self.event_parser = EventParser(self._max_body)
         with self._changed:

@@ -32,7 +32,6 @@ from mcp_conformance.transport.interface import (
     EOF,
     MAX_LINE,
     STOP_SECONDS,
-    SYSTEM_CLOCK,
     Clock,
     Item,
     NoAnswer,
@@ -78,15 +77,15 @@ class HttpLines:
         *,
         max_line: int = MAX_LINE,
         on_wait: OnWait | None = None,
-        clock: Clock = SYSTEM_CLOCK,
     ):
-        self.server, self.clock, self.on_wait, self.max_line = server, clock, on_wait, max_line
+        self.server, self.on_wait, self.max_line = server, on_wait, max_line
+        self.clock: Clock = server.throttle.clock
         self.command = server.command
-        self.started = clock.monotonic()
+        self.started = self.clock.monotonic()
         self.mirror = Mirror(server.parameters)
         self.posted: list[tuple[Any, Exchange]] = []
         self.streamed: list[Exchange] = []
-        self._client = Client(server.endpoint, clock, max_body=max_line, tally=server.tally)
+        self._client = Client(server.endpoint, self.clock, max_body=max_line, throttle=server.throttle)
         self._received = ByteQueue()
         self._unsent = ByteQueue()
         self._open: dict[IdKey, _Answers] = {}
@@ -110,7 +109,11 @@ class HttpLines:
 
     def read(self, timeout: float) -> Item | None:
         """Return the next line with its `age`, `EOF` at the end, None if nothing arrives in time."""
-        return self._received.get(timeout)
+        until = self.clock.monotonic() + timeout
+        item = self._received.get(timeout)
+        while item is None and not self._is_stopped.is_set() and (held := self.server.throttle.clock.left):
+            item = self._received.get(held + until - self.clock.monotonic())
+        return item
 
     def close_stdin(self) -> None:
         """End the session when everything is sent."""
@@ -170,6 +173,7 @@ class HttpLines:
         self._received.discard()
         self._unsent.discard()
         self._sender.join(grace)
+        self._client.throttle = None  # nobody waits for the end of a session
         if self.mirror.session_id and not self.server.is_lost:
             self._begin("DELETE", self.mirror.session_headers).wait(grace)
         self._client.close()

@@ -15,7 +15,7 @@ from mcp_conformance.transport.http.exchange import Exchange
 from mcp_conformance.transport.http.headers import Parameters
 from mcp_conformance.transport.http.request import Headers
 from mcp_conformance.transport.http.stream import ConnectionFailed, Stream
-from mcp_conformance.transport.http.tally import Tally
+from mcp_conformance.transport.http.throttle import Throttle
 from mcp_conformance.transport.http.turns import Turns
 from mcp_conformance.transport.interface import NotServing
 from mcp_conformance.transport.process import Process
@@ -59,7 +59,8 @@ class HttpServer:
         self.url, self.command, self.path, self.headers = url, command, path, headers
         self.parameters: Parameters = {}
         self.turns = Turns(rate)
-        self.tally = Tally()
+        self.throttle = Throttle(self.turns)
+        self.tally = self.throttle.tally
         self.starts = 0
         self.is_lost = False
         self._host = LOOPBACK
@@ -174,13 +175,14 @@ class HttpServer:
 
     def stderr_since(self, moment: float) -> str:
         """Return what the process wrote to stderr since a moment of its clock."""
-        process = self._process
+        process, moment = self._process, self.throttle.clock.machine_time(moment)
         return process.stderr_since(moment - process.started) if process is not None else ""
 
     def beside(self) -> HttpServer:
         """Return a server of the same command for a process and a port of its own, which is not started."""
         other = HttpServer("", self.command, self.path, self.headers)
-        other.turns, other.tally, other._host = self.turns, self.tally, self._host
+        other.turns, other.throttle, other.tally = self.turns, self.throttle, self.tally
+        other._host = self._host
         return other
 
     def terminate(self) -> None:

@@ -14,7 +14,7 @@ class Tally:
 
     ``reused`` counts the requests on a connection that had carried others, ``lost`` those among them whose
     connection was closed without a byte of the response, and that were not sent again.  ``statuses`` counts
-    the responses by those statuses that are `COUNTED`.
+    the responses by those statuses that are `COUNTED`, also those whose request was sent again.
     """
 
     def __init__(self) -> None:
@@ -22,9 +22,8 @@ class Tally:
         self.statuses: Counter[int] = Counter()
         self._lock = threading.Lock()
 
-    def note(self, status: int | None, *, was_lost: bool) -> None:
-        """Count an exchange that has ended, in the thread of its connection."""
+    def note(self, status: int) -> None:
+        """Count a response, in the thread of its connection."""
         with self._lock:
-            self.lost += was_lost
             if status in COUNTED:
                 self.statuses[status] += 1
