@@ -57,7 +57,7 @@ REVISION = "2025-11-25"
 OTHER_REVISIONS = {"ruv-swarm": "2024-11-05"}
 """The revisions of servers that do not speak this one."""
 HELLO = {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": {"name": "depth", "version": "1"}}
-HEAD = "| server | tools exercised | answers | calls | seconds | lines and branches: start, run |"
+HEAD = "| server | tools exercised | answers | calls | seconds | CPU | lines and branches: start, run |"
 COVERED = """
 import atexit, os, signal, sys
 from importlib.metadata import entry_points
@@ -112,7 +112,7 @@ class Subject:
 def main() -> int:
     """Measure the servers, and print a row for each."""
     options = arguments()
-    rows = [HEAD, "|---|---|---|---|---|---|"]
+    rows = [HEAD, "|---|---|---|---|---|---|---|"]
     print(*rows, sep="\n", flush=True)
     for name in options.names:
         print(row(name, options), flush=True)
@@ -148,14 +148,14 @@ def row(name: str, options: argparse.Namespace) -> str:
         target = replace(target, packages=(*target.packages, "coverage"))
     installation = prepare(target, STORE, scripts=True, seconds=INSTALL_SECONDS)
     if installation.failure:
-        return f"| {name} | not installed: {installation.failure.splitlines()[0]} | | | | |"
+        return f"| {name} | not installed: {installation.failure.splitlines()[0]} | | | | | |"
     subject = Subject(target, Path(installation.folder), options.folder)
-    report, seconds = run(subject, options)
+    report, seconds, cpu = run(subject, options)
     if options.reports is not None:
         options.reports.mkdir(parents=True, exist_ok=True)
         (options.reports / f"{name}.json").write_text(json.dumps(report), encoding="utf-8")
     shares = "" if options.no_coverage or subject.python is None else covered(subject, options)
-    return f"| {name} | {exercised(report)} | {seconds:.0f} | {shares} |"
+    return f"| {name} | {exercised(report)} | {seconds:.0f} | {cpu:.0f} | {shares} |"
 
 
 def exercised(report: dict[str, Any]) -> str:
@@ -170,8 +170,11 @@ def exercised(report: dict[str, Any]) -> str:
 
 def run(
     subject: Subject, options: argparse.Namespace, before: Sequence[str] = ()
-) -> tuple[dict[str, Any], float]:
-    """Run the suite; return its report, and the seconds.  ``before`` stands before the command."""
+) -> tuple[dict[str, Any], float, float]:
+    """Run the suite; return its report, the seconds, and those of CPU, the server's included.
+
+    ``before`` stands before the command.
+    """
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         own = Path(folder).resolve()
         (own / "work").mkdir()
@@ -182,14 +185,19 @@ def run(
         for name, text in variables.items():
             words += ["--env", f"{name}={text}"]
         program = [*options.program, "run", *words, "--", *started(command, before)]
-        begun = time.monotonic()
+        begun, spent = time.monotonic(), cpu_seconds()
         done = subprocess.run(
             program, cwd=own, capture_output=True, text=True, timeout=RUN_SECONDS, check=False
         )
-        seconds = time.monotonic() - begun
+        seconds, cpu = time.monotonic() - begun, cpu_seconds() - spent
         with suppress(OSError):
-            return json.loads((own / "report.json").read_text(encoding="utf-8")), seconds
+            return json.loads((own / "report.json").read_text(encoding="utf-8")), seconds, cpu
     sys.exit(f"{subject.target.name}: the run wrote no report\n{(done.stdout + done.stderr)[-2000:]}")
+
+
+def cpu_seconds() -> float:
+    """Return the CPU seconds of the processes that were waited for; those of Windows are not counted."""
+    return os.times().children_user + os.times().children_system
 
 
 def started(command: Sequence[str], before: Sequence[str]) -> list[str]:

@@ -8,7 +8,7 @@ from mcp_conformance.client.tool_call import Call, Tool
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.protocol.value import Value
 
-TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
+TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", list: "array"}
 
 
 class Refused(Exception):  # noqa: N818  (what a tool answers)
@@ -17,7 +17,7 @@ class Refused(Exception):  # noqa: N818  (what a tool answers)
 
 def tool(name, schema, description="", *, reads=False, optional=()):
     """Return a tool with these members, by name: a type of Python, or a schema."""
-    members = {key: {"type": TYPES[one]} if isinstance(one, type) else one for key, one in schema.items()}
+    members = {key: _schema_of(one) if isinstance(one, type) else one for key, one in schema.items()}
     definition = {
         "name": name,
         "description": description,
@@ -29,6 +29,11 @@ def tool(name, schema, description="", *, reads=False, optional=()):
         "annotations": {"readOnlyHint": reads},
     }
     return Tool(Value(definition))
+
+
+def _schema_of(type):
+    """Return the schema of a type; that of a list is one of texts."""
+    return {"type": TYPES[type], **({"items": {"type": "string"}} if type is list else {})}
 
 
 class FakeTools:

@@ -337,3 +337,11 @@ def test_a_call_in_vain_is_made_again_only_once():
     explored(server)
     used = [one["thing"] for one in server.of("use_thing")]
     assert max(map(used.count, used)) <= 2
+
+
+def test_a_list_of_paths_is_explored():
+    def add_files(paths: list):
+        raise Refused(f"{paths} did not match any files: 'b.txt' is one")
+
+    server = FakeTools(add_files, reading={"add_files"})
+    assert explored(server).calls_of("add_files")

@@ -115,8 +115,8 @@ class Store:
         ours = self.ownership.ours
         texts = [one for one in leaves_of(arguments) if isinstance(one, str)]
         paths = [one for one in self._members_of(tool) if wants_path(one)]
-        relative = {value for one in paths for value in values_at(arguments, one.path) if value in ours.texts}
-        has_ours = any(map(ours.has_path, texts)) or bool(relative)
+        given = [value for one in paths for value in values_at(arguments, one.path)]
+        has_ours = any(map(ours.has_path, texts)) or any(text in given for text in ours.texts)
         return has_ours and all(ours.has_path(one) for one in texts if is_absolute(one))
 
 
