@@ -39,7 +39,6 @@ CLIENT = "io.modelcontextprotocol/clientInfo"
 MASKS = (
     (re.compile(re.escape(str(ROOT))), "/project"),
     (re.compile(re.escape(gettempdir())), "/tmp"),
-    (re.compile(r"; reproduce with: .*", re.DOTALL), ""),
     (re.compile(r"(?<=mcp-conformance-outside-)\w+"), LEFT_OUT),
     (re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z"), "2026-01-01T00:00:00Z"),
     (re.compile(r"eyJ[\w=-]{40,}(\.[0-9a-f]+)?"), LEFT_OUT),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from copy import copy
-from enum import StrEnum
+from enum import Enum, StrEnum
 from pathlib import Path
 from typing import Self
 
@@ -28,15 +28,26 @@ class Cause(StrEnum):
     CIRCUMSTANCES = "circumstances"
 
 
+class Repeat(Enum):
+    """How a run shows what a check found again: by its check alone, by all checks, or not at all."""
+
+    BY_CHECK = "check"
+    BY_RUN = "run"
+    NOT_SEEN = "not seen"
+
+
 class Verdict:
     """The common part of `Finding` and `Blocked`: a check may find several and raises the worst.
 
     ``requirement`` names the broken rule if it is not the one that the check cites; ``transcripts`` are the
     files with the conversations that show it, ``stderr`` is what the server wrote there meanwhile.
-    ``tool`` names the tool if it is not the one that the check is about.
+    ``tool`` names the tool if it is not the one that the check is about, ``fix`` the remedy for what was seen
+    if it is not the rule's, and ``repeat`` how to see it again.
     """
 
     requirement: str
+    fix: str = ""
+    repeat: Repeat = Repeat.BY_CHECK
     tool: str
     stderr: str
     transcripts: tuple[Path, ...] = ()
@@ -73,11 +84,14 @@ class Finding(Verdict, AssertionError):  # noqa: N818  (a verdict, not an error)
         stderr: str = "",
         tool: str = "",
         fatal: bool = False,
+        fix: str = "",
+        repeat: Repeat = Repeat.BY_CHECK,
     ):
         super().__init__(expected, got)
         self.expected, self.got, self.lines, self.requirement = expected, got, tuple(lines), requirement
         self.fault, self.advisory, self.tool_bug, self.fatal = fault, advisory, tool_bug, fatal
         self.transcripts, self.stderr, self.tool = tuple(transcripts), stderr, tool
+        self.fix, self.repeat = fix, repeat
 
     def __str__(self) -> str:
         return f"expected {self.expected}, got {self.got}"
@@ -100,11 +114,12 @@ class Blocked(Verdict, Exception):  # noqa: N818  (a verdict, not an error)
         fault: Fault | None = None,
         cause: Cause | None = None,
         transcripts: Sequence[Path] = (),
+        fix: str = "",
     ):
         super().__init__(reason)
         self.reason, self.lines, self.stderr = reason, tuple(lines), stderr
         self.requirement, self.tool = requirement, tool
-        self.fault, self.cause, self.transcripts = fault, cause, tuple(transcripts)
+        self.fault, self.cause, self.transcripts, self.fix = fault, cause, tuple(transcripts), fix
 
     def __str__(self) -> str:
         return self.reason

@@ -8,7 +8,7 @@ from mcp_conformance.expect import expect_each, is_integer, is_string, require_a
 from mcp_conformance.protocol.jsonrpc import REPEATED, Kind, id_key, show
 from mcp_conformance.protocol.value import members
 from mcp_conformance.scenarios.client_features import FULL_CLIENT, run_with_client
-from mcp_conformance.scenarios.traffic import exercise_everything
+from mcp_conformance.scenarios.traffic import exercise_everything, repeat_of
 from mcp_conformance.verdicts import Finding
 
 
@@ -28,7 +28,8 @@ def test_no_object_has_two_members_of_one_name(server):
     repeated = [line for line in lines if REPEATED in line.oddities]
     if repeated:
         got = f"{len(repeated)} lines with repeated members"
-        raise Finding("each name once in an object", got, server.sessions.after_request(repeated[0]))
+        lines = server.sessions.after_request(repeated[0])
+        raise Finding("each name once in an object", got, lines, repeat=repeat_of(server, lines))
 
 
 @pytest.mark.requirement("jsonrpc.request-id-type")

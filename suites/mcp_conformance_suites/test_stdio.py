@@ -21,7 +21,7 @@ from mcp_conformance.protocol.jsonrpc import (
 from mcp_conformance.protocol.text import last_line, shorten
 from mcp_conformance.scenarios.client_features import FULL_CLIENT, run_with_client
 from mcp_conformance.scenarios.request_metadata import modern_messages
-from mcp_conformance.scenarios.traffic import exercise_everything
+from mcp_conformance.scenarios.traffic import exercise_everything, repeat_of
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.verdicts import Cause, Finding
 
@@ -48,7 +48,8 @@ def test_stdout_has_only_messages(server):
         what = f"lines with {constant}, which is not JSON" if constant else "other lines"
         got = f"{len(noise)} {what}, first {shorten(first.text, 200)!r}"
         lines = (*server.sessions.after_request(first), *(printed or noise)[1:3])
-        raise Finding("JSON-RPC messages only", got, lines, advisory=not printed)
+        again = repeat_of(server, lines)
+        raise Finding("JSON-RPC messages only", got, lines, advisory=not printed, repeat=again)
     unread = [session.inbox.unread for session in server.sessions.every if session.inbox.unread]
     if unread:
         reason = f"{unread[0]} is {TOO_COSTLY}, so it was not read (--max-line)"
@@ -62,10 +63,12 @@ def test_each_message_has_a_line_end(server):
     for session in server.sessions.every:
         several = [line for line in session.received.kept_lines if line.fault and glued(line)]
         if several:
-            raise Finding("one message on each line", shorten(several[0].text), several[:1])
+            again = repeat_of(server, server.sessions.after_request(several[0]))
+            raise Finding("one message on each line", shorten(several[0].text), several[:1], repeat=again)
         if session.inbox.unended is not None:
             got = f"none after {shorten(session.inbox.unended.text)}"
-            raise Finding("a line end after each message", got, [session.inbox.unended])
+            again = repeat_of(server, [line for line in session.lines if line.sent][-1:])
+            raise Finding("a line end after each message", got, [session.inbox.unended], repeat=again)
 
 
 @pytest.mark.requirement("stdio.no-embedded-newline")
@@ -74,7 +77,9 @@ def test_a_message_is_on_one_line(server):
     exercise_everything(server)
     for session in server.sessions:
         for pieces in torn(session.received.kept_lines):
-            raise Finding("each message on one line", f"one on {len(pieces)} lines", pieces[:3])
+            again = repeat_of(server, server.sessions.after_request(pieces[0]))
+            got = f"one on {len(pieces)} lines"
+            raise Finding("each message on one line", got, pieces[:3], repeat=again)
 
 
 @pytest.mark.requirement("stdio.utf8-output")
@@ -83,7 +88,8 @@ def test_the_output_is_utf_8(server):
     exercise_everything(server)
     for line in [line for session in server.sessions for line in session.received.kept_lines]:
         if line.raw.startswith(BYTE_ORDER_MARK) or is_undecodable(line):
-            raise Finding("UTF-8 without a byte order mark", repr(line.raw[:200]), [line])
+            again = repeat_of(server, server.sessions.after_request(line))
+            raise Finding("UTF-8 without a byte order mark", repr(line.raw[:200]), [line], repeat=again)
 
 
 @pytest.mark.requirement("stdio.no-server-requests")

@@ -300,7 +300,7 @@ def test_lost_request_is_shown_with_the_bursts_before_it(tmp_path):
 
 def test_exit_is_replayed_with_its_requests_in_flight(tmp_path):
     (text,) = blocked(mutant("calls_at_once_end_the_server"), cwd=tmp_path)[:1]
-    file = re.search(r"mcp-conformance replay (\S+)", text)[1]
+    file = re.search(r"mcp-conformance replay .*?(\S+\.jsonl)", text)[1]
     exit, output = started(["replay", file], tmp_path, 60)
     assert "= (the server process ended (exit status 1))" in output
     assert exit == 0, output
@@ -335,7 +335,7 @@ def once(folder, act):
 def test_failure_that_does_not_repeat_is_flaky_and_has_both_conversations(tmp_path):
     (text,) = blocked(once(tmp_path, "sys.exit('once')"), cwd=tmp_path)
     assert "it happened once, and not again when the same lines were sent to a fresh server: flaky" in text
-    first, second = re.search(r"mcp-conformance replay (\S+) or (\S+)", text).groups()
+    first, second = re.search(r"; see (\S+) and (\S+)", text).groups()
     sent = [
         [json.loads(row) for row in (tmp_path / file).read_text().splitlines()] for file in (first, second)
     ]

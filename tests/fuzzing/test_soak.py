@@ -146,7 +146,7 @@ def test_exit_is_reported_for_its_call_and_other_tools_go_on(soak_of):
     soak = soak_of(server)
     (finding,) = findings_of(soak, 1, calls=1000)
     assert re.search(
-        r'arguments \{"city":"\w*","days":5\}: the server process ended \(exit status 7\);',
+        r'arguments \{"city":"\w*","days":5\}: the server process ended \(exit status 7\)',
         finding.verdict.got,
     )
     assert finding.verdict.requirement == "tools.call.valid-not-fatal"
@@ -161,7 +161,7 @@ def test_hanging_server_is_replaced(soak_of):
     )
     soak = soak_of(server, timeout=2.0)
     (finding,) = findings_of(soak, 1, calls=500)
-    assert '"days":5}: no answer within 2 s;' in finding.verdict.reason
+    assert '"days":5}: no answer within 2 s' in finding.verdict.reason
     assert soak.left_out["weather"][1] == "it leaves calls unanswered"
     assert soak.processes == 3
 
@@ -302,7 +302,7 @@ def test_command_shows_a_finding_and_how_to_reproduce_it(tmp_path):
     assert re.search(
         r"^call [\d,]+: tools.call.result-content-array · MUST .* · tool echo$", output, re.MULTILINE
     )
-    assert re.search(r"reproduce with: mcp-conformance replay \.mcp-conformance/\S+\.jsonl", output)
+    assert re.search(r"  replay +mcp-conformance replay .*\.mcp-conformance/\S+\.jsonl", output)
     share = "2 of 2 tools exercised, 19 not called"
     assert f"verdict: does not conform: 1 rule broken; {share} (1 failed" in output
     written = json_format.read((tmp_path / "r.json").read_text())

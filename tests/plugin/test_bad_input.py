@@ -207,7 +207,7 @@ def test_a_tool_that_ends_the_process_is_one_finding(tmp_path):
     assert (run.exit, case.requirement) == (1, DEADLY)
     # lines of requests just before may come in the same read
     assert re.search(r"^  stderr( +on None\n)* +on echo$", case.text, re.MULTILINE)
-    (path,) = re.findall(r"mcp-conformance replay (\S+)", case.text)
+    (path,) = re.findall(r"mcp-conformance replay .*?(\S+\.jsonl)", case.text)
     _, output = forked(("replay", path), tmp_path, 60)
     assert "exit status 3" in output
 

@@ -8,9 +8,7 @@ import pytest
 from mcp_conformance.clients.limits import KINDS, UnknownClient, beyond, chosen, clients, limits_of
 from mcp_conformance.options.table import BY_NAME
 from mcp_conformance.protocol.value import Value
-from mcp_conformance.report.text import reproduce_command
 from mcp_conformance.requirements import catalogue
-from mcp_conformance.target.settings import Settings
 
 LIMITS = [limit for limits in clients().values() for limit in limits]
 LINK = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+/(issues|pull)/\d+")
@@ -93,13 +91,6 @@ def test_only_the_chosen_clients_count():
 
 def test_what_hosts_remove_does_not_count():
     assert found("keyword", tool(additionalProperties={"const": 1})) == set()
-
-
-def test_the_command_that_reproduces_a_finding_names_the_clients():
-    settings = Settings(("x",), clients=("cursor", "gemini"))
-    for rule, is_named in (("client.keyword", True), ("ping.responds", False)):
-        command = reproduce_command(settings, rule, "2025-11-25", "")
-        assert ("--client cursor,gemini" in command) == is_named
 
 
 def test_the_help_names_each_client():

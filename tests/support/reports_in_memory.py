@@ -68,7 +68,6 @@ def _result(server, verdict, tool):
         outcome=verdict.outcome,
         tool=tool.name if tool is not None else "",
         reason=str(verdict.error),
-        selector=verdict.row.id,
         deviation="" if fact is None else str(fact.sdk),
         evidence=Evidence.of(verdict.error),
     )

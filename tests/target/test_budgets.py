@@ -7,7 +7,6 @@ from mcp_conformance.target.budgets import (
     FIGURES,
     BadBudget,
     CallCost,
-    as_option,
     measured,
     read_budgets,
     written,
@@ -38,12 +37,6 @@ def test_a_budget_is_read_in_bytes_and_seconds(text, name, limit):
 
 def test_the_last_budget_for_a_figure_counts():
     assert read_budgets(["start=2s", "tools.count=4", "start=3s"]) == {"start": 3.0, "tools.count": 4}
-
-
-@pytest.mark.parametrize("text", ["start=0.0005s", "tools.bytes=20000B", "tools.count=40", "call.p95=100s"])
-def test_a_budget_can_be_given_again(text):
-    ((name, limit),) = read_budgets([text]).items()
-    assert as_option(name, limit) == text
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ from contextlib import closing, nullcontext
 from mcp_conformance.cli.arguments import UsageError, expect_no_more, given_options, usage_errors
 from mcp_conformance.client.transcript import BadTranscript, ReplayStep, Transcript, replay
 from mcp_conformance.options.given import Chosen
-from mcp_conformance.options.run_options import sandbox, setting_values
-from mcp_conformance.options.table import read
+from mcp_conformance.options.run_options import given_headers, given_variables, sandbox, setting_values
 from mcp_conformance.protocol.text import named, shorten
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.transport.http.server import DEFAULT_PATH, server_of
@@ -30,7 +29,8 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
 
 def _replay(options: argparse.Namespace, command: Sequence[str] | None) -> int:
     chosen = Chosen(given_options(options, "replay"), None, "--")
-    headers, values = read(chosen, "header", ()), setting_values(chosen)
+    values = {**setting_values(chosen), "env": given_variables(chosen)}
+    headers = given_headers(chosen)
     transcript = Transcript.read(options.file)
     if transcript.is_redacted and not command:
         raise BadTranscript("credentials are left out of its command: give the server's command after --")

@@ -23,7 +23,7 @@ from mcp_conformance.protocol.revisions import is_modern
 from mcp_conformance.target.reproducer import Attempt
 from mcp_conformance.target.server import Server
 from mcp_conformance.target.transcripts import Written, write_transcripts
-from mcp_conformance.verdicts import Blocked, Finding
+from mcp_conformance.verdicts import Blocked, Finding, Repeat
 
 Burst = tuple[Line, ...]
 """Lines sent in one write; their answers are awaited before the next burst."""
@@ -316,7 +316,10 @@ class Confirmation:
     def _flaky(self, seen: Seen) -> Finding | Blocked:
         before = self.failure.lines[: self.failure.length]
         how = " (it happened once, and not again when the same lines were sent to a fresh server: flaky)"
-        return _with_transcripts(self.failure.violations[0].error, how, self._write([before, seen.lines]))
+        error = self.failure.violations[0].error
+        error.repeat = Repeat.NOT_SEEN
+        written = self._write([before, seen.lines])
+        return _with_transcripts(error, f"{how}{written.places}", written)
 
     def _write(self, conversations: Sequence[Sequence[Line]]) -> Written:
         return write_transcripts(self.server.sessions, conversations, name=self.name, about=self.name)

@@ -21,7 +21,7 @@ from mcp_conformance.target.reproducer import Attempt
 from mcp_conformance.target.server import Server
 from mcp_conformance.target.transcripts import write_transcripts
 from mcp_conformance.target.unanswered import NOT_FATAL
-from mcp_conformance.verdicts import Blocked, Finding, Skipped
+from mcp_conformance.verdicts import Blocked, Finding, Repeat, Skipped
 
 # What a person reads of a finding; the transcript has everything.
 MAX_LINES_SHOWN = 6
@@ -98,12 +98,13 @@ class FailedCase:
 class Reproduction:
     """A description of how a failure was reproduced, empty if in isolation, and the lines that show it.
 
-    ``conversations`` are complete, for transcripts.
+    ``conversations`` are complete, for transcripts.  ``repeat`` says how a run shows it again.
     """
 
     how: str
     lines: Sequence[Line]
     conversations: Sequence[Sequence[Line]]
+    repeat: Repeat = Repeat.BY_CHECK
 
 
 class CaseReproduction:
@@ -287,12 +288,13 @@ class CaseReproduction:
         if found.shown is None:
             same = "the same" if len(history) == len(_requests(failed)) else "what was kept of it"
             how = f" (it happened once, and not again when {same} was sent to a fresh server: flaky)"
-            return Reproduction(how, failed.reply.lines, [failed.conversation, found.lines])
+            return Reproduction(how, failed.reply.lines, [failed.conversation, found.lines], Repeat.NOT_SEEN)
         fewest = reproducer.reduce(replay, found, [self._only_of_target])
         others = len(fewest.history) - 1
         how = f" (on a fresh server, after {others} other requests{reproducer.so_far})" if others else ""
         shown = fewest.lines[len(self._opening()) :][-MAX_LINES_SHOWN:]
-        return Reproduction(how, shown, [fewest.lines])
+        is_of_target = all(map(self.target.is_requested_in, fewest.history))
+        return Reproduction(how, shown, [fewest.lines], Repeat.BY_CHECK if is_of_target else Repeat.BY_RUN)
 
     def _only_of_target(self, history: Sequence[Line]) -> list[Line]:
         return [line for line in history if self.target.is_requested_in(line)]
@@ -336,12 +338,20 @@ class CaseReproduction:
 
         ``label`` names the kind of values, and ``more`` is added to how the failure was reproduced.
         """
+        verdict = self._verdict(failed, reproduction, label, more)
+        verdict.repeat = reproduction.repeat
+        return verdict
+
+    def _verdict(
+        self, failed: FailedCase, reproduction: Reproduction, label: str, more: str
+    ) -> Finding | Blocked:
         failure, reply, text = failed.failure, failed.reply, shown_text(failed.case.text)
         id, lines, how = failure.requirement, reproduction.lines, reproduction.how
         name = f"{self.server.revision} {id} {self.target.name} {failure.kind}"[:MAX_NAME_LENGTH]
         about = f"{id}: {self.target.name} {text}"
         written = write_transcripts(self.server.sessions, reproduction.conversations, name=name, about=about)
-        got, paths = f"{label} {text}: {reply}{how}{more}{written}", written.paths
+        where = written.places if reproduction.repeat is Repeat.NOT_SEEN else written
+        got, paths = f"{label} {text}: {reply}{how}{more}{where}", written.paths
         if failed.is_death or failed.beside or (failed.is_silence and not failed.case.hostile):
             stderr = reply.fault.stderr if reply.fault is not None else ""
             fault = reply.fault if how else None  # a failure in isolation is always reported

@@ -19,7 +19,7 @@ from mcp_conformance.fuzzing.window import top_up
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.target.reproducer import Attempt, Reproducer
 from mcp_conformance.target.server import Server
-from mcp_conformance.verdicts import Blocked, Finding, Skipped
+from mcp_conformance.verdicts import Blocked, Finding, Repeat, Skipped
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,8 @@ class SoakReproduction:
         if found.shown is None:
             made = min(len(past), self.budget.history_lengths[-1])
             how = f" (it happened once, and not again when the last {made} calls were made again: flaky)"
-            return failed, self._verdict(failed, how, [*self._opening, *failed.case.reply.lines])
+            lines = [*self._opening, *failed.case.reply.lines]
+            return failed, self._verdict(failed, how, lines, Repeat.NOT_SEEN)
         slimmers = [partial(_without, load) for load in self.loads]
         fewest = reproducer.reduce(partial(self._replay, found.shown), found, slimmers)
         shown, others = fewest.shown or found.shown, len(fewest.history) - 1
@@ -90,10 +91,12 @@ class SoakReproduction:
         how = f" (on a fresh server, after {others} other calls, {flight})" if others else ""
         return shown, self._verdict(shown, how, fewest.lines)
 
-    def _verdict(self, failed: FailedCall, how: str, lines: Sequence[Line]) -> Finding | Blocked:
+    def _verdict(
+        self, failed: FailedCall, how: str, lines: Sequence[Line], repeat: Repeat = Repeat.BY_RUN
+    ) -> Finding | Blocked:
         load, shown = failed.call.load, failed.case.reply.lines
         cases = CaseReproduction(self.server, load.target, load.answer_seconds)
-        return cases.verdict(failed.case, Reproduction(how, shown, [lines]), failed.call.label)
+        return cases.verdict(failed.case, Reproduction(how, shown, [lines], repeat), failed.call.label)
 
     @property
     def _opening(self) -> tuple[Line, ...]:

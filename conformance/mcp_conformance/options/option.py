@@ -46,7 +46,8 @@ class Option:
     that of its ini value behind ``conformance_``, if they differ from its name.  ``value_if_bare`` is what it
     stands for without a value.  In a report its text ends at the sign ``public_until``, as a credential may
     follow.  ``is_shared`` says that several servers of a file may share it, ``judges`` that another value
-    can make a check pass or fail.
+    can make a check pass or fail, if it is one of a rule in the ``family`` (any if that is empty).
+    ``is_path`` says that it names a file or folder.
     """
 
     name: str
@@ -63,7 +64,9 @@ class Option:
     value_if_bare: str = ""
     public_until: str = ""
     is_shared: bool = True
+    is_path: bool = False
     judges: bool = True
+    family: str = ""
 
     @property
     def file_key(self) -> str:

@@ -95,12 +95,22 @@ def read_settings(chosen: Chosen) -> Settings:
     is_remote = http is not None and bool(http.url) and not is_loopback(http.url)
     return Settings(
         command=command,
-        env={**read(chosen, "env-file", {}), **read(chosen, "env", {})},
+        env=given_variables(chosen),
         call=read(chosen, "call", () if is_remote else ("readonly",)),
         http=http,
         sandbox=sandbox(chosen, http),
         **setting_values(chosen),
     )
+
+
+def given_variables(chosen: Chosen) -> dict[str, str]:
+    """Return the environment variables that the user gave.  Raises `BadOption`."""
+    return {**read(chosen, "env-file", {}), **read(chosen, "env", {})}
+
+
+def given_headers(chosen: Chosen) -> tuple[tuple[bytes, bytes], ...]:
+    """Return the HTTP headers that the user gave.  Raises `BadOption`."""
+    return (*read(chosen, "header", ()), *read(chosen, "header-env", ()))
 
 
 def setting_values(chosen: Chosen) -> Mapping[str, Any]:
@@ -182,7 +192,7 @@ def http_server(chosen: Chosen, command: tuple[str, ...]) -> HttpServer | None:
     Raises `BadOption`.
     """
     url, is_served = chosen.text("url"), chosen.has("http")
-    headers = (*read(chosen, "header", ()), *read(chosen, "header-env", ()))
+    headers = given_headers(chosen)
     if not url and not is_served:
         if headers:
             needed = " or ".join(map(chosen.shown, ("url", "http")))

@@ -82,6 +82,7 @@ OPTIONS = (
         default="a temporary one with files of many kinds, which {folder} in the command stands for",
         reader=readers.directory,
         sets="cwd",
+        is_path=True,
     ),
     Option(
         "sandbox",
@@ -174,9 +175,10 @@ OPTIONS = (
     ),
     Option(
         *("env-file", "FILE", "a file with lines NAME=VALUE: environment variables for the server"),
-        commands=STARTS,
+        commands=COMMANDS,
         default="none",
         reader=readers.variables_in_file,
+        is_path=True,
     ),
     Option(
         *("max-tools", "NUMBER", "test only the first NUMBER of the listed tools"),
@@ -203,6 +205,8 @@ OPTIONS = (
         default="mcp-contract.json, if that is here",
         reader=readers.contract,
         is_shared=False,
+        is_path=True,
+        family="contract",
     ),
     Option(
         *("baseline", "FILE", "a file of expected findings, which do not fail (mcp-conformance baseline)"),
@@ -239,6 +243,7 @@ OPTIONS = (
         default="Hypothesis's own, in .hypothesis",
         reader=readers.database,
         sets="database",
+        is_path=True,
     ),
     Option(
         *("failing-call", "'NAME JSON'", "a tool call that returns a tool error"),
@@ -268,7 +273,7 @@ OPTIONS = (
         "header-env",
         "NAME=VARIABLE",
         "a header whose value is in an environment variable; without NAME=, the variable has 'NAME: VALUE'",
-        commands=STARTS,
+        commands=COMMANDS,
         kind=Kind.LIST,
         reader=readers.headers_in_variables,
     ),
@@ -276,7 +281,7 @@ OPTIONS = (
         "env",
         "NAME[=VALUE]",
         "an environment variable for the server; without =VALUE, this process's variable of that name",
-        commands=STARTS,
+        commands=COMMANDS,
         kind=Kind.LIST,
         form=Form.PAIRS,
         reader=readers.variables,
@@ -291,6 +296,7 @@ OPTIONS = (
         form=Form.PAIRS,
         reader=readers.budgets,
         sets="budgets",
+        family="budget",
     ),
     Option(
         "client",
@@ -300,18 +306,21 @@ OPTIONS = (
         kind=Kind.LIST,
         reader=readers.clients,
         sets="clients",
+        family="client",
     ),
     Option(
         *("allow-read", "PATH", "with --sandbox: a file or directory that the server may read"),
         commands=COMMANDS,
         kind=Kind.LIST,
         reader=readers.existing_paths,
+        is_path=True,
     ),
     Option(
         *("allow-write", "PATH", "with --sandbox: a file or directory that the server may write"),
         commands=COMMANDS,
         kind=Kind.LIST,
         reader=readers.existing_paths,
+        is_path=True,
     ),
     Option(
         "allow-net",
@@ -385,7 +394,7 @@ OPTIONS = (
     ),
     Option(
         *("inherit-home", "", "give the server your home and temporary directories instead of empty ones"),
-        commands=STARTS,
+        commands=COMMANDS,
         kind=Kind.SWITCH,
         sets="inherit_home",
     ),
@@ -396,6 +405,7 @@ OPTIONS = (
         commands=RUNS,
         kind=Kind.SWITCH,
         sets="surroundings",
+        family="surroundings",
     ),
     Option(
         *("strict", "", "a broken SHOULD fails"),

@@ -12,6 +12,7 @@ from typing import Any, assert_never
 
 import pytest
 
+from mcp_conformance.options.again import again_words, replay_words, selection
 from mcp_conformance.outcome import Listed, Outcome, Weight
 from mcp_conformance.plugin.baseline import outdated, with_baseline
 from mcp_conformance.plugin.collection import inapplicable, is_ours, ran_all, revision_of, tool_name
@@ -21,7 +22,7 @@ from mcp_conformance.plugin.exercised import exercise_of, lacking, not_judged
 from mcp_conformance.plugin.options import RUN_OPTIONS
 from mcp_conformance.plugin.run_state import RunState, item_state, run_state
 from mcp_conformance.plugin.since import since_line
-from mcp_conformance.protocol.text import shorten
+from mcp_conformance.protocol.text import shell_line, shorten
 from mcp_conformance.report.build import (
     CheckFacts,
     Evidence,
@@ -48,7 +49,7 @@ from mcp_conformance.sdks.evidence import Evidence as Shown
 from mcp_conformance.sdks.recognition import sdk_of
 from mcp_conformance.target.budgets import measured
 from mcp_conformance.transport.interface import CannotStart
-from mcp_conformance.verdicts import Blocked, Finding, broken_rule, outcome_of
+from mcp_conformance.verdicts import Blocked, Finding, Repeat, broken_rule, outcome_of
 
 PROPERTIES = ("requirement", "level", "basis", "revision", "spec", "outcome")
 MIN_COLUMNS = 50
@@ -121,15 +122,17 @@ def _facts(item: pytest.Item, report: pytest.TestReport, error: BaseException | 
     """Collect the facts about a check and one of the errors that it raised."""
     row = broken_rule(list(map(catalogue.requirement, _cited(item))), revision_of(item), error)
     deviation, harm = _deviation(item, row, error)
+    outcome = _outcome(item, report, error, row)
     return CheckFacts(
         node=item.nodeid,
         row=row,
         revision=revision_of(item),
-        outcome=_outcome(item, report, error, row),
+        outcome=outcome,
         tool=getattr(error, "tool", "") or tool_name(item),
         reason=item_state(item).taken_over or _reason(error),
         requirements=tuple(_cited(item)),
-        selector=_selector(item, error, row),
+        replay=_replay(item, error),
+        again=_again(item, error, row, outcome),
         deviation=deviation,
         harm=harm,
         sdk=_sdk(item, row, error),
@@ -154,12 +157,26 @@ def _sdk(item: pytest.Item, row: catalogue.Requirement, error: BaseException | N
     return sdk_of(server_for(item.config, revision_of(item)))
 
 
-def _selector(item: pytest.Item, error: BaseException | None, row: catalogue.Requirement) -> str:
-    """Return the id that selects the check again: one it cites, unless the error names the tool."""
-    if getattr(error, "tool", ""):
-        return row.id
-    cited = _cited(item)
-    return row.id if row.id in cited else cited[0]
+def _again(
+    item: pytest.Item, error: BaseException | None, row: catalogue.Requirement, outcome: Outcome
+) -> str:
+    """Return the command that shows again what a check found; empty if none does, or nothing was found."""
+    repeat = getattr(error, "repeat", Repeat.BY_CHECK)
+    if outcome.style.listed is Listed.NEVER or repeat is Repeat.NOT_SEEN:
+        return ""
+    is_alone = repeat is Repeat.BY_CHECK
+    selected = selection(_cited(item), row.id, tool_name(item)) if is_alone else ()
+    is_quiet = outcome.style.listed is not Listed.ALWAYS
+    return shell_line(
+        again_words(item.config.stash[RUN_OPTIONS], selected, revision_of(item), verbose=is_quiet)
+    )
+
+
+def _replay(item: pytest.Item, error: BaseException | None) -> str:
+    """Return the command that replays what shows a finding; empty if there is no such transcript."""
+    if not isinstance(error, Finding | Blocked) or not error.transcripts or error.repeat is Repeat.NOT_SEEN:
+        return ""
+    return shell_line(replay_words(item.config.stash[RUN_OPTIONS], str(error.transcripts[0])))
 
 
 def _cited(item: pytest.Item) -> list[str]:

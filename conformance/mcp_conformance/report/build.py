@@ -30,7 +30,7 @@ from mcp_conformance.report.model import (
     in_order,
     plural,
 )
-from mcp_conformance.report.text import finding_text, internal_error_text, reproduce_command, unread
+from mcp_conformance.report.text import finding_text, internal_error_text, unread
 from mcp_conformance.requirements.catalogue import Requirement
 from mcp_conformance.target.redaction import Redaction
 from mcp_conformance.target.settings import Settings
@@ -56,30 +56,35 @@ MAX_DEFINITION, MAX_DEFINITIONS = 100_000, 2_000_000
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a check found: ``expected`` and ``got``, the lines that prove it, and the server's stderr."""
+    """What a check found: ``expected`` and ``got``, the lines that prove it, and the server's stderr.
+
+    ``fix`` is the remedy for what was seen, if it is not the rule's.
+    """
 
     expected: str = ""
     got: str = ""
     lines: tuple[Line, ...] = ()
     stderr: str = ""
     transcripts: tuple[str, ...] = ()
+    fix: str = ""
 
     @classmethod
     def of(cls, verdict: Finding | Blocked) -> Evidence:
         """Return the evidence of a verdict."""
-        transcripts = tuple(map(str, verdict.transcripts))
+        transcripts, fix = tuple(map(str, verdict.transcripts)), verdict.fix
         if isinstance(verdict, Finding):
-            return cls(verdict.expected, verdict.got, verdict.lines, verdict.stderr, transcripts)
-        return cls("", verdict.reason, verdict.lines, verdict.stderr, transcripts)
+            return cls(verdict.expected, verdict.got, verdict.lines, verdict.stderr, transcripts, fix)
+        return cls("", verdict.reason, verdict.lines, verdict.stderr, transcripts, fix)
 
 
 @dataclass(frozen=True)
 class CheckFacts:
     """The facts about one check: the rule that was judged, and what came of it.
 
-    ``cited`` are all rules that the check cites, ``selector`` is the one that selects the check again (none
-    if it is empty).  ``deviation`` and ``harm`` are those of a `Result`; ``sdk`` is the one that the server
-    is recognised to be built on.  An internal error has a ``traceback`` in place of ``evidence``.
+    ``requirements`` are all rules that the check cites.  ``replay`` and ``again`` are the commands that send
+    a transcript and run the check again; they are empty if that would not show it.  ``deviation`` and
+    ``harm`` are those of a `Result`; ``sdk`` is the one that the server is recognised to be built on.  An
+    internal error has a ``traceback`` in place of ``evidence``.
     """
 
     node: str
@@ -89,7 +94,8 @@ class CheckFacts:
     tool: str = ""
     reason: str = ""
     requirements: tuple[str, ...] = ()
-    selector: str = ""
+    replay: str = ""
+    again: str = ""
     deviation: str = ""
     harm: str = ""
     sdk: str = ""
@@ -116,16 +122,20 @@ def build_result(facts: CheckFacts, settings: Settings) -> Result:
     )
     if result.outcome.style.listed is Listed.NEVER:
         return result
-    if facts.selector:
-        command = redact(reproduce_command(settings, facts.selector, facts.revision, facts.tool))
-        result = replace(result, reproduce=named(command, MAX_GOT))
+    result = replace(result, replay=_pasted(facts.replay), reproduce=_pasted(facts.again))
     if not result.outcome.is_judged:
         return replace(result, text=internal_error_text(result, shorten(facts.traceback, MAX_TRACEBACK)))
-    fix = "" if facts.cause is Cause.NO_SESSION else facts.row.remedy(facts.sdk)
+    of_rule = "" if facts.cause is Cause.NO_SESSION else facts.row.remedy(facts.sdk)
+    fix = facts.evidence.fix or of_rule
     is_read = facts.row.is_reviewed_in(facts.row.stated_in(facts.revision))
     if result.outcome is Outcome.INFO and not is_read:
         result = replace(result, baseline=unread(facts.revision))
     return _with_evidence(result, facts.evidence, fix)
+
+
+def _pasted(command: str) -> str:
+    """Return a command that a terminal shows as it is; empty for one that is too long, or has other signs."""
+    return command if named(command, MAX_GOT) == command else ""
 
 
 def _with_evidence(result: Result, evidence: Evidence, fix: str) -> Result:

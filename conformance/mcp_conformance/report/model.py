@@ -29,8 +29,9 @@ class Result:
 
     ``requirement`` is the rule that was judged, ``requirements`` are all that the check cites.  ``reason`` is
     short; ``expected``, ``got``, the lines on the ``wire`` (each after ``>`` or ``<``) and ``stderr`` are the
-    evidence, cut to what a report keeps.  ``transcripts`` are files with whole conversations, ``reproduce``
-    is the command that runs the check again, ``fix`` is what to do about it, and ``text`` is all of it for a
+    evidence, cut to what a report keeps.  ``transcripts`` are files with whole conversations, ``replay`` is
+    the command that sends one of them again, ``reproduce`` the one that runs the check again (both are empty
+    if that would not show the finding), ``fix`` is what to do about it, and ``text`` is all of it for a
     terminal.  ``cause`` is a `Cause`, or empty.  ``deviation`` names the SDK that breaks the rule in every
     server built on it, ``harm`` is what that costs a client if it is the process or an answer, and
     ``baseline`` is the reason why a finding does not count.
@@ -55,6 +56,7 @@ class Result:
     wire: tuple[str, ...] = ()
     stderr: str = ""
     transcripts: tuple[str, ...] = ()
+    replay: str = ""
     reproduce: str = ""
     fix: str = ""
     baseline: str = ""

@@ -16,13 +16,10 @@ from mcp_conformance.report.model import DEAD, REFUSED, Interface, Report, Resul
 from mcp_conformance.requirements.catalogue import Requirement, families
 from mcp_conformance.requirements.checks import checked
 from mcp_conformance.requirements.official import scenarios_of
-from mcp_conformance.target.budgets import as_option, written
-from mcp_conformance.target.contract import FILE
+from mcp_conformance.target.budgets import written
 from mcp_conformance.target.exercise import ToolExercise
-from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
-from mcp_conformance.target.settings import OPEN_WORLD_CALLS, Settings
+from mcp_conformance.target.settings import OPEN_WORLD_CALLS
 from mcp_conformance.target.surface import Subject
-from mcp_conformance.transport.throwaway import SECRET
 from mcp_conformance.verdicts import Cause
 
 WIDTH = 110
@@ -44,6 +41,7 @@ def finding_text(result: Result, wire: Sequence[str]) -> str:
         ("note", result.baseline),
         ("fix", result.fix),
         ("spec", result.spec),
+        ("replay", result.replay),
         ("reproduce", result.reproduce),
     ]
     return "\n".join([head, *wrapped(result.says, WIDTH, "  ", "  "), *_table(rows)])
@@ -81,37 +79,6 @@ def _table(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
     for name, text in rows:
         for number, line in enumerate(text.splitlines()):
             yield f"  {name if number == 0 else '':<9} {line}"
-
-
-def reproduce_command(settings: Settings, requirement: str, revision: str, tool: str) -> str:
-    """Return the command that runs one check again, without secrets in the server's command."""
-    select = f"{requirement}[{tool}]" if tool else requirement
-    words = ["mcp-conformance", "run", *(["--select", select] if requirement in checked() else [])]
-    words += ["--revision", revision]
-    words += ["--seed", str(settings.seed)] if settings.seed else []
-    level = next((name for name, examples in FUZZ_EXAMPLES.items() if examples == settings.examples), "quick")
-    words += ["--fuzz", level] if level != "quick" else []
-    folder = settings.folder
-    for sample in settings.samples:
-        arguments = folder.shown(sample.arguments) if folder is not None else sample.arguments
-        words += ["--example", f"{sample.tool} {json.dumps(arguments)}"]
-    if settings.cwd is not None:
-        words += ["--cwd", str(settings.cwd)]
-    words += ["--inherit-home"] if settings.inherit_home else []
-    words += settings.sandbox.words if settings.sandbox is not None else []
-    words += ["--surroundings"] if requirement.startswith("surroundings.") else []
-    for name, content in settings.env.items():
-        words += ["--env", name if SECRET.search(name) else f"{name}={content}"]
-    if "readonly" not in settings.call:
-        words += ["--call", "none"]
-    for pattern in settings.call:
-        words += ["--call", pattern] if pattern != "readonly" else []
-    name = requirement.removeprefix("budget.")
-    words += ["--budget", as_option(name, settings.budgets[name])] if name in settings.budgets else []
-    words += ["--client", ",".join(settings.clients)] if requirement.startswith("client.") else []
-    if settings.contract is not None and settings.contract.name != FILE:
-        words += ["--contract", settings.contract.name] if requirement.startswith("contract.") else []
-    return shell_line([*words, *settings.words])
 
 
 # The server --------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from mcp_conformance.client.refusals import FEATURE_REQUESTS
 from mcp_conformance.protocol.jsonrpc import TOO_DEEP, TOO_LONG, TOO_MANY, Kind, Line, kind
 from mcp_conformance.protocol.wire_schema import SERVER, conversation_errors
 from mcp_conformance.requirements import catalogue
+from mcp_conformance.scenarios.traffic import repeat_of
 from mcp_conformance.target.server import Server
 from mcp_conformance.verdicts import Finding
 
@@ -21,7 +22,8 @@ def schema_findings(server: Server) -> list[Finding]:
             is_offered = len(lines) == 1 or _is_declared(server, lines[0])
             if is_offered and catalogue.requirement(error.rule).holds_in(server.revision):
                 expected = f"a message as {server.revision} has it"
-                found.setdefault(error.rule, Finding(expected, str(error), lines, error.rule))
+                again = repeat_of(server, lines)
+                found.setdefault(error.rule, Finding(expected, str(error), lines, error.rule, repeat=again))
     return list(found.values())
 
 

@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mcp_conformance.client.refusals import REFUSED
+from mcp_conformance.client.reply import Reply
+from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
+from mcp_conformance.verdicts import Repeat
 
 
 @scenario
-def exercise_everything(server: Server) -> None:
-    """Fetch every list, call, get and read once; send requests that fail, and a line that is not JSON."""
-    send_what_fails(server)
-    list(server.listings())
-    for ask in (server.prompts, server.resources, server.calls):
-        ask()
+def exercise_everything(server: Server) -> tuple[Reply, ...]:
+    """Fetch every list, call, get and read once; send requests that fail, and a line that is not JSON.
+
+    Return the replies.
+    """
+    replies = [*send_what_fails(server), *(one for listing in server.listings() for one in listing.replies)]
+    replies += [*server.prompts(), *server.resources()]
+    replies += [one.reply for call in server.calls() for one in call.with_others]
+    return tuple(replies)
 
 
 @scenario
-def send_what_fails(server: Server) -> None:
-    """Send requests that fail, and a line that is not JSON."""
-    for method, params in REFUSED:
-        server.session.request(method, params)
+def send_what_fails(server: Server) -> tuple[Reply, ...]:
+    """Send requests that fail, and a line that is not JSON; return the replies."""
+    replies = tuple(server.session.request(method, params) for method, params in REFUSED)
     server.malformed_session.send_raw(b"this line is not JSON")
     server.malformed_session.drain()
+    return replies
+
+
+def repeat_of(server: Server, lines: Sequence[Line]) -> Repeat:
+    """Return how lines are seen again: by a check that exercises everything, or else by all checks."""
+    own = {id(line) for reply in exercise_everything(server) for line in reply.lines}
+    own |= {id(line) for line in server.surface.opening_lines}
+    is_own = all(id(line) in own for line in lines if line.sent)
+    return Repeat.BY_CHECK if is_own else Repeat.BY_RUN

@@ -21,7 +21,6 @@ COMMON = {"root", "user", "admin", "runner", "localhost", "home"}
 PATH_START = r"(?:(?<![\w.}~-])|(?<=\\[nrt]))"
 """The end of what precedes a path: not part of a longer path, but maybe an escaped line break."""
 SANDBOX = re.compile(r"\{TMP\}/mcp-conformance-\w+")
-REPLAY = re.compile(r"; reproduce with: mcp-conformance replay (?:\S+ or )*\S+")
 PIDS = (
     (re.compile(r"\((node|bun|deno):\d+\)"), r"(\1:PID)"),
     (re.compile(r"\b(pid)([ =:#]+)\d+\b", re.IGNORECASE), r"\1\2PID"),
@@ -88,7 +87,6 @@ def _steps(places: Mapping[str, str], words: Iterable[str]) -> Iterator[Step]:
         endings = [re.escape(tail) for tail in tails if "/" in tail]
         yield re.compile(rf"({CUT}) (?:{'|'.join(endings) or '(?!)'})(?![\w-])"), f"\\1 …{name}"
     yield SANDBOX, "{SANDBOX}"
-    yield REPLAY, ""
     yield from PIDS
 
 

@@ -81,12 +81,6 @@ def written(name: str, amount: float) -> str:
     return f"{amount / units[unit]:.4g} {unit}".strip()
 
 
-def as_option(name: str, limit: float) -> str:
-    """Return the text that `read_budgets` reads as this limit."""
-    unit = next(unit for unit, worth in UNITS[FIGURES[name]].items() if worth == 1.0)
-    return f"{name}={f'{limit:.6f}'.rstrip('0').rstrip('.')}{unit}"
-
-
 def measured(surface: Surface, costs: Sequence[CallCost]) -> Mapping[str, float]:
     """Return the figures of a revision, in bytes and seconds, without those that could not be measured."""
     found: dict[str, float] = {}

@@ -15,7 +15,7 @@ from mcp_conformance.protocol.jsonrpc import Kind, Line, kind
 from mcp_conformance.target.circumstances import circumstance
 from mcp_conformance.target.sessions import Sessions
 from mcp_conformance.target.surface import ProbeFailure, is_live
-from mcp_conformance.verdicts import Blocked, Cause, Finding, Skipped, wrong_answer
+from mcp_conformance.verdicts import Blocked, Cause, Finding, Repeat, Skipped, wrong_answer
 
 MAX_REPORTS_OF_AN_END = 3
 """How many checks report requests that end the process, each by itself, in the same way."""
@@ -89,8 +89,10 @@ class Causes:
             return False
         end = fault.exit_code, _words(fault.stderr)
         times = self._count(end)
-        if times > 1 and (times > MAX_EXAMINED_ENDS or not self._ends_alone(verdict)):
+        is_alone = times <= MAX_EXAMINED_ENDS and self._ends_alone(verdict)
+        if times > 1 and not is_alone:
             return True
+        verdict.repeat = Repeat.BY_CHECK if is_alone else Repeat.BY_RUN
         return self._count(("reported", *end)) > MAX_REPORTS_OF_AN_END
 
     def _count(self, cause: Any) -> int:

@@ -8,25 +8,23 @@ from pathlib import Path
 
 from mcp_conformance.client.transcript import Transcript
 from mcp_conformance.protocol.jsonrpc import Line
-from mcp_conformance.protocol.text import shell_line
 from mcp_conformance.target.sessions import Sessions
 
 
 @dataclass(frozen=True)
 class Written:
-    """The transcripts of one failure; ``error`` says why one could not be written.
-
-    ``options`` are those of ``replay``, with a space behind them.
-    """
+    """The transcripts of one failure; ``error`` says why one could not be written."""
 
     paths: tuple[Path, ...] = ()
     error: str = ""
-    options: str = ""
 
     def __str__(self) -> str:
-        if self.error:
-            return f"; no transcript: {self.error}"
-        return f"; reproduce with: mcp-conformance replay {self.options}{' or '.join(map(str, self.paths))}"
+        return f"; no transcript: {self.error}" if self.error else ""
+
+    @property
+    def places(self) -> str:
+        """Where they are, for a failure that no replay shows."""
+        return f"; see {' and '.join(map(str, self.paths))}" if self.paths else str(self)
 
 
 def write_transcripts(
@@ -44,5 +42,4 @@ def write_transcripts(
             paths.append(transcript.keep(settings.transcripts, name + ending))
         except OSError as error:
             return Written(tuple(paths), str(error))
-    options = f"{shell_line(settings.sandbox.words)} " if settings.sandbox is not None else ""
-    return Written(tuple(paths), options=options)
+    return Written(tuple(paths))

@@ -212,6 +212,7 @@ def _case(case: Sequence[Result]) -> Html:
         ("\n", h.details(h.summary("on the wire"), wire)) if first.wire else None,
         _folded("stderr", first.stderr),
         _folded("transcripts, for mcp-conformance replay", "\n".join(first.transcripts)),
+        _folded("replay", first.replay, "reproduce"),
         _folded("reproduce", first.reproduce, "reproduce"),
         "\n",
         class_="case",

@@ -19,7 +19,7 @@ TOOL = "pytest-mcp-conformance"
 FACTS = ("node", "requirement", "revision", "outcome", "level", "basis")
 EVIDENCE = (
     *("tool", "requirements", "reason", "expected", "got", "wire", "stderr"),
-    *("transcripts", "reproduce", "fix"),
+    *("transcripts", "replay", "reproduce", "fix"),
     *("deviation", "harm", "baseline", "cause"),
 )
 """The members of a result: `FACTS` always, `EVIDENCE` unless they are empty."""

@@ -96,8 +96,9 @@ def _place(one: Result) -> str:
 def _evidence(one: Result) -> Iterator[str]:
     lines = [shorten(line, MAX_TEXT) for line in one.wire[:MAX_WIRE_LINES]]
     lines += [shorten(one.stderr, MAX_TEXT)] if one.stderr else []
+    commands = "\n".join(filter(None, (one.replay, one.reproduce)))
     shown = "".join(
-        f"\n\n{fence(text, kind)}" for text, kind in (("\n".join(lines), ""), (one.reproduce, "sh")) if text
+        f"\n\n{fence(text, kind)}" for text, kind in (("\n".join(lines), ""), (commands, "sh")) if text
     )
     if shown:
         title = "On the wire, and the command that reproduces it"

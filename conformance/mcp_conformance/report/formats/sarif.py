@@ -109,6 +109,7 @@ def _result(one: Result, where: Located, place: int) -> dict[str, Any]:
     facts = {
         "revision": one.revision,
         "node": one.node,
+        "replay": one.replay,
         "reproduce": one.reproduce,
         "deviation": one.deviation,
     }

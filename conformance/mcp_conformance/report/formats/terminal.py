@@ -206,15 +206,17 @@ def _finding(group: Sequence[Result], width: int, *, verbose: bool) -> Iterator[
         yield from map(plain, wrapped(f"- {_places(case)}: {case[0].reason}", width, "  ", "    "))
         if number == 0 or verbose:
             yield from map(plain, _evidence(case[0], verbose=verbose))
+        if case[0].replay:
+            yield plain(f"      replay: {case[0].replay}")
     if len(cases) > most:
         yield plain(f"  - and {len(cases) - most} more{'' if verbose else ' (-v lists them)'}")
     yield from (plain(f"  {why}") for why in dict.fromkeys(one.baseline for one in group) if why)
     if first.deviation:
         yield plain(f"  {'SDK' if first.harm else 'not yours'}: {sdk_note(first)}")
-    if first.fix:
-        yield from map(plain, wrapped(f"fix: {first.fix}", width, "  ", "    "))
-    if first.reproduce:
-        yield plain(f"  again: {first.reproduce}")
+    for fix in dict.fromkeys(one.fix for one in group if one.fix):
+        yield from map(plain, wrapped(f"fix: {fix}", width, "  ", "    "))
+    if again := next((one.reproduce for one in group if one.reproduce), ""):
+        yield plain(f"  again: {again}")
     if first.page.startswith("https:"):
         yield plain(f"  rule: {first.page}")
 

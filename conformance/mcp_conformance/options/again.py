@@ -1,0 +1,87 @@
+"""The commands that show a finding again: the check with what the user chose, and the transcript."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+
+from mcp_conformance.options.given import Given
+from mcp_conformance.options.option import Kind, Option
+from mcp_conformance.options.readers import NO_FILE
+from mcp_conformance.options.run_options import RunOptions
+from mcp_conformance.options.table import options_of
+from mcp_conformance.requirements.checks import checked
+from mcp_conformance.transport.credentials import redacted
+from mcp_conformance.transport.throwaway import SECRET
+
+REPLACED = ("select", "skip", "revision")
+"""The options that say which checks run: the command has its own."""
+
+
+def selection(cited: Sequence[str], broken: str, tool: str) -> tuple[str, ...]:
+    """Return what ``--select`` names to run a check again: the broken rule, and one that the check cites.
+
+    ``tool`` is the one that the check runs for; a name that no selection can have selects all tools.
+    """
+    known = [id for id in cited if id in checked()]
+    own = broken if broken in known else next(iter(known), "")
+    bracket = f"[{tool}]" if tool.isprintable() and tool and "]" not in tool else ""
+    found = [broken] if broken != own and own and broken in checked() else []
+    return (*found, f"{own}{bracket}") if own else ()
+
+
+def again_words(
+    options: RunOptions, selected: Sequence[str], revision: str, *, verbose: bool = False
+) -> tuple[str, ...]:
+    """Return the words of the command that runs the ``selected`` rules again, all if there are none.
+
+    A rule is an id, or an id with a tool in brackets.  Of the given options the command has those that can
+    change a verdict on these rules, without credentials.
+    """
+    families = {one.partition(".")[0] for one in selected}
+    words = ["mcp-conformance", "run", *(["-v"] if verbose else [])]
+    words += ["--select", ",".join(selected)] if selected else []
+    return (*words, "--revision", revision, *_given(options, "run", families), *_command(options))
+
+
+def replay_words(options: RunOptions, transcript: str) -> tuple[str, ...]:
+    """Return the words of the command that sends a transcript to the server again, without credentials."""
+    command = options.settings.command
+    is_known = redacted(command) == command
+    return (
+        *("mcp-conformance", "replay", *_given(options, "replay"), transcript),
+        *(() if is_known else _command(options)),
+    )
+
+
+def _given(options: RunOptions, command: str, families: Collection[str] = ()) -> Iterator[str]:
+    """Yield the given options that another command has, if they can change a verdict in these families."""
+    for option in options_of(command):
+        is_needed = option.judges and (not families or not option.family or option.family in families)
+        if is_needed and option.name not in REPLACED and options.chosen.has(option.name):
+            yield from _words(option, options.chosen.options[option.name])
+
+
+def _words(option: Option, given: Given) -> Iterator[str]:
+    if option.kind is Kind.SWITCH:
+        yield f"--{option.name}"
+        return
+    for text in given.texts:
+        shown = _shown(option, given, text)
+        yield from [f"--{option.name}={shown}"] if shown.startswith("-") else [f"--{option.name}", shown]
+
+
+def _shown(option: Option, given: Given, text: str) -> str:
+    """Return a value as a command line here has it, without a credential."""
+    name, sign, _ = text.partition(option.public_until) if option.public_until else (text, "", "")
+    if sign == ":":
+        return f"{name}: ..."
+    if sign and SECRET.search(name):
+        return name
+    if option.is_path and text != NO_FILE and given.folder.resolve() != Path.cwd():
+        return str(given.path(text))
+    return text if sign else redacted([text])[0]
+
+
+def _command(options: RunOptions) -> tuple[str, ...]:
+    return () if options.chosen.has("url") else ("--", *redacted(options.settings.command))

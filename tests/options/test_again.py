@@ -1,0 +1,124 @@
+"""The commands that show a finding again: they have what the user chose, and no credential."""
+
+from pathlib import Path
+
+import pytest
+
+from mcp_conformance.cli.arguments import chosen_by, parser
+from mcp_conformance.options.again import again_words, replay_words, selection
+from mcp_conformance.options.choosing import choose
+from mcp_conformance.options.run_options import read_options
+from mcp_conformance.options.table import OPTIONS
+
+NOW = "2025-11-25"
+SERVER = ("python3", "server.py")
+
+
+def chosen(*words, server=SERVER):
+    options, rest = parser().parse_known_args(["run", *words])
+    assert rest == []
+    return read_options(chosen_by(options, server, "run"))
+
+
+def again(*words, rule="ping.responds", **given):
+    return again_words(chosen(*words, **given), [rule], NOW)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--fuzz-errors", "fail"),
+        ("--pedantic",),
+        ("--strict",),
+        ("--found-values",),
+        ("--failing-call", 'fail {"reason": "x"}'),
+        ("--mutating-call", "grow {}"),
+        ("--timeout", "3"),
+        ("--calls-per-tool", "7"),
+        ("--max-line", "2"),
+        ("--call", "all", "--call", "none"),
+        ("--example", 'read {"path": "{folder}/example.txt"}'),
+        ("--env", "LEVEL=3"),
+        ("--seed", "7", "--fuzz", "thorough"),
+    ],
+)
+def test_the_command_has_the_options_that_made_the_finding(words):
+    found = again(*words)
+    assert set(words) <= set(found)
+    assert found[-3:] == ("--", *SERVER)
+    assert again_words(read_again(found), ["ping.responds"], NOW) == found
+
+
+def read_again(words):
+    middle = words.index("--")
+    options, _ = parser().parse_known_args(list(words[1:middle]))
+    return read_options(chosen_by(options, list(words[middle + 1 :]), "run"))
+
+
+def test_the_command_has_its_own_selection():
+    words = again("--select", "tools", "--skip", "resources", "--revision", "all", "--report", "a.html")
+    start = ("mcp-conformance", "run", "--select", "ping.responds", "--revision", NOW)
+    assert words == (*start, "--", *SERVER)
+
+
+@pytest.mark.parametrize(
+    ("words", "family"),
+    [
+        (("--client", "cursor"), "client.keyword"),
+        (("--surroundings",), "surroundings.locale"),
+        (("--budget", "start=2s"), "budget.start"),
+    ],
+)
+def test_an_option_for_one_family_is_named_for_its_rules(words, family):
+    assert set(words) <= set(again(*words, rule=family))
+    assert words[0] not in again(*words)
+    assert set(words) <= set(again_words(chosen(*words), [], NOW))
+
+
+def test_the_command_has_no_credential(monkeypatch):
+    monkeypatch.setenv("HEADER", "Bearer abcdefgh")
+    words = again("--env", "API_TOKEN=abcdefgh", server=("python3", "--api-key", "abcdefgh"))
+    assert words[-5:] == ("API_TOKEN", "--", "python3", "--api-key", "***")
+    given = ("--url", "http://127.0.0.1:1/mcp", "--header", "X-A: abcdefgh", "--header-env", "X-B=HEADER")
+    found = again(*given, server="")
+    assert set(found) >= {"--url", given[1], "X-A: ...", "X-B=HEADER"}
+    assert "abcdefgh" not in str(found)
+
+
+def test_paths_of_a_configuration_start_from_its_folder(tmp_path):
+    Path(tmp_path, "data").mkdir()
+    Path(tmp_path, "mcp-conformance.toml").write_text(
+        'command = ["python3", "server.py"]\ncwd = "data"\ncall = "all"\n'
+    )
+    options = read_options(choose({}, None, "--", tmp_path))
+    words = again_words(options, [], NOW)
+    assert words[words.index("--cwd") + 1] == str(tmp_path / "data")
+
+
+def test_a_replay_has_the_options_that_it_takes():
+    options = chosen("--env", "LEVEL=3", "--call", "all", "--timeout", "3")
+    words = replay_words(options, ".mcp-conformance/a.jsonl")
+    assert words == (
+        *("mcp-conformance", "replay", "--timeout", "3", "--env", "LEVEL=3", ".mcp-conformance/a.jsonl"),
+    )
+    hidden = replay_words(chosen(server=("python3", "--api-key", "abcdefgh")), "a.jsonl")
+    assert hidden[-4:] == ("--", "python3", "--api-key", "***")
+
+
+@pytest.mark.parametrize(
+    ("cited", "broken", "tool", "wanted"),
+    [
+        (["ping.responds", "ping.empty-result"], "ping.empty-result", "", ("ping.empty-result",)),
+        (["ping.responds"], "stdio.stdout-purity", "", ("stdio.stdout-purity", "ping.responds")),
+        (["tools.def.name-string"], "tools.def.name-string", "add", ("tools.def.name-string[add]",)),
+        (["tools.def.name-string"], "tools.def.name-string", "a]b", ("tools.def.name-string",)),
+        (["tools.def.name-string"], "tools.def.name-string", "a\nb", ("tools.def.name-string",)),
+    ],
+)
+def test_the_selection_names_the_broken_rule_first(cited, broken, tool, wanted):
+    assert selection(cited, broken, tool) == wanted
+
+
+def test_each_option_of_a_path_is_marked():
+    named = {one.name for one in OPTIONS if one.metavar in ("DIR", "FILE", "PATH") and one.judges}
+    assert named - {"http-path"} <= {one.name for one in OPTIONS if one.is_path}
