@@ -13,7 +13,7 @@ from mcp_conformance.scenarios.completion import completion_request
 from mcp_conformance.scenarios.multi_round_trip import declared_capabilities
 from mcp_conformance.scenarios.request_metadata import modern_results
 from mcp_conformance.scenarios.subscriptions import subscriptions
-from mcp_conformance.scenarios.traffic import exercise_everything
+from mcp_conformance.scenarios.traffic import exercise_everything, judged_in_all
 from mcp_conformance.target.scenario import scenario
 
 COMPLETE_MEMBERS = {
@@ -91,7 +91,8 @@ def is_complete(reply):
 @pytest.mark.requirement("result.server-info")
 def test_a_result_names_its_server(server):
     replies = require_some(replies_with_objects(server), skip="no request gave a result")
-    expect_each([reply.value for reply in replies], has_server_info, f"{SERVER_INFO} in _meta")
+    with judged_in_all(server):
+        expect_each([reply.value for reply in replies], has_server_info, f"{SERVER_INFO} in _meta")
 
 
 @pytest.mark.requirement("result.server-info-shape")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from mcp_conformance.client.refusals import REFUSED
 from mcp_conformance.client.reply import Reply
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
-from mcp_conformance.verdicts import Repeat
+from mcp_conformance.verdicts import Finding, Repeat
 
 
 @scenario
@@ -31,6 +32,16 @@ def send_what_fails(server: Server) -> tuple[Reply, ...]:
     server.malformed_session.send_raw(b"this line is not JSON")
     server.malformed_session.drain()
     return replies
+
+
+@contextmanager
+def judged_in_all(server: Server) -> Iterator[None]:
+    """Say of what is found in any exchange so far how it is seen again."""
+    try:
+        yield
+    except Finding as finding:
+        finding.repeat = repeat_of(server, finding.lines)
+        raise
 
 
 def repeat_of(server: Server, lines: Sequence[Line]) -> Repeat:
