@@ -15,6 +15,7 @@ from mcp_conformance.survey.prepare import DONE, installation_key
 from mcp_conformance.survey.results import Grade, Obstacle
 from mcp_conformance.survey.store import Store
 from mcp_conformance.survey.targets import Target
+from support.nightly import nightly
 from support.running import forked
 
 OPTIONS = ("--select", "ping", "--select", "tools.def.title-string", "--fuzz", "none", "--timeout", "5")
@@ -77,6 +78,7 @@ def test_targets_of_one_package_have_commands_of_their_own(client, tmp_path):
     assert results["dead"].obstacle == Obstacle.SECRET
 
 
+@nightly  # Dask takes ten seconds of the processor to replace the worker
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 def test_a_killed_worker_loses_nothing(client, tmp_path):
     pids = list(client.run(os.getpid).values())
