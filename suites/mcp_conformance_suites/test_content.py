@@ -15,7 +15,7 @@ from mcp_conformance.expect import (
     is_string,
     require_some,
 )
-from mcp_conformance.protocol.content import embeds, has_data, has_text, has_uri_and_name, is_base64
+from mcp_conformance.protocol.content import embeds, has_data, has_text, has_uri_and_name, is_base64, is_text
 from mcp_conformance.protocol.value import members
 from mcp_conformance.scenarios.content import (
     annotatable,
@@ -32,7 +32,6 @@ MEDIA_TYPE = re.compile(
 YEAR_MONTH_OR_DAY_NUMBER = re.compile(r"\d{4}(-\d{2})?|\d{4}-?\d{3}(T.*)?", re.ASCII)
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 BINARY_TYPE = re.compile(r"(image/(?!svg)|audio/|video/|application/(octet-stream|pdf|zip|gzip)).*")
-
 
 # Blocks
 
@@ -140,8 +139,8 @@ def test_the_text_of_a_resource_is_text(server):
 
 
 def reads_as_text(content):
-    broken = "\0" in content["text"] or content["text"].count("\ufffd") > 3
-    return not broken and BINARY_TYPE.fullmatch(str(content.get("mimeType", ""))) is None
+    is_type_binary = BINARY_TYPE.fullmatch(str(content.get("mimeType", ""))) is not None
+    return is_text(content["text"]) and not is_type_binary
 
 
 # Annotations and _meta

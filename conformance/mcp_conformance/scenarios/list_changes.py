@@ -123,7 +123,7 @@ def expect_announced_between_lists(server: Server, feature: str) -> None:
     first, second = (complete_listing(session, f"{feature}/list") for _ in range(2))
     changed = difference(first, second)
     if not changed:
-        return
+        skip(f"{feature}/list has the same items twice")
     seconds = session.scaled_timeout(NOTIFICATION_SECONDS)
     session.wait_for(lambda: session.received.notifications(method), seconds)
     if not session.received.notifications(method):
