@@ -33,11 +33,16 @@ class Seen:
         return [change for store in self.stores for change in store.changes]
 
 
-def bench_on(throwaway, seed=0, examples=0, *, found_values=False, **world):
-    """Return a bench with the world, which works in a furnished throwaway folder."""
+def settings_on(throwaway, seed=0, examples=0, *, found_values=False, kept=None, **world):
+    """Return settings for the world, which works in a furnished throwaway folder."""
     serve = world_in_memory(throwaway.work, **world)
-    settings = settings_in_memory(serve, examples, throwaway=throwaway, seed=seed, found_values=found_values)
-    return Bench(probe_all(settings, (REVISION,)), REVISION)
+    more = {"throwaway": throwaway, "seed": seed, "found_values": found_values, "kept": kept}
+    return settings_in_memory(serve, examples, **more)
+
+
+def bench_on(throwaway, seed=0, examples=0, **world):
+    """Return a bench with the world, which works in a furnished throwaway folder."""
+    return Bench(probe_all(settings_on(throwaway, seed, examples, **world), (REVISION,)), REVISION)
 
 
 @contextmanager

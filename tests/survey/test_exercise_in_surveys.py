@@ -60,6 +60,28 @@ def test_a_server_of_which_too_little_was_exercised_could_not_be_judged(monkeypa
     assert examined(monkeypatch, red, red).grade is Grade.DOES_NOT_CONFORM
 
 
+def test_the_second_run_has_the_same_empty_folder_and_what_the_first_learned(monkeypatch):
+    report = replace(REPORT, results=(failed("add"),), ended="", exercise=(WORKS,))
+    places = []
+
+    def run(program, folder, *_):
+        work, learned = Path(program[-1]), folder / ".mcp-conformance" / "known" / "a.json"
+        places.append((work, sorted(folder.rglob("*.json"))))
+        (work / "made.json").write_text("")
+        learned.parent.mkdir(parents=True, exist_ok=True)
+        learned.write_text("{}")
+        (folder / "report.json").write_text(json_format.render(report), encoding="utf-8")
+        return SimpleNamespace(status=1, cpu_seconds=0.0, output="")
+
+    monkeypatch.setattr(examining, "run", run)
+    target = Target("notes", command=("notes", "{WORK}"))
+    examine(target, Installation("", ""), Examination((), 60.0, "none"))
+    (first, nothing), (second, known) = places
+    assert first == second
+    assert not nothing
+    assert [one.name for one in known] == ["a.json"]
+
+
 def test_a_result_of_an_earlier_version_has_none():
     text = made_result().to_json()
     assert '"exercise": []' in text

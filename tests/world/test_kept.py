@@ -4,11 +4,14 @@ import json
 import os
 import threading
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
 from mcp_conformance.client.tool_call import Tool
+from mcp_conformance.generation import example
 from mcp_conformance.protocol.value import Value
+from mcp_conformance.world.exploration import Exploration
 from mcp_conformance.world.folder import Folder
 from mcp_conformance.world.kept import Kept
 from mcp_conformance.world.known import Known, Origin, Owner
@@ -16,8 +19,12 @@ from mcp_conformance.world.ours import Ours
 from mcp_conformance.world.ownership import Ownership
 from mcp_conformance.world.worked import Working
 from mcp_conformance.world.world import World
+from support.fake_tools import FakeTools, Refused
 
+REVISION = "2025-11-25"
+NOTHING = MappingProxyType({})
 WORDS = ("--", "server", "--root", "{folder}")
+REFUSAL = "There is no note \N{BULLET}."
 ONE, OTHER = (Folder(Path("/tmp", name).absolute()) for name in ("one", "other"))
 
 
@@ -37,8 +44,8 @@ def working(value, owner=Owner.FOUND):
     return Working("get_note", {"id": value}, {("id",): known(value, owner)}, (("id",),))
 
 
-def kept(directory, folder=ONE):
-    return Kept.of(directory, WORDS, folder)
+def kept(directory, folder=ONE, circumstances=()):
+    return Kept.of(directory, WORDS, folder, circumstances)
 
 
 def written(directory, one, folder=ONE):
@@ -51,13 +58,36 @@ def written(directory, one, folder=ONE):
 def test_arguments_come_back(tmp_path):
     file = written(tmp_path, working("n-1"))
     assert file.working(tool()) == working("n-1")
-    assert not file.is_futile(tool())
+    assert not file.is_futile(tool(), REFUSAL)
 
 
 def test_a_tool_that_refused_all_is_kept_too(tmp_path):
-    file = written(tmp_path, None)
+    file = kept(tmp_path)
+    file.meet([tool()])
+    file.put_futile(tool(), REFUSAL)
+    file.write()
+    file = kept(tmp_path)
+    file.meet([tool()])
     assert file.working(tool()) is None
-    assert file.is_futile(tool())
+    assert file.is_futile(tool(), REFUSAL)
+
+
+def test_a_tool_is_explored_again_when_something_has_changed(tmp_path):
+    file = kept(tmp_path, circumstances=["1.0", "readonly"])
+    file.meet([tool(), tool("list_notes")])
+    file.put_futile(tool(), REFUSAL)
+    file.write()
+
+    def is_futile(refusal=REFUSAL, circumstances=("1.0", "readonly"), others=("list_notes",)):
+        found = kept(tmp_path, circumstances=circumstances)
+        found.meet([tool(), *map(tool, others)])
+        return found.is_futile(tool(), refusal)
+
+    assert is_futile()
+    assert not is_futile(refusal="Not allowed.")
+    assert not is_futile(circumstances=("1.1", "readonly"))
+    assert not is_futile(circumstances=("1.0", "all"))
+    assert not is_futile(others=("list_notes", "create_note"))
 
 
 def test_the_folder_of_the_next_run_stands_for_that_of_this_one(tmp_path):
@@ -73,7 +103,7 @@ def test_of_a_changed_tool_or_another_command_nothing_is_known(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", '{"format": 0, "tools": {}}', '{"format": 1, "tools": 3}', '{"format": 1'], ids=str
+    "text", ["", "[]", '{"format": 1, "tools": {}}', '{"format": 2, "tools": 3}', '{"format": 2'], ids=str
 )
 def test_a_broken_file_is_an_empty_one(tmp_path, text):
     path = written(tmp_path, working("n-1")).path
@@ -81,7 +111,12 @@ def test_a_broken_file_is_an_empty_one(tmp_path, text):
     assert kept(tmp_path).working(tool()) is None
 
 
-CHANGES = [{"working": 3}, {"working": {}}, {"working": {"arguments": 3, "known": [], "needed": []}}]
+CHANGES = [
+    {"working": None},
+    {"working": 3},
+    {"working": {}},
+    {"working": {"arguments": 3, "known": [], "needed": []}},
+]
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=str)
@@ -91,7 +126,7 @@ def test_a_broken_entry_is_none(tmp_path, change):
     content["tools"]["get_note"] |= change
     path.write_text(json.dumps(content))
     assert kept(tmp_path).working(tool()) is None
-    assert not kept(tmp_path).is_futile(tool())
+    assert not kept(tmp_path).is_futile(tool(), REFUSAL)
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
@@ -126,15 +161,102 @@ def test_what_an_earlier_run_made_was_there_before_this_one(tmp_path):
         assert found.store.permitted(one)
 
 
-def test_a_world_keeps_what_worked_and_what_was_explored_in_vain(tmp_path):
-    one, other = tool(), tool("other")
+def test_a_world_keeps_what_worked(tmp_path):
     found = world(kept(tmp_path))
-    with found.shared([one, other]):
+    with found.shared([tool()], 1.0):
         found.worked.add(working("n-1"), [])
-        found.given_up.add("other")
+    assert kept(tmp_path).working(tool()) == working("n-1")
+
+
+def test_two_processes_keep_what_each_has_learned(tmp_path):
+    first, second = kept(tmp_path), kept(tmp_path)
+    first.put(tool(), working("n-1"))
+    second.put(tool("other"), working("n-2"))
+    first.write()
+    second.write()
+    assert kept(tmp_path).working(tool()) == working("n-1")
+    assert kept(tmp_path).working(tool("other")) is not None
+
+
+def run(file, server, given=NOTHING, **choices):
+    """Explore the tools of a server as one run does; return how often the tools were called for that."""
+    found = World(Ownership("example1", Ours(frozenset({"example"})), **choices), None, file, given)
+    found.meet(server.tools)
+
+    def first(tool):
+        worked = found.working(tool, REVISION)
+        return dict([*given.get(tool.name, ()), *worked, example(tool.input_schema, REVISION)][0])
+
+    begun = [server.call(tool, first(tool)) for tool in server.tools]
+    server.calls.clear()
+    with found.shared(server.tools, 1.0):
+        Exploration(found, REVISION, server.call).explore(begun)
+    return len(server.calls)
+
+
+def shop(word="item"):
+    """Return a server with a tool that works on a color only, and one that refuses all."""
+
+    def paint(color: str):
+        if color != "teal":
+            raise Refused(f"'{color}' is no color. Use one of: 'teal'.")
+        return "painted"
+
+    def fetch_item(item: str):
+        raise Refused(f"There is no {word} '{item}'. Try 'one', 'two' or 'three'.")
+
+    return FakeTools(paint, fetch_item, reading={"fetch_item"})
+
+
+def test_the_next_run_explores_nothing(tmp_path):
+    assert run(kept(tmp_path), shop()) > 1
+    assert run(kept(tmp_path), shop()) == 0
+
+
+def test_a_tool_that_refuses_otherwise_is_explored_again(tmp_path):
+    run(kept(tmp_path), shop())
+    assert run(kept(tmp_path), shop("thing")) > 0
+
+
+KEY = "a b c d 81723"
+GIVEN = {"login": [{"api_key": KEY, "user": "olaf@example.org"}]}
+
+
+def test_what_the_user_gives_is_neither_kept_nor_given_to_others(tmp_path):
+    def login(api_key: str, user: str):
+        return f"{user} is here."
+
+    def remove_user(user: str, api_key: str):
+        raise Refused("Not this one.")
+
+    def find_user(user: str):
+        if user != "olaf@example.org":
+            raise Refused(f"There is no user '{user}'.")
+        return f"{user} is a user."
+
+    server = FakeTools(login, remove_user, find_user, reading={"find_user"})
     file = kept(tmp_path)
-    assert file.working(one) == working("n-1")
-    assert file.is_futile(other)
+    assert run(file, server, GIVEN) > 0
+    assert {"user": "olaf@example.org"} in server.of("find_user")
+    assert "olaf@example.org" not in str(server.of("remove_user"))
+    assert KEY not in str(server.calls)
+    written = file.path.read_text()
+    assert KEY not in written
+    assert "olaf" not in written
+
+
+def test_a_number_that_the_user_gives_for_one_tool_is_not_changed_by_another(tmp_path):
+    def get_issue(issue_number: int):
+        if issue_number != 50177:
+            raise Refused("There is no such issue.")
+        return {"issue_number": issue_number, "title": "Cold soup"}
+
+    def label_issue(issue_number: int):
+        raise Refused(f"There is no issue {issue_number}.")
+
+    server = FakeTools(get_issue, label_issue, reading={"get_issue"})
+    run(kept(tmp_path), server, {"get_issue": [{"issue_number": 50177}]})
+    assert {"issue_number": 50177} not in server.of("label_issue")
 
 
 def test_who_comes_second_waits_and_knows_what_the_first_has_learned(tmp_path):
@@ -155,12 +277,3 @@ def test_who_comes_second_waits_and_knows_what_the_first_has_learned(tmp_path):
         assert not seen
     thread.join()
     assert seen == [working("n-1")]
-
-
-def test_a_lock_that_nobody_removes_ends_the_wait(tmp_path, monkeypatch):
-    file = kept(tmp_path)
-    with file.turn():
-        monkeypatch.setattr("mcp_conformance.world.kept.MAX_WAIT_SECONDS", 0.0)
-        monkeypatch.setattr(Path, "unlink", lambda self: (_ for _ in ()).throw(PermissionError))
-        with kept(tmp_path).turn():
-            assert kept(tmp_path).working(tool()) is None

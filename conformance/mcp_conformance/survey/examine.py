@@ -31,6 +31,8 @@ JUDGED = (PASSED, FAILED)
 DUMMY = "dummy"
 MAX_DIAGNOSIS = 4_000
 SETUP_SECONDS = 60.0
+LEARNED = Path(".mcp-conformance", "known")
+"""Where a run keeps what it learned."""
 OPTIONS = ("--revision", "latest", "--seed", "0", "--sdk-findings", "fail", "-q")
 
 
@@ -86,7 +88,10 @@ def examine(target: Target, installation: Installation, how: Examination) -> Sur
 
 
 class _Place:
-    """A folder for one target's runs: ``{WORK}`` in its command is an empty folder for each run."""
+    """A folder for one target's runs: ``{WORK}`` in its command is an empty folder for each run.
+
+    Its path is always the same, so that a run knows what the last one learned of the server.
+    """
 
     def __init__(
         self, folder: Path, target: Target, env: str, command: Sequence[str], confined: tuple[str, ...]
@@ -97,8 +102,7 @@ class _Place:
 
     def run(self, how: Examination, *more: str) -> tuple[Ended, Report | None]:
         """Run the suite with options; return its end, and the report unless it wrote none."""
-        self._runs += 1
-        own = self._folder / str(self._runs)
+        own = self._emptied()
         work, report = own / "work", own / "report.json"
         work.mkdir(parents=True)
         places = {"ENV": self._env, "WORK": str(work)}
@@ -114,6 +118,17 @@ class _Place:
         program = [sys.executable, "-P", "-m", "mcp_conformance", "run", *words, "--", *command]
         ended = run(program, own, surroundings(), how.seconds)
         return ended, _read(report)
+
+    def _emptied(self) -> Path:
+        """Return the folder of the next run, with nothing in it but what the last one learned."""
+        self._runs += 1
+        own, last = self._folder / "run", self._folder / str(self._runs - 1)
+        if own.exists():
+            own.rename(last)
+            if (last / LEARNED).exists():
+                (own / LEARNED).parent.mkdir(parents=True)
+                (last / LEARNED).rename(own / LEARNED)
+        return own
 
 
 def _variables(target: Target) -> Mapping[str, str]:
@@ -143,7 +158,10 @@ def _examined(result: SurveyResult, place: _Place, how: Examination) -> SurveyRe
     if report is None or ended.status not in JUDGED:
         return replace(result, obstacle=_obstacle(result.target, ended), diagnosis=_diagnosis(ended))
     red = _red(report)
-    again = place.run(how, *_selecting(red)) if red else (None, None)
+    try:
+        again = place.run(how, *_selecting(red)) if red else (None, None)
+    except OSError:  # a process that the server left behind has a file of the first run open (Windows)
+        again = (None, None)
     return _graded(result, report, red, *again)
 
 

@@ -14,6 +14,7 @@ from mcp_conformance.protocol.uri import expand
 from mcp_conformance.protocol.value import Value
 from mcp_conformance.target.completions import Completions
 from mcp_conformance.target.lists import Lists
+from mcp_conformance.target.preparation import renamed_value
 from mcp_conformance.target.reported import Reported
 from mcp_conformance.target.sessions import CALLS, Sessions
 from mcp_conformance.target.tool_calls import ToolCalls
@@ -116,11 +117,13 @@ class Fetches:
             lambda arguments: self._fetched("prompts/get", {"name": name, "arguments": arguments}),
         )
         self.world.add(words_of_prompts([prompt]))
+        self.world.recall([search.tool])
         search.begin(self._completed_for(search.tool, {"type": "ref/prompt", "name": name}))
         if search.may_go_on and self._searched < MAX_SEARCHED:
             self._searched += 1
             self._tool_calls.begin()
             search.go_on()
+        self.world.keep(search.tool)
         best = search.answer
         self._refused += [reply for reply in search.replies if reply is not best]
         return best
@@ -137,9 +140,11 @@ class Fetches:
         self.world.add(words_of_templates([template]))
         self.world.add(values_of_resources(listed, [uri], ours=self.world.ownership.ours))
         self._tool_calls.begin()
+        self.world.recall([search.tool])
         search.begin({})
         if search.may_go_on:
             search.go_on()
+        self.world.keep(search.tool)
         return search.replies
 
     def _completed_for(self, tool: Tool, ref: Mapping[str, str]) -> dict[str, list[str]]:
@@ -183,7 +188,8 @@ class Fetches:
             skip(f"{MAX_SILENT_FETCHES} prompts or resources did not come, so no more are fetched")
         if self._tool_calls.pending.keep_others_waiting:
             self._tool_calls.end_pending()
-        reply = self._sessions.shared(CALLS).request(method, params)
+        session = self._sessions.shared(CALLS)
+        reply = session.request(method, renamed_value(session, params))
         if reply.fault is not None and not isinstance(reply.fault, Closed | Unread):
             self._silent += 1
         return reply

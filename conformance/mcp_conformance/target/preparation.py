@@ -1,7 +1,9 @@
 """The preparation of a new process: a server may keep in memory what its tools need, and others made.
 
 The calls that worked are made again in the new process, so that known values exist there too.  A server that
-keeps its state elsewhere, such as in files, gets no call that changes something.
+keeps its state elsewhere, such as in files, gets no call that changes something.  The world speaks of things
+by the names that they have in the first process: where another one gives them other names, arguments are
+renamed when they are sent.
 """
 
 from __future__ import annotations
@@ -9,8 +11,8 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, TypeVar
 
 from mcp_conformance.client.reply import Reply
 from mcp_conformance.client.session import Session
@@ -21,6 +23,7 @@ from mcp_conformance.world.ownership import is_deleting
 from mcp_conformance.world.success import is_success
 from mcp_conformance.world.world import World
 
+T = TypeVar("T")
 SHOWN, SENT = "an answer of", "arguments of"
 """The kinds of origins of values that a call of another tool has made, or may have."""
 # Not measured: a tool's first calls that worked make what the others need.
@@ -43,12 +46,13 @@ class Preparation:
         """Keep a call if it worked, to be made again; but none that takes something away."""
         name = call.tool.name
         is_usual = not (call.is_slow or call.asked or is_deleting(call.tool))
-        if is_usual and self._numbers[name] < MAX_OF_A_TOOL and is_success(call.reply):
+        is_new = all((one.tool.name, one.arguments) != (name, call.arguments) for one in self._worked)
+        if is_usual and is_new and self._numbers[name] < MAX_OF_A_TOOL and is_success(call.reply):
             self._numbers[name] += 1
             self._worked.append(call)
 
-    def prepare(self, session: Session) -> None:
-        """Make in a new process what the known values name, if it does not have them.
+    def prepare(self, session: Session, tools: Collection[str]) -> None:
+        """Make in a new process, which has these tools, what the known values name, if it does not have that.
 
         Tools that only read are called first: if all calls with values that other tools have made work, then
         these last.
@@ -56,10 +60,11 @@ class Preparation:
         if not any(map(self._is_witness, self._worked)):
             return
         before = len(session.lines)
-        reading = [call for call in self._worked if call.tool.read_only]
+        calls = [call for call in self._worked if call.tool.name in tools]
+        reading = [call for call in calls if call.tool.read_only]
         failed = self._failed(session, reading)
         if failed or not any(map(self._is_witness, reading)):
-            self._failed(session, self._worked)
+            self._failed(session, calls)
         session.preparation = tuple(session.lines[before:])
 
     def _failed(self, session: Session, calls: list[Call]) -> bool:
@@ -68,8 +73,7 @@ class Preparation:
         for call in calls:
             if session.closed or session.clock.monotonic() > until:
                 break
-            arguments = json.loads(renamed(session, encode(call.arguments)))
-            reply = session.request("tools/call", {**call.params, "arguments": arguments})
+            reply = session.request("tools/call", renamed_value(session, call.params))
             if is_success(reply):
                 session.renamed.update(_renamed(call, reply))
             has_failed |= self._is_witness(call) and not is_success(reply)
@@ -88,6 +92,14 @@ def renamed(session: Session, text: bytes) -> bytes:
         return text
     wanted = b"|".join(map(re.escape, sorted(session.renamed, key=len, reverse=True)))
     return re.sub(wanted, lambda found: session.renamed[found[0]], text)
+
+
+def renamed_value(session: Session, value: T) -> T:
+    """Return a JSON value with the values that a session's process has in the place of those of the first."""
+    if not session.renamed:
+        return value
+    made: T = json.loads(renamed(session, encode(value)))
+    return made
 
 
 def _renamed(call: Call, reply: Reply) -> Mapping[bytes, bytes]:

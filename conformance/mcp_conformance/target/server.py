@@ -21,6 +21,7 @@ from mcp_conformance.target.causes import Causes
 from mcp_conformance.target.fetches import Fetches
 from mcp_conformance.target.fuzz_time import FuzzTime
 from mcp_conformance.target.lists import Lists
+from mcp_conformance.target.preparation import Preparation
 from mcp_conformance.target.processes import Processes
 from mcp_conformance.target.reported import Reported
 from mcp_conformance.target.reproducer import QUICK, THOROUGH, Reproducer
@@ -40,7 +41,8 @@ class RunShared:
 
     ``surfaces`` are those in which a session opened.  ``servers`` has the server in each revision in which
     checks have begun, ``proposals`` the first reply to ``initialize`` for each revision.  ``fuzz_time`` is
-    None without ``--time``.  ``world`` is what is known of values behind the server, None before the first.
+    None without ``--time``.  ``world`` is what is known of values behind the server, and ``preparation`` the
+    calls by which a process comes to know them too; None before the first server.
     """
 
     surfaces: tuple[Surface, ...] = ()
@@ -48,12 +50,19 @@ class RunShared:
     proposals: dict[str, Reply] = field(default_factory=dict)
     fuzz_time: FuzzTime | None = None
     world: World | None = None
+    preparation: Preparation | None = None
 
     def known_world(self, settings: Settings) -> World:
         """Return the world of the run, which begins with the first server."""
         if self.world is None:
             self.world = world_of(settings)
         return self.world
+
+    def preparation_in(self, world: World) -> Preparation:
+        """Return the preparation of new processes."""
+        if self.preparation is None:
+            self.preparation = Preparation(world)
+        return self.preparation
 
     @property
     def fuzz_seconds(self) -> float:
@@ -99,12 +108,13 @@ class Server:
         self.sessions = Sessions(settings, surface, self.processes, self.reported)
         self.causes = Causes(self.sessions)
         self.lists = Lists(self.sessions)
-        self.arguments = Arguments(settings, surface.revision, self.run.known_world(settings))
-        self.tool_calls = ToolCalls(self.sessions, self.lists, self.arguments, self.reported)
-        self.sessions.prepare = self.tool_calls.preparation.prepare
-        self.fetches = Fetches(
-            self.sessions, self.lists, self.tool_calls, self.reported, self.arguments.world
-        )
+        world = self.run.known_world(settings)
+        preparation = self.run.preparation_in(world)
+        self.arguments = Arguments(settings, surface.revision, world)
+        self.tool_calls = ToolCalls(self.sessions, self.lists, self.arguments, self.reported, preparation)
+        tools = {tool.name for tool in surface.tools}
+        self.sessions.prepare = lambda session: preparation.prepare(session, tools)
+        self.fetches = Fetches(self.sessions, self.lists, self.tool_calls, self.reported, world)
         self.fuzzing = FuzzRecords()
         self.reproducer = Reproducer(QUICK if settings.is_gentle else THOROUGH, settings.clock)
         self.records: Records = {}

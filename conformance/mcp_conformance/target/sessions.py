@@ -267,6 +267,7 @@ class Sessions:
             session = self._shared[name] = self.connect(name, capabilities, client)
             if name in (FUZZED, REPRODUCTIONS):
                 self._fuzzed.append(session)
+            if name in (CALLS, FUZZED, REPRODUCTIONS):
                 self.prepare(session)
         return session
 

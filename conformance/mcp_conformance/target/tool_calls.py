@@ -19,7 +19,7 @@ from mcp_conformance.target.arguments import Arguments
 from mcp_conformance.target.exercise import Exercise
 from mcp_conformance.target.lists import Lists
 from mcp_conformance.target.pending_calls import PendingCalls
-from mcp_conformance.target.preparation import Preparation
+from mcp_conformance.target.preparation import Preparation, renamed_value
 from mcp_conformance.target.reported import Reported
 from mcp_conformance.target.scenario import Records, scenario
 from mcp_conformance.target.sessions import CALLS, Sessions
@@ -32,7 +32,7 @@ MAX_SILENT_CALLS = 2
 """How many tools may leave a call without an answer, each for a whole timeout, before no more are called."""
 # Not measured: 46 tools of a real server took 30 s on a busy machine.  Who has less waits for no answer.
 MAX_EXPLORED_SECONDS = 60.0
-"""How long the tools are explored at most; a quarter of ``--time`` if that is less."""
+"""How long the tools are explored at most; a quarter of ``--time`` or ``--max-time`` if that is less."""
 
 # Not measured: one that makes a thing of ours, which others may work on, and one to spare.
 MAX_EXPLORED_BESIDE_EXAMPLES = 2
@@ -46,11 +46,18 @@ class ToolCalls:
     the retries, with the input that a server required, that got no answer.
     """
 
-    def __init__(self, sessions: Sessions, lists: Lists, arguments: Arguments, reported: Reported):
+    def __init__(
+        self,
+        sessions: Sessions,
+        lists: Lists,
+        arguments: Arguments,
+        reported: Reported,
+        preparation: Preparation,
+    ):
         self.records: Records = {}
         self.exercise = Exercise(arguments.origins)
         self.pending = PendingCalls()
-        self.preparation = Preparation(arguments.world)
+        self._preparation = preparation
         self.unanswered_retries = 0
         self._sessions, self._lists = sessions, lists
         self._arguments, self._reported = arguments, reported
@@ -58,10 +65,12 @@ class ToolCalls:
         self._calls: dict[str, Call] = {}
         self._silent = 0
         self._world = arguments.world
-        self._world.recall(self._tools)
+        self._world.meet(self._tools)
         self._exploration = Exploration(self._world, sessions.revision, self._call_explored, self._most_calls)
-        self._has_begun = self._has_read = False
+        self._has_begun = self._has_read = self._is_first_process = False
         self._explored: set[str] = set()
+        limits = (MAX_EXPLORED_SECONDS, sessions.settings.time / 4, sessions.settings.max_time / 4)
+        self._exploration_seconds = min(limits)
         self._explored_until = math.inf
 
     @property
@@ -116,7 +125,7 @@ class ToolCalls:
         if self._has_begun:
             return
         self._has_begun = True
-        for tool in self._tools:
+        for tool in self._world.in_order(self._tools):
             if self.pending.leave_room and tool.name not in self._calls:
                 with suppress(Skipped):
                     self._begin(tool, self._arguments_for(tool))
@@ -125,16 +134,18 @@ class ToolCalls:
 
     def _explore(self, *names: str) -> None:
         """Look for arguments with which these tools work, beside those of their calls so far."""
-        settings, clock = self._sessions.settings, self._sessions.settings.clock
-        self._explored_until = clock.monotonic() + min(MAX_EXPLORED_SECONDS, settings.time / 4)
+        clock = self._sessions.settings.clock
+        self._explored_until = clock.monotonic() + self._exploration_seconds
         new = [name for name in names if name not in self._explored]
         self._explored.update(new)
         if any(needs_exploration(self._calls[name]) for name in new):
             self._read_server()
-        with self._world.shared([self._calls[name].tool for name in new]):
+        tools, seconds = [self._calls[name].tool for name in new], self._exploration_seconds
+        with self._world.shared(tools, seconds):
             for name in new:
                 self._calls[name] = self._recalled(self._calls[name])
             self._exploration.explore([self._calls[name] for name in new])
+        self._exploration_seconds = max(0.0, self._explored_until - clock.monotonic())
         for name in new:
             calls = [*self._calls[name].with_others, *self._exploration.calls_of(name)]
             best = self._exploration.best_of(name) or self._calls[name]
@@ -161,9 +172,18 @@ class ToolCalls:
         return replace(found, others=call.with_others)
 
     def _call_explored(self, tool: Tool, arguments: dict[str, Any]) -> Call:
-        call = call_in(self._session, tool, arguments)
+        call = self._called(tool, arguments)
         self._note(call)
         return call
+
+    def _called(self, tool: Tool, arguments: dict[str, Any]) -> Call:
+        """Call a tool, with the names that things have in the process."""
+        return self._pending(tool, arguments).end()
+
+    def _pending(self, tool: Tool, arguments: dict[str, Any]) -> PendingCall:
+        session = self._session
+        self._is_first_process = not session.renamed
+        return PendingCall(session, tool, renamed_value(session, arguments))
 
     def _most_calls(self, tool: Tool) -> float:
         """Return how often a tool may be called while it is explored; 0 if there is no time left."""
@@ -238,14 +258,14 @@ class ToolCalls:
             self.end_pending()
         if self._silent >= MAX_SILENT_CALLS:
             skip(f"{MAX_SILENT_CALLS} tools did not answer, so no more are called")
-        return self._finished(call_in(self._session, tool, arguments))
+        return self._finished(self._called(tool, arguments))
 
     def _finished(self, first: Call) -> Call:
         """Call again with other valid arguments if a call fails; return the best call."""
         self._note(first)
         calls = [first]
         for arguments in self._further_arguments(first):
-            calls.append(call_in(self._session, first.tool, arguments))
+            calls.append(self._called(first.tool, arguments))
             self._note(calls[-1])
             if calls[-1].reply.fault is not None or not calls[-1].failed:
                 break
@@ -257,7 +277,8 @@ class ToolCalls:
         if call.reply.fault is not None and not isinstance(call.reply.fault, Closed | Unread):
             self._silent += 1
         self.exercise.count(call.tool, call.reply)
-        self.preparation.note(call)
+        if self._is_first_process:
+            self._preparation.note(call)
 
     def _further_arguments(self, first: Call) -> Iterator[dict[str, Any]]:
         """Yield other valid arguments for a tool that may succeed with them."""
@@ -266,7 +287,7 @@ class ToolCalls:
             yield from self._arguments.further(first.tool)
 
     def _begin(self, tool: Tool, arguments: dict[str, Any]) -> None:
-        call = PendingCall(self._session, tool, arguments)
+        call = self._pending(tool, arguments)
         if not self.pending.add_if_long(call):
             self._calls[tool.name] = self._finished(call.end())
 

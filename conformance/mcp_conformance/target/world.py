@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from mcp_conformance.project.version import tool_version
+from mcp_conformance.protocol.jsonrpc import encode
 from mcp_conformance.target.lists import Lists
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.target.surface import Surface
@@ -37,8 +39,9 @@ def world_of(settings: Settings) -> World:
     )
     is_closed = settings.sandbox is not None and settings.sandbox.keeps_everything
     words = (*settings.words, *(["--found-values"] if settings.found_values or is_closed else ()))
-    kept = Kept.of(settings.kept, words, folder) if settings.kept is not None else None
-    world = World(Ownership(text, ours, settings.found_values, is_closed), folder, kept)
+    kept = Kept.of(settings.kept, words, folder, _circumstances(settings)) if settings.kept else None
+    given = {one.tool: settings.vouched(one.tool) for one in settings.samples}
+    world = World(Ownership(text, ours, settings.found_values, is_closed), folder, kept, given)
     if folder is not None:
         world.add(folder.known())
     command = folder.filled(settings.command) if folder is not None else settings.command
@@ -50,6 +53,18 @@ def world_of(settings: Settings) -> World:
         theirs = [one.value for one in found if one.keys[-1] == "path" and one.owner is Owner.FOUND]
         world.add(one for path in theirs for one in _own_file(Path(path), f"{text}.txt", throwaway))
     return world
+
+
+def _circumstances(settings: Settings) -> list[str]:
+    """Return what may let a tool work that was explored in vain: a new version of this, or other options."""
+    return [
+        tool_version(),
+        *sorted(settings.call),
+        *sorted(settings.env),
+        str(settings.cwd or ""),
+        *(f"{one.tool} {encode(dict(one.arguments)).decode()}" for one in settings.samples),
+        f"{settings.calls_per_tool} {settings.is_gentle} {settings.inherit_home} {settings.sandbox is None}",
+    ]
 
 
 def _own_file(folder: Path, name: str, throwaway: Throwaway) -> Iterator[Known]:

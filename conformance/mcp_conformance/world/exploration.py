@@ -41,7 +41,6 @@ class Explored:
 
     attempts: Attempts
     first: Call
-    limit: float
     calls: list[Call] = field(default_factory=list)
     best: Call | None = None
     made_up_kinds: set[str] = field(default_factory=set)
@@ -66,7 +65,7 @@ class Explored:
 class Exploration:
     """The exploration of a server's tools, in one session.
 
-    ``call`` calls a tool; ``limit`` returns how often one may be called.
+    ``call`` calls a tool; ``limit`` returns how often one may be called, 0 if there is no time for more.
     """
 
     def __init__(
@@ -97,12 +96,15 @@ class Exploration:
         if self._makes:
             for one in begun:
                 self._read_again(one)
-        self.world.given_up |= {one.tool.name for one in waiting if one.is_futile}
+        for one in waiting:
+            if one.is_futile:
+                self.world.give_up(one.first)
 
     def _read_again(self, one: Explored) -> None:
         """Call a tool that only reads once more, if it worked at first: there is more to read by now."""
         first = one.first
-        if one.best is None and one.made_up_kinds and one.tool.read_only and not _is_hopeless(first):
+        is_usual = one.best is None and one.made_up_kinds and one.tool.read_only and not _is_hopeless(first)
+        if is_usual and self._may_call(one):
             again = self._call(one.tool, first.arguments)
             one.calls.append(again)
             if is_success(again.reply, needs_values=bool(one.attempts.members)):
@@ -121,9 +123,9 @@ class Exploration:
         """Take the first call of a tool: it teaches, and decides whether the tool needs exploration."""
         tool = call.tool
         attempts = Attempts(tool, self._revision, self.world)
-        one = Explored(attempts, call, min(MAX_CALLS, self._limit(tool)))
-        self._tools[tool.name] = one
-        one.is_left = _is_hopeless(call) or not one.attempts.members or tool.name in self.world.given_up
+        one = self._tools[tool.name] = Explored(attempts, call)
+        one.is_left = _is_hopeless(call) or not one.attempts.members or self.world.is_given_up(call)
+        one.attempts.refused.needed.update(dict.fromkeys(self.world.needed.get(tool.name, ())))
         recalled = [one.arguments for one in self.world.worked[tool.name]]
         for made in call.with_others:
             # What worked in an earlier run may work again when other tools have made what it names.
@@ -151,6 +153,8 @@ class Exploration:
         ]
         for working in (producing or made)[:MAX_SPARES]:
             maker, spare = self._tools[working.tool], self.world.spare_of(working)
+            if not self._may_call(maker):
+                return
             call = self._call(maker.tool, dict(spare.arguments))
             maker.calls.append(call)
             if is_success(call.reply):
@@ -185,14 +189,20 @@ class Exploration:
         one.options, one.makes = options, self._makes
         one.attempts.refused.same = 0
         for _ in range(MAX_ROUND_CALLS if not one.curious else one.curious):
-            attempt = one.attempts.next() if len(one.calls) < one.limit else None
+            attempt = one.attempts.next() if self._may_call(one) else None
             if attempt is None or (one.curious and not self._is_worthwhile(one.tool, attempt)):
                 break
             self._try(one, attempt)
             if one.is_left or one.attempts.refused.is_repetitive:
                 break
-        one.is_left |= len(one.calls) >= one.limit or bool(one.curious) or one.attempts.is_stuck
+        one.is_left |= not self._may_call(one) or bool(one.curious) or one.attempts.is_stuck
         return (self.world.version, self._makes) != before
+
+    def _may_call(self, one: Explored) -> bool:
+        """Return whether a tool may be called once more; one that was cut off may work in another run."""
+        most = self._limit(one.tool)
+        one.is_hopeless |= most <= 0
+        return len(one.calls) < min(MAX_CALLS, most)
 
     def _is_worthwhile(self, tool: Tool, attempt: Attempt) -> bool:
         """Return whether a tool that works may learn from arguments: they have a value that the server knows.

@@ -79,7 +79,8 @@ class Options:
         strong = [one for one in found if one.rank or one.owner is not Owner.WORD]
         yield from strong
         if not (strong or before):
-            yield from self._known(member, self._made_last(member, is_needed=is_needed))
+            # The plainest value of a member is in each call: an answer that has a 1 does not bar it.
+            yield from self._known(member, self._made_last(member, is_needed=is_needed), is_plain=True)
         yield from found
 
     def _as_copies(self, member: Member, some: Sequence[Known]) -> list[Known]:
@@ -134,12 +135,12 @@ class Options:
     def _is_free(self, member: Member) -> bool:
         return "string" in member.types and not any(key in part for part in member.parts for key in RULED)
 
-    def _known(self, member: Member, made: Iterable[Any]) -> Iterator[Known]:
+    def _known(self, member: Member, made: Iterable[Any], *, is_plain: bool = False) -> Iterator[Known]:
         ownership = self.world.ownership
         for value in made:
             if value is not None and self.filling.fits(member, value):
                 known = Known(value, (), MADE_UP, ownership.owner_of_new(value, Owner.WORD))
-                yield from self.world.store.permitted(self.tool, [known])
+                yield from [known] if is_plain else self.world.store.permitted(self.tool, [known])
 
 
 def _different(some: Iterable[Known]) -> Iterator[Known]:

@@ -120,7 +120,7 @@ class Search:
         self._try_all([self._plain(PLAIN[1])])
         self._try_attempts(MAX_READS)
         if self.best is None:
-            self.world.given_up.add(self.tool.name)
+            self.world.given_up[self.tool.name] = ""
 
     def _try_attempts(self, most: int) -> None:
         for _ in range(most):

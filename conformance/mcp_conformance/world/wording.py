@@ -32,6 +32,11 @@ def kind_of_refusal(reply: Reply, arguments: Any) -> str:
         text += json.dumps(data, sort_keys=True)[:MAX_READ]
     for word in sorted(set(_texts_in(arguments)), key=lambda one: (-len(one), one)):
         text = text.replace(word, MARK)
+    return without_numbers(text)
+
+
+def without_numbers(text: str) -> str:
+    """Return a text with each number as 0."""
     return DIGITS.sub("0", text)
 
 

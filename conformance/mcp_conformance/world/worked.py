@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mcp_conformance.protocol.jsonrpc import encode
@@ -21,13 +21,14 @@ class Working:
     """Arguments with which a call of a tool succeeded.
 
     ``known`` are the known values in them, by path; ``needed`` are the members that the tool refuses to be
-    without, though its schema does not require them.
+    without, though its schema does not require them.  ``is_recalled`` says that this was in an earlier run.
     """
 
     tool: str
     arguments: Mapping[str, Any]
     known: Mapping[Path, Known] = field(default_factory=dict)
     needed: tuple[Path, ...] = ()
+    is_recalled: bool = field(default=False, compare=False)
 
 
 class Worked:
@@ -41,6 +42,11 @@ class Worked:
     def __getitem__(self, tool: str) -> list[Working]:
         return self._by_tool.get(tool, [])
 
+    @property
+    def tools(self) -> list[str]:
+        """The names of the tools, those first that worked first: they may have made what others need."""
+        return [name for name, same in self._by_tool.items() if same]
+
     def __iter__(self) -> Iterator[Working]:
         return (one for some in self._by_tool.values() for one in some)
 
@@ -50,7 +56,8 @@ class Worked:
         The best come first.
         """
         same = self._by_tool.setdefault(working.tool, [])
-        if any(one.arguments == working.arguments for one in same):
+        if (old := next((one for one in same if one.arguments == working.arguments), None)) is not None:
+            same[same.index(old)] = replace(old, is_recalled=old.is_recalled and working.is_recalled)
             return
         same.insert(0 if is_best else len(same), working)
         self.changes += 1
@@ -60,9 +67,14 @@ class Worked:
                     self._note(member, value, working.tool)
 
     def drop(self, tool: str, arguments: Any) -> None:
-        """Forget arguments that do not work any more."""
-        kept = [one for one in self[tool] if one.arguments != arguments]
-        self.changes += len(kept) != len(self[tool])
+        """Forget arguments of an earlier run that do not work any more; put those of this run behind others.
+
+        They may work in another process.
+        """
+        same = [one for one in self[tool] if one.arguments == arguments]
+        kept = [one for one in self[tool] if one not in same]
+        kept += [one for one in same if not one.is_recalled]
+        self.changes += kept != self[tool]
         self._by_tool[tool] = kept
 
     def _note(self, member: Member, value: Any, tool: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from mcp_conformance.client.tool_call import Call, Tool
@@ -14,14 +15,16 @@ from mcp_conformance.protocol.jsonrpc import encode
 from mcp_conformance.world.answers import values_of
 from mcp_conformance.world.filling import Filling, put
 from mcp_conformance.world.fitting import MAX_FITS, fitting
-from mcp_conformance.world.folder import Folder
+from mcp_conformance.world.folder import PLACEHOLDER, Folder
 from mcp_conformance.world.kept import Kept
 from mcp_conformance.world.known import Known, Origin, Owner, is_worth_knowing
 from mcp_conformance.world.members import Member, members_of, words_of
+from mcp_conformance.world.ours import MIN_HIDDEN
 from mcp_conformance.world.ownership import Ownership
 from mcp_conformance.world.store import Store, is_number
 from mcp_conformance.world.success import leaves_of
 from mcp_conformance.world.things import is_name, things_of
+from mcp_conformance.world.wording import kind_of_refusal, without_numbers
 from mcp_conformance.world.worked import Path, Worked, Working, values_at
 
 MADE_UP = ("arguments of", "made up")
@@ -36,16 +39,28 @@ class World:
     """What a run knows of a server: values, arguments that worked, and what is whose.
 
     All values for a tool come from the ``store``, which keeps the rule of ownership.  ``folder`` is
-    the furnished one, if the server works in one; ``kept`` has what earlier runs learned.  ``given_up`` are
-    the names of tools that were explored in vain, ``names`` those of all that are known.
+    the furnished one, if the server works in one; ``kept`` has what earlier runs learned.  ``given`` are
+    the arguments that the user gives, by tool.  ``given_up`` has the names of tools that were explored in
+    vain, with the refusals of the plainest arguments, ``needed`` the members with which tools worked in an
+    earlier run, ``names`` those of all that are known.
     """
 
-    def __init__(self, ownership: Ownership, folder: Folder | None = None, kept: Kept | None = None):
+    def __init__(
+        self,
+        ownership: Ownership,
+        folder: Folder | None = None,
+        kept: Kept | None = None,
+        given: Mapping[str, Sequence[Mapping[str, Any]]] = MappingProxyType({}),
+    ):
         self.store = Store(ownership)
         self.folder, self._kept = folder, kept
         self.worked = Worked()
-        self.given_up: set[str] = set()
+        self.given_up: dict[str, str] = {}
         self.names: set[str] = set()
+        self.needed: dict[str, Sequence[Path]] = {}
+        self._given, made = given, ownership.ours
+        texts = {text for some in given.values() for one in some for text in _texts_in(one)}
+        self._given_texts = {text for text in texts if not (made.is_made(text) or text in made.texts)}
         self._retries = False
         self._spares = 0
         self._members: dict[str, list[Member]] = {}
@@ -112,11 +127,12 @@ class World:
             like = own.get(words_of(member.name)) or self._name_of(member, working)
             values = values_at(working.arguments, like.path) if like is not None else []
             values = values or self._answered(member, working)
-            if values and is_worth_knowing(values[0]):
+            if values and is_worth_knowing(values[0]) and not self._is_secret(values[0], member):
                 origin = Origin("arguments of", working.tool)
                 sent = working.known.get(like.path) if like is not None else None
                 known = sent or (None if is_number(values[0]) else self.store.get(values[0]))
-                found[member.path] = known or Known(values[0], member.names, origin, Owner.MADE)
+                owner = Owner.FOUND if self._is_given(working.tool, working.arguments) else Owner.MADE
+                found[member.path] = known or Known(values[0], member.names, origin, owner)
         return found
 
     def _answered(self, member: Member, working: Working) -> list[Any]:
@@ -156,27 +172,75 @@ class World:
         return [one.arguments for one in self.worked[tool.name] if filling.allows(one.arguments)]
 
     @contextmanager
-    def shared(self, tools: Sequence[Tool]) -> Iterator[None]:
-        """Explore these tools while no other process explores them; keep what was learned."""
+    def shared(self, tools: Sequence[Tool], max_seconds: float) -> Iterator[None]:
+        """Explore these tools while no other process explores them; keep what was learned.
+
+        Wait for others at most so long.
+        """
         if self._kept is None:
             yield
             return
-        with self._kept.turn():
+        with self._kept.turn(max_seconds):
             self.recall(tools)
             yield
-            for tool in tools:
-                if works := self.worked[tool.name]:
-                    # What a run makes it must recognise by its text: others work on it.
-                    marked = (one for one in works if self.ownership.text in str(one.arguments))
-                    self._kept.put(tool, next(marked, works[0]))
-                elif tool.name in self.given_up:
-                    self._kept.put(tool, None)
+            for tool in self.in_order(tools):
+                self._keep(self._kept, tool)
             self._kept.write()
+
+    def in_order(self, tools: Iterable[Tool]) -> list[Tool]:
+        """Return tools in the order in which they worked, the others last: they may need what those make."""
+        order = {name: place for place, name in enumerate(self.worked.tools)}
+        return sorted(tools, key=lambda tool: order.get(tool.name, len(order)))
+
+    def keep(self, tool: Tool) -> None:
+        """Keep arguments that worked for the next run; for tools that are explored, `shared` does it."""
+        if self._kept is not None and (works := self._own(tool)) and self._kept.working(tool) != works[0]:
+            self._kept.put(tool, works[0])
+            self._kept.write()
+
+    def _keep(self, kept: Kept, tool: Tool) -> None:
+        if works := self._own(tool):
+            # What a run makes it must recognise by its text: others work on it.
+            marked = (one for one in works if self.ownership.text in str(one.arguments))
+            kept.put(tool, next(marked, works[0]))
+        elif tool.name in self.given_up:
+            kept.put_futile(tool, self.given_up[tool.name])
+
+    def _own(self, tool: Tool) -> list[Working]:
+        """Return the arguments that worked and have no text that the user gave: that may be a credential."""
+        given = self._given_texts
+        return [one for one in self.worked[tool.name] if given.isdisjoint(_texts_in(one.arguments))]
+
+    def give_up(self, call: Call) -> None:
+        """Note that a tool was explored in vain, whose plainest call was refused so."""
+        self.given_up[call.tool.name] = self._lasting_refusal(call)
+
+    def is_given_up(self, call: Call) -> bool:
+        """Return whether a tool was explored in vain in this run, or in one before that refused it so too."""
+        if self._kept is None or self._retries or call.tool.name in self.given_up:
+            return call.tool.name in self.given_up
+        refusal = self._lasting_refusal(call)
+        if self._kept.is_futile(call.tool, refusal):
+            self.given_up[call.tool.name] = refusal
+        return call.tool.name in self.given_up
+
+    def _lasting_refusal(self, call: Call) -> str:
+        """Return what a refusal says without the paths of this run."""
+        said = kind_of_refusal(call.reply, call.arguments)
+        for folder in self.ownership.ours.folders:
+            said = said.replace(without_numbers(folder), PLACEHOLDER)
+        return said
 
     def retry(self) -> None:
         """Explore again what earlier runs explored in vain."""
         self._retries = True
         self.given_up.clear()
+
+    def meet(self, tools: Sequence[Tool]) -> None:
+        """Learn what an earlier run has kept of the tools of the server: of these, and no others."""
+        if self._kept is not None:
+            self._kept.meet(tools)
+            self.recall(tools)
 
     def recall(self, tools: Iterable[Tool]) -> None:
         """Learn what an earlier run has kept of tools; a tool gets only what it may get in this one.
@@ -186,19 +250,24 @@ class World:
         """
         if self._kept is None:
             return
-        for tool in tools:
+        for tool in self._kept.in_order(tools):
             if self.worked[tool.name]:
                 continue
-            if self._kept.is_futile(tool) and not self._retries:
-                self.given_up.add(tool.name)
             working = self._kept.working(tool)
-            values = list(working.known.values()) if working is not None else []
-            old = [one for one in values if one.owner is Owner.MADE and not self._is_ours(one.value)]
-            found = [replace(one, owner=Owner.FOUND) for one in old]
-            others = [one for one in values if one not in old]
-            if working is not None and len(self.store.permitted(tool, found + others)) == len(values):
-                self.add(others)
-                self.worked.add(working, self._members_of(tool))
+            if working is not None:
+                self._recall(tool, working)
+
+    def _recall(self, tool: Tool, working: Working) -> None:
+        values = list(working.known.values())
+        old = [one for one in values if one.owner is Owner.MADE and not self._is_ours(one.value)]
+        found = [replace(one, owner=Owner.FOUND) for one in old]
+        others = self.store.permitted(tool, [one for one in values if one not in old])
+        self.add(others)
+        if len(self.store.permitted(tool, found)) + len(others) == len(values):
+            self.worked.add(working, self._members_of(tool))
+        else:
+            paths = (member.path for member in self._members_of(tool))
+            self.needed[tool.name] = [path for path in paths if values_at(working.arguments, path)]
 
     def _is_ours(self, value: Any) -> bool:
         """Return whether this run has made, or will make, a value itself."""
@@ -246,17 +315,34 @@ class World:
 
     def _learn_values(self, call: Call, known: Mapping[Path, Known]) -> None:
         tool = call.tool
+        is_given = self._is_given(tool.name, call.arguments)
         for member in self._members_of(tool):
             for value in values_at(call.arguments, member.path):
+                if self._is_secret(value, member):
+                    continue
                 is_ours = is_name(member) and self.ownership.ours.is_made(value)
                 names = (*member.names, *(sorted(things_of(tool.name)) if is_ours else ()))
-                used = known.get(member.path) or Known(
-                    value, (), Origin("arguments of", tool.name), Owner.WORD
-                )
+                # What the user gives for one tool may be what others must not change.
+                is_found = is_given and value not in self.ownership.ours.texts
+                owner = Owner.FOUND if is_found else Owner.WORD
+                used = known.get(member.path) or Known(value, (), Origin("arguments of", tool.name), owner)
                 self.store.confirm(replace(used, value=value, keys=names, rank=4))
         ours, creates = self.ownership.ours, not tool.read_only
         found = values_of(call.reply.result, tool.name, call.arguments, ours=ours, creates=creates)
         self.store.learn(found, tool, call.arguments)
+
+    def _is_given(self, tool: str, arguments: Any) -> bool:
+        """Return whether the user gave these arguments: what they name was there before."""
+        return arguments in self._given.get(tool, ())
+
+    def _is_secret(self, value: Any, member: Member) -> bool:
+        """Return whether an argument looks like a credential, which no other tool gets."""
+        return self.ownership.ours.is_secret(value, member.names)
+
+
+def _texts_in(arguments: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts in arguments that can be recognised elsewhere."""
+    return (leaf for leaf in leaves_of(arguments) if isinstance(leaf, str) and len(leaf) >= MIN_HIDDEN)
 
 
 def _speaks(member: Member, known: Known) -> bool:

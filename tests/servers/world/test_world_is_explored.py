@@ -9,14 +9,18 @@ import sys
 
 import pytest
 
+from mcp_conformance.target.probe import probe_all
+from mcp_conformance.target.server import RunShared, Server
+from mcp_conformance.world.success import is_success
 from mcp_conformance_fixtures.world.faults import FAULTS
 from mcp_conformance_fixtures.world.tools import TOOLS
 from support import run_suite
 from support.bench import checks_of, leave_out_shrinking
 from support.found_values import breaches, writing_tools
-from support.world import REVISION, WHOLE, Seen, bench_on, furnished
+from support.world import REVISION, WHOLE, Seen, bench_on, furnished, settings_on
 
 SEEDS = range(10)
+MODERN = "2026-07-28"
 WORD = "quillfeather"
 EXAMPLES = 50
 """As many values as a quick run makes."""
@@ -51,6 +55,30 @@ def test_every_tool_is_exercised(throwaway, seed):
     calls = {name: one.calls for name, one in bench.server.tool_calls.exercise.items()}
     assert max(calls.values()) <= 40, calls
     bench.server.close()
+
+
+@pytest.mark.parametrize("own_ids", [False, True])
+def test_the_tools_work_in_a_second_revision_without_exploration(throwaway, own_ids):
+    revisions = (REVISION, MODERN)
+    subject = probe_all(settings_on(throwaway, own_ids=own_ids), revisions)
+    run = RunShared(subject.live)
+    first, second = (Server.of(subject, revision, run) for revision in revisions)
+    first.calls()
+    called = second.calls()
+    failed = [call.tool.name for call in called if not is_success(call.reply)]
+    assert failed == []
+    assert sum(len(call.with_others) for call in called) <= 2 * len(TOOLS)
+    first.close()
+    second.close()
+
+
+def test_the_tools_work_in_the_next_run(tmp_path):
+    for number in range(2):
+        with furnished() as folder:
+            subject = probe_all(settings_on(folder, kept=tmp_path), (REVISION,))
+            server = Server.of(subject, REVISION)
+            assert [call.tool.name for call in server.calls() if not is_success(call.reply)] == [], number
+            server.close()
 
 
 @pytest.mark.parametrize("seed", SEEDS if WHOLE else SEEDS[:2])
