@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from mcp_conformance.report.text import connection_lines
-from mcp_conformance_fixtures.http_adverse import CountsCalls, Exhausted, Limits, LosesReused
+from mcp_conformance_fixtures.http_adverse import CountsCalls, Exhausted, Limits, LosesReused, Slow
 from mcp_conformance_fixtures.reference_http_wire import Connection
 from support.bench import run_checks, settings_on_process
 from support.http_in_thread import served
@@ -14,11 +14,16 @@ from support.http_in_thread import served
 HANDSHAKE = "2025-11-25"
 
 
-def found(http, handler, folder, *suites, timeout=5.0):
-    """Return what the checks of some suites find on a server in a thread."""
+CROSSING = "test_a_cancellation_that_crosses_the_answer_does_no_harm"
+
+
+def found(http, handler, folder, *names, timeout=5.0):
+    """Return what the checks of these names, or of suites of these names, find on a server in a thread."""
     with served(http, handler) as server, settings_on_process((), folder, timeout=timeout) as settings:
         chosen = replace(settings, http=server)
-        return run_checks(chosen, HANDSHAKE, lambda one: one.suite in suites, is_whole=False), server
+        return run_checks(
+            chosen, HANDSHAKE, lambda one: {one.suite, one.name} & {*names}, is_whole=False
+        ), server
 
 
 def test_a_call_whose_connection_is_lost_is_carried_out_once(tmp_path):
@@ -42,6 +47,15 @@ def test_a_server_that_limits_requests_is_not_accused(http, most, suites, tmp_pa
     assert run.passed
     assert server.tally.statuses[429] > 0
     assert server.throttle.is_exhausted == isinstance(http, Exhausted)
+
+
+def test_a_slow_server_gets_the_time_that_our_own_requests_take(tmp_path):
+    """All notifications together take longer than one answer may."""
+    http = Slow()
+    http.seconds = 0.02
+    run, _ = found(http, Connection, tmp_path, CROSSING, timeout=1.0)
+    assert [one.text for one in run.verdicts] == []
+    assert run.passed == {CROSSING}
 
 
 def test_the_report_says_how_a_server_was_spared():

@@ -27,6 +27,8 @@ from mcp_conformance.verdicts import Blocked, Finding
 MAX_CROSSINGS = 50
 MAX_CROSSING_BYTES = 10_000_000
 """How long the answers of all crossing requests may be together."""
+MAX_CROSSING_SECONDS = 5.0
+"""How long the round trips of all crossing requests may take together."""
 MIN_PROGRESS = 3
 """How many progress notifications a call must send to be cancelled between two of them."""
 LAST_ANSWER_SECONDS = 2.0
@@ -109,9 +111,10 @@ def _is_ignored_alone(server: Server, params: Any) -> bool:
         return send_cancellation(session, params).pings[1].fault is None
 
 
-def max_crossings(size: int) -> int:
-    """Return how many requests may be cancelled at once if each answer has ``size`` bytes."""
-    return max(1, min(MAX_CROSSINGS, MAX_CROSSING_BYTES // size))
+def max_crossings(fast: Reply) -> int:
+    """Return how many requests may be cancelled at once if each answer is like this one."""
+    size, seconds = len(fast.lines[-1].raw), max(fast.seconds, 1e-3)
+    return max(1, min(MAX_CROSSINGS, MAX_CROSSING_BYTES // size, int(MAX_CROSSING_SECONDS / seconds)))
 
 
 def cancel_at_once(session: Session, method: str, times: int) -> Iterator[Sequence[Line]]:

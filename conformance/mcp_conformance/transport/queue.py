@@ -54,10 +54,15 @@ class ByteQueue:
             if not self._items:
                 return None
             at, size, item = self._items.popleft()
-            if self._bytes > MAX_QUEUED:
+            if self._bytes > MAX_QUEUED or not self._items:
                 self._changed.notify_all()
             self._bytes -= size
             return at, item
+
+    def wait_until_taken(self, timeout: float) -> None:
+        """Wait until all items are taken, so many seconds at most."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._items or self._closed, timeout)
 
     def discard(self) -> None:
         """Take no more items, and release the threads that wait."""

@@ -46,6 +46,10 @@ ORDER_SECONDS = 10.0
 """How long the next message waits until one that is not a request has its response."""
 BRIEF_SECONDS = 0.1
 """The same when the server has left such a message without a response before."""
+# A hundred notifications to a server that takes 0.3 s for each take half of that; one that reads nothing
+# would hold up the run for 10 s with each.
+MAX_BACKLOG_SECONDS = 60.0
+"""How long a write waits until its lines are on their way."""
 # Checks read the first ones; a fuzzer sends thousands.
 MAX_KEPT = 100
 """How many messages of a conversation are kept in ``posted``, with their exchanges."""
@@ -100,11 +104,16 @@ class HttpLines:
     # The transport
 
     def write(self, data: bytes) -> None:
-        """Send each line in a POST of its own, in order, without waiting for more than its turn."""
+        """Send each line in a POST of its own, in order.
+
+        Waits for their turns, and for those that wait for the responses to others: a timeout for an answer
+        then counts from about when its request was sent.
+        """
         for line in filter(None, data.split(b"\n")):
             turn = self.server.turns.take()
             if not self._sent_at_once(line, turn):
                 self._unsent.put(line, at=turn)
+        self._unsent.wait_until_taken(MAX_BACKLOG_SECONDS)
         self.server.turns.rest()
 
     def read(self, timeout: float) -> Item | None:
