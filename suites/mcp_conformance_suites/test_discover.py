@@ -20,14 +20,10 @@ from mcp_conformance.protocol.methods import LISTS
 from mcp_conformance.protocol.value import members
 from mcp_conformance.scenarios.invalid_requests import undeclared_requests
 from mcp_conformance.scenarios.request_metadata import first_exchange, is_later, versions
+from mcp_conformance.scenarios.unserved_methods import expect_declared_methods
 from mcp_conformance.verdicts import Finding
 
-METHODS = {"completions": ("completion/complete",)} | {
-    feature: tuple(method for method, (owner, _) in LISTS.items() if owner == feature)
-    for feature in ("tools", "prompts", "resources")
-}
-"""The methods that a server must serve when it declares a feature."""
-OPTIONAL = "resources/templates/list"
+FEATURES = ("tools", "prompts", "resources", "completions")
 
 
 @pytest.mark.requirement("discover.implemented")
@@ -64,14 +60,10 @@ def test_the_capabilities_are_an_object(server):
 
 
 @pytest.mark.requirement("discover.capabilities-true")
-def test_a_declared_feature_is_served(server, session):
+def test_a_declared_feature_is_served(server):
     server.require_discovery()
-    features = [one for one in METHODS if server.declares(one)]
-    for feature in require_some(features, skip="no feature is declared"):
-        for method in METHODS[feature]:
-            reply = require_answer(session.request(method))
-            if reply.code == -32601 and method != OPTIONAL:
-                raise Finding(f"{method} to be served, since {feature} is declared", str(reply), reply.lines)
+    require_some([one for one in FEATURES if server.declares(one)], skip="no feature is declared")
+    expect_declared_methods(server)
 
 
 @pytest.mark.requirement("discover.capabilities-true")

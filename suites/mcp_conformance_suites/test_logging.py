@@ -33,6 +33,7 @@ from mcp_conformance.scenarios.log_messages import (
 from mcp_conformance.scenarios.request_metadata import modern_lines, simple_method
 from mcp_conformance.scenarios.subscriptions import trigger_notifications
 from mcp_conformance.scenarios.traffic import exercise_everything
+from mcp_conformance.scenarios.unserved_methods import require_served
 from mcp_conformance.verdicts import Finding
 
 CANARY = "conformance-secret-1f3870be274f6c49"
@@ -46,6 +47,7 @@ MAX_REPEATED = 3
 @pytest.mark.requirement("logging.set-level.accepted")
 @pytest.mark.capability("logging")
 def test_each_level_can_be_set(server):
+    require_served(server, "logging/setLevel")
     replies = set_each_level(server)
     wrong = {level: one for level, one in replies.items() if not isinstance(require_answer(one).result, dict)}
     if wrong:

@@ -18,8 +18,8 @@ from mcp_conformance.expect import (
 )
 from mcp_conformance.protocol.revisions import content_types
 from mcp_conformance.protocol.value import members
-from mcp_conformance.scenarios.invalid_requests import lacks_method
 from mcp_conformance.scenarios.request_metadata import needs_client
+from mcp_conformance.scenarios.unserved_methods import require_served
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.verdicts import Finding
 
@@ -77,6 +77,7 @@ def messages_of(server):
 @pytest.mark.requirement("prompts.get.listed-is-gettable")
 @pytest.mark.capability("prompts")
 def test_a_listed_prompt_is_known(server):
+    require_served(server, "prompts/get")
     fetches = require_some(listed_fetches(server), skip="no listed prompt was fetched")
     unknown = require_answer(get_unknown_prompt(server))
     for name, prompt, reply in fetches:
@@ -88,8 +89,7 @@ def test_a_listed_prompt_is_known(server):
 @pytest.mark.requirement("prompts.get.unknown-name-code")
 @pytest.mark.capability("prompts")
 def test_an_unknown_prompt_is_refused(server):
-    if lacks_method(server, "prompts/get"):
-        skip("the server has no prompts/get")
+    require_served(server, "prompts/get")
     expect_error(get_unknown_prompt(server), -32602)
 
 

@@ -42,8 +42,8 @@ LIST_CHANGED = "notifications/prompts/list_changed"
 
 @pytest.mark.requirement("prompts.list.answered")
 @pytest.mark.capability("prompts")
-def test_declared_prompts_are_listed(session):
-    expect_list_answered(session, LIST)
+def test_declared_prompts_are_listed(server, session):
+    expect_list_answered(server, session, LIST)
 
 
 @pytest.mark.requirement("prompts.list.result-shape")

@@ -40,6 +40,7 @@ from mcp_conformance.scenarios.subscriptions import (
     list_change_notified,
     requested_notifications,
 )
+from mcp_conformance.scenarios.unserved_methods import require_served
 from mcp_conformance.verdicts import Finding
 
 LIST_CHANGED = "notifications/resources/list_changed"
@@ -92,6 +93,7 @@ def test_the_announcement_of_changed_resources_is_a_notification(server):
 @pytest.mark.requirement("resources.subscribe.accepted")
 @pytest.mark.capability("resources", "subscribe")
 def test_a_listed_resource_can_be_subscribed_to(server):
+    require_served(server, SUBSCRIBE)
     replies = require_some(subscribe_replies(server), skip="no resource is listed")
     if all(require_answer(reply).value is None for reply, _ in replies):
         reply = replies[0][0]
@@ -109,6 +111,7 @@ def test_a_client_can_unsubscribe_from_a_resource(server):
 @pytest.mark.requirement("resources.subscribe.unknown-uri")
 @pytest.mark.capability("resources", "subscribe")
 def test_an_unknown_resource_cannot_be_subscribed_to(server):
+    require_served(server, SUBSCRIBE)
     if leaves_requests_unanswered(server) or is_templated(server, NO_SUCH_URI):
         skip("subscriptions are not answered, or a template matches any URI")
     session = server.shared("subscriptions")

@@ -25,6 +25,7 @@ from mcp_conformance.scenarios.list_stability import (
     require_lists_around_reads,
     require_pages,
 )
+from mcp_conformance.scenarios.unserved_methods import require_served
 from mcp_conformance.verdicts import Finding
 
 LIST = "resources/list"
@@ -42,6 +43,7 @@ REGISTERED_SCHEMES = {
 @pytest.mark.requirement("resources.list.answered")
 @pytest.mark.capability("resources")
 def test_declared_resources_are_listed(server, session):
+    require_served(server, LIST)
     if require_answer(server.listing(LIST).replies[0]).value is None:
         expect_result(session.request(LIST, {}))
 

@@ -27,6 +27,7 @@ from mcp_conformance.protocol.value import members
 from mcp_conformance.scenarios.invalid_requests import is_not_found
 from mcp_conformance.scenarios.path_traversal import path_traversal
 from mcp_conformance.scenarios.resource_templates import expansions, is_templated
+from mcp_conformance.scenarios.unserved_methods import require_served
 from mcp_conformance.verdicts import Finding
 
 INVALID_URIS = (
@@ -77,6 +78,7 @@ def test_contents_have_the_requested_uri(server):
 @pytest.mark.requirement("resources.read.listed-is-readable")
 @pytest.mark.capability("resources")
 def test_a_listed_resource_can_be_read(server, session):
+    require_served(server, "resources/read")
     replies = [reply for reply in server.resources() if scheme(requested_uri(reply)) not in NETWORK_SCHEMES]
     require_some(replies, skip="no listed resource was read")
     lost = [reply for reply in replies if is_not_found(server, reply)]
@@ -220,6 +222,7 @@ def unknown_reads(server):
 
     Skips the check if there are none.
     """
+    require_served(server, "resources/read")
     listed = [uri.json for uri in members(server.listed("resources/list"), "uri") if uri.is_a(str)]
     similar = dict.fromkeys(unknown_like(uri) for uri in listed if scheme(uri) not in ("", *NETWORK_SCHEMES))
     uris = [uri for uri in [*list(similar)[:MAX_SCHEMES], NO_SUCH_URI] if not is_templated(server, uri)]

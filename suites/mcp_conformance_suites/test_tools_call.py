@@ -19,6 +19,7 @@ from mcp_conformance.expect import (
 from mcp_conformance.fuzzing.oracles import is_surely_valid, tool_bug
 from mcp_conformance.protocol.revisions import content_types
 from mcp_conformance.protocol.value import Value, members
+from mcp_conformance.scenarios.demanded_members import demanded_members, members_needed
 from mcp_conformance.scenarios.invalid_requests import (
     MALFORMED_PARAMS,
     call_unknown,
@@ -30,11 +31,13 @@ from mcp_conformance.scenarios.invalid_requests import (
     unknown_calls,
 )
 from mcp_conformance.scenarios.request_metadata import needs_client
+from mcp_conformance.scenarios.unserved_methods import require_served
 from mcp_conformance.verdicts import Finding
 
 
 @pytest.mark.requirement("tools.call.listed-is-callable")
 def test_a_listed_tool_can_be_called(server, call):
+    require_served(server, "tools/call")
     if is_refused_as_unknown(server, call):
         raise Finding("an answer of that tool", f"what an unknown tool gets: {call.reply}", call.reply.lines)
 
@@ -43,6 +46,7 @@ def test_a_listed_tool_can_be_called(server, call):
 @pytest.mark.capability("tools")
 def test_a_server_that_lists_tools_has_tools_call(server):
     require_some(server.tools, skip="no tools are listed")
+    require_served(server, "tools/call")
     reply = require_answer(call_unknown(server))
     if lacks_method(server, "tools/call"):
         raise Finding("an answer of tools/call, as tools are listed", str(reply), reply.lines)
@@ -124,6 +128,21 @@ def test_more_members_are_accepted_if_the_schema_is_open(server, call):
     reply = refusal(server, call, params)
     if reply is not None:
         raise Finding("the schema to forbid additional members if the tool does", str(reply), reply.lines)
+
+
+@pytest.mark.requirement("tools.call.schema-honest")
+def test_members_that_a_tool_demands_are_required(server, call, revision):
+    if succeeded(call.reply) is None:
+        skip("the tool does not succeed with valid arguments")
+    if any(reply.code == -32602 for reply in answers_to_valid_arguments(server, call)):
+        skip("valid arguments are refused with error -32602: that is another finding")
+    for name in demanded_members(server, call, revision):
+        arguments = {key: value for key, value in call.arguments.items() if key != name}
+        reply = refusal(server, call, {"name": call.tool.name, "arguments": arguments})
+        if reply is not None and name in members_needed(reply, call.tool.input_schema):
+            raise Finding(
+                f"{name!r} among the required members, as the tool demands it", str(reply), reply.lines
+            )
 
 
 def is_open(schema):

@@ -22,8 +22,8 @@ from mcp_conformance.verdicts import Finding
 
 @pytest.mark.requirement("tools.list.answered")
 @pytest.mark.capability("tools")
-def test_declared_tools_are_listed(session):
-    expect_list_answered(session, "tools/list")
+def test_declared_tools_are_listed(server, session):
+    expect_list_answered(server, session, "tools/list")
 
 
 @pytest.mark.requirement("tools.list.result-shape")

@@ -10,6 +10,7 @@ from mcp_conformance.client.reply import results_of
 from mcp_conformance.expect import expect, expect_each, expect_none, is_object, require, require_some, skip
 from mcp_conformance.json_schema.validation import instance_errors
 from mcp_conformance.protocol.value import members
+from mcp_conformance.scenarios.invalid_requests import tool_errors
 from mcp_conformance.verdicts import Finding
 
 
@@ -34,6 +35,19 @@ def test_structured_content_conforms_to_the_output_schema(call, revision):
         raise Finding("what the output schema says", f"{content}: {'; '.join(errors)}", content.lines)
 
 
+@pytest.mark.requirement("tools.structured.error-conforms")
+def test_structured_content_of_an_error_conforms_too(server, revision):
+    typed = [(reply, typed_tool(server, reply)) for reply in tool_errors(server)]
+    given = [(results_of([reply]), tool) for reply, tool in typed if tool is not None]
+    pairs = [(content, tool) for found, tool in given for content in members(found, "structuredContent")]
+    require_some(pairs, skip="no error of a tool with an output schema has structured content")
+    for content, tool in pairs:
+        errors = instance_errors(content.json, tool.output_schema.json, revision)
+        if errors:
+            expected = "what the output schema says, or no structured content beside isError"
+            raise Finding(expected, f"{content}: {'; '.join(errors)}", content.lines, tool=tool.name)
+
+
 @pytest.mark.requirement("tools.structured.text-fallback")
 def test_structured_content_is_repeated_as_text(server):
     results = results_of(call.reply for call in server.calls())
@@ -42,6 +56,13 @@ def test_structured_content_is_repeated_as_text(server):
     require_some(pairs, skip="no tool gave structured content that is JSON")
     without_text = [content for result, content in pairs if not has_text(result, content)]
     expect_none(without_text, "a text block with the same value as JSON")
+
+
+def typed_tool(server, reply):
+    """Return the tool that was called, if it has an output schema; None for any other."""
+    name = reply.request.message.get("params", {}).get("name")
+    tool = server.tool(name) if isinstance(name, str) else None
+    return tool if tool is not None and tool.output_schema is not None else None
 
 
 def require_structured_result(call):

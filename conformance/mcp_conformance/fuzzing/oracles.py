@@ -183,7 +183,7 @@ def _result_failure(tool: Tool, revision: str, result: Any) -> Failure | None:
         return Failure("tools.call.is-error-boolean", "true or false in isError", "isError")
     if failure := next(filter(None, map(_block_failure, content)), None):
         return failure
-    return None if result.get("isError") else _structured_failure(tool, revision, result)
+    return _structured_failure(tool, revision, result)
 
 
 def tool_bug(tool: Tool, revision: str, reply: Reply) -> Failure | None:
@@ -215,11 +215,16 @@ def _block_failure(block: Any) -> Failure | None:
 
 
 def _structured_failure(tool: Tool, revision: str, result: dict[str, Any]) -> Failure | None:
-    schema = tool.output_schema
+    """Judge structured content: a result must have it, an error may leave it out."""
+    schema, is_error = tool.output_schema, result.get("isError", False)
     if schema is None or revision < "2025-06-18":
         return None
     if "structuredContent" not in result:
-        return Failure("tools.structured.present", "structuredContent", "no structuredContent")
+        return (
+            None
+            if is_error
+            else Failure("tools.structured.present", "structuredContent", "no structuredContent")
+        )
     try:
         errors = instance_errors(result["structuredContent"], schema.json, revision)
     except Unjudgeable:
@@ -228,7 +233,8 @@ def _structured_failure(tool: Tool, revision: str, result: dict[str, Any]) -> Fa
         return None
     # Without values, numbers and texts: the same fault in other values is the same kind.
     kind = re.sub(r"'[^']*'|\"[^\"]*\"|-?\d+(\.\d+)?", "_", errors[0])
-    return Failure("tools.structured.conforms", f"what the output schema says ({errors[0]})", kind)
+    id = "tools.structured.error-conforms" if is_error else "tools.structured.conforms"
+    return Failure(id, f"what the output schema says ({errors[0]})", kind)
 
 
 def rejects_invalid(wrong: Invalid, usual: Reply, revision: str, reply: Reply) -> Failure | None:

@@ -23,6 +23,7 @@ from mcp_conformance.json_schema.validation import TOO_COSTLY
 from mcp_conformance.protocol.methods import LISTS
 from mcp_conformance.protocol.value import Value, members
 from mcp_conformance.scenarios.request_metadata import first_exchange
+from mcp_conformance.scenarios.unserved_methods import require_served
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
 from mcp_conformance.verdicts import Cause, Finding
@@ -55,8 +56,9 @@ def require_answered_form(
     return reply
 
 
-def expect_list_answered(session: Session, method: str) -> None:
+def expect_list_answered(server: Server, session: Session, method: str) -> None:
     """Expect a result; one internal error is tolerated."""
+    require_served(server, method)
     reply = session.request(method)
     if reply.code == -32603:
         reply = session.request(method)
