@@ -114,6 +114,19 @@ class Outcome(StrEnum):
         return f"{self.style.sign} {self.replace('-', ' ')}"
 
 
+class ToolBugs(StrEnum):
+    """Which mistakes in tools fail the run: the words of ``--fuzz-errors``."""
+
+    NONE = "inform"
+    PROVEN = "proven"
+    ALL = "fail"
+
+    def outcome(self, *, is_proven: bool) -> Outcome:
+        """Return the outcome of a mistake."""
+        fails = self is ToolBugs.ALL or (is_proven and self is ToolBugs.PROVEN)
+        return Outcome.FAILED if fails else Outcome.INFO
+
+
 STYLES: Mapping[Outcome, Style] = {
     Outcome.FAILED: Style(
         Weight.FAILS,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from mcp_conformance.client.reply import Fault
-from mcp_conformance.outcome import Outcome
+from mcp_conformance.outcome import Outcome, ToolBugs
 from mcp_conformance.protocol.jsonrpc import EVENT, NOT_UTF_8, Line, foreign_encoding, is_response, show
 from mcp_conformance.requirements.catalogue import Requirement, requirement
 
@@ -65,9 +65,9 @@ class Finding(Verdict, AssertionError):  # noqa: N818  (a verdict, not an error)
 
     ``expected`` and ``got`` are one sentence or value each; ``lines`` are the lines on the wire that prove
     it, ``fault`` is what came instead of an answer, if anything.  An ``advisory`` finding has the outcome
-    ``info``, whatever the rule's level; so has a ``tool_bug``, a mistake in a tool that breaks no rule of the
-    protocol, unless the user wants it to fail.  A ``fatal`` finding, that the process ended or that a client
-    got the answer of another, fails whatever the rule's basis.
+    ``info``, whatever the rule's level.  A ``tool_bug`` is a mistake in a tool that breaks no rule of the
+    protocol: the user says whether it fails, or only one that ``is_proven``.  A ``fatal`` finding, that the
+    process ended or that a client got the answer of another, fails whatever the rule's basis.
     """
 
     def __init__(  # noqa: PLR0913  (facts of a finding, most of them optional)
@@ -80,6 +80,7 @@ class Finding(Verdict, AssertionError):  # noqa: N818  (a verdict, not an error)
         fault: Fault | None = None,
         advisory: bool = False,
         tool_bug: bool = False,
+        is_proven: bool = False,
         transcripts: Sequence[Path] = (),
         stderr: str = "",
         tool: str = "",
@@ -89,7 +90,8 @@ class Finding(Verdict, AssertionError):  # noqa: N818  (a verdict, not an error)
     ):
         super().__init__(expected, got)
         self.expected, self.got, self.lines, self.requirement = expected, got, tuple(lines), requirement
-        self.fault, self.advisory, self.tool_bug, self.fatal = fault, advisory, tool_bug, fatal
+        self.fault, self.advisory, self.fatal = fault, advisory, fatal
+        self.tool_bug, self.is_proven = tool_bug, is_proven
         self.transcripts, self.stderr, self.tool = tuple(transcripts), stderr, tool
         self.fix, self.repeat = fix, repeat
 
@@ -196,7 +198,7 @@ def outcome_of(  # noqa: PLR0913  (what the user chose about severities)
     *,
     strict: bool = False,
     pedantic: bool = False,
-    tool_bugs_fail: bool = False,
+    tool_bugs: ToolBugs = ToolBugs.PROVEN,
 ) -> Outcome:
     """Return the outcome of a check that raised ``verdict`` about a rule.
 
@@ -208,7 +210,7 @@ def outcome_of(  # noqa: PLR0913  (what the user chose about severities)
     if verdict.fatal:
         return Outcome.FAILED
     if verdict.tool_bug:
-        return Outcome.FAILED if tool_bugs_fail else Outcome.INFO
+        return tool_bugs.outcome(is_proven=verdict.is_proven)
     stated = row.stated_in(revision)
     if not row.is_reviewed_in(stated) or (verdict.advisory and not pedantic):
         return Outcome.INFO

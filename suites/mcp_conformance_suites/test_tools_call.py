@@ -17,6 +17,7 @@ from mcp_conformance.expect import (
     skip,
 )
 from mcp_conformance.fuzzing.oracles import is_surely_valid, tool_bug
+from mcp_conformance.protocol.jsonrpc import show
 from mcp_conformance.protocol.revisions import content_types
 from mcp_conformance.protocol.value import Value, members
 from mcp_conformance.scenarios.demanded_members import demanded_members, members_needed
@@ -33,6 +34,9 @@ from mcp_conformance.scenarios.invalid_requests import (
 from mcp_conformance.scenarios.request_metadata import needs_client
 from mcp_conformance.scenarios.unserved_methods import require_served
 from mcp_conformance.verdicts import Finding
+
+MAX_ARGUMENTS = 200
+"""How many characters of a call's arguments a finding shows."""
 
 
 @pytest.mark.requirement("tools.call.listed-is-callable")
@@ -113,7 +117,7 @@ def refusal(server, call, params):
 
 @pytest.mark.requirement("tools.call.schema-honest")
 def test_valid_arguments_are_not_refused(server, call, revision):
-    for reply in answers_to_valid_arguments(server, call):
+    for reply in (one.reply for one in answered_calls(server, call)):
         if reply.code == -32602 and is_surely_valid(call.tool, revision, reply):
             raise Finding("a tool result", str(reply), reply.lines)
 
@@ -281,27 +285,48 @@ def test_a_tool_error_says_something(server):
 
 
 @pytest.mark.requirement("tools.call.execution-error-as-result")
-def test_valid_arguments_give_a_tool_result(server, call):
-    for reply in answers_to_valid_arguments(server, call):
-        if reply.error is not None and reply.code != -32602 and not asks_client(reply):
+def test_valid_arguments_give_a_tool_result(server, call, revision):
+    for one in answered_calls(server, call):
+        reply, bug = one.reply, tool_bug(call.tool, revision, one.reply)
+        is_other = bug is not None and bug.is_proven  # `tools.call.no-exception` has it
+        if reply.error is not None and reply.code != -32602 and not (asks_client(reply) or is_other):
             raise Finding("a tool result that reports the failure (isError true)", str(reply), reply.lines)
 
 
-@pytest.mark.requirement("tools.call.execution-error-actionable", "tools.call.schema-honest")
+@pytest.mark.requirement("tools.call.no-exception", "tools.call.schema-honest")
 def test_valid_arguments_raise_no_exception(server, call, revision):
-    for reply in answers_to_valid_arguments(server, call):
-        if bug := tool_bug(call.tool, revision, reply):
-            raise bug.finding(str(reply), reply.lines)
+    bugs = {}
+    for one in answered_calls(server, call):
+        bug = tool_bug(call.tool, revision, one.reply)
+        if bug is not None and bug.kind not in bugs and is_met_again(server, one, bug):
+            got = f"{show(one.arguments, MAX_ARGUMENTS)}: {bug.got or one.reply}"
+            bugs[bug.kind] = bug.finding(got, one.reply.lines)
+    if bugs:
+        first, *others = bugs.values()
+        raise first.with_others(others)
 
 
-def answers_to_valid_arguments(server, call):
-    """Return the replies to all calls with valid arguments; skip if the tool cannot be called."""
+def is_met_again(server, call, bug):
+    """Return whether a call meets its exception again: on stderr, that of another call may have stood."""
+    if not bug.is_proven:
+        return True
+    again = tool_bug(call.tool, server.revision, server.call_again(call, call.params))
+    return again is not None and again.kind == bug.kind
+
+
+def answered_calls(server, call):
+    """Return all calls with valid arguments; skip if the tool cannot be called.
+
+    Raises `Blocked` if one was not answered, those aside that ended the process.
+    """
     if is_refused_as_unknown(server, call):
         skip("the tool itself is refused as unknown")
     if call.tool.task_support == "required":
         skip("the tool can only be called as a task")
     survived = [one for one in call.with_others if not isinstance(one.reply.fault, Closed)]
-    return [require_answer(one.reply) for one in survived]
+    for one in survived:
+        require_answer(one.reply)
+    return survived
 
 
 def succeeded(reply):

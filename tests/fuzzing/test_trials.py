@@ -295,3 +295,31 @@ def test_hostile_values_that_were_read_for_one_slow_tool_are_in_flight_for_anoth
         fuzzer.try_hostile(values, answers)
         assert log["in_flight"] == (1 if tool == "echo" else len(names)), tool
     server.close()
+
+
+class Logging(Reference):
+    """The reference server, which logs a traceback for each sum that it refuses, and one for a mistake."""
+
+    def take(self, line):
+        """Refuse a sum with a negative number on purpose, and one with a large second number by mistake."""
+        given = json.loads(line).get("params", {}).get("arguments")
+        if not given:
+            super().take(line)
+        elif given["b"] > 1e6:
+            self.refuse(line, "return a + TOO_LARGE[b]", "KeyError: 7")
+        elif given["a"] < 0:
+            self.refuse(line, 'raise ValueError("negative")', "ValueError: negative")
+        else:
+            super().take(line)
+
+    def refuse(self, line, code, last):
+        """Log an exception, and answer with an error that does not say which."""
+        frame = f'  File "/srv/sums.py", line 5, in add\n    {code}\n'
+        self.complain(f"Traceback (most recent call last):\n{frame}{last}\n")
+        result = {"content": [{"type": "text", "text": "Error executing tool add"}], "isError": True}
+        self.send({"jsonrpc": "2.0", "id": json.loads(line)["id"], "result": result})
+
+
+def test_exception_of_one_call_among_refusals_in_flight_is_found_and_no_other(fuzzed):
+    (found,) = fuzzed(lambda out, err: Logging(out=out, err=err))
+    assert "KeyError: 7, sums.py:5" in found

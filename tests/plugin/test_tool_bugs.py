@@ -1,32 +1,44 @@
-"""Tools that raise exceptions on valid arguments: they inform, and fail if the user wants it."""
+"""Tools that raise exceptions on valid arguments: the proven ones fail, the others if the user wants it."""
 
 import pytest
 
 from support import mutant, run_suite
 
-SELECT = ("--select", "tools.call.execution-error-actionable", "--call", "all")
-RAISES = mutant("a_tool_raises_on_the_plainest_arguments")
+SELECT = ("--select", "tools.call.no-exception", "--call", "all")
+READS_LIKE_ONE = mutant("a_tool_raises_on_the_plainest_arguments")
+PROVEN = mutant("a_tool_meets_a_runtime_error")
 
 
 @pytest.mark.parametrize(
-    ("options", "outcome", "exit"), [((), "info", 0), (("--fuzz-errors", "fail"), "failed", 1)]
+    ("server", "options", "outcome", "exit"),
+    [
+        (READS_LIKE_ONE, (), "info", 0),
+        (READS_LIKE_ONE, ("--fuzz-errors", "fail"), "failed", 1),
+        (PROVEN, (), "failed", 1),
+        (PROVEN, ("--fuzz-errors", "inform"), "info", 0),
+    ],
 )
-def test_an_exception_informs_or_fails(options, outcome, exit):
-    run = run_suite(RAISES, *SELECT, "--fuzz", "none", *options)
+def test_an_exception_informs_or_fails(server, options, outcome, exit):
+    run = run_suite(server, *SELECT, "--fuzz", "none", *options)
     assert [(case.outcome, case.requirement) for case in run.findings] == [(outcome, SELECT[1])]
-    assert "Error executing tool echo: 'mood'" in run.findings[0].text
     assert run.exit == exit
 
 
+def test_a_proven_exception_is_shown_with_its_place():
+    (found,) = run_suite(PROVEN, *SELECT, "--fuzz", "none").of("failed")
+    assert "KeyError: 'weather', tools_call.py:" in found.text
+    assert 'return answered(request, params(request)["weather"])' in found.text
+    assert "Add a text item" not in found.text
+
+
 def test_an_exception_that_only_some_values_raise_is_found_and_shrunk():
-    options = ("--select", "jsonrpc.response-every-request[echo]", "--fuzz-errors", "fail", "--call", "all")
-    run = run_suite(mutant("an_empty_text_raises_an_exception"), *options)
+    options = ("--select", "tools.call.no-exception[echo]", "--call", "all")
+    run = run_suite(mutant("a_digit_meets_a_runtime_error"), *options)
     (found,) = run.of("failed")
-    assert found.requirement == SELECT[1]
-    assert 'valid arguments {"text":""}' in found.text
+    assert 'valid arguments {"text":"0"}: ZeroDivisionError: division by zero, fuzz_tools.py:' in found.text
 
 
 def test_another_word_is_one_line():
-    run = run_suite(RAISES, *SELECT, "--fuzz-errors", "warn")
+    run = run_suite(READS_LIKE_ONE, *SELECT, "--fuzz-errors", "warn")
     assert run.exit == 4
-    assert "--fuzz-errors: inform or fail is expected, not 'warn'" in run.output
+    assert "--fuzz-errors: inform, proven or fail is expected, not 'warn'" in run.output

@@ -195,7 +195,7 @@ class MemorySettings(Settings):
 
 def mutated(mutate):
     """Return a ``serve`` for the reference server with one ``mutate`` function."""
-    return lambda out, _: Reference(mutate, out)
+    return lambda out, err: Reference(mutate, out, err)
 
 
 class Awkward:

@@ -97,7 +97,8 @@ class Reply:
     """The reply to one request.
 
     Either ``fault`` is set (no answer came), or ``error`` is the error object, or ``result`` is the result
-    (any JSON value, also null).  ``other_lines`` are the lines that came instead of an answer.
+    (any JSON value, also null).  ``other_lines`` are the lines that came instead of an answer, ``log`` has
+    what the server wrote to stderr meanwhile, if somebody looked (`mcp_conformance.client.thrown`).
     """
 
     request: Line
@@ -105,6 +106,7 @@ class Reply:
     message: Mapping[str, Any] = field(default_factory=dict, repr=False)
     fault: Fault | None = None
     other_lines: tuple[Line, ...] = ()
+    log: str = field(default="", repr=False)
 
     @property
     def method(self) -> str:

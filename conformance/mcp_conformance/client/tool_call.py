@@ -10,6 +10,7 @@ from mcp_conformance.client.in_flight import reply_within
 from mcp_conformance.client.input_required import more_rounds
 from mcp_conformance.client.reply import Reply, Silence
 from mcp_conformance.client.session import PING_SECONDS, Session
+from mcp_conformance.client.thrown import logged
 from mcp_conformance.protocol.methods import FEATURES
 from mcp_conformance.protocol.progress import progress_in
 from mcp_conformance.protocol.value import Value
@@ -106,6 +107,7 @@ class PendingCall:
         reply = rounds[-1]
         if reply.fault is None:
             session.drain()
+            reply = logged(session, reply)
         asked = tuple(session.received.requests(*FEATURES, since=self._before))
         lines = session.lines[self._before :]
         progress = tuple(

@@ -76,6 +76,8 @@ class CaseBudget:
     max_futile_calls: int = 20
     # Not measured: five times as much, where the user asks for ten times as many values.
     max_futile_calls_thorough: int = 100
+    # Not measured: a tool has a few kinds of refusals, and most tools throw at one place or two.
+    max_refused_alone: int = 20
 
     # Hypothesis
 

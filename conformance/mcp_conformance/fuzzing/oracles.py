@@ -10,9 +10,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from mcp_conformance.client.exceptions import unexpected_exception, validator_error
+from mcp_conformance.client.exceptions import validator_error
 from mcp_conformance.client.refusals import asks_client, refuses_in_words, same_refusal
 from mcp_conformance.client.reply import Closed, Reply, Unanswered
+from mcp_conformance.client.session import Session
+from mcp_conformance.client.thrown import thrown, with_log
 from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.generation import Invalid
 from mcp_conformance.json_schema.validation import Unjudgeable, has_certain_formats, instance_errors
@@ -25,7 +27,7 @@ from mcp_conformance.verdicts import NOT_JSON_RULE, Finding, transport_of
 ANSWERED = "jsonrpc.response-every-request"
 VALIDATED = "tools.call.inputs-validated"
 CHANNEL = "tools.call.invalid-arguments-channel"
-ACTIONABLE = "tools.call.execution-error-actionable"
+THROWS = "tools.call.no-exception"
 BLOCKS: Mapping[Any, tuple[str, Callable[[Any], bool], str]] = {
     "text": ("content.text.text-string", has_text, "a string in text"),
     "image": ("content.image.fields", has_data, "strings in data and mimeType"),
@@ -40,8 +42,9 @@ BLOCKS: Mapping[Any, tuple[str, Callable[[Any], bool], str]] = {
 class Failure:
     """A wrong answer: the rule it breaks, what the rule expects, and its ``kind``.
 
-    Failures of one ``kind`` count as the same failure.  ``advisory`` and ``tool_bug`` are those of a
-    `mcp_conformance.verdicts.Finding`.
+    Failures of one ``kind`` count as the same failure.  ``advisory``, ``tool_bug`` and ``is_proven`` are
+    those of a `mcp_conformance.verdicts.Finding`; ``got`` is what came if that is more than the answer,
+    ``stderr`` what shows it there.
     """
 
     requirement: str
@@ -49,6 +52,9 @@ class Failure:
     kind: str
     advisory: bool = False
     tool_bug: bool = False
+    is_proven: bool = False
+    got: str = ""
+    stderr: str = ""
 
     def finding(self, got: str, lines: Sequence[Line], transcripts: Sequence[Path] = ()) -> Finding:
         """Return the finding that the failure is."""
@@ -59,6 +65,8 @@ class Failure:
             self.requirement,
             advisory=self.advisory,
             tool_bug=self.tool_bug,
+            is_proven=self.is_proven,
+            stderr=self.stderr,
             transcripts=transcripts,
         )
 
@@ -73,7 +81,7 @@ class Case:
 
     ``name`` describes a value that is too long to show; ``wrong`` is what was made invalid in it; ``seed`` is
     the one it was made from, if it was.  No answer to a ``hostile`` value is a `Finding` and not `Blocked`,
-    unless the process ends.
+    unless the process ends.  The arguments of a ``valid`` case may be refused, but cause no exception.
     """
 
     text: bytes
@@ -82,6 +90,11 @@ class Case:
     wrong: Invalid | None = field(default=None, repr=False)
     hostile: bool = False
     seed: int | None = field(default=None, repr=False)
+    valid: bool = False
+
+    def with_log(self, session: Session, reply: Reply) -> Reply:
+        """Return the answer to the case, which was sent alone, with all that its oracle judges."""
+        return with_log(session, reply) if self.valid else reply
 
 
 def answers(reply: Reply) -> Failure | None:
@@ -131,13 +144,16 @@ def accepts_valid(tool: Tool, revision: str, reply: Reply) -> Failure | None:
         return replace(failure, requirement=NOT_FATAL)
     if failure is not None or reply.fault is not None or asks_client(reply):
         return failure
+    bug = tool_bug(tool, revision, reply)
+    if bug is not None and bug.is_proven:
+        return bug
     if reply.code == -32602 and not is_surely_valid(tool, revision, reply):
         return None
     if reply.error is not None:
         id = "tools.call.schema-honest" if reply.code == -32602 else "tools.call.execution-error-as-result"
         return Failure(id, "a tool result", f"error {show(reply.code)}")
     failure = _type_failure(revision, reply.result) or _result_failure(tool, revision, reply.result)
-    return failure or tool_bug(tool, revision, reply)
+    return failure or bug
 
 
 def is_surely_valid(tool: Tool, revision: str, reply: Reply) -> bool:
@@ -188,8 +204,14 @@ def _result_failure(tool: Tool, revision: str, result: Any) -> Failure | None:
 
 def tool_bug(tool: Tool, revision: str, reply: Reply) -> Failure | None:
     """Judge a tool error after valid arguments: it is a refusal in words, or a failure of something else."""
-    if words := unexpected_exception(reply):
-        return Failure(ACTIONABLE, "a result, or a refusal in words", f"raises {words}", tool_bug=True)
+    if found := thrown(reply):
+        return Failure(
+            *(THROWS, "a result, or a refusal in words", found.kind),
+            tool_bug=True,
+            is_proven=found.is_proven,
+            got=str(found),
+            stderr=found.excerpt,
+        )
     if validator_error(reply) and is_surely_valid(tool, revision, reply):
         expected = "a schema that allows no more than the tool accepts"
         return Failure("tools.call.schema-honest", expected, "a validator refuses", tool_bug=True)

@@ -272,12 +272,14 @@ class CaseReproduction:
             return []
         try:
             with self.server.sessions.shared_reproduction_session() as session:
-                asked = [
-                    (one, self.target.ask(session, one.case.text, self.answer_seconds)) for one in failures
-                ]
+                asked = [(one, self._asked(session, one)) for one in failures]
         except Skipped:
             return []
         return [one for one, reply in asked if one.is_seen_in(reply)]
+
+    def _asked(self, session: Session, failed: FailedCase) -> Reply:
+        reply = self.target.ask(session, failed.case.text, self.answer_seconds)
+        return failed.case.with_log(session, reply)
 
     def _reproduction(self, failed: FailedCase) -> Reproduction:
         """Reproduce a failure in isolation, else after as few requests as possible; else it is flaky."""
@@ -314,7 +316,8 @@ class CaseReproduction:
         """Send requests to a fresh server, one at a time; the last one may fail like a case."""
         try:
             with self.server.sessions.reproduction_session() as session:
-                reply = self._last_reply(session, history, self._max_wait(failed))
+                last = self._last_reply(session, history, self._max_wait(failed))
+                reply = failed.case.with_log(session, last)
                 return Attempt(history, session.lines, reply if failed.is_seen_in(reply) else None)
         except Skipped:
             return Attempt(history, [])
@@ -351,7 +354,7 @@ class CaseReproduction:
         about = f"{id}: {self.target.name} {text}"
         written = write_transcripts(self.server.sessions, reproduction.conversations, name=name, about=about)
         where = written.places if reproduction.repeat is Repeat.NOT_SEEN else written
-        got, paths = f"{label} {text}: {reply}{how}{more}{where}", written.paths
+        got, paths = f"{label} {text}: {failure.got or reply}{how}{more}{where}", written.paths
         if failed.is_death or failed.beside or (failed.is_silence and not failed.case.hostile):
             stderr = reply.fault.stderr if reply.fault is not None else ""
             fault = reply.fault if how else None  # a failure in isolation is always reported

@@ -14,6 +14,7 @@ from mcp_conformance.fuzzing.budgets import CASES, CaseBudget
 from mcp_conformance.fuzzing.futility import Futility
 from mcp_conformance.fuzzing.fuzz_target import FuzzTarget
 from mcp_conformance.fuzzing.oracles import Case, Failure
+from mcp_conformance.fuzzing.refused_cases import RefusedCases
 from mcp_conformance.fuzzing.reproduction import CaseReproduction, FailedCase
 from mcp_conformance.fuzzing.window import Request, top_up
 from mcp_conformance.generation.adversarial import value_name
@@ -54,6 +55,7 @@ class Trials:
         self._max_deaths, self._max_silences = budget.max_deaths, budget.max_silences
         most = budget.max_futile_calls if server.settings.is_gentle else budget.max_futile_calls_thorough
         self._futility = Futility(target.refusal, most)
+        self._refused = RefusedCases(self.failures, self._known, budget.max_refused_alone)
 
     @property
     def is_spent(self) -> bool:
@@ -140,7 +142,7 @@ class Trials:
         sent = self.target.send(session, case.text)
         reply = session.await_reply(sent, self._wait_seconds(case), alone=True)
         if reply.fault is None or session.closed:
-            return reply
+            return case.with_log(session, reply)
         self._end_if_hung(session)
         if session.is_answered(sent):
             return session.await_reply(sent, 0.0, alone=True)
@@ -178,6 +180,7 @@ class Trials:
         while not self.is_spent:
             if (in_flight := self._in_flight(hostile=hostile)) > 1:
                 suspects = self._suspects(todo, in_flight)
+                self._examine_refused()
                 if not suspects:
                     return
                 self._examine(suspects)
@@ -229,12 +232,24 @@ class Trials:
         reply = session.await_reply(line, self._wait_seconds(case) if wait else 0.0)
         self._seconds_left -= self.server.clock.monotonic() - begun
         failure = self._failure(case, reply)
+        if case.valid and reply.is_tool_error and (failure is None or failure.tool_bug):
+            self._refused.note(session, case, reply, is_likely=failure is not None)
+            return []
         if failure is None or (reply.fault is None and not self._is_plainer(case, failure)):
             return []
         length = len(session.lines)
         if reply.fault is None:  # a history ends with the request that failed
             length -= next((back for back, one in enumerate(reversed(session.lines)) if one is line), 0)
         return [FailedCase(case, failure, reply, session.lines, length, session.preparation)]
+
+    def _examine_refused(self) -> None:
+        """Send some of the refused cases alone that may have met an exception; of the others that is open."""
+        for case in self._refused.unsure():
+            self._outcomes.pop(_digest(case), None)
+        for case in self._refused.suspects():
+            if self.is_spent:
+                return
+            self.failed(case)
 
     def _examine(self, suspects: list[FailedCase]) -> None:
         """Try suspects again, alone; no more cases in flight if a process was lost, or one passes alone."""

@@ -15,6 +15,7 @@ from typing import Any
 from mcp_conformance.options.given import BadOption, Chosen, Given
 from mcp_conformance.options.readers import contract_in, json_value
 from mcp_conformance.options.table import OPTIONS, read
+from mcp_conformance.outcome import ToolBugs
 from mcp_conformance.protocol.text import did_you_mean
 from mcp_conformance.report.baseline import Baseline
 from mcp_conformance.report.exercise import RequiredExercise
@@ -49,7 +50,7 @@ class RunOptions:
     left_out: frozenset[str] = frozenset()
     strict: bool = False
     pedantic: bool = False
-    tool_bugs_fail: bool = False
+    tool_bugs: ToolBugs = ToolBugs.PROVEN
     sdk_findings_fail: bool = False
     rules_as_of: str = ""
     required_exercise: RequiredExercise | None = None
@@ -59,9 +60,9 @@ class RunOptions:
     reports: tuple[Path, ...] = ()
 
     @property
-    def severities(self) -> dict[str, bool]:
+    def severities(self) -> dict[str, Any]:
         """What the user chose about `mcp_conformance.verdicts.outcome_of`."""
-        return {name: getattr(self, name) for name in ("strict", "pedantic", "tool_bugs_fail")}
+        return {name: getattr(self, name) for name in ("strict", "pedantic", "tool_bugs")}
 
     @property
     def given(self) -> dict[str, Any]:

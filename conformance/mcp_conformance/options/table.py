@@ -13,6 +13,7 @@ from typing import Any
 from mcp_conformance.options import readers
 from mcp_conformance.options.given import Chosen
 from mcp_conformance.options.option import Form, Kind, Option
+from mcp_conformance.outcome import ToolBugs
 from mcp_conformance.sandbox.policy import ANY_HOST
 from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
 
@@ -106,11 +107,14 @@ OPTIONS = (
         sets="calls_per_tool",
     ),
     Option(
-        *("fuzz-errors", "HOW", "whether tool errors that read as unexpected exceptions inform or fail"),
+        "fuzz-errors",
+        "HOW",
+        "which exceptions of tools on valid arguments fail: none (inform), those that a traceback proves "
+        "(proven), or also those that an error only reads like (fail)",
         commands=JUDGES,
-        default="inform",
-        reader=readers.OneOf({"inform": False, "fail": True}),
-        sets="tool_bugs_fail",
+        default="proven",
+        reader=readers.OneOf({one.value: one for one in ToolBugs}),
+        sets="tool_bugs",
     ),
     Option(
         *("seed", "NUMBER", "the seed of the fuzzer's choices"),

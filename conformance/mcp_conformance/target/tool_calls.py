@@ -12,6 +12,7 @@ from typing import Any
 from mcp_conformance.client.refusals import asks_client, complaint_about_network
 from mcp_conformance.client.reply import Closed, Reply, Unread
 from mcp_conformance.client.session import Session
+from mcp_conformance.client.thrown import with_log
 from mcp_conformance.client.tool_call import Call, PendingCall, Tool, call_in
 from mcp_conformance.expect import exercised, require_answer, skip
 from mcp_conformance.generation import NoExample
@@ -212,7 +213,7 @@ class ToolCalls:
         reply = self._session.request("tools/call", params)
         if isinstance(reply.fault, Closed):
             reply = self._session.request("tools/call", params)
-        return require_answer(reply)
+        return with_log(self._session, require_answer(reply))
 
     @scenario
     def missing_network(self, call: Call) -> str:
