@@ -296,7 +296,10 @@ def test_a_wrong_header_of_replay_is_one_line(text, capsys):
         (["lock", "--revision", "2020-01-01"], "lock: --revision: unknown revision '2020-01-01'"),
         (["lock", "--env-file", "nothing"], "lock: --env-file: nothing: No such file or directory"),
         (["soak", "--for", "1s", "--report", "a.txt"], "soak: --report: 'a.txt' ends in none of "),
-        (["soak", "--for", "1s", "--fuzz-errors", "warn"], "soak: --fuzz-errors: inform, proven or fail is expected"),
+        (
+            ["soak", "--for", "1s", "--fuzz-errors", "warn"],
+            "soak: --fuzz-errors: inform, proven or fail is expected",
+        ),
         (["replay", "a.jsonl", "--timeout", "soon"], "replay: --timeout: a number of seconds above 0"),
         (["replay", "a.jsonl", "--allow-read", "/"], "replay: a.jsonl: "),
     ],
