@@ -138,7 +138,7 @@ def test_more_members_are_accepted_if_the_schema_is_open(server, call):
 def test_members_that_a_tool_demands_are_required(server, call, revision):
     if succeeded(call.reply) is None:
         skip("the tool does not succeed with valid arguments")
-    if any(reply.code == -32602 for reply in answers_to_valid_arguments(server, call)):
+    if any(one.reply.code == -32602 for one in answered_calls(server, call)):
         skip("valid arguments are refused with error -32602: that is another finding")
     for name in demanded_members(server, call, revision):
         arguments = {key: value for key, value in call.arguments.items() if key != name}
