@@ -23,8 +23,10 @@ from mcp_conformance.scenarios.http_variants import (
     together,
     unasked_response,
     undecodable_posts,
+    unknown_method,
     unusual_notifications,
 )
+from mcp_conformance.verdicts import Finding
 
 JSON, EVENTS = "application/json", "text/event-stream"
 PARSE_ERRORS = (ABSENT, -32700, -32600)
@@ -35,7 +37,8 @@ ACCEPTED_BY_ALL = (
     [JSON, EVENTS],
 )
 CONTENT_TYPES = (f"{JSON}; charset=utf-8", f"{JSON};charset=UTF-8", "Application/JSON")
-LARGE = 1_000_000
+LARGE, LARGE_HEADER = 1_000_000, 20_000
+PADDING = "X-Conformance-Padding"
 SAME_ID = "conformance-same-id"
 
 
@@ -201,6 +204,37 @@ def test_a_chunked_body_is_read(server):
 def test_a_client_may_expect_a_100(server):
     reply = served_with(server, {"Expect": "100-continue"})
     expect(reply, reply.was_served or reply.status == 417, "a result, or 417")
+
+
+@pytest.mark.requirement("http.post.body-length")
+def test_a_body_is_as_long_as_its_content_length(server):
+    unknown_method(server)
+    sized = [one for one in exchanges(server) if one.body and one.header("Content-Length")]
+    for reply in require_some(sized, skip="no response has a body with a Content-Length"):
+        exchange, declared = (
+            reply.exchange,
+            f"{reply.header('Content-Length')[0]} bytes, as Content-Length says",
+        )
+        if reply.is_cut_off and reply.media_type != EVENTS:
+            raise Finding(declared, f"{exchange.received} bytes", reply.lines, fatal=True)
+        if exchange.trailing:
+            got = f"{exchange.received + len(exchange.trailing)} bytes or more"
+            raise Finding(declared, got, reply.lines, fatal=True)
+
+
+@pytest.mark.stage("last")
+@pytest.mark.requirement("http.post.large")
+def test_a_large_header_is_answered(server):
+    session = http_session(server)
+    plain, large = (
+        post(session, session.liveness_method, headers=one) for one in ({}, {PADDING: "x" * LARGE_HEADER})
+    )
+    if not plain.was_served:
+        skip(f"a request without the header is not served: {plain}")
+    if large.status is None and (after := post(session, session.liveness_method)).status is None:
+        lines = (*large.lines, *after.lines)
+        raise Finding("an answer to a request after one with a large header", str(after), lines, fatal=True)
+    expect(large, large.was_served or large.is_refusal, "a result, or a status such as 431")
 
 
 @pytest.mark.requirement("http.post.large")

@@ -15,7 +15,7 @@ from mcp_conformance.protocol.text import shorten
 from mcp_conformance.protocol.value import Value
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
-from mcp_conformance.transport.http.exchange import EVENT_STREAM, Exchange
+from mcp_conformance.transport.http.exchange import CUT_OFF, EVENT_STREAM, Exchange
 from mcp_conformance.transport.http.headers import ACCEPT, JSON
 from mcp_conformance.transport.http.lines import HttpLines
 from mcp_conformance.transport.http.request import Headers, Request
@@ -65,6 +65,11 @@ class HttpReply:
     def is_refusal(self) -> bool:
         """Whether the status is one of an error of the client."""
         return self.status is not None and 400 <= self.status < 500
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the connection ended before the body was complete."""
+        return self.exchange.failure == CUT_OFF
 
     @cached_property
     def messages(self) -> list[Any]:

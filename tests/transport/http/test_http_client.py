@@ -1,5 +1,6 @@
 """Exchanges over real sockets."""
 
+import gzip
 import shutil
 import socket
 import ssl
@@ -7,6 +8,7 @@ import struct
 import subprocess
 import sys
 import threading
+import zlib
 
 import pytest
 
@@ -65,6 +67,37 @@ def test_a_response_is_kept_as_received(client):
     assert exchange.headers[:2] == ((b"X-a", b"1"), (b"x-A", b"2"))
     assert (exchange.header("X-A"), exchange.media_type, exchange.failure) == (["1", "2"], "text/json", "")
     assert exchange.sent_at <= exchange.head_at <= exchange.ended_at
+
+
+def coded(body, coding="gzip", media_type="application/json"):
+    """Return a response with a content coding."""
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: {media_type}\r\nContent-Encoding: {coding}\r\n"
+    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+def test_a_coding_that_nobody_asked_for_is_read(client):
+    plain = answered(client, coded(gzip.compress(b'{"a": 1}')))
+    twice = answered(client, coded(gzip.compress(zlib.compress(b"{}")), "deflate, GZIP"))
+    stream = answered(client, coded(gzip.compress(b"data: x\n\n"), "gzip", "text/event-stream"))
+    assert (plain.body, plain.failure, twice.body) == (b'{"a": 1}', "", b"{}")
+    assert [event.data for _, event in stream.events] == ["x"]
+
+
+def test_a_coding_that_cannot_be_read_is_a_failure(client):
+    brotli, broken = answered(client, coded(b"{}", "br")), answered(client, coded(b"{}"))
+    assert "content coding br" in brotli.failure
+    assert "not in the content coding" in broken.failure
+
+
+def test_a_body_that_grows_too_much_when_it_is_decoded_is_not_kept(client):
+    with replying(coded(gzip.compress(b" " * 1_000_000))) as server:
+        exchange = done(client(server, max_body=1000), post(server.endpoint))
+    assert (len(exchange.body), exchange.failure) == (1000, "the body has more than 1000 bytes")
+
+
+def test_a_body_that_its_length_has_cut_is_read_whole(client):
+    exchange = answered(client, OK.replace(b": 2", b": 1"))
+    assert (exchange.body, exchange.trailing, exchange.received) == (b"{}", b"}", 1)
 
 
 def test_the_exact_bytes_are_sent(client):

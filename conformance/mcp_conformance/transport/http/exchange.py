@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from mcp_conformance.transport.http.coding import CodingFailed, Decoder
 from mcp_conformance.transport.http.events import Event, EventParser, EventTooLarge
 from mcp_conformance.transport.http.request import Headers, Request
 from mcp_conformance.transport.http.response import Done, Head, MalformedResponse
@@ -46,8 +48,9 @@ class Exchange:
 
     ``number`` counts the exchanges of a client; ``status`` is None and the times are None until they are
     known.  ``headers`` and ``raw_head`` are as received; ``media_type`` is the content type in lower case
-    without parameters, empty if there is none; ``body`` is without its chunks, and only the beginning of an
-    event stream; ``events`` has pairs of a time and an event, as many as fit into `max_body` bytes.
+    without parameters, empty if there is none; ``body`` is decoded and without its chunks, and only the
+    beginning of an event stream; ``received`` counts its bytes as they came; ``events`` has pairs of a time
+    and an event, as many as fit into `max_body` bytes.
     ``event_parser`` has the counts of an event stream, ``trailing`` the bytes after the response.
     ``is_sent`` says that the whole request is sent, ``has_ended`` that the response is complete or never
     will be; ``failure`` is a sentence if the response is not complete, else empty; ``was_refused`` says that
@@ -74,6 +77,7 @@ class Exchange:
         self.events: list[tuple[float, Event]] = []
         self.event_parser: EventParser | None = None
         self.trailing = b""
+        self.received = 0
         self.failure = ""
         self.tries = 0
         self.is_put_off = False
@@ -85,6 +89,7 @@ class Exchange:
         self.ended_at: float | None = None
         self._unsent = memoryview(b"")
         self._body = bytearray()
+        self._decoder = Decoder(())
         self._event_bytes = 0
         self._listener, self._clock, self._max_body = listener, clock, max_body
         self._stream: Stream | None = None
@@ -161,6 +166,7 @@ class Exchange:
         self.tries += 1
         self.status, self.reason, self.headers, self.media_type, self.raw_head = None, "", (), "", b""
         self._body.clear()
+        self.received = 0
 
     def start(self, stream: Stream) -> None:
         """Send as much of the request as the connection takes at once."""
@@ -176,7 +182,7 @@ class Exchange:
         """Send the rest and read the response; return whether the stream can be used again."""
         try:
             return self._run(stream, reader)
-        except EventTooLarge as error:
+        except (CodingFailed, EventTooLarge) as error:
             self.fail(str(error))
             return False
         finally:
@@ -209,7 +215,7 @@ class Exchange:
             try:
                 for part in reader.feed(data):
                     if isinstance(part, Done):
-                        self.trailing = part.trailing
+                        self._take_trailing(part.trailing)
                         return part.can_reuse and not self._unsent
                     if not self._take(part):
                         return False
@@ -243,6 +249,7 @@ class Exchange:
             part.raw,
         )
         self.media_type = "".join(self.header("content-type")[:1]).partition(";")[0].strip().lower()
+        self._decoder = Decoder(self.header("content-encoding"))
         if self._is_repeated(self, part.status, self.header("retry-after")):
             self.is_put_off = True
             return True
@@ -255,6 +262,9 @@ class Exchange:
         return True
 
     def _take_body(self, data: bytes) -> bool:
+        self.received += len(data)
+        # One byte more than is kept shows that the body is too long.
+        data = self._decoder.feed(data, self._max_body + 1)
         if self.event_parser is not None:
             self._body += data[: KEPT_OF_EVENT_STREAM - len(self._body)]
             self._take_events(self.event_parser.feed(data), len(data))
@@ -266,6 +276,12 @@ class Exchange:
             return False
         return True
 
+    def _take_trailing(self, data: bytes) -> None:
+        """Note the bytes after a response, and join them to a body that its Content-Length has cut."""
+        self.trailing = data
+        if data and self.event_parser is None and not _is_json(self._body) and _is_json(self._body + data):
+            self._body += data
+
     def _take_events(self, events: list[Event], size: int) -> None:
         at = self._clock.monotonic()
         self._event_bytes += size
@@ -273,3 +289,11 @@ class Exchange:
             self.events += [(at, event) for event in events]
         for event in events:
             self._listener.on_event(self, at, event)
+
+
+def _is_json(body: bytes | bytearray) -> bool:
+    try:
+        json.loads(body)
+    except (ValueError, RecursionError):
+        return False
+    return True
