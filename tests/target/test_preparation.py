@@ -6,7 +6,7 @@ import pytest
 
 from mcp_conformance.target.preparation import renamed
 from mcp_conformance.target.sessions import FUZZED
-from mcp_conformance_fixtures.world.faults import FAULTS
+from mcp_conformance_fixtures.world.faults import FAULTS, Fault
 from support.bench import checks_of, leave_out_shrinking
 from support.world import REVISION, bench_on, furnished
 
@@ -59,4 +59,21 @@ def test_a_failure_after_a_preparation_shows_its_calls(throwaway, monkeypatch):
     checks = [check for check in checks_of(REVISION) if check.name == "test_valid_arguments_are_handled"]
     (verdict,) = bench.run_all(checks, ["list_notes"])
     assert "on a fresh server, after" in verdict.text or "after calls that made what it names" in verdict.text
+    bench.server.close()
+
+
+def end(*_):
+    """End the process when a note is read."""
+    raise SystemExit(3)
+
+
+@pytest.mark.parametrize("own_ids", [False, True])
+def test_an_explored_call_that_ends_the_process_is_a_finding(throwaway, own_ids):
+    fault = Fault("", "get_note", "tools.call.valid-not-fatal", "", end, is_before=False)
+    bench = bench_on(throwaway, own_ids=own_ids, fault=fault)
+    name = "test_a_call_with_valid_arguments_leaves_the_server_running"
+    checks = [check for check in checks_of(REVISION) if check.name == name]
+    (verdict,) = bench.run_all(checks, ["get_note"])
+    assert (verdict.outcome, verdict.error.tool) == ("failed", "get_note")
+    assert "in two processes, after calls that made what it names" in verdict.text
     bench.server.close()

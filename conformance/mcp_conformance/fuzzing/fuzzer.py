@@ -227,6 +227,7 @@ class Fuzzer:
 
         Raises `Finding`, or `Blocked` if a request that is not hostile got no answer.
         """
+        self._trials.count_left_out()
         reproductions = self._trials.reproduction.reproductions(self._reported())
         verdicts = [self._verdict(same, reproduction) for same, reproduction in reproductions]
         if verdicts:

@@ -66,6 +66,14 @@ class Trials:
         is_spent = self._calls_left < 1 or self._deaths > self._max_deaths
         return is_late or is_silent or is_spent or self._futility.is_certain
 
+    def count_left_out(self) -> None:
+        """Count the calls that are left out if they prove nothing, and estimate how long they would take."""
+        wanted = min(self.server.settings.examples, len(self._outcomes) + self._calls_left)
+        calls = math.floor(wanted) - len(self._outcomes)
+        if self._futility.is_certain and calls > 0:
+            seconds = median(self._answer_times) if self._answer_times else self.target.seconds
+            self.server.tool_calls.exercise.spare(self.target.tool, calls, calls * seconds)
+
     def allow_shrinking(self) -> None:
         """Allow more time, calls, ends of processes and missing answers, for shrinking a failure."""
         self._calls_left = max(self._calls_left, self._budget.max_calls_shrinking)

@@ -27,7 +27,8 @@ class ExercisedTool:
 
     ``calls`` are those with valid arguments, of which ``successes`` succeeded and got so many different
     ``answers``; ``origins`` are where the arguments of the successes came from.  ``why_not`` says why the
-    tool was not there to be exercised; it is empty for one that counts.
+    tool was not there to be exercised; it is empty for one that counts.  The fuzzer left out ``left_out``
+    calls, as each would get the same refusal: about ``saved_seconds``.
     """
 
     name: str
@@ -36,6 +37,8 @@ class ExercisedTool:
     successes: int = 0
     answers: int = 0
     origins: tuple[str, ...] = ()
+    left_out: int = 0
+    saved_seconds: float = 0.0
 
     @property
     def is_callable(self) -> bool:
@@ -73,7 +76,9 @@ def exercised_tools(
             continue
         why_not = "" if one.calls and not one.asks else _why_not(subject, same, one, is_whole=is_whole)
         shown = name if len(name) <= MAX_NAME else named(name, MAX_NAME)
-        found.append(ExercisedTool(shown, why_not, one.calls, one.successes, one.answers, tuple(one.origins)))
+        saved = (one.left_out, round(one.saved_seconds, 3))
+        numbers = (one.calls, one.successes, one.answers, tuple(one.origins), *saved)
+        found.append(ExercisedTool(shown, why_not, *numbers))
     return tuple(found)
 
 

@@ -146,6 +146,7 @@ def limit_lines(
         yield f"not fuzzed: {plural(len(late), 'check')}{shown}, as the time was over (--time)"
     yield from _gentle_lines(subject, exercise)
     yield from _failing_lines(subject, exercise)
+    yield from _spared_lines(exercise)
     if dropped:
         yield f"not kept: {dropped} lines of the server, as its log was too large; not every check saw them"
 
@@ -218,6 +219,19 @@ def _failing_lines(subject: Subject, exercise: Mapping[str, ToolExercise]) -> It
     if failing:
         shown = first_names([f"{named(tool, 40)} (0 of {exercise[tool].calls})" for tool in failing])
         yield f"no call succeeded: {shown}{_remedy(subject, failing)}"
+
+
+def _spared_lines(exercise: Mapping[str, ToolExercise]) -> Iterator[str]:
+    """Yield which tools the fuzzer left alone, as they refuse all in the same words, and what that saved."""
+    spared = {tool: one for tool, one in sorted(exercise.items()) if one.left_out}
+    if spared:
+        calls = sum(one.left_out for one in spared.values())
+        seconds = sum(one.saved_seconds for one in spared.values())
+        shown = first_names([named(one, 40) for one in spared])
+        yield (
+            f"left alone, as every call got the same refusal: {shown}; "
+            f"{plural(calls, 'call')} fewer, an estimated {seconds:.1f} s"
+        )
 
 
 def _remedy(subject: Subject, failing: list[str]) -> str:

@@ -33,7 +33,9 @@ class ToolExercise:
     ``deaths`` counts those that ended the process, ``asks`` the calls, not among these, in which it asked the
     client for something first.  ``obstacle`` says why there are no valid arguments.  ``made_up`` and
     ``known`` count the successes of each kind of answer (a digest of it), to arguments without a known value
-    and to those with one.  ``origins_of`` are where the arguments of a kind came from.
+    and to those with one.  ``origins_of`` are where the arguments of a kind came from.  ``left_out`` counts
+    the calls that the fuzzer did not make, as each would get the same refusal; ``saved_seconds`` is an
+    estimate of what they would have taken.
     """
 
     calls: int = 0
@@ -43,6 +45,8 @@ class ToolExercise:
     origins_of: dict[str, set[str]] = field(default_factory=dict)
     asks: int = 0
     obstacle: str = ""
+    left_out: int = 0
+    saved_seconds: float = 0.0
 
     @property
     def kinds(self) -> set[str]:
@@ -80,12 +84,18 @@ class ToolExercise:
         if len(known_origins) < MAX_ORIGINS:
             known_origins.update(origins)
 
+    def spare(self, calls: int, seconds: float) -> None:
+        """Note calls that are left out, and how long they would have taken."""
+        self.left_out += calls
+        self.saved_seconds += seconds
+
     def add(self, other: Self) -> None:
         """Add what was counted in another revision or process."""
         self.calls += other.calls
         self.deaths += other.deaths
         self.asks += other.asks
         self.obstacle = self.obstacle or other.obstacle
+        self.spare(other.left_out, other.saved_seconds)
         self.made_up.update(other.made_up)
         self.known.update(other.known)
         for kind, origins in other.origins_of.items():
@@ -97,16 +107,17 @@ class ToolExercise:
             [kind, self.made_up[kind], self.known[kind], sorted(origins)]
             for kind, origins in self.origins_of.items()
         ]
-        return [self.calls, self.deaths, kinds, self.asks, self.obstacle]
+        saved = [self.left_out, self.saved_seconds]
+        return [self.calls, self.deaths, kinds, self.asks, self.obstacle, *saved]
 
     @classmethod
     def from_data(cls, data: Sequence[Any]) -> Self:
         """Return the counts that `as_data` wrote."""
-        calls, deaths, kinds, asks, obstacle = data
+        calls, deaths, kinds, asks, obstacle, *saved = data
         made_up = Counter({kind: number for kind, number, _, _ in kinds if number})
         known = Counter({kind: number for kind, _, number, _ in kinds if number})
         origins_of = {kind: set(origins) for kind, _, _, origins in kinds}
-        return cls(calls, deaths, made_up, known, origins_of, asks, obstacle)
+        return cls(calls, deaths, made_up, known, origins_of, asks, obstacle, *saved)
 
 
 OriginsOf = Callable[[Tool, Any], Collection[str]]
@@ -146,6 +157,10 @@ class Exercise(Mapping[str, ToolExercise]):
             known = self._origins_of(tool, arguments)
             origins = known or (MADE_UP if needs_values else NEEDS_NONE,)
             one.succeed(kind_of(reply, arguments), origins, is_known=bool(known))
+
+    def spare(self, tool: str, calls: int, seconds: float) -> None:
+        """Note calls of a tool that the fuzzer leaves out, and an estimate of how long they would take."""
+        self._tools.setdefault(tool, ToolExercise()).spare(calls, seconds)
 
     def leave_out(self, tool: Tool, obstacle: str) -> None:
         """Note why there are no valid arguments for a tool."""

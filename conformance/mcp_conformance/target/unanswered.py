@@ -5,6 +5,7 @@ from __future__ import annotations
 from mcp_conformance.client.reply import Closed
 from mcp_conformance.client.tool_call import Call, call_in
 from mcp_conformance.protocol.jsonrpc import show
+from mcp_conformance.target.preparation import renamed_value
 from mcp_conformance.target.sessions import Sessions
 from mcp_conformance.target.transcripts import write_transcripts
 from mcp_conformance.verdicts import Blocked, Finding
@@ -16,8 +17,10 @@ MAX_ARGUMENTS = 200
 def unanswered(sessions: Sessions, call: Call) -> Finding | Blocked:
     """Return the verdict on a call that was not answered.
 
-    If the process ended, the tool is called in a new one: a `Finding` if that ends too.  If no new one
-    opens a session, both are reported.  Raises `Skipped` if the server was given up before.
+    If the process ended, the tool is called in a new one: a `Finding` if that ends too.  What the arguments
+    name may have been made by other calls: if it answers, these are made in it before the tool is called
+    again.  If no new one opens a session, both are reported.  Raises `Skipped` if the server was given up
+    before.
     """
     if not isinstance(call.reply.fault, Closed):
         return _blocked(call, CALLABLE)
@@ -27,13 +30,18 @@ def unanswered(sessions: Sessions, call: Call) -> Finding | Blocked:
         return _blocked(call, NOT_FATAL).with_others([error])
     session.drain()
     again = call_in(session, call.tool, call.arguments)
+    if again.reply.fault is None:
+        sessions.prepare(session)
+        if session.preparation:
+            again = call_in(session, call.tool, renamed_value(session, call.arguments))
     if not isinstance(again.reply.fault, Closed):
         return _blocked(call, NOT_FATAL, ", but not when it was called again in a new process")
+    after = ", after calls that made what it names" if session.preparation else ""
     name = f"{sessions.revision} {NOT_FATAL} {call.tool.name}"
     written = write_transcripts(sessions, [session.lines], name=name, about=f"{NOT_FATAL}: {call.tool.name}")
     return Finding(
         "an answer",
-        f"{show(call.arguments, MAX_ARGUMENTS)}: {again.reply.fault}, in two processes{written}",
+        f"{show(call.arguments, MAX_ARGUMENTS)}: {again.reply.fault}, in two processes{after}{written}",
         again.reply.lines,
         NOT_FATAL,
         transcripts=written.paths,
