@@ -325,3 +325,18 @@ def test_a_violation_in_an_array_is_not_moved_into_a_text():
     for seed in range(200):
         wrong = draw_invalid(schema, REVISION, seeded(seed))
         assert instance_errors(wrong.arguments, schema, REVISION)
+
+
+ROW = {"type": "object", "properties": {name: {"type": "string"} for name in "abcdefghij"}}
+
+
+@pytest.mark.parametrize("items", [{"type": "integer"}, ROW, {}], ids=["integers", "rows", "any"])
+@pytest.mark.parametrize("most", [10_000, 100_000])
+def test_an_array_that_may_be_long_does_not_keep_other_keywords_from_being_violated(items, most):
+    schema = of(
+        rows={"type": "array", "items": items, "maxItems": most}, count={"type": "integer", "minimum": 1}
+    )
+    violated = {(one.keyword, one.pointer) for one in invalid(schema, REVISION)}
+    assert {("type", "/rows"), ("type", "/count"), ("minimum", "/count")} <= violated
+    assert clearly_invalid(schema, REVISION, {"rows": [], "count": 1})
+    assert draw_invalid(schema, REVISION, seeded(0)).keyword

@@ -36,6 +36,8 @@ from support.sdk_samples import (
     tool_error,
 )
 
+OWN_ISSUES = json.dumps([{"code": "invalid_type", "path": ["name"], "message": "Invalid input"}])
+OWN_ERRORS = "Validation error: 2 validation errors for Order\nprice\n  Field required"
 REVISION = "2025-11-25"
 COUNTED = ("failed", "blocked", "warned")
 SAMPLES = samples()
@@ -144,6 +146,14 @@ def test_each_fact_says_what_tells_the_server_apart():
         (PY2, "tools.structured.text-fallback", finding(CALL, result(structuredContent={"sum": 2}))),
         (TS1, "resources.read.not-found-code", finding(READ, error(-32602, "no such resource"))),
         (TS1, "errors.invalid-params-code", finding(CALL, error(-32603, "bad"))),
+        (TS1, "errors.invalid-params-code", finding(CALL, error(-32603, OWN_ISSUES))),
+        (TS1, "errors.message-concise", finding(CALL, error(-32602, f"Not an order: {ISSUES}"))),
+        (TS2, "errors.message-concise", finding(CALL, error(-32602, f"MCP error -32602: {OWN_ISSUES}"))),
+        (PY1, "errors.message-concise", finding(CALL, error(-32602, OWN_ERRORS))),
+        (TS1, "jsonrpc.id-types-accepted", finding(request("ping", id=2**53 - 1))),
+        (TS1, "jsonrpc.response-every-request", finding(request("ping"))),
+        (TS2, "jsonrpc.response-every-request", finding(request("ping", conformance=True))),
+        (PY2, "prompts.get.missing-argument-code", finding(PROMPT, error(-32603, "There is no code"))),
         (TS1, "errors.invalid-params-code", finding(CALL, error(-32600, ISSUES))),
         (TS2, "reqmeta.wrong-types", finding(request("a", _meta=5), fault=Silence(2))),
         (TS2, "reqmeta.wrong-types", finding(request("a", _meta=[]), result())),
@@ -181,6 +191,27 @@ def test_a_fact_is_not_another_sdks(monkeypatch, sdk, rule, verdict):
         monkeypatch.setattr(deviations, "recognise", lambda _, sdk=other: Recognised(sdk, "", frozenset()))
         assert deviations.known_fact(None, rule, verdict) is None
     assert sdk in those
+
+
+@pytest.mark.parametrize(
+    ("value", "texts", "is_wrapped"),
+    [
+        ("2024-02-29", ['"2024-02-29"'], True),
+        ("Köln", ["Köln"], True),
+        ({"a": ["ö"]}, ['{"a":["ö"]}'], True),
+        (["a", "b"], ["a", "b"], True),
+        ([{"a": 1}], ['{\n  "a": 1\n}'], True),
+        ([], [], True),
+        (5, ["five"], False),
+        (["a", "b"], ["a"], False),
+        ("a", [], False),
+    ],
+)
+def test_a_wrapped_value_is_known_by_its_text(value, texts, is_wrapped):
+    content = [{"type": "text", "text": text} for text in texts]
+    evidence = Evidence.of(finding(CALL, result(content=content, structuredContent={"result": value})))
+    (fact,) = (one for one in FACTS if (one.rule, one.sdk) == ("tools.structured.text-fallback", PY2))
+    assert fact.shown(evidence) is is_wrapped
 
 
 def test_a_subscription_and_a_cancelled_request_need_no_answer():

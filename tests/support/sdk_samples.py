@@ -156,6 +156,8 @@ SAMPLES = {
     "jsonrpc.id-types-accepted": {
         GO: [finding(request("ping", id=2**53 + 1), result(2**53))],
         RUST: [finding(request("ping", id=2**64))],
+        TS1: [finding(request("ping", id=2**53 + 1))],
+        TS2: [finding(request("ping", id=2**64))],
     },
     "jsonrpc.invalid-params": {TS1: ZOD, TS2: ZOD, CSHARP: UNEXPLAINED, RUST: ANOTHER},
     "jsonrpc.invalid-request": {PY1: NOT_JSON, PY2: NOT_JSON},
@@ -171,6 +173,8 @@ SAMPLES = {
         PY2: [finding((request("ping", id="7"), request("ping", id=7)))],
         GO: [blocked(DEEP, Closed(1))],
         RUST: [finding(DEEP)],
+        TS1: [finding({**request("ping"), "conformance": True})],
+        TS2: [finding({**request("ping"), "conformance": True})],
     },
     "lifecycle.request-before-initialize": {RUST: [finding(request("initialize"), fault=Closed(1))]},
     "logging.invalid-level-rejected": {GO: LEVEL, RUST: LEVEL},
@@ -188,9 +192,13 @@ SAMPLES = {
         RUST: [finding(request("tools/list", cursor=5), result(tools=[]))],
     },
     "pagination.invalid-cursor-code": for_all((PY1, PY2, TS1, TS2, CSHARP, KOTLIN), CURSOR),
-    "prompts.get.missing-argument-code": for_all(
-        (PY1, PY2), [finding(PROMPT, error(0, "Missing required arguments: {'code'}"))]
-    ),
+    "prompts.get.missing-argument-code": {
+        PY1: [finding(PROMPT, error(0, "Missing required arguments: {'code'}"))],
+        PY2: [
+            finding(PROMPT, error(0, "Missing required arguments: {'code'}")),
+            finding(PROMPT, error(-32603, "Internal server error")),
+        ],
+    },
     "prompts.get.unknown-name-code": {
         PY1: [finding(PROMPT, error(0, "Unknown prompt: nothing"))],
         PY2: [

@@ -95,6 +95,8 @@ class Violator:
     def all(self) -> Iterator[Invalid]:
         """Yield values that together violate each keyword location at least once, each proven invalid."""
         self._visits.clear()
+        with suppress(NoExample):  # after a value that was judged, one that is too costly ends nothing
+            self._generator.example()
         self._generator.validator.refill(MAX_STEPS)
         kept: Counter[tuple[object, ...]] = Counter()
         for candidate in islice(self._of(self._generator.root, ()), MAX_CANDIDATES):

@@ -25,9 +25,12 @@ MAX_DIFFERENT_ITEMS = 100
 """The most items made one by one for an array that is too long."""
 
 UNEXPECTED = "unexpected_member"
+# An item takes two steps or more, of the 50,000 that a value may take to be proven (`bounded.MAX_STEPS`).
+MAX_ITEMS = 10_001
+"""The most items of an array that has too many."""
 # A keyword that allows more is not broken by anything that can be sent.
 MAX_LENGTH = 2**20
-"""The most characters or items of a value that is too long."""
+"""The most characters of a text that is too long."""
 # A second, at a millisecond for each.
 MAX_WALKS = 1000
 """The most walks for items that all differ."""
@@ -236,7 +239,7 @@ class _Breaker:
             yield KeywordViolation([], part, "minItems", "items")
 
     def break_max_items(self, part: Part, length: float) -> Iterator[KeywordViolation]:
-        if length < MAX_LENGTH:
+        if length < MAX_ITEMS:
             full = self._array(int(min(length, self._shape.items.high, MAX_DIFFERENT_ITEMS)))
             more = self._further_items(full, int(length) + 1 - len(full))
             yield KeywordViolation([*full, *more], part, "maxItems", "items")

@@ -146,6 +146,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("jsonrpc.garbage-not-fatal", GO, p.ended, NO_HANDLER, GO_LINE),
     Fact("jsonrpc.id-types-accepted", GO, p.rounded_id, NO_HANDLER),
     Fact("jsonrpc.id-types-accepted", RUST, p.dropped_large_id, NO_HANDLER),
+    *_for(TYPESCRIPT, "jsonrpc.id-types-accepted", p.dropped_unsafe_id, NO_HANDLER),
     *_for(TYPESCRIPT, "jsonrpc.invalid-params", p.zod_error, OWN_WORDS, PARAMS),
     Fact("jsonrpc.invalid-params", CSHARP, UNEXPLAINED, OWN_WORDS),
     Fact("jsonrpc.invalid-params", RUST, p.another_method, NO_HANDLER),
@@ -161,6 +162,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("jsonrpc.response-every-request", PY1, p.ended_at_broken_stream, NO_HANDLER, PY_CANCEL),
     Fact("jsonrpc.response-every-request", GO, p.ended_at_deep_params, NO_HANDLER),
     Fact("jsonrpc.response-every-request", RUST, p.dropped_deep_params, NO_HANDLER),
+    *_for(TYPESCRIPT, "jsonrpc.response-every-request", p.dropped_unknown_member, NO_HANDLER),
     Fact("lifecycle.request-before-initialize", RUST, p.ended_at_initialize, NO_HANDLER, RUST_EARLY),
     *_for((GO, RUST), "logging.invalid-level-rejected", p.result_for_level, NO_HANDLER, {GO: GO_LEVEL}),
     *_for(TYPESCRIPT, "logging.set-level.invalid-code", p.zod_error, OWN_WORDS, PARAMS),
@@ -179,6 +181,11 @@ FACTS: tuple[Fact, ...] = (
         *(PYTHON, "prompts.get.missing-argument-code"),
         p.fails_beginning(0, "Missing required arguments: {"),
         *(OWN_WORDS, NAMES),
+    ),
+    Fact(
+        *("prompts.get.missing-argument-code", PY2),
+        p.fails(p.INTERNAL, "Internal server error"),
+        *(CHOSEN_CODE, PY_NAMES),
     ),
     *_for(
         PYTHON, "prompts.get.unknown-name-code", p.fails_naming(0, "Unknown prompt: ", "name"), SAME, NAMES

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -17,6 +18,8 @@ INTERNAL, INVALID_PARAMS, INVALID_REQUEST, UNKNOWN_METHOD = -32603, -32602, -326
 MISSING_SESSION = "Bad Request: Missing session ID"
 MEDIA_TYPE = "Unsupported Media Type: Content-Type must be application/json"
 """The words of the Python SDK's transport."""
+PYDANTIC_MODEL = re.compile(r" validation errors? for (?:union\[)?JSONRPC")
+"""What Pydantic says of a message, and not of the arguments that an author checks."""
 ANCIENT = "1900-01-01"
 """The revision that no server has, which our checks ask for."""
 ROUNDED_ID, ROUNDED_TO = 2**53 + 1, 2**53
@@ -77,13 +80,17 @@ def _naming(before: str, name: Any, after: str) -> tuple[str, ...]:
 
 
 def zod_issues(text: str) -> list[Any]:
-    """Return the list of issues of the Zod library that a message is; empty if it is another text."""
+    """Return the issues of the Zod library with a request that a message is; empty if it is another text.
+
+    The SDK parses whole requests, the code of an author their arguments: its paths begin elsewhere.
+    """
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
         return []
-    is_list = isinstance(found, list) and all(isinstance(one, dict) and "path" in one for one in found)
-    return found if is_list else []
+    issues = found if isinstance(found, list) else []
+    paths = [one.get("path") if isinstance(one, dict) else None for one in issues]
+    return issues if all(isinstance(path, list) and path[:1] == ["params"] for path in paths) else []
 
 
 def zod_error(evidence: Evidence) -> bool:
@@ -92,9 +99,9 @@ def zod_error(evidence: Evidence) -> bool:
 
 
 def zod_message(evidence: Evidence) -> bool:
-    """Accept an error whose message is Zod's issues, or ends with them after a colon."""
-    texts = (answer.text for answer in evidence.answers)
-    return any(zod_issues(text) or zod_issues(text.partition(": ")[2]) for text in texts)
+    """Accept an error whose message is Zod's issues, as they are or as those of an invalid request."""
+    found = [(answer.text, f"Invalid {answer.method} request: ") for answer in evidence.answers]
+    return any(zod_issues(text.removeprefix(beginning)) for text, beginning in found)
 
 
 def pydantic_error(evidence: Evidence) -> bool:
@@ -102,7 +109,7 @@ def pydantic_error(evidence: Evidence) -> bool:
     return any(
         answer.code == INVALID_PARAMS
         and answer.text.startswith("Validation error: ")
-        and " validation errors for " in answer.text
+        and PYDANTIC_MODEL.search(answer.text) is not None
         for answer in evidence.answers
     )
 
@@ -176,9 +183,19 @@ def _is_wrapped(result: Any) -> bool:
     structured = result.get("structuredContent") if isinstance(result, Mapping) else None
     if not isinstance(structured, Mapping) or list(structured) != ["result"]:
         return False
-    value = structured["result"]
-    shown = {value} if isinstance(value, str) else {json.dumps(value), json.dumps(value, indent=2)}
-    return bool(shown & set(texts_of(result)))
+    value, texts = structured["result"], texts_of(result)
+    items = value if isinstance(value, list) and len(value) == len(texts) else None
+    if items is not None and all(map(_shows, texts, items)):  # one text for each item
+        return True
+    return any(_shows(text, value) for text in texts)
+
+
+def _shows(text: str, value: Any) -> bool:
+    """Return whether a text is a value, or its JSON; a date, for example, has quotes there."""
+    try:
+        return text == value or bool(json.loads(text) == value)
+    except (ValueError, RecursionError):
+        return False
 
 
 def tool_error_naming(before: str, after: str = "") -> Predicate:
@@ -268,6 +285,18 @@ def dropped_large_id(evidence: Evidence) -> bool:
     """Accept that a request is not answered whose id takes more than 64 bits, from a server that goes on."""
     is_large = any(one["id"] == ID_BEYOND_64_BITS for one in evidence.unanswered)
     return is_large and evidence.fault is None and not evidence.received
+
+
+def dropped_unsafe_id(evidence: Evidence) -> bool:
+    """Accept that a request is not answered whose id a double cannot hold, by a server that goes on."""
+    is_unsafe = any(isinstance(one["id"], int) and abs(one["id"]) >= 2**53 for one in evidence.unanswered)
+    return is_unsafe and evidence.fault is None and not evidence.received
+
+
+def dropped_unknown_member(evidence: Evidence) -> bool:
+    """Accept that a request with a member that JSON-RPC lacks is not answered, by a server that goes on."""
+    known = {"jsonrpc", "id", "method", "params"}
+    return evidence.fault is None and any(not one.keys() <= known for one in evidence.unanswered)
 
 
 def ended_at_deep_params(evidence: Evidence) -> bool:
