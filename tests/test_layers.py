@@ -20,6 +20,7 @@ LAYERS = (
     {"generation", "clients"},
     {"client"},
     {"world"},
+    {"remedies"},
     {"verdicts"},
     {"expect"},
     {"target"},
@@ -31,7 +32,8 @@ LAYERS = (
 )
 """Each row imports only from the rows above it; packages of one row do not import each other."""
 ROW = {package: number for number, row in enumerate(LAYERS) for package in row}
-FOR_SUITES = {"expect", "verdicts", "protocol", "client", "scenarios", "fuzzing", "generation", "json_schema"}
+FOR_SUITES = {"expect", "verdicts", "remedies", "protocol", "client", "scenarios", "fuzzing"}
+FOR_SUITES |= {"generation", "json_schema"}
 MODULES_FOR_SUITES = {"target.scenario"}
 """Modules that suites may import although their package is not for suites: the decorator of scenarios."""
 FOR_SUITE_FIXTURES = {*FOR_SUITES, "plugin", "target"}

@@ -8,6 +8,7 @@ from enum import Enum, StrEnum
 from pathlib import Path
 from typing import Self
 
+from mcp_conformance import remedies
 from mcp_conformance.client.reply import Fault
 from mcp_conformance.outcome import Outcome, ToolBugs
 from mcp_conformance.protocol.jsonrpc import EVENT, NOT_UTF_8, Line, foreign_encoding, is_response, show
@@ -163,9 +164,12 @@ def wrong_answer(request: Line, answer: Line) -> Finding:
         is_utf_8 = not (encoding or answer.fault.startswith(NOT_UTF_8))
         rule = (NOT_JSON_RULE if is_utf_8 else UTF_8_RULE)[transport_of(answer)]
         got = f"a line in {encoding}" if encoding else f"a line that is {answer.fault}"
-        return Finding("JSON" if is_utf_8 else "UTF-8", got, (request, answer), rule)
-    ids = [show(one.get("id"), 100) for one in answer.parts() if is_response(one)]
-    return Finding(f"id {show(request.message['id'])}", f"id {', '.join(ids)}", (request, answer), ECHO)
+        fix = remedies.of_oddities(answer.oddities)
+        return Finding("JSON" if is_utf_8 else "UTF-8", got, (request, answer), rule, fix=fix)
+    wanted, ids = request.message["id"], [one.get("id") for one in answer.parts() if is_response(one)]
+    got = f"id {', '.join(show(one, 100) for one in ids)}"
+    fix = remedies.of_id(wanted, ids[0]) if len(ids) == 1 else ""
+    return Finding(f"id {show(wanted)}", got, (request, answer), ECHO, fix=fix)
 
 
 def severity(row: Requirement, revision: str, *, strict: bool = False, pedantic: bool = False) -> Outcome:

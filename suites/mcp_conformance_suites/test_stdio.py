@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from mcp_conformance import remedies
 from mcp_conformance.client.reply import Closed
 from mcp_conformance.expect import expect_none, skip
 from mcp_conformance.json_schema.validation import TOO_COSTLY
@@ -52,7 +53,8 @@ def test_stdout_has_only_messages(server):
         got = f"{len(noise)} {what}, first {shorten(first.text, 200)!r}"
         lines = (*server.sessions.after_request(first), *(printed or noise)[1:3])
         again = repeat_of(server, lines)
-        raise Finding("JSON-RPC messages only", got, lines, advisory=not printed, repeat=again)
+        fix = remedies.of_oddities([constant])
+        raise Finding("JSON-RPC messages only", got, lines, advisory=not printed, repeat=again, fix=fix)
     unread = [session.inbox.unread for session in server.sessions.every if session.inbox.unread]
     if unread:
         reason = f"{unread[0]} is {TOO_COSTLY}, so it was not read (--max-line)"

@@ -46,6 +46,8 @@ def answered():
         (response(403), "The server refuses this host, or these credentials."),
         (response(404, b"<html>"), "There is no MCP endpoint at this path."),
         (response(307, b"", "Location: /mcp/"), "The endpoint is at another address"),
+        (response(301, b"", "Location: /api/mcp"), "The endpoint is at another address"),
+        (response(302, b"", "Location: /login?next=%2Fmcp"), "The server sends its caller to another page"),
         (response(406), "The server refuses the header Accept"),
         (response(500, b"oops"), "The server fails at initialize."),
         (response(200, b"<html>"), "The answer to initialize is no result of MCP."),

@@ -111,7 +111,9 @@ for line in sys.stdin:
 
 NO_ANSWER = "no answer within 2 s"
 NOT_JSON = "what it wrote to stdout is not JSON-RPC"
-NOT_STARTED = ("the config file is missing", "the server process ended (signal 6)", NO_ANSWER, NOT_JSON)
+LINES, A_LINE = "lines the server wrote instead", "the server never answered initialize"
+ENDED = ("the config file is missing", "the server process ended (signal 6)")
+NOT_STARTED = (*ENDED, NO_ANSWER, NOT_JSON, LINES, A_LINE)
 
 
 @pytest.mark.parametrize(
@@ -121,8 +123,8 @@ NOT_STARTED = ("the config file is missing", "the server process ended (signal 6
         ("import os; os.abort()", "the server process ended (signal 6)"),
         ("import time; time.sleep(600)", NO_ANSWER),
         ("print('Listening on port 3000')", NOT_JSON),
-        ("import os\nwhile True: os.write(1, b'garbage\\n')", "lines the server wrote instead"),
-        ("import os\nwhile True: os.write(1, b'x' * 65536)", "the server never answered initialize"),
+        ("import os\nwhile True: os.write(1, b'garbage\\n')", LINES),
+        ("import os\nwhile True: os.write(1, b'x' * 65536)", A_LINE),
         ('print(\'{"jsonrpc": "2.0", "id": 1, "result": {}}\'); input(); input()', "no protocolVersion"),
         ('print(\'{"jsonrpc": "2.0", "id": 1, "error": 5}\'); input(); input()', "refused initialize"),
     ],

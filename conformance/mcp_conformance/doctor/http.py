@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import urljoin, urlsplit
 
 from mcp_conformance.protocol import revisions
 from mcp_conformance.protocol.jsonrpc import encode
@@ -21,6 +22,7 @@ from mcp_conformance.transport.interface import NotServing
 
 TOLD = ("www-authenticate", "location", "allow", "server", "mcp-session-id")
 """The headers that say something about the cause."""
+REDIRECTS = (301, 302, 303, 307, 308)
 STREAM_SECONDS = 2.0
 MAX_BODY = 300
 HELLO = {
@@ -68,6 +70,15 @@ class HttpObservations:
         """Whether GET brings the event of HTTP+SSE of 2024-11-05 that names the endpoint."""
         events = self.stream.events if self.stream is not None else []
         return any(event.name == "endpoint" for _, event in events)
+
+    @property
+    def is_led_away(self) -> bool:
+        """Whether a redirect leads to another page for now: neither this path, nor for good."""
+        if self.status not in REDIRECTS or self.status in (301, 308) or self.opening is None:
+            return False
+        (location,) = self.opening.header("location")[:1] or ("",)
+        here, there = (urlsplit(one).path.rstrip("/") for one in (self.url, urljoin(self.url, location)))
+        return here != there
 
 
 def observe(settings: Settings) -> HttpObservations:
@@ -170,7 +181,12 @@ CAUSES: tuple[tuple[Test, str, str], ...] = (
         "give the path: --url http://host/PATH, or --http-path /PATH",
     ),
     (
-        lambda seen: seen.status in (301, 302, 307, 308),
+        lambda seen: seen.is_led_away,
+        "The server sends its caller to another page, as to a login.",
+        "if the header Location names a login, send credentials: --header 'Authorization: Bearer ...'",
+    ),
+    (
+        lambda seen: seen.status in REDIRECTS,
         "The endpoint is at another address, which the header Location names.",
         "give that address: clients lose the body or the headers when they follow it",
     ),

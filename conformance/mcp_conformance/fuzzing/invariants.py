@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mcp_conformance import remedies
 from mcp_conformance.client.in_flight import Response, Window, is_answer, key_of
 from mcp_conformance.protocol.jsonrpc import ABSENT, NOT_UTF_8, IdKey, Line, glued, show, torn
 from mcp_conformance.protocol.methods import LISTS
@@ -83,8 +84,9 @@ def wrong_ids(window: Window) -> Iterator[Finding]:
     """Yield answers with an id that no open request has, and second answers."""
     misnamed = window.misnamed[: len(window.open)]
     for request, answer in zip(window.open, misnamed, strict=False):
-        wanted, got = show(request.message["id"]), show(answer.message.get("id", ABSENT))
-        yield Finding(f"id {wanted}", f"id {got}", (request, answer.line), ECHO)
+        wanted, got = request.message["id"], answer.message.get("id", ABSENT)
+        fix = remedies.of_id(wanted, got)
+        yield Finding(f"id {show(wanted)}", f"id {show(got)}", (request, answer.line), ECHO, fix=fix)
     for stray in window.strays:
         if stray.id is None and stray.line.carried_by:  # the response to another POST than a notification's
             continue
@@ -122,7 +124,8 @@ def mixed_up(window: Window) -> Iterator[Finding]:
         for one, other in zip(lists, others, strict=False):
             got = f"none, but {member} in the answer to {_method(other)}"
             both = (*_exchanged(window, one), *_exchanged(window, other))
-            yield Finding(f"{member} in the answer to {method}", got, both, ECHO)
+            expected = f"{member} in the answer to {method}"
+            yield Finding(expected, got, both, ECHO, fix=remedies.ID_OF_ANOTHER)
 
 
 def _method(answer: Response) -> str:

@@ -153,10 +153,16 @@ def _opening_failure(settings: Settings, session: Session, opening: Reply) -> Pr
     doctor = f"doctor{confined} -- COMMAND" if settings.http is None else "doctor"
     text = f"{reason} (mcp-conformance {doctor} finds out more)"
     is_end = isinstance(opening.fault, Closed | Unanswered)
-    is_quiet = not session.received.kept_lines and not session.inbox.unended
-    is_mute = isinstance(opening.fault, Silence) and is_quiet
+    is_mute = isinstance(opening.fault, Silence | Flood) and not requirement and not _has_spoken(session)
     return ProbeFailure(
         START, rule, text, opening.lines, session.process.stderr, is_end=is_end, is_mute=is_mute
+    )
+
+
+def _has_spoken(session: Session) -> bool:
+    """Return whether a server wrote a message in answer to its opening; what floods stdout is none."""
+    return not session.inbox.is_flooded and len(session.received.kept_lines) > len(
+        session.received.non_json()
     )
 
 

@@ -40,8 +40,8 @@ class ProbeFailure:
     ``name`` is `START` if no session opened, `LOCKED` or `OLD` if it is known why, `SILENT` if the server
     then stopped answering, else the feature concerned.  ``is_flood`` says that the server flooded stdout,
     ``is_unread`` that a line was too long to read, ``is_end`` that the process ended or HTTP gave no answer,
-    ``is_mute`` that it wrote nothing.  The failure is a finding if it has an ``expected``, else it blocks the
-    rule.
+    ``is_mute`` that it wrote no message, or flooded stdout before its first answer.  The failure is a finding
+    if it has an ``expected``, else it blocks the rule.
     """
 
     name: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mcp_conformance import remedies
 from mcp_conformance.client.reply import Closed
 from mcp_conformance.client.tool_call import Call, call_in
 from mcp_conformance.protocol.jsonrpc import show
@@ -55,4 +56,5 @@ def _blocked(call: Call, rule: str, more: str = "") -> Blocked:
     reply = call.reply
     stderr = reply.fault.stderr if reply.fault is not None else ""
     reason = f"tools/call of {call.tool.name} was not answered: {reply.fault}{more}"
-    return Blocked(reason, reply.lines, stderr, rule, call.tool.name)
+    fix = remedies.of_missing_answer(reply.fault) if rule == CALLABLE else ""
+    return Blocked(reason, reply.lines, stderr, rule, call.tool.name, fix=fix)

@@ -1,0 +1,52 @@
+"""Remedies for what a check saw, where the remedy of the rule misses the cause.
+
+A `Finding` or a `Blocked` carries its remedy; an empty one stands for the rule's, in the catalogue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from mcp_conformance.client.reply import Fault, Unanswered
+from mcp_conformance.protocol.jsonrpc import NOT_JSON
+
+MAX_SAFE_INTEGER = 2**53
+"""Above it not each whole number is a double."""
+NO_NUMBER = (
+    "Replace NaN and Infinity before a value is written, by null or a text: JSON has neither "
+    "(json.dumps(value, allow_nan=False) in Python finds them)."
+)
+ROUNDED_ID = (
+    "Keep the id as it was written, or refuse one beyond 2^53 with an error: a parser that makes a double of "
+    "each number, such as JSON.parse, rounds it."
+)
+LOST_ID = "Read the id before whatever can fail, so that the error has it too."
+ID_OF_ANOTHER = (
+    "Keep the id of a request beside its work until the answer is written: this answer has another id."
+)
+NOT_PERMITTED = (
+    "Give a credential that may call this tool, with its scope (--header), or leave the tool out (--call)."
+)
+NO_ANSWER = "Answer each call, if need be with an isError result; --timeout gives a slow tool more time."
+
+
+def of_oddities(oddities: Iterable[str]) -> str:
+    """Return the remedy for a line with these oddities; empty if the rule's will do."""
+    return NO_NUMBER if not NOT_JSON.isdisjoint(oddities) else ""
+
+
+def of_id(wanted: Any, got: Any) -> str:
+    """Return the remedy for an answer with another id than the request; empty if the rule's will do."""
+    if got is None:
+        return LOST_ID
+    is_number = isinstance(wanted, int) and isinstance(got, int | float)
+    is_rounded = is_number and abs(wanted) > MAX_SAFE_INTEGER and float(wanted) == float(got)
+    return ROUNDED_ID if is_rounded else ""
+
+
+def of_missing_answer(fault: Fault | None) -> str:
+    """Return the remedy for a call that was not answered."""
+    if isinstance(fault, Unanswered) and fault.status in (401, 403):
+        return NOT_PERMITTED
+    return NO_ANSWER

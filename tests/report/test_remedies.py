@@ -1,0 +1,75 @@
+"""The remedy of a finding is for what was seen; without one it is the rule's."""
+
+import pytest
+
+from mcp_conformance import remedies
+from mcp_conformance.client.reply import Silence, Unanswered
+from mcp_conformance.outcome import Outcome
+from mcp_conformance.report.build import CheckFacts, Evidence, build_result
+from mcp_conformance.requirements import catalogue
+from mcp_conformance.requirements.catalogue import all_requirements
+from mcp_conformance.target.settings import Settings
+from mcp_conformance.verdicts import Blocked, Finding
+from mcp_conformance_fixtures.mutants import all_mutants
+from support.bench import run_checks, settings_in_memory
+from support.in_memory import mutated
+
+NOW = "2025-11-25"
+
+
+def fix_of(verdict, rule="jsonrpc.response-id-echo", sdk=""):
+    row = catalogue.requirement(rule)
+    facts = CheckFacts("a check", row, NOW, Outcome.FAILED, evidence=Evidence.of(verdict), sdk=sdk)
+    return build_result(facts, Settings(("server",))).fix
+
+
+def test_a_verdict_brings_its_remedy():
+    assert fix_of(Finding("an id", "another", fix="Do this.")) == "Do this."
+    assert fix_of(Blocked("no answer", fix="Do this.")) == "Do this."
+    row = catalogue.requirement("jsonrpc.response-id-echo")
+    assert fix_of(Finding("an id", "another")) == row.fix
+
+
+@pytest.mark.parametrize(
+    ("wanted", "got", "fix"),
+    [
+        (1, "1", ""),
+        ("1", 1, ""),
+        (1, None, remedies.LOST_ID),
+        (2**53 + 1, 2**53, remedies.ROUNDED_ID),
+        (2**53 + 1, float(2**53), remedies.ROUNDED_ID),
+        (2**53 + 1, 7, ""),
+        (1, 2, ""),
+        (" a", "a", ""),
+    ],
+)
+def test_the_remedy_for_an_id_depends_on_the_id(wanted, got, fix):
+    assert remedies.of_id(wanted, got) == fix
+
+
+def test_a_credential_that_may_not_call_is_no_fault_of_the_registry():
+    assert (
+        remedies.of_missing_answer(Unanswered(0.0, instead="HTTP 403", status=403)) == remedies.NOT_PERMITTED
+    )
+    assert remedies.of_missing_answer(Silence(30.0)) == remedies.NO_ANSWER
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "fix"),
+    [
+        ("result_has_nan", "stdio.stdout-purity", remedies.NO_NUMBER),
+        ("an_error_has_no_string_as_its_id", "jsonrpc.response-id-echo", remedies.LOST_ID),
+    ],
+)
+def test_what_a_check_saw_has_its_own_remedy(name, rule, fix, tmp_path):
+    (one,) = [mutant for mutant in all_mutants() if mutant.name == name]
+    settings = settings_in_memory(mutated(one.mutate), examples=50, transcripts=tmp_path)
+    found = run_checks(settings, NOW, lambda check: rule in check.ids, is_whole=False).verdicts
+    assert {verdict.error.fix for verdict in found if verdict.row.id == rule} == {fix}
+
+
+def test_no_remedy_tells_a_low_level_server_of_another_class_only():
+    """Who wrote a low-level handler has no McpServer to replace the handler of."""
+    texts = [row.fix_in.get("TypeScript", "") for row in all_requirements().values()]
+    named = [text for text in texts if "McpServer" in text]
+    assert [text for text in named if "low-level" not in text and " or Server" not in text] == []
