@@ -22,6 +22,8 @@ from mcp_conformance.verdicts import Finding
 SESSION = "Mcp-Session-Id"
 CHOSEN_ID = "00000000-0000-4000-8000-000000000001"
 MIN_BITS = 48
+CONNECTIONS = 10  # of two workers that share nothing, the odds that one has them all are 1 to 511
+LAST = {"Connection": "close"}
 STREAM_END_SECONDS = 3.0
 BITS_OF = {"0123456789": 3.3, "0123456789abcdefABCDEF": 4.0}
 """The bits of a character of an alphabet; others have `MAX_BITS`."""
@@ -113,6 +115,19 @@ def test_a_request_with_two_session_ids_is_not_served(server):
     ids = [lines_of(session).mirror.session_id, UNKNOWN_ID]
     reply = post(session, session.liveness_method, headers={SESSION: ids})
     expect(reply, not reply.was_served, "an error, as the request names two sessions")
+
+
+@pytest.mark.requirement("http.session.any-connection")
+def test_a_session_is_known_on_each_connection(server):
+    session = session_with_id(server)
+    replies = [post(session, session.liveness_method, headers=LAST) for _ in range(CONNECTIONS)]
+    served = require_some(
+        [one for one in replies if one.was_served], skip="the session is not served any more"
+    )
+    lost = [one for one in replies if one.is_refusal]
+    if lost:
+        got = f"a refusal on {len(lost)} of {len(replies)}: {lost[0]}"
+        raise Finding("a result on each connection", got, (*served[0].lines, *lost[0].lines), fatal=True)
 
 
 # The end

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from mcp_conformance.client.session import NO_PARAMS, Session
@@ -55,28 +55,45 @@ class Meetings:
 def meetings(server: Server) -> Meetings:
     """Send pairs of requests with equal ids from two clients, while the second one listens.
 
-    The first client sends the permitted call that reports progress or takes the longest, else a list request;
-    the second one sends a ping.
+    The first client sends the permitted call that reports progress or takes the longest, and then a list
+    request, which takes as long as the ping that the second one sends: each finds other races.
     """
     session = http_session(server)
-    method, params, seconds = long_request(server)
-    rounds = list[Meeting]()
+    long, short = long_request(server), (simple_method(server), NO_PARAMS, 0.0)
     with peers(session, 2) as [one, other]:
-        alone = one.post(method, _with_token(params, 0)), other.post("ping")
-        if not all(reply.was_served for reply in alone):
-            skip(f"{method} and ping of two clients are not served one after the other either")
+        pairs = [
+            (request, _alone(one, other, request)) for request in {short[0]: short, long[0]: long}.values()
+        ]
         stream = other.listen()
-        for number in range(1, ROUNDS + 1):
-            message = session.request_of(method, _with_token(params, number), id=f"same {number}")
-            both = _at_once(one, message, other, seconds)
-            rounds.append(Meeting(alone, both))
-            if None in (both[0].answer, both[1].answer):
-                again = one.post(method, params, seconds=seconds + ROUND_SECONDS)
-                rounds[-1] = replace(rounds[-1], again=again)
-            if any(reply.exchange.aborted for reply in both):
-                break
+        rounds = [
+            meeting for request, alone in reversed(pairs) for meeting in _meet(one, other, request, alone)
+        ]
         other.post("ping")
         return Meetings(tuple(rounds), HttpReply(stream))
+
+
+def _alone(one: Peer, other: Peer, request: tuple[str, Any, float]) -> tuple[HttpReply, HttpReply]:
+    """Send the requests of both clients one after the other; skip the check if one is not served."""
+    method, params, _ = request
+    alone = one.post(method, _with_token(params, 0)), other.post("ping")
+    if not all(reply.was_served for reply in alone):
+        skip(f"{method} and ping of two clients are not served one after the other either")
+    return alone
+
+
+def _meet(
+    one: Peer, other: Peer, request: tuple[str, Any, float], alone: tuple[HttpReply, HttpReply]
+) -> Iterator[Meeting]:
+    """Let two clients meet some times; end with a request that got no answer in time."""
+    method, params, seconds = request
+    for number in range(1, ROUNDS + 1):
+        message = one.session.request_of(method, _with_token(params, number), id=f"same {method} {number}")
+        both, again = _at_once(one, message, other, seconds), None
+        if None in (both[0].answer, both[1].answer):
+            again = one.post(method, params, seconds=seconds + ROUND_SECONDS)
+        yield Meeting(alone, both, again)
+        if any(reply.exchange.aborted for reply in both):
+            return
 
 
 def long_request(server: Server) -> tuple[str, Any, float]:
