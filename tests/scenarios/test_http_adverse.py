@@ -1,15 +1,19 @@
 """What the line to a server over HTTP loses or refuses is never put on the server."""
 
+import sys
 from collections import Counter
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
 
 from mcp_conformance.report.text import connection_lines
+from mcp_conformance.transport.http.server import HttpServer
 from mcp_conformance_fixtures.http_adverse import CountsCalls, Exhausted, Limits, LosesReused, Slow
 from mcp_conformance_fixtures.reference_http_wire import Connection
 from support.bench import run_checks, settings_on_process
 from support.http_in_thread import served
+from support.nightly import nightly
 
 HANDSHAKE = "2025-11-25"
 
@@ -56,6 +60,41 @@ def test_a_slow_server_gets_the_time_that_our_own_requests_take(tmp_path):
     run, _ = found(http, Connection, tmp_path, CROSSING, timeout=1.0)
     assert [one.text for one in run.verdicts] == []
     assert run.passed == {CROSSING}
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "got"),
+    [
+        ("ends-at-head", "http.endpoint.other-methods", "after HEAD: the process ends (exit status 1)"),
+        pytest.param(
+            *(
+                "spoilt-by-delete",
+                "http.session.delete-other",
+                "after DELETE of a session: no answer: HTTP 500",
+            ),
+            marks=nightly,
+        ),
+        pytest.param(
+            *("one-session", "lifecycle.initialize.responds", "when one is open: error -32600"), marks=nightly
+        ),
+    ],
+)
+def test_an_exchange_that_spoils_a_server_is_the_only_finding(name, rule, got, tmp_path):
+    command = (sys.executable, "-m", "mcp_conformance_fixtures.http_adverse", name, "{port}")
+    http = HttpServer(command=command)
+    with closing(http), settings_on_process(command, tmp_path, timeout=5.0) as settings:
+        run = run_checks(replace(settings, http=http), HANDSHAKE, concerns_sessions, is_whole=False)
+    findings = [(one.requirement, one.reason) for one in run.failures]
+    findings += [(one.row.id, one.error.got) for one in run.verdicts]
+    assert [found for found, _ in findings] == [rule]
+    assert got in findings[0][1]
+    assert http.is_spoilt
+    assert len(run.passed) >= 25
+
+
+def concerns_sessions(check):
+    """Select checks that open sessions over HTTP, or send unusual requests."""
+    return check.suite in ("test_http_endpoint", "test_http_session", "test_ping", "test_lifecycle")
 
 
 def test_the_report_says_how_a_server_was_spared():

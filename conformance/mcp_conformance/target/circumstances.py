@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mcp_conformance.protocol.jsonrpc import Kind, Line, kind
+from mcp_conformance.client.reply import Closed
+from mcp_conformance.protocol.jsonrpc import ABSENT, Kind, Line, kind
 from mcp_conformance.target.sessions import Sessions
+from mcp_conformance.target.spoiling import SPOILING
 from mcp_conformance.transport.interface import NoAnswer
 from mcp_conformance.verdicts import Blocked, Finding
 
+SERVER_ERROR = 500
 TOO_MANY = 429
 """The HTTP status for too many requests."""
 LOST = (
@@ -17,6 +20,10 @@ LOST = (
 )
 
 
+SPOILT = (
+    "an exchange that has a finding of its own has spoilt the server over HTTP for all others; the checks "
+    "after it had processes of their own"
+)
 LIMITED = (
     "the server refuses requests for their number (HTTP 429), waits did not help, and a lower --rate may"
 )
@@ -27,10 +34,43 @@ def circumstance(sessions: Sessions, verdict: Finding | Blocked) -> str:
     known = list(_unanswered(sessions, verdict.lines))
     if any(line.is_lost for line in verdict.lines) or any(one.is_lost for one in known):
         return LOST
+    if _is_out_of_order(sessions, verdict):
+        return SPOILT
     is_refused = TOO_MANY in (*(line.status for line in verdict.lines), *(one.status for one in known))
     if is_refused or _lacks_answers(sessions, verdict):
         return LIMITED
     return ""
+
+
+def has_no_response(verdict: Finding | Blocked, known: Sequence[NoAnswer]) -> bool:
+    """Return whether a verdict over HTTP rests on a missing response, or on an error of the server."""
+    statuses = [one.status for one in known] + [line.status for line in verdict.lines if not line.sent]
+    is_error = any(status is not None and status >= SERVER_ERROR for status in statuses)
+    return is_error or isinstance(verdict.fault, Closed) or any(map(_shows_nothing, verdict.lines))
+
+
+def _shows_nothing(line: Line) -> bool:
+    """Return whether a line shows that no response came to a request over HTTP."""
+    return not (line.sent or line.carried_by or line.status is not None) and line.message is ABSENT
+
+
+def _is_out_of_order(sessions: Sessions, verdict: Finding | Blocked) -> bool:
+    """Return whether a process over HTTP that another exchange has spoilt gave no response.
+
+    Looks for such an exchange the first time, and raises the `Finding` on it.
+    """
+    http = sessions.settings.http
+    if http is None or not http.command or verdict.requirement in SPOILING:
+        return False
+    lacks_response = has_no_response(verdict, list(_unanswered(sessions, verdict.lines)))
+    if lacks_response:
+        sessions.require_unspoilt()
+    found = [sessions.with_request(line) for line in verdict.lines if line.sent]
+    used = [session for session in found if session is not None]
+    if used:
+        is_moot = lacks_response or isinstance(verdict, Blocked)
+        return http.is_spoilt and is_moot and any(map(sessions.is_out_of_order, used))
+    return http.is_spoilt and lacks_response
 
 
 def _lacks_answers(sessions: Sessions, verdict: Finding | Blocked) -> bool:

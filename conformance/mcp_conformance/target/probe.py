@@ -17,7 +17,18 @@ from mcp_conformance.protocol.methods import LISTED, LISTS
 from mcp_conformance.protocol.text import shorten
 from mcp_conformance.protocol.value import Value
 from mcp_conformance.target.settings import Settings
-from mcp_conformance.target.surface import LOCKED, OLD, SILENT, START, ProbeFailure, Subject, Surface, is_live
+from mcp_conformance.target.spoiling import serves_each, spoiling
+from mcp_conformance.target.surface import (
+    LOCKED,
+    OLD,
+    SILENT,
+    SPOILT,
+    START,
+    ProbeFailure,
+    Subject,
+    Surface,
+    is_live,
+)
 from mcp_conformance.transport.http.http_sse import names_endpoint
 from mcp_conformance.transport.http.server import HttpServer
 from mcp_conformance.transport.interface import NotServing, Transport
@@ -306,12 +317,32 @@ def probe_all(settings: Settings, wanted: Sequence[str]) -> Subject:
             subject.close()
             return probe_all(settings, wanted)
         found = [_old(found[0])] if names_endpoint(settings.http) else found
+    found = list(_unspoilt(subject, found))
     start = _start_seconds(found[0])
     found = [replace(_reconciled(one, found), start_seconds=start) for one in found]
     probed = tuple(one.revision for one in found)
     if latest:
         found = [one for one in found if is_live(one)] or found[:1]
     return replace(subject, surfaces=tuple(found), probed=probed)
+
+
+def _unspoilt(subject: Subject, found: Sequence[Surface]) -> Iterator[Surface]:
+    """Yield the surfaces; the first with a session has the failure of a server that serves only one.
+
+    From then on each conversation has a process of its own.
+    """
+    settings, live = subject.settings, next(filter(is_live, found), None)
+    finding = None
+    if settings.http is not None and settings.http.command and live is not None:
+        finding = None if serves_each(settings, live.revision) else spoiling(settings, live.revision)
+        settings.http.is_spoilt = finding is not None
+    if finding is not None:
+        subject.end_sessions()
+    for one in found:
+        if finding is not None and one is live:
+            yield replace(one, failures=(*one.failures, ProbeFailure.of(SPOILT, finding)))
+        else:
+            yield one
 
 
 def _not_serving(revision: str, error: NotServing) -> Surface:

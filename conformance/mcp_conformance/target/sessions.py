@@ -19,7 +19,9 @@ from mcp_conformance.protocol.value import Value
 from mcp_conformance.target.processes import Processes
 from mcp_conformance.target.reported import Reported
 from mcp_conformance.target.settings import Settings
+from mcp_conformance.target.spoiling import spoiling
 from mcp_conformance.target.surface import Surface
+from mcp_conformance.transport.http.lines import HttpLines
 from mcp_conformance.verdicts import Blocked, Skipped
 
 MAX_HANGS = 2
@@ -66,6 +68,7 @@ class Sessions:
         self._excluded: list[Session] = []
         self._others: list[Sessions] = []
         self._hangs = 0
+        self._has_looked = False
 
     def __iter__(self) -> Iterator[Session]:
         return iter([one for one in self.every if one not in self._fuzzed])
@@ -133,12 +136,31 @@ class Sessions:
         is_open = opening.value is not None or (self.surface.found_features and opening.error is not None)
         if not is_open or session.revision != self.revision:
             session.close()
+            self.require_unspoilt()
             stderr = session.process.stderr
             self._reported.raise_once(
                 "start", Blocked(f"the server no longer starts: {opening}", opening.lines, stderr)
             )
         self.settings = _with_start_timeout(self.settings, opening.lines)
         return session
+
+    def require_unspoilt(self) -> None:
+        """Raise the `Finding` on an exchange after which a server over HTTP serves nobody any more, once.
+
+        From then on each conversation has a process of its own.
+        """
+        http = self.settings.http
+        if http is None or not http.command or http.is_spoilt or self._has_looked:
+            return
+        self._has_looked = True
+        if (finding := spoiling(self.settings, self.revision)) is not None:
+            http.is_spoilt = True
+            raise finding
+
+    def is_out_of_order(self, session: Session) -> bool:
+        """Return whether a session is one with a process over HTTP that was spoilt, or that has ended."""
+        http, lines = self.settings.http, session.process
+        return isinstance(lines, HttpLines) and (lines.is_left or (lines.server is http and http.is_spoilt))
 
     def launch(
         self,
@@ -260,7 +282,7 @@ class Sessions:
             session.is_silent = False
             if session.drain().fault is not None:
                 self._hung(session)
-        if session is None or session.closed or session.is_silent:
+        if session is None or session.closed or session.is_silent or self.is_out_of_order(session):
             if session is not None:
                 session.begin_close()
             self._shared.pop(name, None)

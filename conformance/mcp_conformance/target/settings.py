@@ -168,8 +168,21 @@ class Settings:
         """Start a process of the server, or a conversation with it over HTTP.  Raises `CannotStart`."""
         if self.http is None:
             return self._launch(self.command)
+        if self.http.is_spoilt:
+            return self.start_beside()
         self.http.ready(self._launch, self.start_timeout)
         return HttpLines(self.http, max_line=self.max_line, on_wait=self.on_wait)
+
+    def start_beside(self) -> HttpLines:
+        """Start a conversation over HTTP with a process of its own, which ends with it."""
+        assert self.http is not None
+        return replace(self, http=self.http.beside()).start_owned()
+
+    def start_owned(self) -> HttpLines:
+        """Start a conversation that ends the server over HTTP when it ends."""
+        assert self.http is not None
+        self.http.ready(self._launch, self.start_timeout)
+        return HttpLines(self.http, max_line=self.max_line, on_wait=self.on_wait, owns_server=True)
 
     def _launch(self, command: tuple[str, ...]) -> Process:
         """Start a command in the surroundings that the user chose."""

@@ -25,6 +25,8 @@ from mcp_conformance.verdicts import Blocked, Cause, Finding
 START, SILENT = "start", "silent"
 LOCKED, OLD = "credential", "HTTP+SSE"
 """Why no session opens with a server that lives: it wants a credential, or speaks an older transport."""
+SPOILT = "other sessions"
+"""The failure of a server over HTTP that serves nobody any more after one exchange."""
 SESSIONLESS = {LOCKED: "http.auth.", OLD: "http.sse24."}
 """What the ids of the rules begin with that are judged all the same."""
 TEMPLATES = "resources/templates/list", "resourceTemplates"
@@ -64,7 +66,7 @@ class ProbeFailure:
     def verdict(self) -> Finding | Blocked:
         """The verdict that the failure leads to."""
         if self.expected:
-            return Finding(self.expected, self.reason, self.lines)
+            return Finding(self.expected, self.reason, self.lines, fatal=self.name == SPOILT)
         cause = Cause.NO_SESSION if self.name in SESSIONLESS else None
         return Blocked(self.reason, self.lines, self.stderr, cause=cause)
 
@@ -283,6 +285,13 @@ class Subject:
         if revision not in self.processes:
             self.processes[revision] = Processes(self.settings, self.surface(revision).opening)
         return self.processes[revision]
+
+    def end_sessions(self) -> None:
+        """Begin to end the sessions that no `Server` has taken."""
+        for session in self.sessions.values():
+            session.begin_close()
+        self.ending.extend(self.sessions.values())
+        self.sessions.clear()
 
     def close(self) -> None:
         """End the sessions that no `Server` has taken, and the processes that were started ahead."""

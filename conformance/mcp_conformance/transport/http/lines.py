@@ -72,7 +72,7 @@ class HttpLines:
     Requests are sent one after the other and answered side by side.  After a message that is not a request,
     and after ``initialize``, the next one waits for the response.  In a handshake revision a GET stream is
     open once the session is initialized, and streams are resumed.  ``posted`` has the first messages, each
-    with its exchange, ``streamed`` the first exchanges of GET.
+    with its exchange, ``streamed`` the first exchanges of GET.  A conversation that ``owns_server`` ends it.
     """
 
     def __init__(
@@ -81,6 +81,7 @@ class HttpLines:
         *,
         max_line: int = MAX_LINE,
         on_wait: OnWait | None = None,
+        owns_server: bool = False,
     ):
         self.server, self.on_wait, self.max_line = server, on_wait, max_line
         self.clock: Clock = server.throttle.clock
@@ -89,6 +90,7 @@ class HttpLines:
         self.mirror = Mirror(server.parameters)
         self.posted: list[tuple[Any, Exchange]] = []
         self.streamed: list[Exchange] = []
+        self._owns_server, self._start = owns_server, server.starts
         self._client = Client(server.endpoint, self.clock, max_body=max_line, throttle=server.throttle)
         self._received = ByteQueue()
         self._unsent = ByteQueue()
@@ -162,6 +164,11 @@ class HttpLines:
         return self.server.pid
 
     @property
+    def is_left(self) -> bool:
+        """Whether another process has taken the place of the one with which the conversation began."""
+        return self.server.starts != self._start
+
+    @property
     def traffic(self) -> None:
         """None: a server on a port has no network of its own whose packets could be seen."""
 
@@ -187,6 +194,8 @@ class HttpLines:
             self._begin("DELETE", self.mirror.session_headers).wait(grace)
         self._client.close()
         self._sender.join()
+        if self._owns_server:
+            self.server.close()
 
     # Sending
 
@@ -310,7 +319,7 @@ class HttpLines:
         if exchange.size > MAX_KEPT_BYTES:
             self.posted = [one for one in self.posted if one[1] is not exchange]
         self.server.note(exchange)
-        if exchange.failure and not exchange.aborted and self.server.has_gone(exchange):
+        if exchange.failure and not exchange.aborted and (self.is_left or self.server.has_gone(exchange)):
             self._received.put(EOF, at=self.age)
         elif listener.is_request and not listener.is_answered and not exchange.aborted:
             id, reason = listener.message["id"], why_unanswered(exchange)

@@ -46,6 +46,7 @@ class HttpServer:
     With a ``command``, that has `PORT` in it, `ready` starts it; else it must run at ``url`` already.
     ``tally`` counts what got lost on the way.  ``unauthorized`` is the exchange of the last message if that
     was answered with the status 401, and ``is_locked`` says that no session opens any more for that reason.
+    ``is_spoilt`` says that one exchange spoils the process for all others: each conversation needs its own.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class HttpServer:
         self._host = LOOPBACK
         self._refuses_host = False
         self.is_slow_in_order = False
+        self.is_spoilt = False
         self.unauthorized: Exchange | None = None
         self.is_locked = False
         self._endpoint = Endpoint.parse(url) if url else None
