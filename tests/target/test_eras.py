@@ -30,6 +30,20 @@ def mutate(server, request, reply):
 main(mutate)
 """
 
+ONE_WRITER = """
+import atexit, os, sys
+from pathlib import Path
+from mcp_conformance_fixtures.reference import main
+
+lock = Path({lock!r})
+try:
+    os.close(os.open(lock, os.O_CREAT | os.O_EXCL))
+except FileExistsError:
+    sys.exit("the store is locked")
+atexit.register(lock.unlink)
+main()
+"""
+
 
 def logged(log, *methods, action="return refused(request, -32601)"):
     """Return a reference server that logs the eras of each process, and answers some methods wrongly."""
@@ -93,3 +107,21 @@ def test_a_modern_server_without_discovery_is_tested_without_its_declarations():
     assert not [id for id in passed if id.startswith(("capabilities", "discover"))]
     offer = "offers tools (25), prompts, resources (found by trying; the server does not declare it)"
     assert offer in " ".join(run.output.split())
+
+
+def test_a_server_that_cannot_run_twice_is_tested_one_process_at_a_time(tmp_path):
+    server = (sys.executable, "-c", ONE_WRITER.format(lock=str(tmp_path / "lock")))
+    run = run_suite(server, "--revision", "latest", "--select", "ping", "--select", "discover", *QUICK)
+    assert run.exit == 0, run.output
+    assert run.findings == []
+    assert {case.revision for case in run.of("passed")} == {HANDSHAKE, MODERN}
+    assert "one at a time: a process that is started beside another one ends" in run.output
+    assert "the store is locked" in run.output
+
+
+def test_a_revision_without_an_answer_is_named(tmp_path):
+    server = logged(tmp_path / "log", "server/discover", action="raise SystemExit(3)")
+    run = run_suite(server, "--revision", "latest", "--select", "ping", *QUICK)
+    assert run.exit == 0, run.output
+    assert f"not tested: {MODERN}, as the server never answered server/discover" in run.output
+    assert "one at a time" not in run.output

@@ -124,6 +124,14 @@ def limit_lines(
 
     ``dropped`` counts the lines that were not kept.
     """
+    if reason := subject.settings.solo.reason:
+        yield (
+            f"one at a time: a process that is started beside another one ends ({shorten(reason, 300)}), so "
+            "each was started after the end of the one before"
+        )
+    for surface in subject.unopened:
+        reason = surface.failures[0].reason.partition(" (mcp-conformance doctor")[0]
+        yield f"not tested: {surface.revision}, as {shorten(reason, 300)}"
     for surface in subject.live:
         if surface.left_out:
             listed = len(surface.tools) + surface.left_out

@@ -24,6 +24,7 @@ SPOILT = (
     "an exchange that has a finding of its own has spoilt the server over HTTP for all others; the checks "
     "after it had processes of their own"
 )
+ALONE = "the server cannot run twice at the same time, so this process was ended when another one was needed"
 LIMITED = (
     "the server refuses requests for their number (HTTP 429), waits did not help, and a lower --rate may"
 )
@@ -34,12 +35,21 @@ def circumstance(sessions: Sessions, verdict: Finding | Blocked) -> str:
     known = list(_unanswered(sessions, verdict.lines))
     if any(line.is_lost for line in verdict.lines) or any(one.is_lost for one in known):
         return LOST
+    if _was_ended(sessions, verdict):
+        return ALONE
     if _is_out_of_order(sessions, verdict):
         return SPOILT
     is_refused = TOO_MANY in (*(line.status for line in verdict.lines), *(one.status for one in known))
     if is_refused or _lacks_answers(sessions, verdict):
         return LIMITED
     return ""
+
+
+def _was_ended(sessions: Sessions, verdict: Finding | Blocked) -> bool:
+    """Return whether a verdict lacks an answer of a process that we have ended for another one."""
+    found = [sessions.with_request(line) for line in verdict.lines if line.sent]
+    is_ended = any(one is not None and sessions.settings.solo.has_ended(one.process) for one in found)
+    return is_ended and (verdict.fault is not None or isinstance(verdict, Blocked))
 
 
 def has_no_response(verdict: Finding | Blocked, known: Sequence[NoAnswer]) -> bool:

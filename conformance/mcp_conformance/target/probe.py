@@ -16,6 +16,7 @@ from mcp_conformance.protocol.jsonrpc import Line, compact_size, show, torn
 from mcp_conformance.protocol.methods import LISTED, LISTS
 from mcp_conformance.protocol.text import shorten
 from mcp_conformance.protocol.value import Value
+from mcp_conformance.target.beside import find_alone
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.target.spoiling import serves_each, spoiling
 from mcp_conformance.target.surface import (
@@ -312,6 +313,7 @@ def probe_all(settings: Settings, wanted: Sequence[str]) -> Subject:
     finally:
         for process in processes:
             process.stop()
+    unopened = tuple(_started_alone(subject, order, found, exactly=not latest))
     if settings.http is not None and all(map(_is_refused, found)):
         if settings.http.use_name():
             subject.close()
@@ -323,7 +325,27 @@ def probe_all(settings: Settings, wanted: Sequence[str]) -> Subject:
     probed = tuple(one.revision for one in found)
     if latest:
         found = [one for one in found if is_live(one)] or found[:1]
+        kept = {one.revision for one in found}
+        subject = replace(subject, unopened=tuple(one for one in unopened if one.revision not in kept))
     return replace(subject, surfaces=tuple(found), probed=probed)
+
+
+def _started_alone(
+    subject: Subject, order: Sequence[str], found: list[Surface], *, exactly: bool
+) -> Iterator[Surface]:
+    """Probe once more, without another process, where one ended at its start; yield what never answered."""
+    settings = subject.settings
+    for place, one in enumerate(found):
+        failure = next((failure for failure in one.failures if failure.name == START), None)
+        if failure is not None and failure.is_end and settings.solo.end_running():
+            subject.end_sessions()
+            session = _session(settings, settings.start(), order[place])
+            again = _probed(subject, session, exactly=exactly, timeout=None)
+            if again.opening_reply is not None:
+                found[place], failure = again, None
+                find_alone(settings, order[place])
+        if failure is not None:
+            yield one
 
 
 def _unspoilt(subject: Subject, found: Sequence[Surface]) -> Iterator[Surface]:

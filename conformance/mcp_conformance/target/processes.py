@@ -51,6 +51,8 @@ class Processes:
 
     def prepare(self, number: int) -> None:
         """Start so many processes ahead, or as many as may be, if the server starts slowly."""
+        if self._settings.solo.reason:
+            return
         with suppress(CannotStart):
             while self._starts_slowly and len(self._ahead) < min(number, MAX_PROCESSES_AHEAD):
                 self._ahead.append(self._settings.start())

@@ -9,13 +9,14 @@ from dataclasses import replace
 from typing import Any
 
 from mcp_conformance.client.handlers import DECLINING
-from mcp_conformance.client.reply import Flood
+from mcp_conformance.client.reply import Closed, Flood
 from mcp_conformance.client.session import Answer, Session
 from mcp_conformance.client.timing import Pace, start_timeout
 from mcp_conformance.expect import skip
 from mcp_conformance.protocol.jsonrpc import Kind, Line
 from mcp_conformance.protocol.methods import FEATURES
 from mcp_conformance.protocol.value import Value
+from mcp_conformance.target.beside import find_alone
 from mcp_conformance.target.processes import Processes
 from mcp_conformance.target.reported import Reported
 from mcp_conformance.target.settings import Settings
@@ -133,6 +134,12 @@ class Sessions:
     ) -> Session:
         session = self.launch(because, capabilities, client)
         opening = session.open(self.settings.start_timeout)
+        if isinstance(opening.fault, Closed) and self.settings.solo.end_running():
+            self.exclude(session)
+            session = self.launch(because, capabilities, client)
+            opening = session.open(self.settings.start_timeout)
+            if opening.value is not None:
+                find_alone(self.settings, self.revision)
         is_open = opening.value is not None or (self.surface.found_features and opening.error is not None)
         if not is_open or session.revision != self.revision:
             session.close()
@@ -158,8 +165,10 @@ class Sessions:
             raise finding
 
     def is_out_of_order(self, session: Session) -> bool:
-        """Return whether a session is one with a process over HTTP that was spoilt, or that has ended."""
+        """Return whether a session is with a process that was ended for another one, or spoilt over HTTP."""
         http, lines = self.settings.http, session.process
+        if self.settings.solo.has_ended(lines):
+            return True
         return isinstance(lines, HttpLines) and (lines.is_left or (lines.server is http and http.is_spoilt))
 
     def launch(

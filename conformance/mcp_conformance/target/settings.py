@@ -15,6 +15,7 @@ from mcp_conformance.sandbox.confined import Confined, Start
 from mcp_conformance.sandbox.sandbox import Sandbox
 from mcp_conformance.target.contract import Contract
 from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
+from mcp_conformance.target.solo import Solo
 from mcp_conformance.transport.credentials import redacted
 from mcp_conformance.transport.http.lines import HttpLines
 from mcp_conformance.transport.http.server import DEFAULT_PATH, HttpServer
@@ -60,8 +61,9 @@ class Settings:
     ``database`` remembers the values that failed, if it is not Hypothesis's own; ``kept`` is the directory
     for what is learned of the tools, None to keep nothing.
     ``http`` is the server of the run if it speaks HTTP; then the command has a port to fill in, or is a URL.
-    ``surroundings`` says that checks start the server as other machines would: by a ``launcher`` before the
-    command, or in the directory ``work`` instead of that of the throwaway folder.
+    ``solo`` knows whether its processes can run beside each other.  ``surroundings`` says that checks start
+    the server as other machines would: by a ``launcher`` before the command, or in the directory ``work``
+    instead of that of the throwaway folder.
     """
 
     command: tuple[str, ...]
@@ -94,6 +96,7 @@ class Settings:
     clock: Clock = SYSTEM_CLOCK
     http: HttpServer | None = None
     database: ExampleDatabase | None = None
+    solo: Solo = field(default_factory=Solo, compare=False)
     surroundings: bool = False
     launcher: tuple[str, ...] = ()
     work: Path | None = None
@@ -167,7 +170,10 @@ class Settings:
     def start(self) -> Transport:
         """Start a process of the server, or a conversation with it over HTTP.  Raises `CannotStart`."""
         if self.http is None:
-            return self._launch(self.command)
+            self.solo.prepare()
+            process = self._launch(self.command)
+            self.solo.begin(process)
+            return process
         if self.http.is_spoilt:
             return self.start_beside()
         self.http.ready(self._launch, self.start_timeout)

@@ -266,7 +266,8 @@ class Subject:
 
     ``sessions`` are those of the probe that are still open and that no `Server` has taken, by revision;
     ``ending`` are those that are about to end.  ``processes`` start more, by revision.  ``probed`` are
-    the revisions of all probes, also of those without a surface.
+    the revisions of all probes, also of those without a surface; ``unopened`` are the surfaces left out in
+    which the server answered nothing.
     """
 
     settings: Settings
@@ -275,6 +276,7 @@ class Subject:
     ending: list[Session] = field(default_factory=list, compare=False)
     processes: dict[str, Processes] = field(default_factory=dict, compare=False)
     probed: tuple[str, ...] = ()
+    unopened: tuple[Surface, ...] = ()
 
     def take_session(self, revision: str) -> Session | None:
         """Return the session of the probe in a revision, once; None if there is none."""
