@@ -1,5 +1,7 @@
 """Answers with an id that no request has: they end the wait for the right answer."""
 
+import pytest
+
 from mcp_conformance.client.inbox import WRONG_ID_SECONDS
 from mcp_conformance.client.session import Session
 from mcp_conformance_fixtures.reference import SILENCE
@@ -29,6 +31,37 @@ def test_a_wrong_id_ends_the_wait_for_each_request():
         assert reply.fault.strays[-1] == f"not {reply.request.message['id']}"
         assert reply.fault.seconds < 2 * WRONG_ID_SECONDS
     assert session.drain().fault is None
+
+
+@pytest.mark.parametrize(
+    "wrong", [lambda _: None, lambda _: 1, lambda own: own - 1], ids=["null", "one", "last"]
+)
+def test_a_result_with_no_id_or_an_older_one_is_the_answer_that_lacks_its_own(wrong):
+    def mangles(server, request, reply):
+        is_list = isinstance(request, dict) and request.get("method") == "tools/list"
+        return {**reply, "id": wrong(request["id"])} if is_list else None
+
+    session = session_with(mangles)
+    session.request("ping")
+    reply = session.await_reply(session.send("tools/list"))
+    ((request, answer),) = session.inbox.wrong_answers
+    assert request is reply.request
+    assert "tools" in answer.message["result"]
+
+
+def test_a_second_answer_is_not_that_of_the_next_request():
+    def twice(server, request, reply):
+        if isinstance(request, dict) and request.get("method") == "ping":
+            server.schedule(0.5, lambda: server.send(reply))
+        return SILENCE if isinstance(request, dict) and request.get("method") == "tools/list" else None
+
+    session = session_with(twice)
+    session.request("ping")
+    slow = session.send("tools/list")
+    session.send("prompts/list")
+    session.send("resources/list")
+    session.await_reply(slow)
+    assert session.inbox.wrong_answers == []
 
 
 def test_one_wrong_id_does_not_end_the_wait_while_two_requests_are_open():

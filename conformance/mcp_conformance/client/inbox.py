@@ -10,6 +10,7 @@ from typing import Any
 from mcp_conformance.client.message_log import MessageLog, one_message, received, unended_message, weight
 from mcp_conformance.client.reply import Closed, Fault, Flood, Reply, Silence, Unanswered, Unread
 from mcp_conformance.protocol.jsonrpc import ABSENT, IdKey, Kind, Line, id_key, is_response, kind
+from mcp_conformance.protocol.methods import LISTS
 from mcp_conformance.transport.interface import EOF, HEAD, Content, Item, NoAnswer, Overlong, Transport
 
 ON_WAIT_SECONDS = 1.0
@@ -40,6 +41,12 @@ ANSWER_HEAD = re.compile(
 """The beginning of an answer that has its id first."""
 
 UTF_16_MARK = b"\xff\xfe"
+RESULT_MEMBERS = {method: member for method, (_, member) in LISTS.items()} | {
+    "tools/call": "content",
+    "prompts/get": "messages",
+    "resources/read": "contents",
+}
+"""The member that the result of a method has, and that of no other."""
 NO_ID = (id_key(None), id_key(ABSENT))
 """The keys of answers that name no request."""
 
@@ -143,9 +150,36 @@ class Inbox:
         Those count that came since a request or, if it is the first line of all, before it too.
         """
         since = request.at if self._sent > 1 else 0.0
-        wrong = [line for line in self._unrequested if line.at >= since]
-        are_open = len(self._requested - self._taken - self._answers.keys()) if wrong else 0
-        return wrong if 0 < are_open <= len(wrong) else []
+        return self._if_all([line for line in self._unrequested if line.at >= since])
+
+    def _other_ids(self, request: Line) -> list[Line]:
+        """Return the results since a request without an id, or with that of an earlier one of another method.
+
+        The latter must have what only the result of this method has: it may be a second answer otherwise.
+        """
+        found = [
+            (key, *self._answers[key]) for key in self._answers if self._answers[key][0].at >= request.at
+        ]
+        wrong = [
+            line
+            for key, line, message in found
+            if (key in NO_ID and "result" in message)
+            or (key in self._taken and self._is_of_other_request(key, request, message))
+        ]
+        return self._if_all(wrong)
+
+    def _is_of_other_request(self, key: IdKey, request: Line, message: Mapping[str, Any]) -> bool:
+        """Return whether a second answer to one request has the result of another, by its members."""
+        asked = (line.message for line in self._lines if line.sent and isinstance(line.message, dict))
+        first = next((one for one in asked if id_key(one.get("id", ABSENT)) == key), {})
+        method, result = request.message["method"], message.get("result")
+        is_other = first.get("method") not in (None, method)
+        return is_other and isinstance(result, dict) and RESULT_MEMBERS.get(method) in result
+
+    def _if_all(self, answers: list[Line]) -> list[Line]:
+        """Return answers with wrong ids if they are as many as the open requests; else none."""
+        are_open = len(self._requested - self._taken - self._answers.keys()) if answers else 0
+        return answers if 0 < are_open <= len(answers) else []
 
     def is_wrongly_answered(self, request: Line) -> bool:
         """Return whether a request got one of the `wrong_answers`."""
@@ -190,7 +224,8 @@ class Inbox:
             return self.flood
         if self.closed:
             return self.end_since(request.at)
-        self.wrong_answers += [(request, line) for line in self._wrong_ids(request)[:1]]
+        mangled = self._wrong_ids(request) or self._other_ids(request)
+        self.wrong_answers += [(request, line) for line in mangled[:1]]
         later = (line for line in self._lines if line.at >= request.at)
         unread = next((line.fault for line in later if line.fault in UNREAD), "")
         stderr = self._process.stderr_since(request.at)
