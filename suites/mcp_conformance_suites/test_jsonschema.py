@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_conformance.expect import require_some
-from mcp_conformance.scenarios.invalid_requests import calls_invalid_in_2020_12
+from mcp_conformance.scenarios.invalid_requests import calls_invalid_in_2020_12, require_own_refusal
 from mcp_conformance.scenarios.network_references import fetched_references
 from mcp_conformance.verdicts import Finding
 
@@ -17,6 +17,7 @@ def test_a_schema_without_a_dialect_is_read_as_2020_12(server, call):
     for one in invalid:
         if one.reply.error is None and not one.reply.is_tool_error:
             raise Finding(f"a refusal: {one.mistake}", str(one.reply), one.reply.lines)
+        require_own_refusal(one.reply, [call.reply])
 
 
 @pytest.mark.requirement("jsonschema.no-network-ref", "jsonschema.no-remote-ref")

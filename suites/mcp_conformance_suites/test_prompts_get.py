@@ -18,6 +18,7 @@ from mcp_conformance.expect import (
 )
 from mcp_conformance.protocol.revisions import content_types
 from mcp_conformance.protocol.value import members
+from mcp_conformance.scenarios.invalid_requests import require_own_refusal
 from mcp_conformance.scenarios.request_metadata import needs_client
 from mcp_conformance.scenarios.unserved_methods import require_served
 from mcp_conformance.target.scenario import scenario
@@ -90,7 +91,7 @@ def test_a_listed_prompt_is_known(server):
 @pytest.mark.capability("prompts")
 def test_an_unknown_prompt_is_refused(server):
     require_served(server, "prompts/get")
-    expect_error(get_unknown_prompt(server), -32602)
+    expect_error(require_own_refusal(get_unknown_prompt(server), server.prompts()), -32602)
 
 
 @pytest.mark.requirement("prompts.get.unknown-name-code")
@@ -109,8 +110,8 @@ def test_an_unknown_prompt_is_refused_whatever_its_arguments(server, session):
 @pytest.mark.requirement("prompts.get.name-required")
 @pytest.mark.parametrize("params", [{}, {"name": 5}], ids=["empty", "number"])
 @pytest.mark.capability("prompts")
-def test_a_request_that_names_no_prompt_is_refused(session, params):
-    expect_error(session.request("prompts/get", params))
+def test_a_request_that_names_no_prompt_is_refused(server, session, params):
+    expect_error(require_own_refusal(session.request("prompts/get", params), server.prompts()))
 
 
 @scenario
@@ -197,6 +198,7 @@ def test_a_prompt_that_fails_has_a_meaningful_code(server):
     for reply in require_some(failed, skip="no listed prompt fails"):
         if is_meaningless(reply.code):
             raise Finding("error -32603, or -32602 if an argument is to blame", str(reply), reply.lines)
+    require_some(gettable_prompts(server), skip="no listed prompt can be fetched")
 
 
 def is_meaningless(code):

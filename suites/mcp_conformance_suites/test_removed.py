@@ -72,6 +72,8 @@ def test_core_tasks_are_unknown_methods(server, method):
 @pytest.mark.requirement("removed.core-tasks")
 def test_a_call_with_the_member_task_is_not_a_task(server, callable_tool):
     call = server.call(callable_tool)
+    if call.failed:
+        skip(f"the tool fails without the member task too: {call.reply}")
     params = {"name": callable_tool.name, "arguments": call.arguments, "task": {"ttl": 60_000}}
     reply = server.call_again(call, params)
     if reply.value is not None and reply.value.get("task") is not None:

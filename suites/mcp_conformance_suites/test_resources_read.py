@@ -24,7 +24,7 @@ from mcp_conformance.expect import (
 from mcp_conformance.protocol.revisions import not_found
 from mcp_conformance.protocol.uri import NETWORK_SCHEMES, scheme
 from mcp_conformance.protocol.value import members
-from mcp_conformance.scenarios.invalid_requests import is_not_found
+from mcp_conformance.scenarios.invalid_requests import is_not_found, require_own_refusal
 from mcp_conformance.scenarios.path_traversal import path_traversal
 from mcp_conformance.scenarios.resource_templates import expansions, is_templated
 from mcp_conformance.scenarios.unserved_methods import require_served
@@ -87,6 +87,7 @@ def test_a_listed_resource_can_be_read(server, session):
         again = session.request("resources/read", {"uri": uri})
         if is_not_found(server, again):
             raise Finding(f"{uri} to be read, since it is listed", str(again), again.lines)
+    require_some(results_of(replies), skip=f"no listed resource can be read: {replies[0]}")
 
 
 @pytest.mark.requirement("resources.def.size-meaning")
@@ -172,13 +173,14 @@ def is_unchanged(session, item, reply):
 @pytest.mark.capability("resources")
 def test_an_unknown_resource_is_refused(server):
     for reply in unknown_reads(server):
-        expect_error(reply)
+        expect_error(require_own_refusal(reply, server.resources()))
 
 
 @pytest.mark.requirement("resources.read.not-found-code")
 @pytest.mark.capability("resources")
 def test_an_unknown_resource_is_refused_as_not_found(server, revision):
     refused = require_some(refusals(server), skip="no read of an unknown resource is refused")
+    require_own_refusal(refused[0], server.resources())
     code = not_found(revision)
     wrong = [reply for reply in refused if reply.code != code]
     if wrong:
@@ -215,6 +217,7 @@ def test_a_resource_that_cannot_be_read_is_an_internal_error(server):
     for reply in require_some(failed, skip="every listed resource could be read"):
         if reply.code in WRONG_CODES:
             raise Finding("error -32603", f"{requested_uri(reply)}: {reply}", reply.lines)
+    require_some(results_of(server.resources()), skip="no listed resource can be read")
 
 
 def unknown_reads(server):
@@ -259,9 +262,10 @@ def test_an_invalid_uri_is_never_read(server, malformed_session):
 
 @pytest.mark.requirement("resources.read.uri-required")
 @pytest.mark.capability("resources")
-def test_a_read_without_a_uri_is_refused(malformed_session):
+def test_a_read_without_a_uri_is_refused(server, malformed_session):
     for params in (NO_PARAMS, {}, {"uri": 5}):
-        expect_error(malformed_session.request("resources/read", params))
+        reply = malformed_session.request("resources/read", params)
+        expect_error(require_own_refusal(reply, server.resources()))
 
 
 @pytest.mark.requirement("resources.read.path-traversal")

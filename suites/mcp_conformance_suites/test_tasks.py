@@ -121,6 +121,8 @@ def test_a_tool_with_optional_tasks_works_both_ways(server):
             raise Finding("an answer to a plain call too", str(plain), plain.lines)
         if plain.error is None and run.created.error is not None:
             raise Finding("a task when one is requested", str(run.created), run.created.lines)
+    served = [run for run in runs if run.created.error is None]
+    require_some(served, skip="no tool with optional tasks can be called in either way")
 
 
 def expect_refusals(replies):

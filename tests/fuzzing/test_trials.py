@@ -18,7 +18,7 @@ from mcp_conformance.target.server import Server
 from mcp_conformance.verdicts import Blocked, Finding
 from mcp_conformance_fixtures.reference import SILENCE, Reference
 from support.bench import settings_in_memory
-from support.in_memory import MemoryTransport, mutated
+from support.in_memory import MemorySettings, MemoryTransport, mutated
 from support.scripted_server import Ended
 
 REVISION = "2025-11-25"
@@ -94,6 +94,19 @@ def test_calls_of_a_fast_tool_are_in_flight_together(fuzzed):
     log = Counter()
     assert fuzzed(slow(log)) == []
     assert log["in_flight"] == CASES.in_flight
+
+
+def test_the_start_of_a_process_takes_none_of_the_time_of_a_tool(fuzzed, monkeypatch):
+    log, start = Counter(), MemorySettings.start
+
+    def slow_start(settings):
+        process = start(settings)
+        settings.clock.now += 100.0
+        return process
+
+    monkeypatch.setattr(MemorySettings, "start", slow_start)
+    assert fuzzed(slow(log)) == []
+    assert log["calls"] > EXAMPLES // 2
 
 
 def test_several_calls_are_sent_in_one_write(fuzzed, monkeypatch):

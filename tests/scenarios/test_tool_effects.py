@@ -101,6 +101,23 @@ def test_a_file_that_each_call_writes_is_an_effect(folder, path, text):
     assert re.search(Path(path.format(r"\d+")).name, one)
 
 
+@pytest.mark.parametrize("path", ["work/trace-{}.txt", "work/history/{}.json", "work/stats.json"])
+def test_a_name_alone_makes_no_file_the_programs_own(folder, path):
+    (one,) = found(folder, FILES, calls(writer(folder, path)))
+    assert Path(path).parts[1].partition("-")[0] in one
+
+
+@pytest.mark.parametrize("path", ["work/trace-{}.txt", "work/session/state.json"])
+def test_a_file_that_the_calls_of_all_tools_write_is_the_programs_own(folder, path):
+    write, numbers = writer(folder, path), itertools.count(1)
+
+    def serve(server, request, reply):
+        if method(request) == "tools/call":
+            write(next(numbers))
+
+    assert found(folder, FILES, serve) == []
+
+
 def test_what_only_the_first_call_prepares_is_no_effect(folder):
     write = writer(folder, "work/index.db")
     assert found(folder, FILES, calls(lambda number: write(number) if number == 1 else None)) == []

@@ -13,11 +13,15 @@ from pathlib import Path
 from mcp_conformance.transport.throwaway import Throwaway
 
 OWN_STATE = re.compile(
-    r"(?:^|[._-])(?:logs?|caches?|cached|tmp|temp|traces?|history|telemetry|metrics|analytics|stats|locks?|lck|pid"
-    r"|session|sessions|journal|wal|shm|bak|swp|pyc|pycache)(?:$|[._-])",
+    r"(?:^|[._-])(?:logs?|caches?|cached|tmp|temp|locks?|lck|pid|journal|wal|shm|swp|pyc|pycache)(?:$|[._-])",
     re.IGNORECASE,
 )
 """Matches the name of a file or folder that a program keeps for itself, whatever its tools do."""
+PERHAPS_OWN = re.compile(
+    r"(?:^|[._-])(?:traces?|history|telemetry|metrics|analytics|stats|sessions?|bak)(?:$|[._-])",
+    re.IGNORECASE,
+)
+"""Matches the name of one that may be a program's own: only what is done by any call shows that."""
 DATA = ((".local", "share"), ("AppData", "Roaming"))
 """The hidden folders of a home that are meant for the user's data."""
 VARYING = re.compile(r"[0-9a-fA-F]{6,}|\d+")
@@ -87,6 +91,11 @@ class FileChange:
 
     path: str
     what: str
+
+    @property
+    def is_perhaps_own(self) -> bool:
+        """Whether the name of the file, or of its folder, may be one that the program keeps for itself."""
+        return any(PERHAPS_OWN.search(part) for part in self.path.split("/"))
 
     @property
     def kind(self) -> tuple[str, str]:

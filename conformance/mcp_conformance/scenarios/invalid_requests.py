@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +16,7 @@ from mcp_conformance.client.refusals import (
     NO_SUCH_NAME,
     NO_SUCH_URI,
     NOT_FOUND,
+    same_refusal,
     words,
 )
 from mcp_conformance.client.reply import Reply
@@ -80,6 +81,18 @@ def misshapen_request(server: Server, method: str) -> Reply:
     """Send a request of this method that names nothing."""
     params = next(params for _, name, params in MISSHAPEN if name == method)
     return server.session.request(method, params)
+
+
+def require_own_refusal(reply: Reply, right: Iterable[Reply]) -> Reply:
+    """Return the reply to a wrong request; skip the check if nothing shows that the server saw what is wrong.
+
+    That is so if all ``right`` requests of the same method, of which there are some, are refused in the same
+    words.
+    """
+    others = list(right)
+    if others and all(same_refusal(reply, one) for one in others):
+        skip(f"{reply.method} is refused in the same words when nothing is wrong: {reply}")
+    return reply
 
 
 def expect_removed(server: Server, reply: Reply) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mcp_conformance.client.reply import Reply
 from mcp_conformance.client.session import Session
@@ -28,7 +28,8 @@ class ToolEffects:
 
     ``written`` are files that were written or deleted, ``changed`` those whose content is another one after
     each call, ``attempts`` what both tried to reach outside.  ``reached`` is all that was tried meanwhile,
-    and ``lines`` are the calls.
+    and ``lines`` are the calls.  ``unsure`` are files that may be the program's own, where no call of another
+    tool shows whether they are, and ``kinds`` are those of all changes of files.
     """
 
     call: Call
@@ -37,6 +38,8 @@ class ToolEffects:
     changed: tuple[FileChange, ...] = ()
     attempts: tuple[Attempt, ...] = ()
     reached: tuple[Attempt, ...] = ()
+    unsure: tuple[FileChange, ...] = ()
+    kinds: frozenset[tuple[str, str]] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -58,11 +61,25 @@ def effects_of_tools(server: Server) -> tuple[ToolEffects, ...]:
 
     A file or an address counts if both calls have to do with it, and the pause between them, as long as a
     call, has not: other processes of the server work in the same folder, and a server may do things by the
-    clock.  A call that was made before has prepared what the tool prepares once.
+    clock.  A call that was made before has prepared what the tool prepares once.  A file whose name may be
+    one of the program's own counts if the call of some other tool does not write it.
     """
     calls = [call for call in server.quick_calls() if _is_judged(call) and not call.failed]
     chosen = [call for call in calls if not server.newer_revision_with(call.tool)]
-    return tuple(found for call in chosen if (found := _effects(server, call)) is not None)
+    effects = [found for call in chosen if (found := _effects(server, call)) is not None]
+    return tuple(_judged(one, [other for other in effects if other is not one]) for one in effects)
+
+
+def _judged(one: ToolEffects, others: Sequence[ToolEffects]) -> ToolEffects:
+    """Return the effects without the files that are the program's own, as the calls of others show."""
+
+    def is_of_tool(change: FileChange) -> bool:
+        alone = any(change.kind not in other.kinds for other in others)
+        return alone or not change.is_perhaps_own
+
+    unsure = () if others else tuple(each for each in one.written if each.is_perhaps_own)
+    written, changed = (tuple(filter(is_of_tool, some)) for some in (one.written, one.changed))
+    return replace(one, written=written, changed=changed, unsure=unsure)
 
 
 def _is_judged(call: Call) -> bool:
@@ -98,6 +115,7 @@ def _effects(server: Server, call: Call) -> ToolEffects | None:
         _repeated(one.changed, pause.changed, other.changed),
         tuple(each for each in one.attempts if each in other.attempts and each not in pause.attempts),
         (*one.attempts, *pause.attempts, *other.attempts),
+        kinds=frozenset(each.kind for each in (*one.written, *other.written)),
     )
 
 

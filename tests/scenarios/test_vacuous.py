@@ -1,0 +1,101 @@
+"""A check that saw nothing of its kind happen is skipped: a server that refuses everything passes little."""
+
+from functools import cache
+
+import pytest
+
+from mcp_conformance_fixtures.mutants import method, params, refused
+from support.bench import run_checks, settings_in_memory
+from support.in_memory import mutated
+
+REVISION = "2025-11-25"
+LISTS = ("tools/list", "prompts/list", "resources/list", "resources/templates/list")
+REFUSALS = {"initialize is required": -32600, "Invalid params": -32602, "Not found": -32602}
+CHAPTERS = ("tools.", "prompts.", "resources.", "completion.")
+VACUOUS = {
+    "test_a_call_without_a_name_is_a_protocol_error",
+    "test_a_call_without_a_name_has_the_code_of_invalid_params",
+    "test_a_completion_that_fails_has_a_meaningful_code",
+    "test_a_listed_tool_can_be_called",
+    "test_a_prompt_that_fails_has_a_meaningful_code",
+    "test_a_read_without_a_uri_is_refused",
+    "test_a_reference_of_an_unknown_type_is_refused",
+    "test_a_request_that_names_no_prompt_is_refused",
+    "test_a_resource_that_cannot_be_read_is_an_internal_error",
+    "test_an_unknown_prompt_is_refused",
+    "test_an_unknown_resource_is_refused",
+    "test_an_unknown_resource_is_refused_as_not_found",
+    "test_an_unknown_tool_has_the_code_of_invalid_params",
+    "test_an_unknown_tool_is_a_protocol_error",
+    "test_arguments_that_are_an_array_are_a_protocol_error",
+    "test_invalid_arguments_are_not_accepted",
+    "test_invalid_arguments_are_refused",
+    "test_the_completion_of_an_unknown_prompt_is_refused",
+}
+"""Checks that expect a refusal, or judge a failure among successes."""
+
+
+@cache
+def found(message):
+    """Return what the checks of some chapters find in a server that lists, and refuses all else."""
+    kept = ("initialize", "ping", *LISTS)
+
+    def refuses(server, request, reply):
+        is_request = isinstance(request, dict) and "id" in request and method(request) is not None
+        return (
+            refused(request, REFUSALS[message], message)
+            if is_request and method(request) not in kept
+            else None
+        )
+
+    settings = settings_in_memory(mutated(refuses), timeout=5.0)
+    return run_checks(
+        settings, REVISION, lambda check: any(one.startswith(CHAPTERS) for one in check.ids), tools=["add"]
+    )
+
+
+@pytest.mark.parametrize("message", REFUSALS)
+def test_a_server_that_refuses_everything_passes_no_check_of_refusals(message):
+    assert found(message).passed & VACUOUS == set()
+
+
+@pytest.mark.parametrize("message", REFUSALS)
+def test_one_refusal_of_everything_is_not_told_of_each_kind_of_request(message):
+    told = {one.check.name for one in found(message).verdicts} & VACUOUS
+    assert told <= {
+        "test_a_resource_that_cannot_be_read_is_an_internal_error"
+    }  # -32600 fits no right request
+
+
+@pytest.mark.parametrize("about", ["tool", "argument"])
+def test_a_tool_that_names_nothing_is_unknown_only_if_its_arguments_do_not_matter(about):
+    """Calls of `add` are refused as those of unknown tools; of an unknown order it says the same."""
+
+    def refuses(server, request, reply):
+        if method(request) != "tools/call":
+            return None
+        name, arguments = params(request).get("name"), params(request).get("arguments", {})
+        is_right = isinstance(arguments.get("a"), int)
+        if name not in server.tools() or (name == "add" and (about == "tool" or is_right)):
+            return refused(request, -32602, "Not found")
+        return None
+
+    settings = settings_in_memory(mutated(refuses), timeout=5.0)
+    rule = "tools.call.listed-is-callable"
+    run = run_checks(settings, REVISION, lambda check: rule in check.ids, is_whole=False, tools=["add"])
+    assert not run.failures
+    assert {one.row.id for one in run.verdicts} == ({rule} if about == "tool" else set())
+
+
+def test_a_list_that_differs_each_time_is_not_steady():
+    def alternates(server, request, reply):
+        if method(request) != "tools/list" or "nextCursor" in reply.get("result", {}):
+            return
+        server.memory["lists"] = server.memory.get("lists", 0) + 1
+        if server.memory["lists"] % 2 == 0:
+            del reply["result"]["tools"][-1]
+
+    rules = {"tools.list.same-per-connection", "tools.list.no-side-effect-variation"}
+    settings = settings_in_memory(mutated(alternates), timeout=5.0)
+    run = run_checks(settings, "2026-07-28", lambda check: rules & check.ids, is_whole=False)
+    assert run.passed == set()
