@@ -1,14 +1,18 @@
 """Tools that reach an open world are called a few times only, unless the user wants more."""
 
+import math
 from collections import Counter
 
 import pytest
 
+from mcp_conformance.client.tool_call import Tool
+from mcp_conformance.protocol.value import Value
 from mcp_conformance.report.text import limit_lines
+from mcp_conformance.sandbox.sandbox import Sandbox
 from mcp_conformance.target.exercise import ToolExercise
 from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
 from mcp_conformance.target.probe import probe_all
-from mcp_conformance.target.settings import OPEN_WORLD_CALLS
+from mcp_conformance.target.settings import OPEN_WORLD_CALLS, Settings
 from mcp_conformance_fixtures.mutants import item, method, params
 from support.bench import run_checks, settings_in_memory
 from support.in_memory import mutated
@@ -31,7 +35,8 @@ def calls_of_echo(*, open_world=True, fuzz="quick", **limits):
         if method(request) == "tools/call" and params(request).get("name") == "echo":
             called.append(request)
         if method(request) == "tools/list" and item(reply, "echo"):
-            item(reply, "echo")["annotations"] = {"readOnlyHint": True, "openWorldHint": open_world}
+            said = {} if open_world is None else {"openWorldHint": open_world}
+            item(reply, "echo")["annotations"] = {"readOnlyHint": True, **said}
 
     settings = settings_in_memory(mutated(count), FUZZ_EXAMPLES[fuzz], **limits)
     run_checks(
@@ -45,6 +50,27 @@ def test_an_open_tool_is_called_a_few_times(limits, most):
     assert most / 2 < calls_of_echo(**limits) <= most
 
 
+def test_a_tool_that_says_nothing_is_open():
+    assert OPEN_WORLD_CALLS / 2 < calls_of_echo(open_world=None) <= OPEN_WORLD_CALLS
+
+
+def test_no_tool_reaches_out_of_a_sandbox_without_network():
+    (tool,) = tools_of({"name": "echo", "annotations": {"openWorldHint": True}})
+    for sandbox, calls in ((Sandbox("landlock"), math.inf), (Sandbox("landlock", network=True), 20)):
+        assert Settings(("x",), sandbox=sandbox).fuzzed_calls(tool) == calls
+
+
+def test_a_tool_that_says_nothing_is_explored_in_full():
+    silent, loud = tools_of({"name": "a"}, {"name": "b", "annotations": {"openWorldHint": True}})
+    settings = Settings(("x",))
+    assert (settings.explored_calls(silent), settings.explored_calls(loud)) == (math.inf, 10)
+    assert Settings(("x",), calls_per_tool=8).explored_calls(silent) == 4
+
+
+def tools_of(*definitions):
+    return [Tool(Value(one)) for one in definitions]
+
+
 @pytest.mark.parametrize("choice", [{"open_world": False}, {"fuzz": "thorough"}])
 def test_other_tools_and_thorough_fuzzing_have_no_limit(choice):
     assert calls_of_echo(**choice) > 2 * OPEN_WORLD_CALLS
@@ -56,7 +82,8 @@ def test_the_report_lists_the_tools_with_few_calls(limits, is_reported):
     subject = probe_all(settings, (REVISION,))
     exercise = {"echo": ToolExercise(9, 0, Counter(a=9)), "add": ToolExercise(9, 0, Counter(a=9))}
     wanted = (
-        "fuzzed with at most 20 calls each, as openWorldHint is true: echo (--calls-per-tool allows more)"
+        "fuzzed with at most 20 calls each, as they may reach an open world: echo (openWorldHint: false says "
+        "that they do not, a sandbox sees to it, and --calls-per-tool allows more)"
     )
     assert list(limit_lines(subject, [], exercise)) == ([wanted] if is_reported else [])
     subject.close()

@@ -131,7 +131,7 @@ def test_failure_that_does_not_repeat_is_flaky_and_has_both_conversations(tmp_pa
     folder = tmp_path / ".mcp-conformance"
     assert (folder / ".gitignore").read_text() == "*\n"
     first, again = sorted(folder.glob("*.jsonl"))
-    assert f"replay {first.relative_to(tmp_path)} or {again.relative_to(tmp_path)}" in text
+    assert f"see {first.relative_to(tmp_path)} and {again.relative_to(tmp_path)}" in text
     assert Transcript.read(first).lines[-1].sent
     assert not Transcript.read(again).lines[-1].sent
 

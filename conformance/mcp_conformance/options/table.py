@@ -102,7 +102,7 @@ OPTIONS = (
     Option(
         *("calls-per-tool", "NUMBER", "the most calls of one tool while it is fuzzed"),
         commands=RUNS,
-        default="no limit, but 20 for a tool with openWorldHint: true unless --fuzz thorough is given",
+        default="no limit, but 20 without openWorldHint: false, a sandbox or --fuzz thorough",
         reader=readers.number,
         sets="calls_per_tool",
     ),

@@ -209,8 +209,9 @@ def _gentle_lines(subject: Subject, exercise: Mapping[str, ToolExercise]) -> Ite
     called = [named(name, 40) for name in few if exercise.get(name, NONE).calls]
     if settings.examples and not settings.calls_per_tool and called:
         yield (
-            f"fuzzed with at most {OPEN_WORLD_CALLS} calls each, as openWorldHint is true: "
-            f"{first_names(called)} (--calls-per-tool allows more)"
+            f"fuzzed with at most {OPEN_WORLD_CALLS} calls each, as they may reach an open world: "
+            f"{first_names(called)} (openWorldHint: false says that they do not, a sandbox sees to it, and "
+            "--calls-per-tool allows more)"
         )
 
 

@@ -29,7 +29,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 OPEN_WORLD_CALLS = 20
-"""How often the fuzzer calls a tool that says ``openWorldHint: true``, unless it fuzzes thoroughly."""
+"""How often the fuzzer calls a tool that may reach an open world, unless it fuzzes thoroughly.
+
+A tool that says nothing may: ``openWorldHint`` is true by default.  One that made a diagram opened 110 tabs
+of a browser, and one of a paid service was called 113 times.
+"""
 MAX_TOOLS = 250
 """How many tools are tested by default."""
 
@@ -124,7 +128,20 @@ class Settings:
         """Return how often the fuzzer may call a tool (``--calls-per-tool``), infinity for no limit."""
         if self.calls_per_tool:
             return self.calls_per_tool
-        return OPEN_WORLD_CALLS if tool.open_world and self.is_gentle else math.inf
+        return OPEN_WORLD_CALLS if self.is_gentle and self.may_reach_out(tool) else math.inf
+
+    def explored_calls(self, tool: Tool) -> float:
+        """Return how often a tool may be called in search of arguments that work: half as often.
+
+        A tool that says nothing has no limit, as only one whose calls fail is explored.
+        """
+        is_limited = self.calls_per_tool or tool.open_world
+        return self.fuzzed_calls(tool) // 2 if is_limited else math.inf
+
+    def may_reach_out(self, tool: Tool) -> bool:
+        """Return whether a tool may reach an open world: it says nothing else, and is not confined."""
+        has_network = self.sandbox is None or self.sandbox.network
+        return has_network and not tool.closed_world
 
     @property
     def is_gentle(self) -> bool:

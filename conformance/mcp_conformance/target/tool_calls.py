@@ -191,7 +191,7 @@ class ToolCalls:
         settings = self._sessions.settings
         if self._silent >= MAX_SILENT_CALLS or settings.clock.monotonic() > self._explored_until:
             return 0
-        most = settings.fuzzed_calls(tool) // 2
+        most = settings.explored_calls(tool)
         return min(most, MAX_EXPLORED_BESIDE_EXAMPLES) if settings.vouched(tool.name) else most
 
     def end_pending(self, *names: str) -> None:
