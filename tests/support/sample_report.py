@@ -117,6 +117,8 @@ REPORT = Report(
         ExercisedTool("find", calls=20),
         ExercisedTool(EVIL, "it may not be called (--call)"),
         ExercisedTool("later", "it can only be called as a task"),
+        ExercisedTool("review", "", 4, 1, 1, ("an answer of add",), kind="prompt"),
+        ExercisedTool("note://{id}", calls=8, kind="template"),
     ),
     lacking=f"1 of 2 tools exercised, 80% required; never: find {EVIL}",
 )

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from mcp_conformance.generation.known import KEYWORD
+from mcp_conformance.report.exercise import fetched
 from mcp_conformance.scenarios.resource_templates import MIN_TRIED, expansions, unrouted
 from mcp_conformance.target.probe import probe_all
 from mcp_conformance.target.settings import Sample
@@ -65,6 +66,20 @@ def test_a_prompt_gets_the_id_that_a_tool_shows(world, revision):
     assert all(reply.error is not None for reply in others)
     assert len(others) < MAX_READS
     assert server.prompts() == [best, *others]
+
+
+def test_the_fetches_of_prompts_and_templates_are_counted(world):
+    server = world(REVISION)
+    server.prompts()
+    (template,) = server.listed("resources/templates/list")
+    server.fetches.expansions(template)
+    prompt, expanded = fetched(server.fetches.exercise)
+    assert (prompt.kind, prompt.title, expanded.title) == ("prompt", "prompt review", "template note://{id}")
+    assert [one.is_callable for one in (prompt, expanded)] == [False, False]
+    for one in (prompt, expanded):
+        assert one.is_exercised
+        assert one.calls <= MAX_READS
+        assert any(origin.startswith("an answer of") for origin in one.origins)
 
 
 def test_a_prompt_is_given_up_once(world):

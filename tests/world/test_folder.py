@@ -209,3 +209,43 @@ def test_git_finds_the_repository_sound(folder):
     assert git("for-each-ref", "--format=%(refname:short)").split() == ["feature", "main", "v1.0"]
     assert any(one.value == git("rev-parse", "v1.0").strip() for one in folder.known())
     assert git("diff", "main...feature", "--stat", "--format=").startswith(" example.csv")
+
+
+MARK = "example795e-"
+
+
+@pytest.fixture
+def own(tmp_path):
+    (tmp_path / "own").mkdir()
+    return furnish(tmp_path / "own")
+
+
+def test_a_copy_is_made_under_another_name(own):
+    original = own.by_ending(".csv")
+    copy = Path(own.copy_of(str(original), f"{MARK}import"))
+    assert (copy.parent, copy.name) == (own.root, f"{MARK}import.csv")
+    assert not copy.exists()
+    own.make_copies([3, "example", str(copy)], MARK)
+    assert copy.read_bytes() == original.read_bytes()
+    assert own.copy_of("/elsewhere/a.csv", f"{MARK}import") == ""
+
+
+def test_a_copy_replaces_nothing_and_stays_in_the_folder(own, tmp_path_factory):
+    there, elsewhere = own.root / f"{MARK}a.csv", tmp_path_factory.mktemp("elsewhere")
+    there.write_text("changed by a tool")
+    outside = elsewhere / f"{MARK}b.csv"
+    unknown = own.root / f"{MARK}c.unknown"
+    own.make_copies(map(str, (there, outside, unknown)), MARK)
+    assert there.read_text() == "changed by a tool"
+    assert not outside.exists()
+    assert not unknown.exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a link needs a privilege")
+def test_no_copy_is_written_through_a_link(own, tmp_path_factory):
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    copy = own.copy_of(str(own.by_ending(".csv")), f"{MARK}import")
+    own.root.rename(own.root.with_name("moved"))
+    own.root.symlink_to(elsewhere)
+    own.make_copies([copy], MARK)
+    assert list(elsewhere.iterdir()) == []

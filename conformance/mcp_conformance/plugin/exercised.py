@@ -9,16 +9,17 @@ from mcp_conformance.plugin.collection import ran_all
 from mcp_conformance.plugin.options import RUN_OPTIONS
 from mcp_conformance.plugin.run_state import run_state
 from mcp_conformance.protocol.text import named
-from mcp_conformance.report.exercise import ExercisedTool, exercised_tools
+from mcp_conformance.report.exercise import ExercisedTool, exercised_tools, fetched
 from mcp_conformance.report.model import plural
 from mcp_conformance.report.text import lacking_line
 
 
 def exercise_of(config: pytest.Config) -> tuple[ExercisedTool, ...]:
-    """Return what was exercised of each tool, by all processes of the run."""
+    """Return what was exercised of each tool, prompt and template, by all processes of the run."""
     state = run_state(config)
     earlier = state.earlier.exercise if state.earlier is not None else {}
-    return exercised_tools(state.subject, state.counts.exercise, earlier, is_whole=ran_all(config))
+    tools = exercised_tools(state.subject, state.counts.exercise, earlier, is_whole=ran_all(config))
+    return (*tools, *fetched(state.counts.fetched))
 
 
 def lacking(config: pytest.Config) -> str:
@@ -44,7 +45,7 @@ def note_in_junit(config: pytest.Config) -> None:
     if could:
         done = sum(one.is_exercised for one in could)
         xml.add_global_property("tools exercised", f"{done} of {len(could)}")
-    for one in could:
+    for one in (one for one in tools if not one.why_not):
         origins = f" ({', '.join(one.origins)})" if one.origins else ""
         numbers = f"{plural(one.calls, 'call')}, {one.successes} succeeded, {plural(one.answers, 'answer')}"
-        xml.add_global_property(f"tool {named(one.name)}", f"{numbers}{origins}")
+        xml.add_global_property(f"{one.kind} {named(one.name)}", f"{numbers}{origins}")

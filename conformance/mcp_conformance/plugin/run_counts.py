@@ -21,8 +21,9 @@ class RunCounts:
 
     ``starts`` counts the processes by revision and purpose, ``numbers`` the lines ``sent`` in a revision and
     those ``dropped``, and what the connections over HTTP have lost.  ``exercise`` has the calls of tools with
-    valid arguments; by revision, ``costs`` are theirs, ``judged`` the figures that checks of budgets have
-    measured.  ``outlived`` counts the processes that have outlived the server.
+    valid arguments, ``fetched`` the fetches of prompts and templates; by revision, ``costs`` are those of the
+    calls, ``judged`` the figures that checks of budgets have measured.  ``outlived`` counts the processes
+    that have outlived the server.
     ``rate`` is the number of requests a second to which a server over HTTP has slowed us down, 0 if it did
     not; ``asked`` is the longest wait that it asked for, in seconds.
     """
@@ -33,6 +34,7 @@ class RunCounts:
     judged: dict[str, dict[str, float]] = field(default_factory=dict)
     outlived: int = 0
     exercise: Exercise = field(default_factory=Exercise)
+    fetched: Exercise = field(default_factory=Exercise)
     rate: float = 0.0
     asked: float = 0.0
 
@@ -44,6 +46,7 @@ class RunCounts:
         for purpose, number in server.sessions.all_starts.items():
             self.starts[revision, purpose] += number
         self.exercise.add(server.tool_calls.exercise)
+        self.fetched.add(server.fetches.exercise)
         for session in server.sessions.every:
             numbers["sent", revision] += session.sent
             numbers["dropped", ""] += session.lines.dropped
@@ -68,6 +71,7 @@ class RunCounts:
             self.judged.setdefault(revision, {}).update(figures)
         self.outlived += other.outlived
         self.exercise.add(other.exercise)
+        self.fetched.add(other.fetched)
         self.rate += other.rate  # each worker gets its share of what the server allows
         self.asked = max(self.asked, other.asked)
 
@@ -80,6 +84,7 @@ class RunCounts:
             "judged": self.judged,
             "outlived": self.outlived,
             "exercise": self.exercise.as_data(),
+            "fetched": self.fetched.as_data(),
             "rate": self.rate,
             "asked": self.asked,
         }
@@ -94,6 +99,7 @@ class RunCounts:
             data.get("judged", {}),
             data.get("outlived", 0),
             Exercise.from_data(data.get("exercise", {})),
+            Exercise.from_data(data.get("fetched", {})),
             data.get("rate", 0.0),
             data.get("asked", 0.0),
         )

@@ -49,7 +49,7 @@ def _exercise(
     changed = {
         tool.name for one in now for tool in one.tools if tool.name not in same.get(one.revision, frozenset())
     }
-    return {one.name: one for one in report.exercise if one.name not in changed}
+    return {one.name: one for one in report.exercise if one.is_tool and one.name not in changed}
 
 
 def _skipped(report: Report) -> dict[str, str]:

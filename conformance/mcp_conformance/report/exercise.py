@@ -1,4 +1,7 @@
-"""What a run exercised of each tool, and how much of it a user requires (``--require-exercised``)."""
+"""What a run exercised of each tool, and how much of it a user requires (``--require-exercised``).
+
+Prompts and resource templates are shown too, and do not count.
+"""
 
 from __future__ import annotations
 
@@ -12,23 +15,29 @@ from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.protocol.text import named
 from mcp_conformance.target.exercise import ToolExercise
 from mcp_conformance.target.surface import Subject
+from mcp_conformance.world.reading import PROMPT, TEMPLATE
 
 NOT_PERMITTED = "it may not be called (--call)"
 NEEDS_TASK = "it can only be called as a task"
 ASKS_CLIENT = "it asks the client for something first"
 NOT_REACHED = "no check of this run called it"
+TOOL = "tool"
+FETCHED = "prompts and templates"
+"""The title of a table that has no tools."""
+KINDS = {PROMPT: "prompt", TEMPLATE: "template"}
 MAX_NAME = 200
 REQUIRED = re.compile(r"([0-9]+(?:\.[0-9]+)?)(%?)")
 
 
 @dataclass(frozen=True)
 class ExercisedTool:
-    """What a run exercised of a tool, in all revisions together.
+    """What a run exercised of a tool, or of a prompt or a template, in all revisions together.
 
     ``calls`` are those with valid arguments, of which ``successes`` succeeded and got so many different
     ``answers``; ``origins`` are where the arguments of the successes came from.  ``why_not`` says why the
     tool was not there to be exercised; it is empty for one that counts.  The fuzzer left out ``left_out``
-    calls, as each would get the same refusal: about ``saved_seconds``.
+    calls, as each would get the same refusal: about ``saved_seconds``.  ``kind`` is `TOOL`, or says what it
+    is instead.
     """
 
     name: str
@@ -39,11 +48,22 @@ class ExercisedTool:
     origins: tuple[str, ...] = ()
     left_out: int = 0
     saved_seconds: float = 0.0
+    kind: str = TOOL
+
+    @property
+    def is_tool(self) -> bool:
+        """Whether it is a tool, and no prompt or template."""
+        return self.kind == TOOL
+
+    @property
+    def title(self) -> str:
+        """The name, and what it is of if it is no tool."""
+        return self.name if self.is_tool else f"{self.kind} {self.name}"
 
     @property
     def is_callable(self) -> bool:
-        """Whether it may be called, and a client like ours can."""
-        return not self.why_not
+        """Whether it is a tool that may be called, and a client like ours can."""
+        return self.is_tool and not self.why_not
 
     @property
     def is_exercised(self) -> bool:
@@ -75,11 +95,24 @@ def exercised_tools(
             found.append(earlier[name])
             continue
         why_not = "" if one.calls and not one.asks else _why_not(subject, same, one, is_whole=is_whole)
-        shown = name if len(name) <= MAX_NAME else named(name, MAX_NAME)
-        saved = (one.left_out, round(one.saved_seconds, 3))
-        numbers = (one.calls, one.successes, one.answers, tuple(one.origins), *saved)
-        found.append(ExercisedTool(shown, why_not, *numbers))
+        found.append(_shown(name, one, TOOL, why_not))
     return tuple(found)
+
+
+def fetched(exercise: Mapping[str, ToolExercise]) -> tuple[ExercisedTool, ...]:
+    """Return what was exercised of the prompts and templates that were fetched."""
+    found = []
+    for name, one in exercise.items():
+        method, _, own = name.partition(" ")
+        found.append(_shown(own, one, KINDS[method], "" if one.calls else ASKS_CLIENT))
+    return tuple(found)
+
+
+def _shown(name: str, one: ToolExercise, kind: str, why_not: str) -> ExercisedTool:
+    shown = name if len(name) <= MAX_NAME else named(name, MAX_NAME)
+    saved = (one.left_out, round(one.saved_seconds, 3))
+    numbers = (one.calls, one.successes, one.answers, tuple(one.origins), *saved)
+    return ExercisedTool(shown, why_not, *numbers, kind)
 
 
 def _why_not(subject: Subject, same: Sequence[Tool], one: ToolExercise, *, is_whole: bool) -> str:

@@ -158,6 +158,19 @@ class Exercise(Mapping[str, ToolExercise]):
             origins = known or (MADE_UP if needs_values else NEEDS_NONE,)
             one.succeed(kind_of(reply, arguments), origins, is_known=bool(known))
 
+    def count_fetch(self, tool: Tool, reply: Reply, arguments: Any) -> None:
+        """Count the fetch of a prompt or a template's resource, which is taken for a tool."""
+        one = self._tools.setdefault(tool.name, ToolExercise())
+        if reply.needs_input:
+            one.asks += 1
+            return
+        one.calls += 1
+        one.deaths += isinstance(reply.fault, Closed)
+        if reply.value is not None:
+            known = self._origins_of(tool, arguments)
+            origins = known or (MADE_UP if self._has_members(tool) else NEEDS_NONE,)
+            one.succeed(kind_of(reply, arguments), origins, is_known=bool(known))
+
     def spare(self, tool: str, calls: int, seconds: float) -> None:
         """Note calls of a tool that the fuzzer leaves out, and an estimate of how long they would take."""
         self._tools.setdefault(tool, ToolExercise()).spare(calls, seconds)

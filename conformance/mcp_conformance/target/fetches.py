@@ -13,6 +13,7 @@ from mcp_conformance.generation import with_known
 from mcp_conformance.protocol.uri import expand
 from mcp_conformance.protocol.value import Value
 from mcp_conformance.target.completions import Completions
+from mcp_conformance.target.exercise import Exercise
 from mcp_conformance.target.lists import Lists
 from mcp_conformance.target.preparation import renamed_value
 from mcp_conformance.target.reported import Reported
@@ -41,12 +42,14 @@ class Fetches:
     """The prompts and resources fetched in one revision; refusals are among the replies.
 
     Arguments of prompts are values that the server completes or that the ``world`` knows, else made up.
+    ``exercise`` counts the fetches of prompts and of what templates expand to.
     """
 
     def __init__(
         self, sessions: Sessions, lists: Lists, tool_calls: ToolCalls, reported: Reported, world: World
     ):
         self.completions = Completions(sessions)
+        self.exercise = Exercise(world.origins)
         self.world = world
         self._sessions, self._lists = sessions, lists
         self._tool_calls, self._reported = tool_calls, reported
@@ -110,11 +113,8 @@ class Fetches:
     def _found_prompt(self, prompt: Mapping[str, Any]) -> Reply:
         """Fetch a prompt with the likeliest arguments; if it refuses them, with others."""
         name = prompt["name"]
-        search = Search(
-            prompt_as_tool(prompt),
-            self._sessions.revision,
-            self.world,
-            lambda arguments: self._fetched("prompts/get", {"name": name, "arguments": arguments}),
+        search = self._search(
+            prompt_as_tool(prompt), "prompts/get", lambda arguments: {"name": name, "arguments": arguments}
         )
         self.world.add(words_of_prompts([prompt]))
         self.world.recall([search.tool])
@@ -130,11 +130,8 @@ class Fetches:
 
     def _found_expansions(self, template: Mapping[str, Any]) -> list[Reply]:
         uri = template["uriTemplate"]
-        search = Search(
-            template_as_tool(template),
-            self._sessions.revision,
-            self.world,
-            lambda arguments: self._fetched("resources/read", {"uri": expand(uri, arguments)}),
+        search = self._search(
+            template_as_tool(template), "resources/read", lambda arguments: {"uri": expand(uri, arguments)}
         )
         listed = [one.json for one in self._lists.get("resources/list").first(MAX_READS)]
         self.world.add(words_of_templates([template]))
@@ -146,6 +143,16 @@ class Fetches:
             search.go_on()
         self.world.keep(search.tool)
         return search.replies
+
+    def _search(
+        self, tool: Tool, method: str, params: Callable[[dict[str, Any]], Mapping[str, Any]]
+    ) -> Search:
+        def fetch(arguments: dict[str, Any]) -> Reply:
+            reply = self._fetched(method, params(arguments))
+            self.exercise.count_fetch(tool, reply, arguments)
+            return reply
+
+        return Search(tool, self._sessions.revision, self.world, fetch)
 
     def _completed_for(self, tool: Tool, ref: Mapping[str, str]) -> dict[str, list[str]]:
         """Return the values that the server completes for a prompt, each in the context of those before."""

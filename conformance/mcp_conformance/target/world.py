@@ -36,6 +36,7 @@ def world_of(settings: Settings) -> World:
         frozenset({text}),
         tuple(map(str, folders)),
         credentials(settings.command, settings.env),
+        is_cwd=folder is not None and folder.is_cwd,
     )
     is_closed = settings.sandbox is not None and settings.sandbox.keeps_everything
     words = (*settings.words, *(["--found-values"] if settings.found_values or is_closed else ()))

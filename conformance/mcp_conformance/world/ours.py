@@ -23,14 +23,15 @@ class Ours:
     """What this run made.
 
     ``texts`` are texts that this run made up and sent, such as ``example``, which others may have too;
-    ``marks`` are such that nobody else has them.  In ``folders`` everything is this run's.  ``hidden`` are
-    the credentials of the user.
+    ``marks`` are such that nobody else has them.  In ``folders`` everything is this run's; the server works
+    in one of them if ``is_cwd``.  ``hidden`` are the credentials of the user.
     """
 
     texts: frozenset[str] = frozenset()
     marks: frozenset[str] = frozenset()
     folders: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
+    is_cwd: bool = True
 
     def is_made(self, value: Any) -> bool:
         """Return whether a value is by itself this run's: it has a mark, or is a path inside our folders."""

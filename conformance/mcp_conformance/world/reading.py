@@ -32,6 +32,8 @@ PLAIN = ("example", "1")
 """What an argument is when nothing is known of it: a text, then one that is also a number."""
 MAX_HINTED, MAX_FITTING = 2, 3
 """How many of these are what refusals hint at, and how many the values that fit best, before all others."""
+PROMPT, TEMPLATE = "prompts/get", "resources/read"
+"""How the names of tools begin that stand for these."""
 DESCRIBED = re.compile(r"\b(?:id|identifier|uuid|name|number|key|path|uri|url|title|slug)\b", re.IGNORECASE)
 """What a description says of a thing: `note`, "the id of the note", takes what `note_id` or `id` takes."""
 RANK = 4
@@ -50,15 +52,13 @@ def prompt_as_tool(prompt: Any) -> Tool:
         if isinstance(one, Mapping) and isinstance(one.get("name"), str)
     }
     required = [name for name, one in arguments.items() if one.get("required") is True]
-    return _as_tool(f"prompts/get {prompt.get('name')}", prompt, arguments, required)
+    return _as_tool(f"{PROMPT} {prompt.get('name')}", prompt, arguments, required)
 
 
 def template_as_tool(template: Any) -> Tool:
     """Return a listed resource template as a tool that only reads; its variables are the arguments."""
     names = variables(template["uriTemplate"])
-    return _as_tool(
-        f"resources/read {template['uriTemplate']}", template, {name: {} for name in names}, names
-    )
+    return _as_tool(f"{TEMPLATE} {template['uriTemplate']}", template, {name: {} for name in names}, names)
 
 
 def _as_tool(

@@ -12,6 +12,7 @@ from mcp_conformance.world.fitting import ID_WORDS, wants_path
 from mcp_conformance.world.known import Known, KnownValues, Owner, is_worth_knowing
 from mcp_conformance.world.members import Member, members_of, words_of
 from mcp_conformance.world.ownership import Ownership, is_absolute
+from mcp_conformance.world.prose import PATH
 from mcp_conformance.world.success import leaves_of
 from mcp_conformance.world.worked import values_at
 
@@ -63,7 +64,7 @@ class Store:
                 one = replace(one, owner=Owner.MADE)  # noqa: PLW2901  (a file of ours has it too)
             self._inner.discard(text)
             self._add(one)
-            if is_inner and is_new and is_worth_knowing(one.value):
+            if is_inner and is_new and is_worth_knowing(one.value) and self._has_no_other_path(one.value):
                 self._inner.add(text)
 
     def permitted(self, tool: Tool, some: Iterable[Known] | None = None) -> list[Known]:
@@ -116,8 +117,16 @@ class Store:
         texts = [one for one in leaves_of(arguments) if isinstance(one, str)]
         paths = [one for one in self._members_of(tool) if wants_path(one)]
         given = [value for one in paths for value in values_at(arguments, one.path)]
-        has_ours = any(map(ours.has_path, texts)) or any(text in given for text in ours.texts)
+        has_ours = any(map(ours.has_path, texts)) or (
+            ours.is_cwd and any(text in given for text in ours.texts)
+        )
         return has_ours and all(ours.has_path(one) for one in texts if is_absolute(one))
+
+    def _has_no_other_path(self, value: Any) -> bool:
+        """Return whether a value names no path outside our folders: that is no thing in a file of ours."""
+        text = value if isinstance(value, str) else ""
+        paths = [text] if is_absolute(text) else [one[0] for one in PATH.finditer(text)]
+        return all(map(self.ownership.ours.has_path, paths))
 
 
 def is_number(value: Any) -> bool:

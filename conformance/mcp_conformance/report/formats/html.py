@@ -11,7 +11,7 @@ from typing import Any
 from mcp_conformance.outcome import Listed, Outcome, listed_by
 from mcp_conformance.protocol.text import shell_line, shorten
 from mcp_conformance.report import markup as h
-from mcp_conformance.report.exercise import ExercisedTool
+from mcp_conformance.report.exercise import FETCHED, ExercisedTool
 from mcp_conformance.report.file_format import FileFormat
 from mcp_conformance.report.formats.page import document, footer
 from mcp_conformance.report.markup import MAX_TEXT, Child, Html, joined, together
@@ -294,10 +294,10 @@ def _matrix(report: Report) -> Html | None:
 
 
 def _exercise(report: Report) -> Html | None:
-    """Return the calls of each tool, if some tool is callable."""
-    if not report.callable_tools:
+    """Return the calls of each tool, and the fetches of prompts and templates, if there are some."""
+    if all(one.why_not for one in report.exercise):
         return None
-    return fold(report.share_exercised, exercise_table(report.exercise))
+    return fold(report.share_exercised or FETCHED, exercise_table(report.exercise))
 
 
 def exercise_table(tools: Iterable[ExercisedTool]) -> Html:
@@ -307,8 +307,8 @@ def exercise_table(tools: Iterable[ExercisedTool]) -> Html:
 
 
 def _exercised(one: ExercisedTool) -> Iterator[Html]:
-    yield h.th(h.code(one.name), scope="row")
-    if not one.is_callable:
+    yield h.th(h.code(one.title), scope="row")
+    if one.why_not:
         yield h.td(f"not counted: {one.why_not}", class_="soft", colspan="4")
         return
     yield h.td(f"{one.calls:,}", class_="number")

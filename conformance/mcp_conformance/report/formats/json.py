@@ -67,7 +67,8 @@ def exercise_members(report: Report) -> dict[str, Any]:
         "exercised": len(report.exercised_tools),
         "lacking": report.lacking,
         "partial": report.is_partial,
-        "tools": [vars(one) for one in report.exercise],
+        "tools": [vars(one) for one in report.exercise if one.is_tool],
+        "fetched": [vars(one) for one in report.exercise if not one.is_tool],
     }
 
 
@@ -140,7 +141,7 @@ def _report(data: Mapping[str, Any]) -> Report:
         options=data["run"]["options"],
         **{name: data["run"][name] for name in RUN},
         never_opened=data["verdict"]["status"] == "not-started",
-        exercise=read_exercise(exercise.get("tools", ())),
+        exercise=read_exercise([*exercise.get("tools", ()), *exercise.get("fetched", ())]),
         lacking=exercise.get("lacking", ""),
         is_partial=exercise.get("partial", False),
     )

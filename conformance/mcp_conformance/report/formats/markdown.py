@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from mcp_conformance.outcome import Listed, Outcome, listed_by
 from mcp_conformance.protocol.text import named, shorten
+from mcp_conformance.report.exercise import FETCHED
 from mcp_conformance.report.file_format import FileFormat
 from mcp_conformance.report.model import Report, Result, by_reason, grouped
 from mcp_conformance.report.text import figures_of
@@ -118,17 +119,17 @@ def _tail(report: Report) -> Iterator[str]:
 
 def _exercise(report: Report) -> Iterator[str]:
     """Yield the table of the tools, those that were not exercised first."""
-    if not report.callable_tools:
+    if all(one.why_not for one in report.exercise):
         return
-    tools = sorted(report.exercise, key=lambda one: (not one.is_callable, one.is_exercised))
+    tools = sorted(report.exercise, key=lambda one: (bool(one.why_not), one.is_exercised))
     rows = [["tool", "calls", "successes", "answers", "arguments from"], ["---", *["---:"] * 3, "---"]]
     for one in tools[:MAX_TOOLS]:
         numbers = [str(number) for number in (one.calls, one.successes, one.answers)]
-        about = ", ".join(one.origins) if one.is_callable else f"not counted: {one.why_not}"
-        rows.append([code(named(one.name, MAX_TOOL_NAME)), *numbers, code(about)])
+        about = f"not counted: {one.why_not}" if one.why_not else ", ".join(one.origins)
+        rows.append([code(named(one.title, MAX_TOOL_NAME)), *numbers, code(about)])
     if len(tools) > MAX_TOOLS:
         rows.append([f"and {len(tools) - MAX_TOOLS} more", "", "", "", ""])
-    yield _folded(report.share_exercised, rows)
+    yield _folded(report.share_exercised or FETCHED, rows)
 
 
 def _folded(title: str, rows: Iterable[Iterable[str]]) -> str:

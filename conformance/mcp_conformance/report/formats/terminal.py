@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mcp_conformance.outcome import Listed, Outcome, listed_by, worst
 from mcp_conformance.protocol.text import named, shorten
-from mcp_conformance.report.exercise import NOT_PERMITTED, NOT_REACHED, ExercisedTool
+from mcp_conformance.report.exercise import FETCHED, NOT_PERMITTED, NOT_REACHED, ExercisedTool
 from mcp_conformance.report.model import Report, Result, by_reason, grouped, plural
 from mcp_conformance.report.text import (
     WIDTH,
@@ -156,15 +156,15 @@ def _worst(counts: Counter[Outcome]) -> tuple[str, str]:
 
 def _exercise(report: Report, width: int) -> Iterator[Row]:
     """Yield the calls of each tool, and why others were not there to be exercised."""
-    tools = [one for one in report.exercise if one.is_callable]
+    tools = [one for one in report.exercise if not one.why_not]
     if tools:
-        column = min(MAX_TOOL_NAME, max(len(named(one.name, MAX_TOOL_NAME)) for one in tools)) + 2
-        yield ((f"{report.share_exercised:<{column}}", "bold"),)
+        column = min(MAX_TOOL_NAME, max(len(named(one.title, MAX_TOOL_NAME)) for one in tools)) + 2
+        yield ((report.share_exercised or FETCHED, "bold"),)
         heads = "".join(f"{head:>{TOOL_CELL}}" for head in TOOL_COLUMNS)
         yield ((f"{'':<{column}}{heads}  arguments from", "bold"),)
         for one in tools:
             numbers = "".join(f"{getattr(one, head):>{TOOL_CELL},}" for head in TOOL_COLUMNS)
-            start = f"{named(one.name, MAX_TOOL_NAME):<{column}}{numbers}  "
+            start = f"{named(one.title, MAX_TOOL_NAME):<{column}}{numbers}  "
             room = max(MIN_ORIGINS, width - len(start))
             first, *others = wrapped(", ".join(one.origins), room, "", "") or [""]
             yield ((f"{start}{first}", "" if one.is_exercised else "yellow"),)
@@ -177,7 +177,7 @@ def _by_reason(tools: Iterable[ExercisedTool]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for one in tools:
         if one.why_not not in ("", NOT_PERMITTED, NOT_REACHED):
-            found.setdefault(one.why_not, []).append(named(one.name, MAX_TOOL_NAME))
+            found.setdefault(one.why_not, []).append(named(one.title, MAX_TOOL_NAME))
     return found
 
 
