@@ -121,10 +121,50 @@ class ToolBugs(StrEnum):
     PROVEN = "proven"
     ALL = "fail"
 
-    def outcome(self, *, is_proven: bool) -> Outcome:
-        """Return the outcome of a mistake."""
-        fails = self is ToolBugs.ALL or (is_proven and self is ToolBugs.PROVEN)
-        return Outcome.FAILED if fails else Outcome.INFO
+    def fail(self, *, is_proven: bool) -> bool:
+        """Return whether a mistake fails the run."""
+        return self is ToolBugs.ALL or (is_proven and self is ToolBugs.PROVEN)
+
+
+class Defect(StrEnum):
+    """What a server does to its users that its author is told first, whatever the specification says of it.
+
+    The worst comes first.  `DOES` has what each does, of one and of several.
+    """
+
+    DIES = "dies"
+    HANGS = "hangs"
+    THROWS = "throws"
+    LEAKS = "leaks"
+    EXPOSED = "exposed"
+    NEVER_WORKS = "never-works"
+    FORGETS = "forgets"
+    MISLEADS = "misleads"
+    LINGERS = "lingers"
+    GROWS = "grows"
+
+    @property
+    def place(self) -> int:
+        """Its place among all defects; that of the worst is 0."""
+        return list(Defect).index(self)
+
+    def told_of(self, subject: str, *, several: bool = False) -> str:
+        """Return a sentence: the subject, and what it does."""
+        return f"{subject} {DOES[self][several]}"
+
+
+DOES: Mapping[Defect, tuple[str, str]] = {
+    Defect.DIES: ("ends its process", "end the process"),
+    Defect.HANGS: ("does not answer", "do not answer"),
+    Defect.THROWS: ("throws", "throw"),
+    Defect.LEAKS: ("shows what others may not see", "show what others may not see"),
+    Defect.EXPOSED: ("is open to any web page", "are open to any web page"),
+    Defect.NEVER_WORKS: ("offers what does not work", "do not work"),
+    Defect.FORGETS: ("forgets what it was asked", "forget what they were asked"),
+    Defect.MISLEADS: ("misleads its clients", "mislead their clients"),
+    Defect.LINGERS: ("does not exit", "do not exit"),
+    Defect.GROWS: ("grows", "grow"),
+}
 
 
 STYLES: Mapping[Outcome, Style] = {

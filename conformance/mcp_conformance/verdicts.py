@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Self
 
 from mcp_conformance import remedies
-from mcp_conformance.client.reply import Fault
-from mcp_conformance.outcome import Outcome, ToolBugs
+from mcp_conformance.client.reply import Closed, Fault, Unanswered
+from mcp_conformance.outcome import Defect, Outcome, ToolBugs
 from mcp_conformance.protocol.jsonrpc import EVENT, NOT_UTF_8, Line, foreign_encoding, is_response, show
 from mcp_conformance.requirements.catalogue import Requirement, requirement
 
@@ -43,10 +43,12 @@ class Verdict:
     ``requirement`` names the broken rule if it is not the one that the check cites; ``transcripts`` are the
     files with the conversations that show it, ``stderr`` is what the server wrote there meanwhile.
     ``tool`` names the tool if it is not the one that the check is about, ``fix`` the remedy for what was seen
-    if it is not the rule's, and ``repeat`` how to see it again.
+    if it is not the rule's, ``repeat`` how to see it again, and ``defect`` what the server does to its users,
+    if it is not the rule's (`defect_of`).
     """
 
     requirement: str
+    defect: Defect | None = None
     fix: str = ""
     repeat: Repeat = Repeat.BY_CHECK
     tool: str
@@ -213,9 +215,30 @@ def outcome_of(  # noqa: PLR0913  (what the user chose about severities)
         return Outcome.BLOCKED
     if verdict.fatal:
         return Outcome.FAILED
-    if verdict.tool_bug:
-        return tool_bugs.outcome(is_proven=verdict.is_proven)
     stated = row.stated_in(revision)
-    if not row.is_reviewed_in(stated) or (verdict.advisory and not pedantic):
-        return Outcome.INFO
-    return severity(row, stated, strict=strict, pedantic=pedantic)
+    if verdict.tool_bug and tool_bugs.fail(is_proven=verdict.is_proven):
+        return Outcome.FAILED
+    found = severity(row, stated, strict=strict, pedantic=pedantic)
+    if not row.is_reviewed_in(stated) or ((verdict.advisory or verdict.tool_bug) and not pedantic):
+        found = Outcome.INFO
+    if found is Outcome.INFO and defect_of(verdict, row, stated) is not None:
+        return Outcome.FAILED if strict else Outcome.WARNED
+    return found
+
+
+def defect_of(verdict: Finding | Blocked, row: Requirement, revision: str) -> Defect | None:
+    """Return what the server does to its users, as its verdict shows; None if it is a matter of the rule.
+
+    The end of the process and a missing answer are defects under any rule; an HTTP status is an answer.
+    """
+    fault = verdict.fault
+    if isinstance(verdict, Blocked) and verdict.cause is not None:
+        return None
+    if verdict.defect is not None:
+        return verdict.defect
+    if isinstance(fault, Closed):
+        return Defect.DIES
+    if fault is not None and not (isinstance(fault, Unanswered) and fault.is_refusal):
+        return Defect.HANGS
+    is_certain = not (isinstance(verdict, Finding) and verdict.advisory) and row.is_reviewed_in(revision)
+    return row.defect if is_certain else None

@@ -25,7 +25,7 @@ from mcp_conformance.expect import (
     require_some,
     skip,
 )
-from mcp_conformance.fuzzing.oracles import is_surely_valid, tool_bug
+from mcp_conformance.fuzzing.oracles import defect_of_error, is_surely_valid, tool_bug
 from mcp_conformance.protocol.jsonrpc import show
 from mcp_conformance.protocol.revisions import content_types
 from mcp_conformance.protocol.value import Value, members
@@ -326,7 +326,11 @@ def test_valid_arguments_give_a_tool_result(server, call, revision):
         reply, bug = one.reply, tool_bug(call.tool, revision, one.reply)
         is_other = bug is not None and bug.is_proven  # `tools.call.no-exception` has it
         if reply.error is not None and reply.code != -32602 and not (asks_client(reply) or is_other):
-            raise Finding("a tool result that reports the failure (isError true)", str(reply), reply.lines)
+            finding = Finding(
+                "a tool result that reports the failure (isError true)", str(reply), reply.lines
+            )
+            finding.defect = defect_of_error(reply)
+            raise finding
 
 
 @pytest.mark.requirement("tools.call.no-exception", "tools.call.schema-honest")

@@ -101,7 +101,7 @@ def test_internal_error_with_a_traceback_is_proven(message):
 
 def test_words_alone_are_only_likely():
     found = thrown(reply("", "Error executing tool read: list index out of range"))
-    assert (str(found), found.is_proven) == ("index out of range", False)
+    assert (str(found), found.is_proven) == ("Error executing tool read: list index out of range", False)
 
 
 def test_library_that_a_hidden_frame_calls_is_not_taken_for_the_server():

@@ -106,6 +106,7 @@ def test_the_schema_has_exactly_the_members_that_are_read():
         *TEXTS,
         "fix-python",
         "fix-typescript",
+        "defect",
         "level",
         "basis",
         "since",
@@ -352,6 +353,9 @@ print(*sorted(name for name in sys.modules if name.startswith("mcp_conformance")
         "families.toml ping.toml",
         " ".join(
             f"mcp_conformance{name}"
-            for name in ("", ".protocol", ".protocol.revisions", ".requirements", ".requirements.catalogue")
+            for name in (
+                *("", ".outcome", ".protocol", ".protocol.revisions"),
+                *(".requirements", ".requirements.catalogue"),
+            )
         ),
     ]

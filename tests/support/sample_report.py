@@ -46,7 +46,22 @@ def failed(tool):
 RESULTS = (
     failed("add"),
     failed(EVIL),
-    result("ping.responds", Outcome.BLOCKED, reason="ping was not answered", got="ping was not answered"),
+    result(
+        "tools.call.no-exception",
+        Outcome.FAILED,
+        tool="add",
+        reason='expected a result, got {"a": 0}: ZeroDivisionError: division by zero, server.py:7',
+        got='{"a": 0}: ZeroDivisionError: division by zero, server.py:7',
+        stderr="/srv/server.py:7\n  return b / a\nZeroDivisionError: division by zero",
+        defect="throws",
+    ),
+    result(
+        "ping.responds",
+        Outcome.BLOCKED,
+        reason="ping was not answered",
+        got="ping was not answered",
+        defect="hangs",
+    ),
     result(
         "pagination.invalid-cursor-code",
         Outcome.WARNED,

@@ -36,7 +36,7 @@ from mcp_conformance.target.server import Server
 from mcp_conformance.target.surface import Subject
 from mcp_conformance.transport.interface import SYSTEM_CLOCK
 from mcp_conformance.transport.throwaway import Throwaway, throwaway_folder
-from mcp_conformance.verdicts import Blocked, Repeat, outcome_of
+from mcp_conformance.verdicts import Blocked, Repeat, defect_of, outcome_of
 
 DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?")
 NODE = "soak"
@@ -147,6 +147,7 @@ class SoakRun:
             replay=shell_line(replay_words(self._options, str(verdict.transcripts[0])))
             if verdict.transcripts and verdict.repeat is not Repeat.NOT_SEEN
             else "",
+            defect=defect_of(verdict, row, row.stated_in(revision)),
             evidence=Evidence.of(verdict),
         )
         self._results.append(build_result(facts, subject.settings))

@@ -6,6 +6,16 @@ import re
 
 from mcp_conformance.client.reply import Reply
 
+OF_PYTHON = "|".join(
+    (
+        r"(?:float )?division by zero|(?:integer |float )?(?:division or )?modulo(?: by zero)?",
+        r"(?:max|min)\(\) (?:arg is an empty sequence|iterable argument is empty)",
+        r"date value out of range|year -?\d+ is out of range|math (?:domain|range) error",
+        r"(?:list|tuple|string) index out of range|pop from (?:an )?empty \w+",
+        r"cannot convert float (?:NaN|infinity) to integer|int too large to convert to float",
+    )
+)
+"""Whole messages of Python's own exceptions: after an SDK's prefix nothing else is in the text."""
 UNEXPECTED = re.compile(
     "|".join(
         (
@@ -13,6 +23,7 @@ UNEXPECTED = re.compile(
             r"Traceback \(most recent call last\)",
             r"\b(?:Type|Key|Index|Attribute|UnboundLocal|Recursion|Assertion)Error\b[:(]",
             r"\AError executing tool [^\s:]+: '[^']*'\Z",  # the text of a KeyError
+            rf"\AError executing tool [^\s:]+: (?:{OF_PYTHON})\Z",
             r"'NoneType' object|object has no attribute '|\bindex out of range\b|unsupported operand type",
             r"got an unexpected keyword argument|missing \d+ required positional argument",
             r"object is not (?:subscriptable|iterable|callable)|maximum recursion depth exceeded",
@@ -20,6 +31,7 @@ UNEXPECTED = re.compile(
             r"Cannot read propert(?:y|ies) of (?:undefined|null)|Cannot destructure property",
             r"undefined is not (?:a|an|iterable)\b|Cannot convert undefined or null",
             r"Maximum call stack size exceeded",
+            r"\A(?:Reduce of empty array with no initial value|Invalid array length|Invalid time value)\Z",
             r"\b[\w.]+ is not a function\b",
             # Go, Rust, Java, C#
             r"invalid memory address or nil pointer|slice bounds out of range|\bruntime error: ",

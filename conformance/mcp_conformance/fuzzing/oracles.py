@@ -11,13 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from mcp_conformance.client.exceptions import validator_error
-from mcp_conformance.client.refusals import asks_client, refuses_in_words, same_refusal
+from mcp_conformance.client.refusals import (
+    asks_client,
+    complaint_about_network,
+    refuses_in_words,
+    same_refusal,
+)
 from mcp_conformance.client.reply import Closed, Reply, Unanswered
 from mcp_conformance.client.session import Session
-from mcp_conformance.client.thrown import thrown, with_log
+from mcp_conformance.client.thrown import INTERNAL_ERROR, thrown, with_log
 from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.generation import Invalid
 from mcp_conformance.json_schema.validation import Unjudgeable, has_certain_formats, instance_errors
+from mcp_conformance.outcome import Defect
 from mcp_conformance.protocol.content import embeds, has_data, has_text, has_uri_and_name, is_base64
 from mcp_conformance.protocol.jsonrpc import NOT_JSON, Line, show
 from mcp_conformance.protocol.revisions import content_types, has_content, is_modern
@@ -44,7 +50,7 @@ class Failure:
 
     Failures of one ``kind`` count as the same failure.  ``advisory``, ``tool_bug`` and ``is_proven`` are
     those of a `mcp_conformance.verdicts.Finding`; ``got`` is what came if that is more than the answer,
-    ``stderr`` what shows it there.
+    ``stderr`` what shows it there.  ``defect`` is the finding's, if it is not that of its rule.
     """
 
     requirement: str
@@ -55,10 +61,11 @@ class Failure:
     is_proven: bool = False
     got: str = ""
     stderr: str = ""
+    defect: Defect | None = None
 
     def finding(self, got: str, lines: Sequence[Line], transcripts: Sequence[Path] = ()) -> Finding:
         """Return the finding that the failure is."""
-        return Finding(
+        finding = Finding(
             self.expected,
             got,
             lines,
@@ -69,6 +76,8 @@ class Failure:
             stderr=self.stderr,
             transcripts=transcripts,
         )
+        finding.defect = self.defect
+        return finding
 
 
 Oracle = Callable[[Reply], Failure | None]
@@ -151,9 +160,14 @@ def accepts_valid(tool: Tool, revision: str, reply: Reply) -> Failure | None:
         return None
     if reply.error is not None:
         id = "tools.call.schema-honest" if reply.code == -32602 else "tools.call.execution-error-as-result"
-        return Failure(id, "a tool result", f"error {show(reply.code)}")
+        return Failure(id, "a tool result", f"error {show(reply.code)}", defect=defect_of_error(reply))
     failure = _type_failure(revision, reply.result) or _result_failure(tool, revision, reply.result)
     return failure or bug
+
+
+def defect_of_error(reply: Reply) -> Defect | None:
+    """Return the defect that an error after valid arguments shows by its code; a network may be missing."""
+    return Defect.THROWS if reply.code == INTERNAL_ERROR and not complaint_about_network(reply) else None
 
 
 def is_surely_valid(tool: Tool, revision: str, reply: Reply) -> bool:
@@ -270,7 +284,10 @@ def rejects_invalid(wrong: Invalid, usual: Reply, revision: str, reply: Reply) -
         return failure
     if refuses_in_words(reply):
         is_usual = reply.result == usual.result
-        return None if is_usual else Failure(CHANNEL, _channels(revision), "refuses in words", advisory=True)
+        if is_usual:
+            return None
+        kind = "refuses in words"
+        return Failure(CHANNEL, _channels(revision), kind, advisory=True, defect=Defect.MISLEADS)
     if reply.error is None and not reply.is_tool_error:
         kind = f"coerces {wrong.kind}" if wrong.coercible else f"accepts {fault_of(wrong)}"
         return Failure(VALIDATED, f"a refusal ({fault_of(wrong)})", kind, advisory=wrong.coercible)

@@ -14,6 +14,7 @@ from mcp_conformance.client.session import Session
 from mcp_conformance.fuzzing.budgets import CASES
 from mcp_conformance.fuzzing.fuzz_target import FuzzTarget
 from mcp_conformance.fuzzing.oracles import VALIDATED, Case, Failure
+from mcp_conformance.outcome import Defect
 from mcp_conformance.protocol.jsonrpc import Kind, Line, kind
 from mcp_conformance.protocol.text import shorten
 from mcp_conformance.target.preparation import renamed
@@ -360,7 +361,9 @@ class CaseReproduction:
             fault = reply.fault if how else None  # a failure in isolation is always reported
             if id == NOT_FATAL and not how:
                 return Finding(failure.expected, got, lines, id, transcripts=paths, stderr=stderr, fatal=True)
-            return Blocked(got, lines, stderr, id, self.target.tool, fault=fault, transcripts=paths)
+            blocked = Blocked(got, lines, stderr, id, self.target.tool, fault=fault, transcripts=paths)
+            blocked.defect = Defect.DIES if failed.is_death else Defect.HANGS
+            return blocked
         return failure.finding(got, lines, paths)
 
 

@@ -110,7 +110,7 @@ OPTIONS = (
         "fuzz-errors",
         "HOW",
         "which exceptions of tools on valid arguments fail: none (inform), those that a traceback proves "
-        "(proven), or also those that an error only reads like (fail)",
+        "(proven), or also those that an error only reads like (fail); the others warn",
         commands=JUDGES,
         default="proven",
         reader=readers.OneOf({one.value: one for one in ToolBugs}),

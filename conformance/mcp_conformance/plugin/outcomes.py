@@ -13,7 +13,7 @@ from typing import Any, assert_never
 import pytest
 
 from mcp_conformance.options.again import again_words, replay_words, selection
-from mcp_conformance.outcome import Listed, Outcome, Weight
+from mcp_conformance.outcome import Defect, Listed, Outcome, Weight
 from mcp_conformance.plugin.baseline import outdated, with_baseline
 from mcp_conformance.plugin.collection import inapplicable, is_ours, ran_all, revision_of, tool_name
 from mcp_conformance.plugin.deferral import DeferredCheck
@@ -49,7 +49,7 @@ from mcp_conformance.sdks.evidence import Evidence as Shown
 from mcp_conformance.sdks.recognition import sdk_of
 from mcp_conformance.target.budgets import measured
 from mcp_conformance.transport.interface import CannotStart
-from mcp_conformance.verdicts import Blocked, Finding, Repeat, broken_rule, outcome_of
+from mcp_conformance.verdicts import Blocked, Finding, Repeat, broken_rule, defect_of, outcome_of
 
 PROPERTIES = ("requirement", "level", "basis", "revision", "spec", "outcome")
 MIN_COLUMNS = 50
@@ -121,7 +121,7 @@ def _excused(config: pytest.Config, result: Result) -> Result:
 def _facts(item: pytest.Item, report: pytest.TestReport, error: BaseException | None) -> CheckFacts:
     """Collect the facts about a check and one of the errors that it raised."""
     row = broken_rule(list(map(catalogue.requirement, _cited(item))), revision_of(item), error)
-    deviation, harm = _deviation(item, row, error)
+    deviation, harm, way_out = _deviation(item, row, error)
     outcome = _outcome(item, report, error, row)
     return CheckFacts(
         node=item.nodeid,
@@ -135,19 +135,33 @@ def _facts(item: pytest.Item, report: pytest.TestReport, error: BaseException | 
         again=_again(item, error, row, outcome),
         deviation=deviation,
         harm=harm,
+        way_out=way_out,
         sdk=_sdk(item, row, error),
         cause=error.cause if isinstance(error, Blocked) else item_state(item).skip_cause,
+        defect=_defect(item, row, error),
         evidence=_evidence(error),
         traceback=str(report.longrepr),
     )
 
 
-def _deviation(item: pytest.Item, row: catalogue.Requirement, error: BaseException | None) -> tuple[str, str]:
-    """Return the SDK that breaks this rule in every server built on it, and the harm; both may be empty."""
+def _deviation(
+    item: pytest.Item, row: catalogue.Requirement, error: BaseException | None
+) -> tuple[str, str, str]:
+    """Return the SDK that breaks this rule in every server built on it, the harm, and the way out of it.
+
+    Each may be empty.
+    """
     if not isinstance(error, Blocked | Finding):
-        return "", ""
+        return "", "", ""
     fact = known_fact(server_for(item.config, revision_of(item)), row.id, error)
-    return ("", "") if fact is None else (str(fact.sdk), Shown.of(error).harm)
+    return ("", "", "") if fact is None else (str(fact.sdk), Shown.of(error).harm, fact.way_out)
+
+
+def _defect(item: pytest.Item, row: catalogue.Requirement, error: BaseException | None) -> Defect | None:
+    """Return what the server does to its users; None if that is not what the check found."""
+    if not isinstance(error, Blocked | Finding):
+        return None
+    return defect_of(error, row, row.stated_in(revision_of(item)))
 
 
 def _sdk(item: pytest.Item, row: catalogue.Requirement, error: BaseException | None) -> str:
@@ -222,6 +236,7 @@ def _store(item: pytest.Item, report: pytest.TestReport, results: list[Result]) 
         item.user_properties += [(name, str(getattr(one, name))) for name in PROPERTIES]
         item.user_properties += [("finding", one.text)] if one.text else []
         item.user_properties += [("baseline", one.baseline)] if one.baseline else []
+        item.user_properties += [("defect", one.defect)] if one.defect else []
     report.user_properties = list(item.user_properties)
     report.mcp_results = [one.to_row() for one in results]  # type: ignore[attr-defined]
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from mcp_conformance.client.tool_call import Tool
-from mcp_conformance.outcome import Listed, Outcome
+from mcp_conformance.outcome import Defect, Listed, Outcome
 from mcp_conformance.project.version import tool_version
 from mcp_conformance.protocol.jsonrpc import Line, strict
 from mcp_conformance.protocol.text import named, shell_line, shorten
@@ -82,9 +82,9 @@ class CheckFacts:
     """The facts about one check: the rule that was judged, and what came of it.
 
     ``requirements`` are all rules that the check cites.  ``replay`` and ``again`` are the commands that send
-    a transcript and run the check again; they are empty if that would not show it.  ``deviation`` and
-    ``harm`` are those of a `Result`; ``sdk`` is the one that the server is recognised to be built on.  An
-    internal error has a ``traceback`` in place of ``evidence``.
+    a transcript and run the check again; they are empty if that would not show it.  ``deviation``, ``harm``
+    and ``way_out`` are those of a `Result`; ``sdk`` is the one that the server is recognised to be built on.
+    An internal error has a ``traceback`` in place of ``evidence``.
     """
 
     node: str
@@ -98,8 +98,10 @@ class CheckFacts:
     again: str = ""
     deviation: str = ""
     harm: str = ""
+    way_out: str = ""
     sdk: str = ""
     cause: Cause | None = None
+    defect: Defect | None = None
     evidence: Evidence = Evidence()
     traceback: str = ""
 
@@ -117,8 +119,10 @@ def build_result(facts: CheckFacts, settings: Settings) -> Result:
         reason=shorten(facts.reason, MAX_REASON),
         deviation=facts.deviation,
         harm=facts.harm,
+        way_out=facts.way_out if facts.harm else "",
         requirements=facts.requirements,
         cause=str(facts.cause or ""),
+        defect=str(facts.defect or ""),
     )
     if result.outcome.style.listed is Listed.NEVER:
         return result

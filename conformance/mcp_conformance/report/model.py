@@ -8,17 +8,21 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from mcp_conformance.outcome import FAILING, FINDINGS, Outcome, worst
+from mcp_conformance.outcome import COUNTED, FAILING, FINDINGS, Defect, Outcome, worst
 from mcp_conformance.project.version import rule_page
+from mcp_conformance.protocol.text import named, shorten
 from mcp_conformance.report.exercise import NOT_PERMITTED, ExercisedTool
 from mcp_conformance.requirements.catalogue import Requirement, families
 from mcp_conformance.requirements.checks import LAST
-from mcp_conformance.verdicts import Cause
+from mcp_conformance.verdicts import NORMATIVE, Cause
 
 SDK_FINDING = "every server on this SDK breaks the rule"
 """The reason of a finding that is expected because of the SDK."""
 NOT_STARTED = "did not start: no session opened, so nothing is known about it"
 """What the verdict says of a server whose process ended, or was silent."""
+KINDS = frozenset(Defect)
+MAX_DEFECT = 200
+"""How many characters say what was seen of a defect."""
 TESTED, REFUSED, DEAD = "tested", "refused", "dead"
 """The states of a revision: tested, not spoken by the server, or no session could be used."""
 
@@ -32,9 +36,10 @@ class Result:
     evidence, cut to what a report keeps.  ``transcripts`` are files with whole conversations, ``replay`` is
     the command that sends one of them again, ``reproduce`` the one that runs the check again (both are empty
     if that would not show the finding), ``fix`` is what to do about it, and ``text`` is all of it for a
-    terminal.  ``cause`` is a `Cause`, or empty.  ``deviation`` names the SDK that breaks the rule in every
-    server built on it, ``harm`` is what that costs a client if it is the process or an answer, and
-    ``baseline`` is the reason why a finding does not count.
+    terminal.  ``cause`` is a `Cause`, ``defect`` a `Defect`; both may be empty.  ``deviation`` names the SDK
+    that breaks the rule in every server built on it, ``harm`` is what that costs a client if it is the
+    process or an answer, ``way_out`` says which version mends that, and ``baseline`` is the reason why a
+    finding does not count.
     """
 
     node: str
@@ -50,6 +55,7 @@ class Result:
     text: str = ""
     deviation: str = ""
     harm: str = ""
+    way_out: str = ""
     requirements: tuple[str, ...] = ()
     expected: str = ""
     got: str = ""
@@ -61,6 +67,7 @@ class Result:
     fix: str = ""
     baseline: str = ""
     cause: str = ""
+    defect: str = ""
 
     @classmethod
     def of(cls, row: Requirement, revision: str, **facts: Any) -> Result:
@@ -110,6 +117,27 @@ class Result:
     def is_late(self) -> bool:
         """Whether the check did not run because the time for all checks was over."""
         return self.cause == Cause.TIME_IS_UP
+
+
+@dataclass(frozen=True)
+class FoundDefect:
+    """A defect of the server, or of one tool, and the results that show it, the plainest first.
+
+    ``text`` says what was seen.
+    """
+
+    kind: Defect
+    tool: str
+    text: str
+    results: tuple[Result, ...]
+
+    @property
+    def outcome(self) -> Outcome:
+        """The worst outcome of its results."""
+        return worst(one.outcome for one in self.results)
+
+    def __str__(self) -> str:
+        return f"{self.kind.told_of(named(self.tool) or 'the server')}: {self.text}"
 
 
 @dataclass(frozen=True)
@@ -232,6 +260,20 @@ class Report:
         return tuple(one for one in self.judged if one.outcome.is_finding)
 
     @cached_property
+    def defects(self) -> tuple[FoundDefect, ...]:
+        """The defects that count, the worst first; what several revisions show of one tool is one of them."""
+        found: dict[tuple[Defect, str, str], list[Result]] = {}
+        for one in without_repeats(self.judged, *COUNTED):
+            if one.defect in KINDS:
+                place = one.stderr.partition("\n")[0] if one.defect == Defect.THROWS else one.requirement
+                found.setdefault((Defect(one.defect), one.tool, place), []).append(one)
+        defects = (
+            FoundDefect(kind, tool, shorten(some[0].got or some[0].reason, MAX_DEFECT), tuple(some))
+            for (kind, tool, _), some in found.items()
+        )
+        return tuple(sorted(defects, key=lambda one: (one.outcome.place, one.kind.place)))
+
+    @cached_property
     def deviations(self) -> Mapping[str, tuple[str, ...]]:
         """The broken rules that an SDK breaks in every server built on it, by SDK."""
         return _rules_by_sdk(self.findings)
@@ -290,8 +332,8 @@ class Report:
             "internal-error": "not tested in full: an internal error in this tool, please report it",
             "unfinished": "",
             "untested": "nothing was tested",
-            "unexercised": f"passed at the door{self._remarks}: {self._unexercised}",
-            "passed": f"passed{self._remarks}",
+            "unexercised": self._after_defects(f"passed at the door{self._remarks}: {self._unexercised}"),
+            "passed": self._after_defects(f"passed{self._remarks}"),
         }[self.status]
         has_share = self.status in ("failed", "passed") and not self.is_partial
         share = self.share_exercised if has_share else ""
@@ -310,11 +352,26 @@ class Report:
     @property
     def _failure(self) -> str:
         for outcome in FAILING:
-            if rules := rules_with(self.judged, outcome):
-                return outcome.style.headline.format(plural(rules, "rule"))
+            if rules := rules_with(filter(is_of_specification, self.judged), outcome):
+                return self._after_defects(outcome.style.headline.format(plural(rules, "rule")))
         reasons = ["the baseline is out of date"] if self.outdated else []
         reasons += ["too few tools were exercised"] if self.lacking else []
-        return f"{' and '.join(reasons)}; otherwise passed{self._remarks}"
+        passed = f"otherwise passed{self._remarks}"
+        return self._after_defects("; ".join(filter(None, (" and ".join(reasons), passed))))
+
+    def _after_defects(self, conformance: str) -> str:
+        """Return what is said of the specification after what the server does to its users."""
+        return "; ".join([*self._told_defects(), conformance])
+
+    def _told_defects(self) -> Iterator[str]:
+        """Yield a clause for each kind of defects."""
+        tools: dict[Defect, dict[str, None]] = {}
+        for one in self.defects:
+            tools.setdefault(one.kind, {})[one.tool] = None
+        for kind, names in tools.items():
+            some = [name for name in names if name]
+            subject = plural(len(some), "tool") if some else "the server"
+            yield kind.told_of(subject, several=len(some) > 1)
 
     @property
     def _remarks(self) -> str:
@@ -399,6 +456,11 @@ def by_reason(group: Iterable[Result]) -> list[list[Result]]:
 def rules_with(results: Iterable[Result], outcome: Outcome) -> int:
     """Return how many rules have a result with this outcome."""
     return len({one.requirement for one in results if one.outcome is outcome})
+
+
+def is_of_specification(result: Result) -> bool:
+    """Return whether a failure is one of conformance: a defect under a rule without a keyword is not."""
+    return result.outcome is not Outcome.FAILED or result.basis in NORMATIVE or not result.defect
 
 
 def plural(number: int, noun: str) -> str:

@@ -52,7 +52,8 @@ def sdk_note(result: Result) -> str:
     if not result.deviation:
         return ""
     counts = f"; it counts, as it {result.harm}" if result.harm else ""
-    return f"every server built on the {result.deviation} does this{counts}"
+    way_out = f" ({result.way_out})" if result.way_out else ""
+    return f"every server built on the {result.deviation} does this{counts}{way_out}"
 
 
 def internal_error_text(result: Result, traceback: str) -> str:

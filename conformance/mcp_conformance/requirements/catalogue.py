@@ -21,6 +21,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from mcp_conformance.outcome import Defect
 from mcp_conformance.protocol.revisions import KNOWN
 
 __all__ = [
@@ -115,6 +116,8 @@ class Requirement:
     """Ids of rows that say the same or lie close by."""
     untestable: str | None = None
     """Why no client can judge the rule; None for a rule that can be checked."""
+    defect: Defect | None = None
+    """What the server does to its users that breaks the rule, if its author is to be told first."""
     transport: str = ""
     """The transport that the rule is about, ``stdio`` or ``http``; empty for any."""
     sdk: Mapping[str, str] = field(default_factory=dict)
@@ -269,6 +272,7 @@ def _requirement(id: str, row: Mapping[str, Any]) -> Requirement:
         changed=row.get("changed"),
         see=tuple(row.get("see", ())),
         untestable=row.get("untestable"),
+        defect=Defect(row["defect"]) if "defect" in row else None,
         transport=row.get("transport", _TRANSPORTS.get(_first_segment(id), "")),
         sdk=row.get("sdk", {}),
     )

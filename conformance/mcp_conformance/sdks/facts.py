@@ -29,7 +29,8 @@ class Fact:
 
     ``apart`` says what tells the same fault of the server's own code apart.  The fact holds from version
     ``since`` on, and before ``until``; empty if no such version is known.  ``issue`` is where the tracker of
-    the SDK has it, empty if it was not found there.
+    the SDK has it, empty if it was not found there.  ``mended`` is a version, if need be of the next series,
+    that was seen without it.
     """
 
     rule: str
@@ -39,6 +40,14 @@ class Fact:
     issue: str = ""
     since: str = ""
     until: str = ""
+    mended: str = ""
+
+    @property
+    def way_out(self) -> str:
+        """What the author of a server on the SDK can do about it; empty if nothing is known."""
+        if self.mended or self.until:
+            return f"fixed in {self.mended or self.until}: upgrade"
+        return f"reported: {self.issue}" if self.issue else ""
 
     def holds_for(self, version: str) -> bool:
         """Return whether it holds for a version of the SDK; an unknown version is taken for any."""
@@ -64,6 +73,8 @@ PY1, PY2, TS1, TS2 = *PYTHON, *TYPESCRIPT
 GO, RUST, CSHARP, KOTLIN = Sdk.GO, Sdk.RUST, Sdk.CSHARP, Sdk.KOTLIN
 
 PY_CANCEL = _issue("python-sdk", "issues/2416")
+PY_MENDED = "2.3.0"
+"""The cancellation that crosses an answer ends 1.30.0; 2.3.0 goes on."""
 PY_METHOD = _issue("python-sdk", "issues/1561")
 PY_BODY = _issue("python-sdk", "issues/3557")
 PY_RESOURCE = _issue("python-sdk", "issues/1579")
@@ -102,9 +113,9 @@ FACTS: tuple[Fact, ...] = (
     Fact("caching.hints.resources-templates-list", RUST, p.empty_list_without_hints, OWN_RESULT),
     Fact("cancel.malformed-ignored", RUST, p.fails(p.INVALID_REQUEST, "Invalid request"), NO_HANDLER),
     Fact("cancel.no-further-messages", TS2, p.sends("notifications/progress"), SAME),
-    Fact("cancel.race-graceful", PY1, p.second_answer_cancelled, NO_HANDLER, PY_CANCEL),
-    Fact("cancel.race-graceful", PY1, p.ended_at_cancellation, NO_HANDLER, PY_CANCEL),
-    Fact("cancel.race-graceful", PY1, p.session_lost, PROXY, PY_CANCEL),
+    Fact("cancel.race-graceful", PY1, p.second_answer_cancelled, NO_HANDLER, PY_CANCEL, mended=PY_MENDED),
+    Fact("cancel.race-graceful", PY1, p.ended_at_cancellation, NO_HANDLER, PY_CANCEL, mended=PY_MENDED),
+    Fact("cancel.race-graceful", PY1, p.session_lost, PROXY, PY_CANCEL, mended=PY_MENDED),
     Fact("cancel.stops-work", TS2, p.sends("notifications/progress"), SAME),
     *_for(PYTHON, "capabilities.logging.declared", p.sends("notifications/message"), SAME),
     *_for(TYPESCRIPT, "completion.missing-arguments-code", p.zod_error, OWN_WORDS, PARAMS),
@@ -159,7 +170,14 @@ FACTS: tuple[Fact, ...] = (
     Fact("jsonrpc.method-not-found", GO, p.refused_without_json, PROXY, GO_TEXT),
     *_for(PYTHON, "jsonrpc.response-every-request", p.confused_ids, PROXY),
     Fact("jsonrpc.response-exactly-once", PY1, p.second_answer_cancelled, NO_HANDLER, PY_CANCEL),
-    Fact("jsonrpc.response-every-request", PY1, p.ended_at_broken_stream, NO_HANDLER, PY_CANCEL),
+    Fact(
+        "jsonrpc.response-every-request",
+        PY1,
+        p.ended_at_broken_stream,
+        NO_HANDLER,
+        PY_CANCEL,
+        mended=PY_MENDED,
+    ),
     Fact("jsonrpc.response-every-request", GO, p.ended_at_deep_params, NO_HANDLER),
     Fact("jsonrpc.response-every-request", RUST, p.dropped_deep_params, NO_HANDLER),
     *_for(TYPESCRIPT, "jsonrpc.response-every-request", p.dropped_unknown_member, NO_HANDLER),

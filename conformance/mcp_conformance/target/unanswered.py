@@ -5,6 +5,7 @@ from __future__ import annotations
 from mcp_conformance import remedies
 from mcp_conformance.client.reply import Closed
 from mcp_conformance.client.tool_call import Call, call_in
+from mcp_conformance.outcome import Defect
 from mcp_conformance.protocol.jsonrpc import show
 from mcp_conformance.target.preparation import renamed_value
 from mcp_conformance.target.sessions import Sessions
@@ -57,4 +58,6 @@ def _blocked(call: Call, rule: str, more: str = "") -> Blocked:
     stderr = reply.fault.stderr if reply.fault is not None else ""
     reason = f"tools/call of {call.tool.name} was not answered: {reply.fault}{more}"
     fix = remedies.of_missing_answer(reply.fault) if rule == CALLABLE else ""
-    return Blocked(reason, reply.lines, stderr, rule, call.tool.name, fix=fix)
+    blocked = Blocked(reason, reply.lines, stderr, rule, call.tool.name, fix=fix)
+    blocked.defect = Defect.DIES if isinstance(reply.fault, Closed) else Defect.HANGS
+    return blocked

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcp_conformance.outcome import FAILING, Outcome, Weight, weighing, worst
 from mcp_conformance.report.file_format import FileFormat
 from mcp_conformance.report.markup import Html, element
-from mcp_conformance.report.model import Report, plural, rules_with
+from mcp_conformance.report.model import Report, is_of_specification, plural, rules_with
 
 LABEL = "MCP conformance"
 COLOURS = {"brightgreen": "#3fa33f", "yellow": "#b58900", "red": "#c8372d", "lightgrey": "#767676"}
@@ -41,11 +41,7 @@ def badge_verdict(report: Report) -> tuple[str, str]:
     """Return the text of the badge, and its colour."""
     counts = report.counts
     if report.status == "failed":
-        if rules := rules_with(report.results, Outcome.FAILED):
-            return f"{plural(rules, 'rule')} broken", "red"
-        failing = [one for one in FAILING if one in counts]
-        reason = "baseline out of date" if report.outdated else "too few tools exercised"
-        return (str(worst(failing)) if failing else reason), "red"
+        return _failure(report), "red"
     if report.status == "unexercised":
         return "no tool exercised", "yellow"
     if report.status != "passed":
@@ -53,6 +49,17 @@ def badge_verdict(report: Report) -> tuple[str, str]:
     if warned := sum(counts.get(one, 0) for one in weighing(Weight.WARNS)):
         return f"passed, {plural(warned, 'warning')}", "yellow"
     return f"{plural(counts.get(Outcome.PASSED, 0), 'check')} passed", "brightgreen"
+
+
+def _failure(report: Report) -> str:
+    """Return why the run failed: the broken rules, else the defects, else the worst of what failed."""
+    if rules := rules_with(filter(is_of_specification, report.results), Outcome.FAILED):
+        return f"{plural(rules, 'rule')} broken"
+    if defects := [one for one in report.defects if one.outcome.fails]:
+        return plural(len(defects), "defect")
+    failing = [one for one in FAILING if one in report.counts]
+    reason = "baseline out of date" if report.outdated else "too few tools exercised"
+    return str(worst(failing)) if failing else reason
 
 
 def _width(text: str) -> int:

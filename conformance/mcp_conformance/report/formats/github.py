@@ -49,7 +49,8 @@ def _commands(kind: str, report: Report, most: int, *outcomes: Outcome) -> Itera
 
 
 def _title(first: Result) -> str:
-    return f"MCP {first.requirement} {first.outcome} ({first.level}, {first.basis})"
+    defect = f", {first.defect}" if first.defect else ""
+    return f"MCP {first.requirement} {first.outcome} ({first.level}, {first.basis}{defect})"
 
 
 def _message(group: Sequence[Result]) -> str:

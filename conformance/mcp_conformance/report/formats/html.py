@@ -91,11 +91,19 @@ def _header(report: Report) -> Html:
         h.p("MCP conformance report", class_="kind"),
         h.h1(report.server, " ", h.span(report.version, class_="version")),
         h.p(report.headline, class_=f"verdict {report.status}"),
+        _defects(report),
         h.p(_facts(report), class_="facts"),
         h.div(parts, class_="bar", aria_hidden="true"),
         h.ul(counts, class_="counts"),
     ]
     return h.header(h.div("\n", content))
+
+
+def _defects(report: Report) -> Html | None:
+    shown = report.defects[:MAX_CASES]
+    left = len(report.defects) - len(shown)
+    items = [h.li(tag(one.outcome, one.kind), " ", str(one)) for one in shown]
+    return h.ul(items, h.li(more(left)) if left else None, class_="defects") if items else None
 
 
 def _facts(report: Report) -> Html:

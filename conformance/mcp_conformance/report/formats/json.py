@@ -10,7 +10,7 @@ from typing import Any
 from mcp_conformance.outcome import Outcome
 from mcp_conformance.report.exercise import ExercisedTool
 from mcp_conformance.report.file_format import FileFormat
-from mcp_conformance.report.model import Interface, OfferedTool, Report, Result
+from mcp_conformance.report.model import FoundDefect, Interface, OfferedTool, Report, Result
 from mcp_conformance.requirements.catalogue import families
 
 FORMAT = 1
@@ -20,7 +20,7 @@ FACTS = ("node", "requirement", "revision", "outcome", "level", "basis")
 EVIDENCE = (
     *("tool", "requirements", "reason", "expected", "got", "wire", "stderr"),
     *("transcripts", "replay", "reproduce", "fix"),
-    *("deviation", "harm", "baseline", "cause"),
+    *("deviation", "harm", "way_out", "baseline", "cause", "defect"),
 )
 """The members of a result: `FACTS` always, `EVIDENCE` unless they are empty."""
 SERVER = {"name": "server", "version": "version", "command": "command", "source": "source"}
@@ -44,7 +44,12 @@ def _head(report: Report) -> dict[str, Any]:
         "tool": {"name": TOOL, "version": report.tool_version},
         "server": {name: getattr(report, member) for name, member in SERVER.items()},
         "run": {**{name: getattr(report, name) for name in (*RUN, *COUNTS)}, "options": report.options},
-        "verdict": {"status": report.status, "text": report.verdict, "counts": report.counts},
+        "verdict": {
+            "status": report.status,
+            "text": report.verdict,
+            "counts": report.counts,
+            "defects": [_defect(one) for one in report.defects],
+        },
         "chapters": [
             {"name": name, "title": families()[name].title, "counts": counts}
             for name, counts in report.chapters.items()
@@ -57,6 +62,19 @@ def _head(report: Report) -> dict[str, Any]:
         "deviations": [{"sdk": sdk, "requirements": rules} for sdk, rules in report.deviations.items()],
         "matrix": report.matrix,
         "rules": _rules(report.results),
+    }
+
+
+def _defect(one: FoundDefect) -> dict[str, Any]:
+    rules = dict.fromkeys(result.requirement for result in one.results)
+    revisions = dict.fromkeys(result.revision for result in one.results)
+    return {
+        "kind": one.kind,
+        "tool": one.tool,
+        "outcome": one.outcome,
+        "text": one.text,
+        "requirements": list(rules),
+        "revisions": list(revisions),
     }
 
 

@@ -24,7 +24,7 @@ SIGNS = {
     "not-started": "⚪",
     "unfinished": "⚪",
 }
-MAX_CASES = 5
+MAX_CASES = MAX_DEFECTS = 5
 MAX_NAMES = 8
 MAX_TEXT = 600
 MAX_WIRE_LINES = 6
@@ -60,6 +60,10 @@ def _head(report: Report) -> Iterator[str]:
     facts = [f"{code(report.server)} {code(report.version)}", tested or "no session could be used"]
     facts += [f"{report.seconds:.0f} s", f"pytest-mcp-conformance {report.tool_version}"]
     yield " · ".join(facts)
+    if report.defects:
+        lines = [f"- {one.outcome.with_sign}: {code(str(one))}" for one in report.defects[:MAX_DEFECTS]]
+        left = len(report.defects) - MAX_DEFECTS
+        yield "\n".join([*lines, *([f"- and {left} more"] if left > 0 else [])])
 
 
 def _about(report: Report) -> Iterator[str]:

@@ -83,7 +83,7 @@ def _rule(one: Result) -> dict[str, Any]:
             "markdown": f"{one.says}{fix}\n\nSee [the rule]({one.page}) and `{more}`.",
         },
         "defaultConfiguration": {"level": level(one.outcome)},
-        "properties": {"tags": ["mcp", one.family, one.level, one.basis]},
+        "properties": {"tags": ["mcp", one.family, one.level, one.basis, *filter(None, [one.defect])]},
     }
 
 
@@ -112,6 +112,7 @@ def _result(one: Result, where: Located, place: int) -> dict[str, Any]:
         "replay": one.replay,
         "reproduce": one.reproduce,
         "deviation": one.deviation,
+        "defect": one.defect,
     }
     expected = {"kind": "external", "justification": shorten(one.baseline, MAX_TEXT)}
     suppressed = {"suppressions": [expected]} if one.outcome.style.weight is Weight.EXCUSED else {}

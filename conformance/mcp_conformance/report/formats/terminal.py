@@ -18,6 +18,7 @@ from mcp_conformance.report.text import (
     server_lines,
     wrapped,
 )
+from mcp_conformance.verdicts import NORMATIVE
 
 Row = tuple[tuple[str, str], ...]
 """A line: texts, each with the names of its colour and weight, or an empty string."""
@@ -26,6 +27,8 @@ VERDICTS = {
     **dict.fromkeys(("unexercised", "not-started", "unfinished", "untested"), "yellow"),
 }
 """The colours of verdicts that are not red."""
+MAX_DEFECTS = 5
+"""How many defects follow the verdict without ``-v``."""
 MAX_CASES, FEW_CASES = 12, 3
 """How many cases of one rule are listed, with and without ``-v``."""
 MAX_TEXT = 20_000
@@ -59,6 +62,7 @@ def lines(report: Report, *, width: int, verbose: bool = False, tracebacks: bool
 
 def _lines(report: Report, width: int, *, verbose: bool, tracebacks: bool) -> Iterator[Row]:
     yield ((f"verdict: {report.headline}", _weighty(VERDICTS.get(report.status, "red"))),)
+    yield from _defects(report, width, verbose=verbose)
     yield from _plain(server_lines(report.revisions), width)
     listed = listed_by(Listed.VERBOSE if verbose else Listed.ALWAYS)
     blocks: list[list[Row]] = []
@@ -78,6 +82,15 @@ def _lines(report: Report, width: int, *, verbose: bool, tracebacks: bool) -> It
     for block in filter(None, blocks):
         yield plain("")
         yield from block
+
+
+def _defects(report: Report, width: int, *, verbose: bool) -> Iterator[Row]:
+    """Yield a line for each defect, the worst first."""
+    most = MAX_CASES if verbose else MAX_DEFECTS
+    for one in report.defects[:most]:
+        yield from map(plain, wrapped(f"- {one}", width, "  ", "    "))
+    if len(report.defects) > most:
+        yield plain(f"  - and {len(report.defects) - most} more")
 
 
 def _plain(texts: Iterable[str], width: int) -> Iterator[Row]:
@@ -279,10 +292,13 @@ def _notes(report: Report, *, verbose: bool) -> Iterator[str]:
 def _informing(report: Report) -> Iterator[str]:
     """Yield the broken rules that only inform: without a keyword, or not read against the revision yet."""
     own = [one for one in report.judged if one.outcome is Outcome.INFO and not one.is_of_sdk]
-    for why, is_unread in (("without a keyword", False), ("not read against this revision yet", True)):
-        rules = list(dict.fromkeys(one.requirement for one in own if bool(one.baseline) is is_unread))
-        if rules:
-            yield f"{plural(len(rules), 'note')} on rules {why} (-v shows them): {first_names(rules)}"
+    kinds: dict[str, dict[str, None]] = {}
+    for one in own:
+        why = "without a keyword" if one.basis not in NORMATIVE else "broken in a way that may be meant"
+        why = "not read against this revision yet" if one.baseline else why
+        kinds.setdefault(why, {})[one.requirement] = None
+    for why, rules in kinds.items():
+        yield f"{plural(len(rules), 'note')} on rules {why} (-v shows them): {first_names(list(rules))}"
 
 
 def _counts(report: Report) -> str:

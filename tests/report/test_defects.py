@@ -1,0 +1,127 @@
+"""Defects: what a server does to its users is counted beside conformance, whatever its rule rests on."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from mcp_conformance.client.reply import Closed, Silence, Unanswered
+from mcp_conformance.outcome import DOES, Defect, Outcome
+from mcp_conformance.report.formats import badge, github, terminal
+from mcp_conformance.report.formats import json as json_format
+from mcp_conformance.report.formats import markdown as markdown_format
+from mcp_conformance.requirements.catalogue import all_requirements, requirement
+from mcp_conformance.sdks.facts import FACTS
+from mcp_conformance.verdicts import Blocked, Cause, Finding, defect_of, outcome_of
+from support.sample_report import REPORT, REVISION, result
+
+PROSE, JSON_RPC = requirement("tools.call.listed-is-callable"), requirement("jsonrpc.parse-error")
+MUST = requirement("tools.call.is-error-boolean")
+PASSED = result("ping.empty-result", Outcome.PASSED)
+
+
+def throws(tool, place="/srv/server.py:7", outcome=Outcome.FAILED, **more):
+    got = f"{{}}: ZeroDivisionError: division by zero, {place.rpartition('/')[2]}"
+    facts = {"tool": tool, "got": got, "reason": got, "stderr": place, "defect": "throws"}
+    return result("tools.call.no-exception", outcome, **(facts | more))
+
+
+def report(*results):
+    """Return a report of a finished run with these results."""
+    return replace(REPORT, results=(PASSED, *results), ended="", lacking="", outdated=(), exercise=())
+
+
+def test_tools_that_throw_are_the_headline_and_no_rule_is_broken():
+    found = report(throws("add"), throws("mean"), throws("mean", "/srv/server.py:9"))
+    assert found.headline == "2 tools throw; otherwise passed"
+    assert [one.tool for one in found.defects] == ["add", "mean", "mean"]
+    assert badge.badge_verdict(found) == ("3 defects", "red")
+
+
+def test_defects_stand_before_conformance_and_the_worst_first():
+    broken = result("tools.call.is-error-boolean", Outcome.FAILED, tool="add", reason="expected a boolean")
+    dies = result("tools.call.valid-not-fatal", Outcome.FAILED, tool="add", got="it ended", defect="dies")
+    lingers = result("stdio.exit-on-stdin-close", Outcome.WARNED, reason="it runs on", defect="lingers")
+    found = report(broken, throws("add"), lingers, dies)
+    assert found.headline == (
+        "1 tool ends its process; 1 tool throws; the server does not exit; does not conform: 1 rule broken"
+    )
+
+
+def test_warned_defect_does_not_fail_and_is_told():
+    found = report(throws("add", outcome=Outcome.WARNED))
+    assert (found.status, found.headline) == ("passed", "1 tool throws; passed, with 1 warning")
+
+
+def test_what_several_revisions_show_of_one_tool_is_one_defect():
+    (found,) = report(throws("add"), replace(throws("add"), revision="2026-07-28")).defects
+    assert [one.revision for one in found.results] == [REVISION, "2026-07-28"]
+
+
+@pytest.mark.parametrize("outcome", [Outcome.EXPECTED, Outcome.NEW, Outcome.INFO, Outcome.PASSED])
+def test_excused_defect_is_not_counted(outcome):
+    assert report(throws("add", outcome=outcome)).defects == ()
+
+
+def test_each_format_names_the_defects():
+    found = report(throws("add"))
+    line = "add throws: {}: ZeroDivisionError: division by zero, server.py:7"
+    assert f"\n  - {line}\n" in terminal.render(found)
+    assert f"`{line}`" in markdown_format.render(found)
+    assert "derived%2C throws" in "\n".join(github.commands(found))
+    (member,) = json.loads(json_format.render(found))["verdict"]["defects"]
+    assert (member["kind"], member["tool"], member["outcome"]) == ("throws", "add", "failed")
+    assert json_format.read(json_format.render(found)).defects[0].kind is Defect.THROWS
+
+
+def test_note_on_a_keyword_rule_is_not_said_to_be_without_a_keyword():
+    notes = [result("tools.call.inputs-validated", Outcome.INFO, reason="coerces")]
+    text = terminal.render(report(*notes, result("errors.parse-error-code", Outcome.INFO, reason="-1")))
+    assert "1 note on rules broken in a way that may be meant (-v shows them): tools.call.inputs-val" in text
+    assert "1 note on rules without a keyword (-v shows them): errors.parse-error-code" in text
+
+
+# What decides ------------------------------------------------------------------------------------
+
+
+def test_rule_with_a_defect_warns_where_another_only_informs():
+    assert outcome_of(Finding("a", "b"), PROSE, REVISION) is Outcome.WARNED
+    assert outcome_of(Finding("a", "b"), PROSE, REVISION, strict=True) is Outcome.FAILED
+    assert outcome_of(Finding("a", "b"), JSON_RPC, REVISION) is Outcome.INFO
+    assert outcome_of(Finding("a", "b", advisory=True), PROSE, REVISION) is Outcome.INFO
+
+
+@pytest.mark.parametrize(
+    ("fault", "defect", "outcome"),
+    [
+        (Closed(1), Defect.DIES, Outcome.WARNED),
+        (Silence(5.0), Defect.HANGS, Outcome.WARNED),
+        (Unanswered(5.0, status=400), None, Outcome.INFO),
+        (None, None, Outcome.INFO),
+    ],
+)
+def test_lost_answer_is_a_defect_under_any_rule(fault, defect, outcome):
+    finding = Finding("an error", "nothing", fault=fault)
+    assert defect_of(finding, JSON_RPC, REVISION) is defect
+    assert outcome_of(finding, JSON_RPC, REVISION) is outcome
+
+
+def test_defect_lets_what_counts_count_as_before():
+    assert outcome_of(Finding("a", "b", fault=Closed(1)), MUST, REVISION) is Outcome.FAILED
+    assert outcome_of(Blocked("no answer", fault=Silence(5.0)), MUST, REVISION) is Outcome.BLOCKED
+
+
+def test_what_need_not_be_the_servers_fault_is_no_defect():
+    blocked = Blocked("a limit", fault=Silence(5.0), cause=Cause.CIRCUMSTANCES)
+    assert defect_of(blocked, PROSE, REVISION) is None
+
+
+def test_each_kind_of_defect_is_told_and_some_row_or_fault_has_it():
+    assert set(DOES) == set(Defect)
+    assert {row.defect for row in all_requirements().values() if row.defect} == set(Defect)
+
+
+def test_sdk_that_ends_the_process_is_told_with_the_version_without_that():
+    ways = {fact.way_out for fact in FACTS if fact.rule == "cancel.race-graceful"}
+    assert ways == {"fixed in 2.3.0: upgrade"}
+    assert any(fact.way_out.startswith("reported: https:") for fact in FACTS)
