@@ -25,6 +25,7 @@ from mcp_conformance.scenarios.completion import (
     accepted_params,
     completion_request,
     completions,
+    fails_always,
     is_completion,
 )
 from mcp_conformance.scenarios.invalid_requests import require_own_refusal
@@ -151,6 +152,12 @@ def test_a_value_that_is_a_number_does_no_harm(server, session):
     require_answer(session.request("completion/complete", {**params, "argument": argument}))
 
 
+def require_working(server):
+    """Skip the check if each completion of something listed fails: then those of unknown things fail too."""
+    if fails_always(server):
+        skip("each completion fails: see completion.listed-is-completed")
+
+
 def without(members, name):
     return {key: value for key, value in members.items() if key != name}
 
@@ -176,10 +183,22 @@ def test_a_completion_may_have_a_context(server, session):
 @pytest.mark.requirement("completion.ref-resource-forms")
 @pytest.mark.capability("completions")
 def test_a_listed_template_can_be_completed(server):
+    require_working(server)
     replies = [reply for reply in completions(server) if ref_type(reply) == "ref/resource"]
     for reply in require_some(replies, skip="no template with a variable is listed"):
         if reply.code != -32603:
             expect_result(reply)
+
+
+@pytest.mark.requirement("completion.listed-is-completed")
+@pytest.mark.capability("completions")
+def test_listed_arguments_can_be_completed(server):
+    replies = require_some(completions(server), skip="nothing that can be completed is listed")
+    refused = [reply for reply in replies if reply.code == -32602 and ref_type(reply) == "ref/prompt"]
+    failed = replies if fails_always(server) else refused
+    for reply in failed[:1]:
+        argument = reply.request.message["params"]["argument"]["name"]
+        raise Finding(f"values for the argument {argument!r}, or none", str(reply), reply.lines)
 
 
 @pytest.mark.requirement("completion.internal-error-code")

@@ -13,6 +13,7 @@ from mcp_conformance.scenarios.list_changes import (
     NOTIFICATION_SECONDS,
     expect_announced_between_lists,
     expect_announced_by_calls,
+    expect_announcements_of_changes,
     unsubscribed_change,
 )
 from mcp_conformance.scenarios.subscriptions import (
@@ -31,6 +32,16 @@ CHANGED = "notifications/tools/list_changed"
 
 
 # The tools
+
+
+@pytest.mark.requirement(
+    "tools.list-changed.sent", "prompts.list-changed.sent", "resources.list-changed.sent"
+)
+@pytest.mark.parametrize("feature", ["tools", "prompts", "resources"])
+def test_a_list_that_is_announced_has_changed(server, feature):
+    if not server.declares(feature, "listChanged"):
+        skip(f"{feature}.listChanged is not declared")
+    expect_announcements_of_changes(server, feature)
 
 
 @pytest.mark.requirement("tools.list-changed.sent")

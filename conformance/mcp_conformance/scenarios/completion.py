@@ -58,6 +58,12 @@ def completions(server: Server) -> tuple[Reply, ...]:
     return replies
 
 
+def fails_always(server: Server) -> bool:
+    """Return whether something is listed that can be completed, and each completion is an error."""
+    replies = completions(server)
+    return bool(replies) and all(reply.error is not None for reply in replies)
+
+
 @scenario
 def _completions(server: Server) -> tuple[Reply, ...]:
     replies: list[Reply] = []

@@ -10,8 +10,10 @@ from mcp_conformance.client.listing import Listing, fetch_list
 from mcp_conformance.client.reply import Reply
 from mcp_conformance.client.session import Session
 from mcp_conformance.client.subscriptions import FILTER_MEMBERS, UPDATED
+from mcp_conformance.client.tool_call import Call
 from mcp_conformance.expect import require, skip
 from mcp_conformance.protocol import revisions
+from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.protocol.methods import LISTS
 from mcp_conformance.scenarios.list_stability import complete_listing, difference, lists_in
 from mcp_conformance.target.scenario import scenario
@@ -22,6 +24,10 @@ from mcp_conformance.verdicts import Blocked, Finding
 
 MAX_RESOURCES = 10
 MAX_NAMES = 5
+# Not measured: one announcement may come late, after the call that it belongs to.
+LOOKS, MIN_IDLE = 3, 2
+"""How many calls are made to see whether an announced list has changed, and how often it must not have."""
+IDLE_SECONDS = 0.5
 NOTIFICATION_SECONDS = 2.0
 STRAY_NOTIFICATION_SECONDS = 0.5
 
@@ -130,6 +136,35 @@ def expect_announced_between_lists(server: Server, feature: str) -> None:
         lines = (*first.replies[0].lines, *second.replies[0].lines)
         got = f"nothing, although two {feature}/list one after the other differ: {changed}"
         raise Finding(method, got, lines)
+
+
+def expect_announcements_of_changes(server: Server, feature: str) -> None:
+    """Expect that a list that is announced again and again has changed; skip if it was never announced.
+
+    Looks at it before and after some calls: each time that it is announced meanwhile, it should differ.
+    """
+    method, session = f"notifications/{feature}/list_changed", lists_after_calls(server)[0]
+    if revisions.is_modern(server.revision) or not session.received.notifications(method):
+        skip(f"no {method} came without a subscription")
+    calls = [one for one in server.quick_calls() if not one.failed][:LOOKS]
+    idle = [
+        line for call in calls if (line := _idle_announcement(server, session, feature, call)) is not None
+    ]
+    if len(idle) >= MIN_IDLE:
+        got = f"{len(session.received.notifications(method))} of them, and {feature}/list is the same"
+        expected, rule = f"{method} only after a change", f"{feature}.list-changed.sent"
+        raise Finding(expected, got, idle, rule, advisory=True)
+
+
+def _idle_announcement(server: Server, session: Session, feature: str, call: Call) -> Line | None:
+    """Return the announcement of a list that a call did not change; None if none came."""
+    method, before = f"notifications/{feature}/list_changed", complete_listing(session, f"{feature}/list")
+    seen = len(session.received.notifications(method))
+    server.call_again(call, call.params)
+    session.wait_for(lambda: session.received.notifications(method)[seen:], IDLE_SECONDS)
+    after, came = complete_listing(session, before.method), session.received.notifications(method)[seen:]
+    is_same = [one.json for one in before.items] == [one.json for one in after.items]
+    return came[0][0] if came and is_same else None
 
 
 def mutating_call(server: Server) -> Sample:

@@ -20,6 +20,7 @@ from mcp_conformance.target.sessions import CALLS
 from mcp_conformance.world.reading import template_as_tool
 
 MAX_TEMPLATES = 5
+INTERNAL_ERROR = -32603
 MIN_TRIED = 3
 """How many values are refused, at least, before a template seems to lead nowhere."""
 
@@ -80,7 +81,7 @@ def _uri_of(reply: Reply) -> str:
 
 
 def unrouted(server: Server, found: Sequence[Expansion]) -> Expansion | None:
-    """Return an expansion of a template all of which are refused like a URI that the server does not know.
+    """Return an expansion of a template all of which fail, or are refused like a URI that is not known.
 
     They are several, of values that need not exist: it is likely, not certain, that none can be read.  A
     template of several variables is left out, as their values need not exist together.
@@ -92,7 +93,8 @@ def unrouted(server: Server, found: Sequence[Expansion]) -> Expansion | None:
         is_simple = len(variables(template)) == 1 and not matches(template, NO_SUCH_URI)
         if is_simple and len(some) >= MIN_TRIED:
             unknown = words(server.read(NO_SUCH_URI))
-            if all(one.reply.error is not None and _refusal(one) == unknown for one in some):
+            is_refused = all(one.reply.error is not None and _refusal(one) == unknown for one in some)
+            if is_refused or all(one.reply.code == INTERNAL_ERROR for one in some):
                 return some[0]
     return None
 
