@@ -11,6 +11,7 @@ from mcp_conformance.fuzzing.oracles import accepts_valid
 from mcp_conformance.generation import draw_valid, example, seeded, shrunk
 from mcp_conformance.generation.formats import FORMATS, edges_of, formatted
 from mcp_conformance.json_schema.formats import is_certain
+from mcp_conformance.json_schema.validation import has_certain_formats
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.protocol.value import Value
 
@@ -67,3 +68,9 @@ def test_the_refusal_of_a_text_whose_format_is_unknown_is_not_judged(format, tex
     request = Line(sent=True, raw=json.dumps({"id": 1, "method": "tools/call", "params": params}).encode())
     refusal = Reply(request, message={"error": {"code": -32602, "message": "Invalid params"}})
     assert (accepts_valid(tool, REVISION, refusal) is not None) is accused
+
+
+def test_what_only_one_dialect_forbids_may_be_refused():
+    schema = {**of(), "dependentRequired": {"card": ["expiry"]}}
+    assert not has_certain_formats({"card": "1"}, schema, "2024-11-05")
+    assert has_certain_formats({"card": "1", "expiry": "2"}, schema, "2024-11-05")

@@ -126,11 +126,11 @@ def instance_errors(instance: Any, schema: Any, revision: str, part: Any = None)
 
 
 def has_certain_formats(instance: Any, schema: Any, revision: str) -> bool:
-    """Return whether ``instance`` is valid and each text with a ``format`` is certain to have it."""
+    """Return whether ``instance`` is valid in all dialects, and each text with a ``format`` surely has it."""
     try:
         validators = _validators_of(_text_of(schema), revision).validators
         checked = [one.evolve(format_checker=CertainFormats()) for one in validators.values()]
-        return any(not _errors(one, instance) for one in checked)
+        return not any(_errors(one, instance) for one in checked)
     except Unjudgeable:
         return False
 
