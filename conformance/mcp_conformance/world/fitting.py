@@ -12,6 +12,7 @@ from typing import Any
 from mcp_conformance.protocol.jsonrpc import encode
 from mcp_conformance.world.known import Known, Origin
 from mcp_conformance.world.members import Member, words_of
+from mcp_conformance.world.wording import number_in
 
 MAX_FITS = 8
 """The most values of a member: names match too easily, and each further value costs a call (a prototype with
@@ -125,8 +126,9 @@ def _as_types(value: Any, types: frozenset[str]) -> list[Any]:
         return [value]
     if "string" in types and is_number:
         return [encode(value).decode()]
-    if isinstance(value, str) and types & {"integer", "number"}:
-        return _number_in(value, types)
+    if isinstance(value, str):
+        number = number_in(value)
+        return [] if number is None or not _type_of(number) & types else [number]
     if isinstance(value, float) and value.is_integer() and "integer" in types:
         return [int(value)]
     return []
@@ -141,14 +143,6 @@ def _type_of(value: Any) -> set[str]:
         case float():
             return {"number"}
     return {"string"} if isinstance(value, str) else set()
-
-
-def _number_in(text: str, types: frozenset[str]) -> list[Any]:
-    if re.fullmatch(r"-?(?:0|[1-9]\d{0,14})", text):
-        return [int(text)]
-    if "number" in types and re.fullmatch(r"-?\d{1,15}\.\d{1,15}", text):
-        return [float(text)]
-    return []
 
 
 def _likeness(member: Member, known: Known, value: Any) -> int:

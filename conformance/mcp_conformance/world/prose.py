@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mcp_conformance.world.records import Record, parsed, records_in, varied
+from mcp_conformance.world.wording import number_in
 
 MAX_TEXT = 8000
 """The most characters of a text that are read for lines."""
@@ -77,11 +78,8 @@ def scalar(text: str) -> Any:
     text = text.strip().strip("*").strip("`")
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         return text[1:-1]
-    if re.fullmatch(r"-?(?:0|[1-9]\d{0,14})", text):
-        return int(text)
-    if re.fullmatch(r"-?\d{1,14}\.\d{1,14}", text):
-        return float(text)
-    return {"true": True, "false": False}.get(text.lower(), text)
+    number = number_in(text)
+    return {"true": True, "false": False}.get(text.lower(), text) if number is None else number
 
 
 def _fenced(text: str) -> str:

@@ -25,6 +25,13 @@ def said(reply: Reply) -> tuple[str, Any]:
     return "\n".join(reply.texts)[:MAX_READ], None
 
 
+def number_in(text: str) -> int | float | None:
+    """Return the number that a text is, as JSON writes it without an exponent; None for another text."""
+    if re.fullmatch(r"-?(?:0|[1-9]\d{0,14})", text):
+        return int(text)
+    return float(text) if re.fullmatch(r"-?\d{1,14}\.\d{1,14}", text) else None
+
+
 def kind_of_refusal(reply: Reply, arguments: Any) -> str:
     """Return what a refusal says without what differs from call to call: our own values and numbers."""
     text, data = said(reply)
