@@ -12,6 +12,8 @@ from hypothesis.database import InMemoryExampleDatabase
 
 from mcp_conformance.client.transcript import BadTranscript, Transcript, replay
 from mcp_conformance.fuzzing.fuzzer import Fuzzer
+from mcp_conformance.fuzzing.oracles import Case
+from mcp_conformance.fuzzing.trials import Trials
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
 from mcp_conformance.transport.process import Process
@@ -55,6 +57,13 @@ def found_in(name, tool, *options, cwd=None):
     """Return a run that fuzzes one tool of a mutant in a process."""
     words = [word for one in (ANSWERED, VALIDATED) for word in ("--select", f"{one}[{tool}]")]
     return run_suite(mutant(name), *words, *QUICK, *options, cwd=cwd)
+
+
+def test_a_failure_that_has_passed_the_last_time_stays_as_it_was_seen():
+    seen, case = object(), Case(b"{}", lambda reply: None)
+    trials = object.__new__(Trials)
+    vars(trials).update(failures={"kind": [seen]}, _outcomes={})
+    assert trials.whole(case, "kind") is seen
 
 
 EACH_SEED = pytest.mark.parametrize("seed", range(3))

@@ -149,14 +149,14 @@ class Fuzzer:
             if self._is_repeatable(self._failures[kind][0]):
                 self._trials.allow_shrinking()
                 found = smaller(self._failures[kind][0].case, partial(self._fails, kind))
-                self._failures[kind].insert(0, self._trials.whole(found))
+                self._failures[kind].insert(0, self._trials.whole(found, kind))
                 self._database.save(self._key(), found.text)
 
     def _shrunk(self, cases: SearchStrategy[Case], kind: str) -> bool:
         """Find and shrink a failure of a kind; return whether one was found."""
         with suppress(NoSuchExample, Unsatisfiable):
             smallest = self._smallest(cases, partial(self._fails, kind))
-            self._failures[kind].insert(0, self._trials.whole(smallest))
+            self._failures[kind].insert(0, self._trials.whole(smallest, kind))
             return True
         return False
 
