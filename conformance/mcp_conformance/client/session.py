@@ -13,9 +13,10 @@ from mcp_conformance.client.inbox import Inbox
 from mcp_conformance.client.message_log import MessageLog
 from mcp_conformance.client.received import Received
 from mcp_conformance.client.reply import Reply, Silence
+from mcp_conformance.client.spacing import Spacing
 from mcp_conformance.client.timing import Pace
 from mcp_conformance.protocol import revisions
-from mcp_conformance.protocol.jsonrpc import ABSENT, Line, encode, id_key
+from mcp_conformance.protocol.jsonrpc import ABSENT, Line, encode, id_key, is_response
 from mcp_conformance.protocol.methods import CLIENT_INFO, FEATURES, LISTED, envelope, liveness_method
 from mcp_conformance.protocol.value import Value
 from mcp_conformance.transport.interface import Clock, Transport
@@ -34,9 +35,9 @@ class Session:
     In a modern revision `request` and `send` add the envelope to ``_meta``; the members given win.
     The session declares ``capabilities``, and answers requests of the server for them from ``client``, by
     method; it always answers ping, and refuses everything else.  No method raises for what a server does: a
-    request without an answer gives a `Reply` with a ``fault``.  ``sent`` counts the lines of the client.
-    ``preparation`` are the lines by which its process was made to know what another one does, and ``renamed``
-    has the values that are others in it, as JSON texts.
+    request without an answer gives a `Reply` with a ``fault``.  ``sent`` counts the lines of the client,
+    which ``spacing`` keeps apart if they must be few.  ``preparation`` are the lines by which its process was
+    made to know what another one does, and ``renamed`` has the values that are others in it, as JSON texts.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class Session:
         self.is_silent = False
         self.is_closing = False
         self.sent = 0
+        self.spacing: Spacing | None = None
         self.preparation: tuple[Line, ...] = ()
         self.renamed: dict[bytes, bytes] = {}
         self.inbox = Inbox(process, self.lines, self._answer, self.scaled_timeout)
@@ -197,12 +199,21 @@ class Session:
         return self._send([replace(line, at=at) for line in lines])
 
     def _send(self, lines: list[Line]) -> list[Line]:
+        lines = [self._in_turn(line) for line in lines] if self.spacing is not None else lines
         for line in lines:
             self.lines.keep(line)
             self.inbox.expect(line.message)
         self.sent += len(lines)
         self.process.write(b"".join(line.raw + b"\n" for line in lines))
         return lines
+
+    def _in_turn(self, line: Line) -> Line:
+        """Wait until a line may be sent; the answers to a server's requests never wait."""
+        if self.spacing is None or is_response(line.message):
+            return line
+        before = self.process.age
+        self.spacing.wait(self.clock.monotonic(), lambda seconds: self.wait_for(lambda: False, seconds))
+        return replace(line, at=line.at + self.process.age - before)
 
     def send_texts(self, requests: Iterable[tuple[str, bytes]]) -> list[Line]:
         """Send requests (method, params) in one write; the params may be bytes that are not JSON."""

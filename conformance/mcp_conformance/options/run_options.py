@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from mcp_conformance.client.spacing import Spacing
 from mcp_conformance.options.given import BadOption, Chosen, Given
 from mcp_conformance.options.readers import contract_in, json_value
 from mcp_conformance.options.table import OPTIONS, read
@@ -99,6 +100,7 @@ def read_settings(chosen: Chosen) -> Settings:
         env=given_variables(chosen),
         call=read(chosen, "call", () if is_remote else ("readonly",)),
         http=http,
+        spacing=Spacing(read(chosen, "rate", math.inf) if http is None else math.inf),
         sandbox=sandbox(chosen, http),
         **setting_values(chosen),
     )

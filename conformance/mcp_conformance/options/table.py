@@ -49,7 +49,7 @@ OPTIONS = (
         default="/mcp",
     ),
     Option(
-        *("rate", "NUMBER", "the most requests a second over HTTP"),
+        *("rate", "NUMBER", "the most requests a second"),
         commands=STARTS,
         default="no limit, but 20 if the URL is not on this machine",
         reader=readers.rate,

@@ -125,6 +125,12 @@ def limit_lines(
 
     ``dropped`` counts the lines that were not kept.
     """
+    if (spacing := subject.settings.spacing).is_slowed:
+        yield (
+            "slowed: the server refuses for their number requests that it serves otherwise, so it got at "
+            f"most {spacing.rate:.2g} messages a second from then on (--rate {spacing.rate:.2g} does so from "
+            "the start)"
+        )
     if reason := subject.settings.solo.reason:
         yield (
             f"one at a time: a process that is started beside another one ends ({shorten(reason, 300)}), so "

@@ -12,7 +12,8 @@ from mcp_conformance.client.reply import Closed, Flood, Unanswered, Unread
 from mcp_conformance.client.session import Session
 from mcp_conformance.expect import skip
 from mcp_conformance.protocol.jsonrpc import Kind, Line, kind
-from mcp_conformance.target.circumstances import circumstance
+from mcp_conformance.target.circumstances import LIMITED, circumstance
+from mcp_conformance.target.limiter import Limiter
 from mcp_conformance.target.sessions import Sessions
 from mcp_conformance.target.surface import ProbeFailure, is_live
 from mcp_conformance.verdicts import Blocked, Cause, Finding, Repeat, Skipped, wrong_answer
@@ -32,6 +33,7 @@ class Causes:
 
     def __init__(self, sessions: Sessions):
         self._sessions = sessions
+        self._limiter = Limiter(sessions)
         self._times: Counter[Any] = Counter(filter(None, map(_cause, sessions.surface.failures)))
 
     def examine(self, verdict: Finding | Blocked) -> None:
@@ -46,6 +48,9 @@ class Causes:
         self.require_access()
         if reason := circumstance(self._sessions, verdict):
             skip(reason, cause=Cause.CIRCUMSTANCES)
+        if self._limiter.is_reason(verdict.lines):
+            self._sessions.withdraw_start()
+            skip(LIMITED, cause=Cause.CIRCUMSTANCES)
         pairs = [pair for session in self._sessions.every for pair in session.inbox.wrong_answers]
         finding = next((wrong_answer(*pair) for pair in pairs if pair[0] in verdict.lines), None)
         if finding is not None and verdict.requirement == finding.requirement:

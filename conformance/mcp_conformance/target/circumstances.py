@@ -25,9 +25,7 @@ SPOILT = (
     "after it had processes of their own"
 )
 ALONE = "the server cannot run twice at the same time, so this process was ended when another one was needed"
-LIMITED = (
-    "the server refuses requests for their number (HTTP 429), waits did not help, and a lower --rate may"
-)
+LIMITED = "the server refuses requests for their number, which it serves otherwise; a lower --rate may help"
 
 
 def circumstance(sessions: Sessions, verdict: Finding | Blocked) -> str:

@@ -27,6 +27,10 @@ class Reported:
         self._keys.add(key)
         raise verdict
 
+    def withdraw(self, key: str) -> None:
+        """Let a verdict be raised again: the one that was raised did not count."""
+        self._keys.discard(key)
+
     @contextmanager
     def without_report(self, reason: str) -> Iterator[None]:
         """Skip the check for this reason if it is blocked meanwhile; what blocks it stays unreported."""

@@ -100,6 +100,7 @@ class Sessions:
     def adopt(self, session: Session) -> None:
         """Take the session of the probe as the shared one."""
         session.pace, session.client = self._pace, DECLINING
+        session.spacing = self.settings.spacing
         self.every.append(session)
         self._shared[SHARED] = session
 
@@ -151,6 +152,10 @@ class Sessions:
         self.settings = _with_start_timeout(self.settings, opening.lines)
         return session
 
+    def withdraw_start(self) -> None:
+        """Let processes be started again, although one opened no session: it need not be its fault."""
+        self._reported.withdraw("start")
+
     def require_unspoilt(self) -> None:
         """Raise the `Finding` on an exchange after which a server over HTTP serves nobody any more, once.
 
@@ -190,6 +195,7 @@ class Sessions:
             client=client,
         )
         session.pace = self._pace
+        session.spacing = self.settings.spacing
         self.every.append(session)
         return session
 

@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from mcp_conformance.client.spacing import Spacing
 from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.sandbox.confined import Confined, Start
 from mcp_conformance.sandbox.sandbox import Sandbox
@@ -65,7 +66,8 @@ class Settings:
     ``database`` remembers the values that failed, if it is not Hypothesis's own; ``kept`` is the directory
     for what is learned of the tools, None to keep nothing.
     ``http`` is the server of the run if it speaks HTTP; then the command has a port to fill in, or is a URL.
-    ``solo`` knows whether its processes can run beside each other.  ``surroundings`` says that checks start
+    ``solo`` knows whether its processes can run beside each other, ``spacing`` how many messages a second it
+    takes.  ``surroundings`` says that checks start
     the server as other machines would: by a ``launcher`` before the command, or in the directory ``work``
     instead of that of the throwaway folder.
     """
@@ -101,6 +103,7 @@ class Settings:
     http: HttpServer | None = None
     database: ExampleDatabase | None = None
     solo: Solo = field(default_factory=Solo, compare=False)
+    spacing: Spacing = field(default_factory=Spacing, compare=False)
     surroundings: bool = False
     launcher: tuple[str, ...] = ()
     work: Path | None = None

@@ -1,0 +1,90 @@
+"""A server that limits requests by itself is not accused of what it then refuses."""
+
+import pytest
+
+from mcp_conformance.client.spacing import Spacing
+from mcp_conformance.report.text import limit_lines
+from mcp_conformance.target.probe import probe_all
+from mcp_conformance_fixtures.mutants import answered, method, refused
+from mcp_conformance_fixtures.reference import END, START
+from support.bench import run_checks, settings_in_memory
+from support.in_memory import VirtualClock, mutated
+
+HANDSHAKE = "2025-11-25"
+REFUSED = {"content": [{"type": "text", "text": "Slow down: try again in 1 s."}], "isError": True}
+SUITES = ("test_ping", "test_tools_call", "test_progress", "test_errors", "test_cancel")
+
+
+class Bucket:
+    """A bucket of tokens that fills up by itself; a request takes one, or is refused."""
+
+    def __init__(self, most, a_second, refusal, methods=None):
+        self.most, self.a_second, self.refusal, self.methods = most, a_second, refusal, methods
+        self.clock, self.left, self.at = VirtualClock(), most, 0.0
+
+    def __call__(self, server, request, reply):
+        if request in (START, END) or not isinstance(request, dict) or not reply or "id" not in request:
+            return None
+        if self.methods is not None and method(request) not in self.methods:
+            return None
+        now = self.clock.now
+        self.left = min(self.most, self.left + (now - self.at) * self.a_second)
+        self.at = now
+        if self.left < 1:
+            return self.refusal(request)
+        self.left -= 1
+        return None
+
+
+def with_error(request):
+    return refused(request, -32000, f"Rate limit exceeded, {request['id']} too many.")
+
+
+def with_tool_error(request):
+    return answered(request, REFUSED)
+
+
+def found(bucket):
+    settings = settings_in_memory(mutated(bucket))
+    bucket.clock = settings.clock
+    run = run_checks(settings, HANDSHAKE, lambda check: check.suite in SUITES, is_whole=False)
+    return settings, [one.text for one in run.verdicts if one.outcome.counts], run.passed
+
+
+def test_a_limiter_of_all_requests_is_recognised_and_obeyed():
+    settings, counted, passed = found(Bucket(40, 20.0, with_error))
+    assert counted == []
+    assert len(passed) > 10
+    assert settings.spacing.is_slowed
+    assert 10 < settings.spacing.rate <= 20
+    (line,) = limit_lines(probe_all(settings, (HANDSHAKE,)), [], {})
+    assert line.startswith("slowed: the server refuses for their number requests that it serves otherwise")
+
+
+def test_a_limiter_of_calls_is_recognised_by_tool_errors():
+    settings, counted, _ = found(Bucket(10, 5.0, with_tool_error, {"tools/call"}))
+    assert counted == []
+    assert settings.spacing.is_slowed
+    assert settings.spacing.rate <= 5
+
+
+def test_a_server_that_always_refuses_a_request_so_is_judged():
+    def unknown_tool(server, request, reply):
+        is_refused = isinstance(request, dict) and method(request) == "ping"
+        return refused(request, -32000, "Rate limit exceeded.") if is_refused and reply else None
+
+    settings = settings_in_memory(mutated(unknown_tool))
+    run = run_checks(settings, HANDSHAKE, lambda check: check.suite == "test_ping", is_whole=False)
+    assert [one.row.id for one in run.verdicts if one.outcome.counts]
+    assert not settings.spacing.is_slowed
+
+
+def test_messages_are_kept_apart():
+    slept, spacing = [], Spacing(4.0)
+    for now in (10.0, 10.0, 10.1, 20.0):
+        spacing.wait(now, slept.append)
+    assert slept == pytest.approx([0.25, 0.4])
+    spacing.slow_down(0.5)
+    assert (spacing.rate, spacing.is_slowed) == (0.5, True)
+    spacing.slow_down(2.0)
+    assert spacing.rate == 0.5
