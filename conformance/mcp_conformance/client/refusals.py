@@ -90,6 +90,15 @@ def complaint_about_network(reply: Reply) -> str:
     return found[0] if found is not None else ""
 
 
+INTERNAL_CODES = (-32603, *range(-32019, -31999))
+"""The codes of errors that are not about the request: an internal one, and those of servers."""
+
+
+def unreached(reply: Reply) -> str:
+    """Return the words in an error that is not about the request, and says that no host was reached."""
+    return complaint_about_network(reply) if reply.code in INTERNAL_CODES else ""
+
+
 REFUSAL = re.compile(
     r"\A\W*(?:error|exception|invalid|missing|failed|failure|unknown|unsupported)\b"
     r"|\A\W*(?:cannot|could not|unable|no such)\b"

@@ -125,20 +125,7 @@ def limit_lines(
 
     ``dropped`` counts the lines that were not kept.
     """
-    if (spacing := subject.settings.spacing).is_slowed:
-        yield (
-            "slowed: the server refuses for their number requests that it serves otherwise, so it got at "
-            f"most {spacing.rate:.2g} messages a second from then on (--rate {spacing.rate:.2g} does so from "
-            "the start)"
-        )
-    if reason := subject.settings.solo.reason:
-        yield (
-            f"one at a time: a process that is started beside another one ends ({shorten(reason, 300)}), so "
-            "each was started after the end of the one before"
-        )
-    for surface in subject.unopened:
-        reason = surface.failures[0].reason.partition(" (mcp-conformance doctor")[0]
-        yield f"not tested: {surface.revision}, as {shorten(reason, 300)}"
+    yield from _circumstances(subject)
     for surface in subject.live:
         if surface.left_out:
             listed = len(surface.tools) + surface.left_out
@@ -164,6 +151,24 @@ def limit_lines(
     yield from _spared_lines(exercise)
     if dropped:
         yield f"not kept: {dropped} lines of the server, as its log was too large; not every check saw them"
+
+
+def _circumstances(subject: Subject) -> Iterator[str]:
+    """Yield how the server was spared, and which revisions it did not answer in."""
+    if (spacing := subject.settings.spacing).is_slowed:
+        yield (
+            "slowed: the server refuses for their number requests that it serves otherwise, so it got at "
+            f"most {spacing.rate:.2g} messages a second from then on (--rate {spacing.rate:.2g} does so from "
+            "the start)"
+        )
+    if reason := subject.settings.solo.reason:
+        yield (
+            f"one at a time: a process that is started beside another one ends ({shorten(reason, 300)}), so "
+            "each was started after the end of the one before"
+        )
+    for surface in subject.unopened:
+        reason = surface.failures[0].reason.partition(" (mcp-conformance doctor")[0]
+        yield f"not tested: {surface.revision}, as {shorten(reason, 300)}"
 
 
 def connection_lines(
@@ -232,6 +237,14 @@ def _failing_lines(subject: Subject, exercise: Mapping[str, ToolExercise]) -> It
         for tool, one in sorted(exercise.items())
         if one.calls and not (one.successes or one.deaths or one.asks)
     ]
+    unreached = [tool for tool in failing if exercise[tool].complaint]
+    if unreached:
+        shown = first_names([named(tool, 40) for tool in unreached])
+        yield (
+            f"could not be judged: {shown}, as no host is reached ({exercise[unreached[0]].complaint}); give "
+            "the server the network, the service or the account that it needs"
+        )
+    failing = [tool for tool in failing if tool not in unreached]
     if failing:
         shown = first_names([f"{named(tool, 40)} (0 of {exercise[tool].calls})" for tool in failing])
         yield f"no call succeeded: {shown}{_remedy(subject, failing)}"

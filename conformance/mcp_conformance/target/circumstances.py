@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mcp_conformance.client.reply import Closed
+from mcp_conformance.client.refusals import unreached
+from mcp_conformance.client.reply import Closed, Reply
 from mcp_conformance.protocol.jsonrpc import ABSENT, Kind, Line, kind
 from mcp_conformance.target.sessions import Sessions
 from mcp_conformance.target.spoiling import SPOILING
@@ -24,6 +25,7 @@ SPOILT = (
     "an exchange that has a finding of its own has spoilt the server over HTTP for all others; the checks "
     "after it had processes of their own"
 )
+UNREACHED = "the server reaches no host, as its error says, so this says nothing about its handlers"
 ALONE = "the server cannot run twice at the same time, so this process was ended when another one was needed"
 LIMITED = "the server refuses requests for their number, which it serves otherwise; a lower --rate may help"
 
@@ -33,6 +35,8 @@ def circumstance(sessions: Sessions, verdict: Finding | Blocked) -> str:
     known = list(_unanswered(sessions, verdict.lines))
     if any(line.is_lost for line in verdict.lines) or any(one.is_lost for one in known):
         return LOST
+    if any(map(_reaches_no_host, verdict.lines)):
+        return UNREACHED
     if _was_ended(sessions, verdict):
         return ALONE
     if _is_out_of_order(sessions, verdict):
@@ -41,6 +45,12 @@ def circumstance(sessions: Sessions, verdict: Finding | Blocked) -> str:
     if is_refused or _lacks_answers(sessions, verdict):
         return LIMITED
     return ""
+
+
+def _reaches_no_host(line: Line) -> bool:
+    """Return whether an answer is an error that is not about the request, for want of a network."""
+    is_error = not line.sent and kind(line.message) is Kind.ERROR
+    return is_error and bool(unreached(Reply(line, line, line.message)))
 
 
 def _was_ended(sessions: Sessions, verdict: Finding | Blocked) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2s
 from typing import Any, Self
 
-from mcp_conformance.client.refusals import asks_client
+from mcp_conformance.client.refusals import asks_client, complaint_about_network
 from mcp_conformance.client.reply import Closed, Reply
 from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.protocol.jsonrpc import Line
@@ -35,7 +35,7 @@ class ToolExercise:
     ``known`` count the successes of each kind of answer (a digest of it), to arguments without a known value
     and to those with one.  ``origins_of`` are where the arguments of a kind came from.  ``left_out`` counts
     the calls that the fuzzer did not make, as each would get the same refusal; ``saved_seconds`` is an
-    estimate of what they would have taken.
+    estimate of what they would have taken.  ``complaint`` are the words by which it reaches no host.
     """
 
     calls: int = 0
@@ -47,6 +47,7 @@ class ToolExercise:
     obstacle: str = ""
     left_out: int = 0
     saved_seconds: float = 0.0
+    complaint: str = ""
 
     @property
     def kinds(self) -> set[str]:
@@ -95,6 +96,7 @@ class ToolExercise:
         self.deaths += other.deaths
         self.asks += other.asks
         self.obstacle = self.obstacle or other.obstacle
+        self.complaint = self.complaint or other.complaint
         self.spare(other.left_out, other.saved_seconds)
         self.made_up.update(other.made_up)
         self.known.update(other.known)
@@ -107,7 +109,7 @@ class ToolExercise:
             [kind, self.made_up[kind], self.known[kind], sorted(origins)]
             for kind, origins in self.origins_of.items()
         ]
-        saved = [self.left_out, self.saved_seconds]
+        saved = [self.left_out, self.saved_seconds, self.complaint]
         return [self.calls, self.deaths, kinds, self.asks, self.obstacle, *saved]
 
     @classmethod
@@ -157,6 +159,8 @@ class Exercise(Mapping[str, ToolExercise]):
             known = self._origins_of(tool, arguments)
             origins = known or (MADE_UP if needs_values else NEEDS_NONE,)
             one.succeed(kind_of(reply, arguments), origins, is_known=bool(known))
+        elif not one.complaint:
+            one.complaint = complaint_about_network(reply)
 
     def count_fetch(self, tool: Tool, reply: Reply, arguments: Any) -> None:
         """Count the fetch of a prompt or a template's resource, which is taken for a tool."""

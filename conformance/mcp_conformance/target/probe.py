@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 
+from mcp_conformance import remedies
 from mcp_conformance.client.listing import Listing, fetch_list
 from mcp_conformance.client.message_log import without_message
+from mcp_conformance.client.refusals import unreached
 from mcp_conformance.client.reply import Closed, Fault, Flood, Reply, Silence, Unanswered
 from mcp_conformance.client.session import Session
 from mcp_conformance.client.tool_call import Tool
@@ -231,6 +233,10 @@ def _probe_tools(session: Session) -> tuple[Listing, tuple[ProbeFailure, ...]]:
     id = "pagination.progress" if listing.never_ends else "tools.list.answered"
     if len(listing.replies) > 1 and not listing.never_ends:
         id = "pagination.cursor-accepted"
+    if (complaint := unreached(last)) and complaint == unreached(session.request("tools/list")):
+        reason = f"tools/list could not be judged: the server reaches no host, as it says twice ({complaint})"
+        failure = ProbeFailure("tools", id, reason, last.lines, fix=remedies.NO_HOST)
+        return listing, (failure,)
     fault = last.fault
     failure = ProbeFailure(
         "tools",

@@ -56,6 +56,7 @@ class ProbeFailure:
     expected: str = ""
     is_end: bool = False
     is_mute: bool = False
+    fix: str = ""
 
     @classmethod
     def of(cls, name: str, finding: Finding) -> ProbeFailure:
@@ -68,7 +69,7 @@ class ProbeFailure:
         if self.expected:
             return Finding(self.expected, self.reason, self.lines, fatal=self.name == SPOILT)
         cause = Cause.NO_SESSION if self.name in SESSIONLESS else None
-        return Blocked(self.reason, self.lines, self.stderr, cause=cause)
+        return Blocked(self.reason, self.lines, self.stderr, cause=cause, fix=self.fix)
 
 
 @dataclass(frozen=True)

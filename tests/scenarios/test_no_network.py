@@ -1,0 +1,60 @@
+"""A server that reaches no host is not told to register its handlers."""
+
+import pytest
+
+from mcp_conformance import remedies
+from mcp_conformance.report.text import limit_lines
+from mcp_conformance.target.exercise import ToolExercise
+from mcp_conformance.target.probe import probe_all
+from mcp_conformance_fixtures.mutants import answered, method, params, refused
+from support.bench import run_checks, settings_in_memory
+from support.in_memory import mutated
+
+HANDSHAKE = "2025-11-25"
+
+
+def without_list(code, words):
+    """Return a mutation that refuses the list of tools."""
+
+    def mutate(_, request, reply):
+        is_list = isinstance(request, dict) and method(request) == "tools/list" and reply
+        return refused(request, code, words) if is_list else None
+
+    return mutate
+
+
+def found(code, words):
+    settings = settings_in_memory(mutated(without_list(code, words)))
+    run = run_checks(settings, HANDSHAKE, lambda one: one.suite == "test_tools_list", is_whole=False)
+    return run.failures, [one.row.id for one in run.verdicts if one.outcome.counts]
+
+
+@pytest.mark.parametrize(
+    ("code", "words"), [(-32603, "fetch failed"), (-32000, "connect ECONNREFUSED 127.0.0.1:5432")]
+)
+def test_a_list_that_needs_a_host_is_blocked_once_with_the_reason(code, words):
+    (failure,), counted = found(code, words)
+    assert counted == []
+    assert failure.reason.startswith("tools/list could not be judged: the server reaches no host")
+    assert (failure.verdict.fix, failure.requirement) == (remedies.NO_HOST, "tools.list.answered")
+
+
+@pytest.mark.parametrize(("code", "words"), [(-32601, "fetch failed"), (-32603, "list is not iterable")])
+def test_another_error_of_a_list_is_the_fault_of_the_server(code, words):
+    (failure,), _ = found(code, words)
+    assert (failure.verdict.fix, failure.requirement) == ("", "tools.list.answered")
+    assert words in failure.reason
+
+
+def test_tools_that_reach_no_host_are_named():
+    def fails(_, request, reply):
+        if not isinstance(request, dict) or params(request).get("name") != "add" or not reply:
+            return None
+        text = {"type": "text", "text": "Error: getaddrinfo ENOTFOUND db.example"}
+        return answered(request, {"content": [text], "isError": True})
+
+    subject = probe_all(settings_in_memory(mutated(fails)), (HANDSHAKE,))
+    exercise = {"add": ToolExercise(3, complaint="ENOTFOUND"), "fail": ToolExercise(2)}
+    lines = list(limit_lines(subject, [], exercise))
+    assert lines[0].startswith("could not be judged: add, as no host is reached (ENOTFOUND)")
+    assert lines[1].startswith("no call succeeded: fail (0 of 2)")
