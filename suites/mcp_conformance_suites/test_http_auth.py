@@ -24,8 +24,9 @@ from mcp_conformance.scenarios.http_auth import (
     with_credential,
 )
 from mcp_conformance.scenarios.http_modern import plain_method
-from mcp_conformance.scenarios.http_requests import exchanges, http_session, lines_of
+from mcp_conformance.scenarios.http_requests import HttpReply, exchanges, http_session, lines_of
 from mcp_conformance.scenarios.http_sessions import peers
+from mcp_conformance.verdicts import Finding
 
 OFFLINE = "offline_access"
 MALFORMED = ("Bearer", "Bearer conformance conformance")
@@ -135,6 +136,25 @@ def test_a_malformed_credential_is_refused(server, value):
     refused_without_credential(server)
     reply = with_credential(server, value)
     expect(reply, reply.status in (400, 401), "the status 400, or 401")
+
+
+@pytest.mark.stage("last")
+@pytest.mark.requirement("http.auth.body-read")
+def test_the_body_of_a_refused_request_is_read(server):
+    """Judge what followed refused requests in the checks so far."""
+    refused_without_credential(server)
+    with_credential(server, MALFORMED[0])
+    tally = lines_of(outsider(server)).server.tally
+    for one in tally.misread:
+        got = (
+            f"HTTP {one.status} after a refused request with a body, and HTTP {one.exchange.status} elsewhere"
+        )
+        lines = [
+            line for each in (one.before, one.exchange) if each is not None for line in HttpReply(each).lines
+        ]
+        raise Finding("the same response on a reused connection as on a new one", got, lines, fatal=True)
+    if not tally.refused_before:
+        skip("no request followed a refused one on its connection")
 
 
 # With the user's token

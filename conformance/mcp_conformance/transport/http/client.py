@@ -10,7 +10,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from mcp_conformance.transport.http.endpoint import Endpoint
-from mcp_conformance.transport.http.exchange import CLOSED, Exchange, Listener
+from mcp_conformance.transport.http.exchange import CLOSED, Exchange, Listener, Misreading
 from mcp_conformance.transport.http.request import Request
 from mcp_conformance.transport.http.stream import ConnectionFailed, Stream
 from mcp_conformance.transport.http.tally import Tally
@@ -28,6 +28,8 @@ MAX_AT_ONCE = 16 * 1024
 # Half of the 2 s after which gunicorn closes one, the shortest default of the usual servers.
 MAX_IDLE_SECONDS = 1.0
 """How long a connection may be idle and get another request: the server may be about to close it."""
+REFUSED, NOT_HTTP = 400, (400, 501)
+"""The first status of a refusal, and those of what is not HTTP."""
 IDEMPOTENT = ("GET", "HEAD", "OPTIONS", "DELETE", "PUT", "TRACE")
 """The methods of requests that may be sent twice (RFC 9110, section 9.2.2)."""
 
@@ -92,6 +94,7 @@ class Client:
         if is_short:
             connection.exchange = exchange
             self.tally.reused += 1
+            exchange.previous = connection.previous
             exchange.start(connection.stream)
         if not exchange.is_sent:
             connection.stream.close()
@@ -133,6 +136,7 @@ class Client:
             exchange.fail(f"{before}{error}", was_refused=error.is_refused)
             self._end(exchange, None)
             return None
+        exchange.previous = None
         exchange.start(connection.stream)
         following: Exchange | None = exchange
         while following is not None:
@@ -160,7 +164,7 @@ class Client:
             return is_resent
         finally:
             exchange.was_resent |= is_lost and is_resent
-            connection.is_reused = True
+            connection.is_reused, connection.previous = True, exchange
             if not can_reuse or is_resent:
                 connection.stream.close()
             if not is_resent:
@@ -168,18 +172,27 @@ class Client:
 
     def _wait_for_turn(self, exchange: Exchange) -> None:
         """Before a request that was put off is sent again, wait for a turn, or until the client is closed."""
-        if exchange.is_put_off and self.throttle is not None:
+        if not exchange.is_put_off:
+            return
+        if self.throttle is not None:
             self._closing.wait(max(0.0, self.throttle.turns.take() - time.monotonic()))
-            exchange.prepare_again()
+        exchange.prepare_again()
 
     def _is_repeated(self, exchange: Exchange, status: int, retry_after: Sequence[str]) -> bool:
         """Count a response; return whether its request is sent again after a wait."""
         self.tally.note(status)
+        if exchange.misread is None and _is_misread(exchange, status):
+            exchange.misread = Misreading(exchange.previous, exchange, status)
+            return True
         return self.throttle is not None and self.throttle.grants(exchange.tries, status, retry_after)
 
     def _end(self, exchange: Exchange, idle: _Connection | None) -> None:
         with self._lock:
             self.tally.lost += exchange.was_lost
+            self.tally.refused_before += _follows_refusal(exchange)
+            if exchange.misread is not None and exchange.status not in (None, exchange.misread.status):
+                self.tally.misread.append(exchange.misread)
+            exchange.previous = None  # which would keep all exchanges of a connection
             self._running.discard(exchange)
             if idle is not None and self._is_closed:
                 idle.stream.close()
@@ -203,7 +216,8 @@ class Client:
         while self._idle:
             connection = self._idle.pop()
             is_fresh = self._clock.monotonic() - connection.idle_since < MAX_IDLE_SECONDS
-            if is_fresh and not self.tally.lost and not connection.stream.is_readable:
+            is_trusted = not (self.tally.lost or self.tally.misread)
+            if is_fresh and is_trusted and not connection.stream.is_readable:
                 return connection
             connection.stream.close()
         return None
@@ -217,6 +231,19 @@ class _Connection:
         self.exchange: Exchange | None = None
         self.is_reused = False
         self.idle_since = 0.0
+        self.previous: Exchange | None = None
+
+
+def _follows_refusal(exchange: Exchange) -> bool:
+    """Return whether a request went over a connection whose last request had a body and was refused."""
+    before = exchange.previous
+    return before is not None and before.request.body != b"" and (before.status or 0) >= REFUSED
+
+
+def _is_misread(exchange: Exchange, status: int) -> bool:
+    """Return whether the server may have taken the body of the request before for the head of this one."""
+    is_of_parser = status in NOT_HTTP and exchange.media_type != "application/json"
+    return is_of_parser and _follows_refusal(exchange)
 
 
 class _Workers:

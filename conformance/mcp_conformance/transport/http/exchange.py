@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mcp_conformance.transport.http.coding import CodingFailed, Decoder
@@ -28,6 +29,15 @@ ABORTED = "we closed the connection"
 
 IsRepeated = Callable[["Exchange", int, Sequence[str]], bool]
 """A function of an exchange, a status and the values of Retry-After: whether the request is sent again."""
+
+
+@dataclass(frozen=True)
+class Misreading:
+    """A response to a request that was taken for something else, after the refused one ``before`` it."""
+
+    before: Exchange | None
+    exchange: Exchange
+    status: int
 
 
 class Listener:
@@ -56,7 +66,8 @@ class Exchange:
     will be; ``failure`` is a sentence if the response is not complete, else empty; ``was_refused`` says that
     nothing listened.  ``was_resent`` says that a reused connection turned out to be closed, and the request
     was sent again; ``was_lost`` that it was not, as the server may have carried it out.  ``is_put_off`` says
-    that the server has asked for a wait, ``tries`` how often the request was sent again for that reason.
+    that the request is sent again after this response, ``tries`` how often that was so.  ``previous`` is the
+    exchange before it on its connection, ``misread`` a response that may be to the body of that one.
     """
 
     def __init__(
@@ -80,6 +91,8 @@ class Exchange:
         self.received = 0
         self.failure = ""
         self.tries = 0
+        self.previous: Exchange | None = None
+        self.misread: Misreading | None = None
         self.is_put_off = False
         self._is_repeated = is_repeated
         self.was_refused = self.was_resent = self.was_lost = self.aborted = False

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mcp_conformance.transport.http.exchange import Misreading
 
 COUNTED = (429, 502, 503, 504)
 """The statuses of answers that say more of the way to a server, or of its load, than of the request."""
@@ -15,11 +19,15 @@ class Tally:
     ``reused`` counts the requests on a connection that had carried others, ``lost`` those among them whose
     connection was closed without a byte of the response, and that were not sent again.  ``statuses`` counts
     the responses by those statuses that are `COUNTED`, also those whose request was sent again.
+    ``refused_before`` counts the requests on a connection after a refused one with a body, ``misread`` has
+    those that were served only on another connection.
     """
 
     def __init__(self) -> None:
         self.reused = self.lost = 0
         self.statuses: Counter[int] = Counter()
+        self.refused_before = 0
+        self.misread: list[Misreading] = []
         self._lock = threading.Lock()
 
     def note(self, status: int) -> None:
