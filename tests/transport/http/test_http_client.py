@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 import zlib
 
 import pytest
@@ -279,6 +280,9 @@ def test_a_connection_that_the_server_closed_is_replaced(client):
     with replying(OK) as server:
         one = client(server)
         assert done(one, post(server.endpoint)).status == 200
+        until = time.monotonic() + SECONDS
+        while one._idle and time.monotonic() < until:
+            time.sleep(0.001)  # no event says that the end of the stream has arrived
         assert done(one, post(server.endpoint)).status == 200
     assert server.connections == 2
 
@@ -327,6 +331,25 @@ def test_a_post_that_may_have_arrived_is_not_sent_again_and_later_ones_have_new_
     assert (after, server.connections, one.tally.lost, one.tally.reused) == ([200] * 3, 4, 1, 1)
     received = [data[-2:] for data in server.received if data]
     assert received == [b"{}", b"[]", b"{1", b"{2", b"{3"]
+
+
+def test_a_response_to_the_rest_of_a_refused_request_is_recognised(client):
+    refused = b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"
+    garbled = b"HTTP/1.1 501 Not Implemented\r\nContent-Type: text/html\r\nContent-Length: 0\r\n\r\n"
+    replies = [[refused, garbled], [OK], [refused], [garbled]]
+
+    def serve(connection):
+        for reply in replies.pop(0):
+            server.read_request(connection)
+            connection.sendall(reply)
+
+    with RawServer(serve) as server:
+        one = client(server)
+        statuses = [done(one, post(server.endpoint)).status for _ in range(4)]
+        one.close()
+    assert statuses == [401, 200, 401, 501]
+    assert [(each.before.status, each.status) for each in one.tally.misread] == [(401, 501)]
+    assert one.tally.refused_before == 1
 
 
 def test_a_connection_that_was_idle_for_long_is_not_reused(client, monkeypatch):

@@ -189,7 +189,7 @@ class Client:
     def _end(self, exchange: Exchange, idle: _Connection | None) -> None:
         with self._lock:
             self.tally.lost += exchange.was_lost
-            self.tally.refused_before += _follows_refusal(exchange)
+            self.tally.refused_before += _follows_refusal(exchange) or exchange.misread is not None
             if exchange.misread is not None and exchange.status not in (None, exchange.misread.status):
                 self.tally.misread.append(exchange.misread)
             exchange.previous = None  # which would keep all exchanges of a connection
