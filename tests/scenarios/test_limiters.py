@@ -4,7 +4,9 @@ import pytest
 
 from mcp_conformance.client.spacing import Spacing
 from mcp_conformance.report.text import limit_lines
+from mcp_conformance.target.limiter import Limiter
 from mcp_conformance.target.probe import probe_all
+from mcp_conformance.target.server import Server
 from mcp_conformance_fixtures.mutants import answered, method, refused
 from mcp_conformance_fixtures.reference import END, START
 from support.bench import run_checks, settings_in_memory
@@ -62,10 +64,18 @@ def test_a_limiter_of_all_requests_is_recognised_and_obeyed():
 
 
 def test_a_limiter_of_calls_is_recognised_by_tool_errors():
-    settings, counted, _ = found(Bucket(10, 5.0, with_tool_error, {"tools/call"}))
-    assert counted == []
-    assert settings.spacing.is_slowed
+    bucket = Bucket(10, 5.0, with_tool_error, {"tools/call"})
+    settings = settings_in_memory(mutated(bucket))
+    bucket.clock = settings.clock
+    server = Server.of(probe_all(settings, (HANDSHAKE,)), HANDSHAKE)
+    params = {"name": "weather", "arguments": {"city": "Kyiv", "units": "metric"}}
+    replies = [server.session.request("tools/call", params) for _ in range(11)]
+    limiter = Limiter(server.sessions)
+    assert not limiter.is_reason(replies[0].lines)
+    assert replies[-1].is_tool_error
+    assert limiter.is_reason(replies[-1].lines)
     assert settings.spacing.rate <= 5
+    server.close()
 
 
 def test_a_server_that_always_refuses_a_request_so_is_judged():
