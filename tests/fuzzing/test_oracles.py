@@ -3,9 +3,10 @@
 import pytest
 
 from mcp_conformance.client.reply import Reply
-from mcp_conformance.fuzzing.oracles import grade, has_array
+from mcp_conformance.fuzzing.oracles import defect_of_error, grade, has_array
 from mcp_conformance.generation.invalid import Invalid
 from mcp_conformance.json_schema.validation import instance_errors
+from mcp_conformance.outcome import Defect
 from mcp_conformance.protocol.jsonrpc import Line
 
 SCHEMA = {
@@ -56,3 +57,16 @@ def test_a_result_that_requires_input_needs_no_array():
     judge = has_array("prompts.get.result-shape", "messages")
     assert judge(Reply(REQUEST, message={"result": {"resultType": "input_required"}})) is None
     assert judge(Reply(REQUEST, message={"result": {"resultType": "complete"}})) is not None
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "defect"),
+    [
+        (-32603, "internal error", Defect.THROWS),
+        (-32603, "getaddrinfo ENOTFOUND example.org", None),
+        (-32000, "no such article", None),
+    ],
+)
+def test_internal_error_is_a_defect_unless_a_network_is_missing(code, message, defect):
+    reply = Reply(REQUEST, REQUEST, {"error": {"code": code, "message": message}})
+    assert defect_of_error(reply) is defect

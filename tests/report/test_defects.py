@@ -106,6 +106,14 @@ def test_lost_answer_is_a_defect_under_any_rule(fault, defect, outcome):
     assert outcome_of(finding, JSON_RPC, REVISION) is outcome
 
 
+def test_defect_of_the_finding_itself_warns_though_it_is_advisory():
+    finding = Finding("isError", "success", advisory=True)
+    finding.defect = Defect.MISLEADS
+    assert (
+        outcome_of(finding, requirement("tools.call.invalid-arguments-channel"), REVISION) is Outcome.WARNED
+    )
+
+
 def test_defect_lets_what_counts_count_as_before():
     assert outcome_of(Finding("a", "b", fault=Closed(1)), MUST, REVISION) is Outcome.FAILED
     assert outcome_of(Blocked("no answer", fault=Silence(5.0)), MUST, REVISION) is Outcome.BLOCKED
