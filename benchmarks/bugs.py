@@ -24,7 +24,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from planted_bugs import BUGS, TOOLS
 
-from mcp_conformance.generation import boundary, draw_valid, hostile, seeded, valid
+from mcp_conformance.generation import boundary, draw_valid, hostile, seeded, together, valid
 from mcp_conformance.json_schema.validation import instance_errors
 from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
 
@@ -38,7 +38,7 @@ Draw = Callable[[Any, int, int], list[Any]]
 def fixed_values(schema: Any) -> list[Any]:
     """Return the values that do not depend on the seed: boundaries and hostile values that are valid."""
     found = [value for _, value in islice(boundary(schema, REVISION), MAX_BOUNDARY_VALUES)]
-    return [*found, *valid_hostile_values(schema)]
+    return [*found, *together(schema, REVISION), *valid_hostile_values(schema)]
 
 
 def valid_hostile_values(schema: Any) -> Iterator[Any]:

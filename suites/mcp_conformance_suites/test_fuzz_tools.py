@@ -15,7 +15,7 @@ from mcp_conformance.fuzzing.case_source import invalid_case, invalid_cases, val
 from mcp_conformance.fuzzing.fuzz_target import FuzzTarget
 from mcp_conformance.fuzzing.fuzzer import Fuzzer, require_time
 from mcp_conformance.fuzzing.oracles import Case, accepts_valid, answers
-from mcp_conformance.generation import boundary, hostile, invalid, shrunk
+from mcp_conformance.generation import boundary, hostile, invalid, shrunk, together
 from mcp_conformance.generation.modest import is_amount
 from mcp_conformance.json_schema.validation import instance_errors
 from mcp_conformance.protocol.jsonrpc import encode
@@ -48,13 +48,14 @@ def test_valid_arguments_are_handled(server, call, revision):
 
     schema, examples = server.arguments.schema(call.tool), server.arguments.vouched(call.tool)
     fuzzer = fuzzer_of(server, call, "valid arguments", known=kinds_reported(call, revision))
-    boundary_values = list(islice(boundary(schema, revision, examples), MAX_BOUNDARY_VALUES))
+    edges = [value for _, value in islice(boundary(schema, revision, examples), MAX_BOUNDARY_VALUES)]
+    edges += together(schema, revision)
     fuzzer.try_again(lambda value: None if instance_errors(value, schema, revision) else case(value))
     if is_limited(server, call):  # edges show more faults than as many values that were drawn
-        fuzzer.try_edges((case(value) for _, value in boundary_values), smaller)
+        fuzzer.try_edges(map(case, edges), smaller)
     fuzzer.search(valid_cases(schema, revision, oracle, examples), smaller)
     if not is_limited(server, call):
-        fuzzer.try_edges((case(value) for _, value in boundary_values), smaller)
+        fuzzer.try_edges(map(case, edges), smaller)
     fuzzer.report()
 
 

@@ -48,6 +48,7 @@ __all__ = [
     "invalid_strategy",
     "seeded",
     "shrunk",
+    "together",
     "valid",
     "values",
     "with_known",
@@ -174,6 +175,15 @@ def boundary(
     yield from first
     yield "the plainest arguments", plain
     yield from Edges(generator).all()
+
+
+def together(schema: Any, revision: str) -> Iterator[dict[str, Any]]:
+    """Yield valid arguments in which edges of a few members come together, the same each time.
+
+    Of the members with the fewest values, each three values of three members come together soon.
+    """
+    with suppress(NoExample):
+        yield from Edges(generator_of(schema, revision, objects=True)).together()
 
 
 def shrunk(

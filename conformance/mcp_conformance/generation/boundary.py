@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from mcp_conformance.generation.choices import DEEP, PlainSource, pool
 from mcp_conformance.generation.conjunction import Conjunction
+from mcp_conformance.generation.covering import rows
 from mcp_conformance.generation.errors import NoExample, Rejected
 from mcp_conformance.generation.formats import edges_of
 from mcp_conformance.generation.generator import Generator
@@ -71,6 +72,9 @@ TEXTS = {
 MAX_PAIRS = 60
 """The number of values in which several members are at an edge."""
 
+MAX_LISTED, MAX_EDGES_TOGETHER, MAX_SHORT = 8, 3, 40
+"""How many listed values and other edges of a member come together with others, and their characters."""
+
 Case = tuple[str, Any]
 """The edge in a few words, and a value at it."""
 
@@ -129,6 +133,48 @@ class Edges:
         for _ in range(MAX_PAIRS):
             with suppress(Rejected):
                 yield "several edges", Walk(self._space, source).value(self._generator.root)
+
+    def together(self) -> Iterator[dict[str, Any]]:
+        """Yield objects in which edges of a few members come together, each proven valid.
+
+        A member has its listed values, both flags, zero and its bounds, or an empty text or list.
+        """
+        validator = self._generator.validator
+        validator.refill(MAX_STEPS)
+        shape = next((one for one in self._generator.root.covering() if "object" in one.types), None)
+        if shape is None or shape.values is not None:
+            return
+        members = shape.members
+        named = [name for name in members.declared if name in members.required or name in members.optional]
+        for row in rows(self._domains(members, named), members.optional):
+            # Members may exclude each other: then one of them is left out.
+            for left_out in ("", *(name for name in row if name in members.optional)):
+                kept = {name: one for name, one in row.items() if name != left_out}
+                with suppress(NoExample, Rejected):
+                    value = self._beside(members, kept)
+                    if validator.is_valid(value):
+                        yield value
+                        break
+
+    def _beside(self, members: Members, row: dict[str, Any]) -> dict[str, Any]:
+        """Return an object with these members, and the plainest values of the others that are required."""
+        base = self._object(members, *(name for name in row if name in members.optional))
+        return {name: one for name, one in base.items() if name in members.required} | row
+
+    def _domains(self, members: Members, names: Iterable[str]) -> dict[str, list[Any]]:
+        """Return the edges of members that come together: of flags and lists first, of texts last."""
+        found = {name: self._few(members, name) for name in names}
+        return dict(sorted(found.items(), key=lambda one: ("" in one[1], len(one[1]))))
+
+    def _few(self, members: Members, name: str) -> list[Any]:
+        """Return a few edges of a member, each listed value among them; a long text is no such edge."""
+        constraints = self._space.of(members.at(name))
+        listed = [one for shape in constraints.covering() for one in shape.values or ()]
+        edges = listed or [value for _, value in islice(self.of(constraints, ()), MAX_LISTED)]
+        short = {json.dumps(one): one for one in edges if len(json.dumps(one)) <= MAX_SHORT}
+        first = [text for text in ("0", '""', "[]") if text in short]
+        texts = list(dict.fromkeys((*first, *short)))
+        return [short[text] for text in texts[: MAX_LISTED if listed else MAX_EDGES_TOGETHER]]
 
     def of(self, conjunction: Conjunction, above: tuple[Conjunction, ...]) -> Iterator[Case]:
         """Yield the edges of what constraints allow; ``above`` are those of the values around it."""
