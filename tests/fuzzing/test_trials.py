@@ -3,11 +3,13 @@
 import json
 import re
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 
 import pytest
 from hypothesis.database import InMemoryExampleDatabase
 
+from mcp_conformance.fuzzing import reproduction
 from mcp_conformance.fuzzing.budgets import CASES
 from mcp_conformance.fuzzing.case_source import valid_cases
 from mcp_conformance.fuzzing.fuzz_target import FuzzTarget
@@ -212,6 +214,25 @@ def test_end_after_many_calls_is_reproduced_after_others(fuzzed):
 def test_wrong_answer_after_many_calls_is_reproduced_after_others(fuzzed):
     (text,) = fuzzed(at_the_fortieth_call(Counter(), lambda: {"result": {"content": "none"}}))
     assert "(on a fresh server, after 39 other requests)" in text
+
+
+def test_a_wrong_answer_is_reproduced_after_the_last_calls_only(fuzzed, monkeypatch):
+    monkeypatch.setattr(reproduction, "CASES", replace(CASES, max_history=10))
+    assert fuzzed(at_the_fortieth_call(Counter(), lambda: {"result": {"content": "none"}})) == []
+
+
+def test_shrinking_ends_when_nothing_new_may_be_sent(fuzzed, monkeypatch):
+    tried, fails = [], Fuzzer._fails
+
+    def noted(self, kind, case):
+        tried.append(self._trials.is_spent)
+        return fails(self, kind, case)
+
+    monkeypatch.setattr(Fuzzer, "_fails", noted)
+    wrong = {"result": {"content": "none"}}
+    (text,) = fuzzed(slow(Counter(), lambda _, given: wrong if given["a"] > 20 else None, seconds=1.0))
+    assert "valid arguments" in text
+    assert 0 < sum(tried) <= 2 * CASES.max_cases_per_example
 
 
 def test_hung_process_is_replaced_and_other_values_are_not_accused(fuzzed):

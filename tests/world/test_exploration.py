@@ -345,3 +345,31 @@ def test_a_list_of_paths_is_explored():
 
     server = FakeTools(add_files, reading={"add_files"})
     assert explored(server).calls_of("add_files")
+
+
+def test_the_name_of_what_was_made_is_known_from_a_statement():
+    def create_table(query: str):
+        return "created"
+
+    server = FakeTools(create_table)
+    world = World(Ownership(TEXT, Ours(frozenset(), frozenset({TEXT}))))
+    world.learn_success(server.call(server.tools[0], {"query": f"CREATE TABLE {TEXT} (id INTEGER)"}), {})
+    known = world.store.get(TEXT)
+    assert (known.keys, known.owner) == (("name", "table"), Owner.MADE)
+
+
+def test_an_optional_member_gets_what_worked_elsewhere():
+    def read(sheet: str, range: str = ""):
+        return "read"
+
+    def show(range: str):
+        return "shown"
+
+    server = FakeTools(read, show, reading={"read", "show"})
+    world = World(Ownership(TEXT, Ours()))
+    sheet, range = found("Sheet1", "sheet"), found("A1:C4", "range")
+    world.add([sheet, range])
+    world.learn_success(server.call(server.tools[0], {"sheet": "Sheet1"}), {("sheet",): sheet})
+    world.learn_success(server.call(server.tools[1], {"range": "A1:C4"}), {("range",): range})
+    values, _ = world.known_of(server.tools[0], REVISION)
+    assert values[("range",)] == ["A1:C4"]

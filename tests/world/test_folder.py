@@ -122,8 +122,8 @@ def test_the_database_is_whole_and_can_be_written(folder, tmp_path):
     copy = shutil.copy(folder.by_ending(".db"), tmp_path)
     opened = sqlite3.connect(copy)
     assert opened.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    assert opened.execute("SELECT name, quantity, price FROM items ORDER BY id").fetchall() == ROWS
-    opened.execute("INSERT INTO items (name, quantity) VALUES ('eggs', 3000)")
+    assert opened.execute("SELECT name, quantity, price FROM example_items ORDER BY id").fetchall() == ROWS
+    opened.execute("INSERT INTO example_items (name, quantity) VALUES ('eggs', 3000)")
     opened.commit()
     assert opened.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     opened.close()

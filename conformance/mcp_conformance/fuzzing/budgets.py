@@ -79,6 +79,10 @@ class CaseBudget:
     # Not measured: a tool has a few kinds of refusals, and most tools throw at one place or two.
     max_refused_alone: int = 20
 
+    # One process gets the calls of all tools: to make thousands of them again took 70 s, twice, for a wrong
+    # answer of excel-mcp-server.  Not measured: as many are those of two tools.
+    max_history: int = 200
+
     # Hypothesis
 
     # 16 values in an example made 950 calls a second, and one 590; but each is tried again when the example

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from hashlib import blake2b
+from itertools import islice
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, find, settings
@@ -47,6 +48,10 @@ def require_time(server: Server) -> None:
 
 Smaller = Callable[[Case, Callable[[Case], bool]], Case]
 """Finds the smallest case next to one for which a function is true."""
+
+
+class _SpentError(BaseException):
+    """Ends a search that may send nothing new.  Hypothesis would take an `Exception` for a failure."""
 
 
 class Fuzzer:
@@ -173,7 +178,19 @@ class Fuzzer:
             cases, min_size=1, max_size=self._budget.max_cases_per_example, unique_by=lambda case: case.text
         )
         source = random.Random(self.server.settings.seed)  # noqa: S311
-        found = find(several, lambda some: any(map(fails, some)), settings=self._settings(), random=source)
+        plainest: list[Case] = []
+
+        def has_failure(some: Sequence[Case]) -> bool:
+            failing = list(islice(filter(fails, some), 1))
+            plainest[:] = sorted((*plainest, *failing), key=lambda case: len(case.text))[:1]
+            if plainest and not failing and self._trials.is_spent:
+                raise _SpentError
+            return bool(failing)
+
+        try:
+            found = find(several, has_failure, settings=self._settings(), random=source)
+        except _SpentError:
+            return plainest[0]
         return next(filter(fails, found))
 
     def _is_repeatable(self, failed: FailedCase) -> bool:

@@ -383,8 +383,14 @@ def _prepared(failed: FailedCase) -> list[list[Line]]:
 
 
 def _history(failed: FailedCase) -> list[Line]:
-    """Return the requests up to a failure that were kept whole."""
-    return [line for line in _requests(failed) if line.fault != CUT]
+    """Return the requests up to a failure that were kept whole.
+
+    Of those before a wrong answer these are the last ones, after those that prepared the process.
+    """
+    whole = [line for line in _requests(failed) if line.fault != CUT]
+    last = whole if failed.reply.fault is not None else whole[-CASES.max_history :]
+    begin = [] if len(last) == len(whole) else [one for some in _prepared(failed) for one in some[:-1]]
+    return [*begin, *last]
 
 
 def _is_request(line: Line) -> bool:

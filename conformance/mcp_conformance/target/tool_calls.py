@@ -169,6 +169,7 @@ class ToolCalls:
         known = self._world.working(call.tool, self._sessions.revision)
         if not needs_exploration(call) or not known or known[0] == call.arguments:
             return call
+        self._world.make_copies(known[0])
         found = self._call_explored(call.tool, deepcopy(dict(known[0])))
         return replace(found, others=call.with_others)
 
@@ -248,11 +249,13 @@ class ToolCalls:
         if name is None or not name.is_a(str):
             skip(f"{tool.definition.path} has no name to be called by")
         try:
-            return self._arguments.valid(tool)
+            arguments = self._arguments.valid(tool)
         except NoExample as error:
             self.exercise.leave_out(tool, f"no valid arguments: {error}")
             cause = Cause.TOO_COSTLY if error.is_too_costly else None
             skip(f"no valid arguments for {tool.name}: {error}", cause=cause)
+        self._world.make_copies(arguments)
+        return arguments
 
     def _call(self, tool: Tool, arguments: dict[str, Any]) -> Call:
         if not self.pending.leave_room:

@@ -123,7 +123,8 @@ class Attempts:
             return
         first, *others = self._filling.bases
         best, like = self._best(first), list(self._like_siblings(first))
-        is_like_first = bool(self.spares) and not self._options.has_spare(best.values())
+        # What takes the place of a refused value is tried next: without an end, where there are many.
+        is_like_first = bool(self.spares) or self.refused.misses
         yield from ((first, one) for one in ([*like, best] if is_like_first else [best, *like]))
         settled, there = self.refused.settled, self._paths_in(first)
         open_paths = [path for path in self.refused.blamed if path in there and path not in settled]
@@ -183,9 +184,10 @@ class Attempts:
         siblings = [*named, *self.world.siblings_of(self.tool, self.refused.wanted)]
         takes_away = is_deleting(self.tool)
         for working in [*self.spares, *([] if takes_away and self.spares else siblings)][:MAX_SIBLINGS]:
-            like = self.world.values_in(working, [self._leaves[path] for path in paths])
+            is_spare = working in self.spares
+            like = self.world.values_in(working, [self._leaves[path] for path in paths], newest=is_spare)
             is_apart = any(self.world.is_copy_of_another(one.value, self.tool) for one in like.values())
-            is_ours = not takes_away or is_apart or working in self.spares
+            is_ours = not takes_away or is_apart or is_spare
             if like and is_ours and len(self.world.store.permitted(self.tool, like.values())) == len(like):
                 yield {**best, **like}
 

@@ -29,6 +29,7 @@ MAX_ROUNDS = 6
 """Not measured: what one tool made another needs, and what that made a third."""
 
 LISTING = frozenset({"list", "search", "find", "ls", "tree", "index"})
+WRITING = frozenset({"write", "store", "save", "append"})
 ENDING = frozenset({"close", "reset", "stop", "end", "cancel", "shutdown", "disconnect", "undo", "kill"})
 
 CallTool = Callable[[Tool, dict[str, Any]], Call]
@@ -251,10 +252,10 @@ def _is_hopeless(call: Call) -> bool:
 
 
 def _order(tool: Tool) -> int:
-    """Return the place of a tool by the first guess: what makes, what lists, what uses, what ends."""
+    """Return the place of a tool by the first guess: what makes, lists and writes, uses, and ends."""
     words = set(words_of(tool.name))
     if words & ENDING:
         return 3
     if not tool.read_only and words & PRODUCING:
         return 0
-    return 1 if words & LISTING else 2
+    return 1 if words & LISTING or (words & WRITING and not tool.read_only) else 2

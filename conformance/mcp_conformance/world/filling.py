@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from copy import deepcopy
+from functools import cached_property
 from typing import Any
 
 from mcp_conformance.generation import NoExample, PlainSource, draw_valid
@@ -23,7 +24,11 @@ class Filling:
 
     def __init__(self, schema: Any, revision: str):
         self._schema, self.revision = schema, revision
-        self.bases = list(_different(self._plain()))
+
+    @cached_property
+    def bases(self) -> list[dict[str, Any]]:
+        """The plain arguments."""
+        return list(_different(self._plain()))
 
     def _plain(self) -> Iterator[dict[str, Any]]:
         for source in (FilledSource(has_all=False), PlainSource(), FilledSource(has_all=True)):

@@ -50,7 +50,7 @@ INSIDE = (
     (("end_cell",), f"C{len(ROWS)}"),
     (("table_name", "table"), TABLE),
     *((("column_name", "column", "field"), name) for name in ROWS[0]),
-    (("sql", "sql_query"), QUERY),
+    (("sql", "sql_statement"), QUERY),
     (("branch_name", "branch"), repository.BRANCH),
     (("branch_name", "branch"), repository.OTHER_BRANCH),
     (("tag_name", "tag", "revision"), repository.TAG),

@@ -60,10 +60,6 @@ class Options:
             self._found[key] = list(_different([*own, *some]))
         return self._found[key]
 
-    def has_spare(self, some: Iterable[Known]) -> bool:
-        """Return whether one of some values is of a thing that the tool may delete."""
-        return any(encode(one.value) in self.spares for one in some)
-
     def trust_in(self, path: Path, one: Known) -> int:
         """Return in how many tools a value, or the original of a copy, has worked for a member so named."""
         original = self._originals.get(str(one.value), one.value)

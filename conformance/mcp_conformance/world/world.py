@@ -14,13 +14,13 @@ from mcp_conformance.client.tool_call import Call, Tool
 from mcp_conformance.protocol.jsonrpc import encode
 from mcp_conformance.world.answers import values_of
 from mcp_conformance.world.filling import Filling, put
-from mcp_conformance.world.fitting import MAX_FITS, fitting
+from mcp_conformance.world.fitting import MAX_FITS, fitting, is_path
 from mcp_conformance.world.folder import PLACEHOLDER, Folder
 from mcp_conformance.world.kept import Kept
 from mcp_conformance.world.known import Known, Origin, Owner, is_worth_knowing
 from mcp_conformance.world.members import Member, members_of, words_of
 from mcp_conformance.world.ours import MIN_HIDDEN
-from mcp_conformance.world.ownership import Ownership
+from mcp_conformance.world.ownership import Ownership, is_deleting
 from mcp_conformance.world.store import Store, is_number
 from mcp_conformance.world.success import leaves_of
 from mcp_conformance.world.things import is_name, things_of
@@ -119,14 +119,19 @@ class World:
         found.sort(key=lambda one: (not one[1] or not one[1] <= wanted, len(things ^ one[1])))
         return [one for one, _ in found]
 
-    def values_in(self, working: Working, members: Iterable[Member]) -> dict[Path, Known]:
-        """Return the values that arguments have for members of the same names as these."""
+    def values_in(
+        self, working: Working, members: Iterable[Member], *, newest: bool = False
+    ) -> dict[Path, Known]:
+        """Return the values that arguments, or else answers to them, have for members named like these.
+
+        Of several answers the first counts, or the ``newest``.
+        """
         found: dict[Path, Known] = {}
         own = {words_of(one.name): one for one in reversed(self._members.get(working.tool, []))}
         for member in members:
             like = own.get(words_of(member.name)) or self._name_of(member, working)
             values = values_at(working.arguments, like.path) if like is not None else []
-            values = values or self._answered(member, working)
+            values = values or self._answered(member, working)[:: -1 if newest else 1]
             if values and is_worth_knowing(values[0]) and not self._is_secret(values[0], member):
                 origin = Origin("arguments of", working.tool)
                 sent = working.known.get(like.path) if like is not None else None
@@ -287,7 +292,8 @@ class World:
     def known_of(self, tool: Tool, revision: str) -> tuple[dict[Path, list[Any]], list[Path]]:
         """Return known values for the members of a tool that worked with some, and the members it needs.
 
-        A tool that only reads gets others that fit too; one that may write stays with those that worked.
+        Optional members get what worked for their like in other tools, unless the tool takes things away.  A
+        tool that only reads gets others that fit too; one that may write stays with those that worked.
         """
         filling = Filling(tool.input_schema, revision)
         values: dict[Path, list[Any]] = {}
@@ -297,12 +303,20 @@ class World:
             for path, known in working.known.items():
                 if known.origin.kind not in MADE_UP:
                     values.setdefault(path, []).append(known.value)
-        if tool.read_only:
-            for member in self._members_of(tool):
-                if member.path in values:
-                    fits = self.fits(tool, member, filling)
-                    values[member.path] = [*values[member.path], *(one.value for one in fits)][:MAX_FITS]
+        has_values = bool(values)
+        for member in self._members_of(tool):
+            if has_values and member.path not in values and not is_deleting(tool):
+                values[member.path] = self._worked_elsewhere(tool, member, filling)
+            elif tool.read_only and member.path in values:
+                fits = self.fits(tool, member, filling)
+                values[member.path] = [*values[member.path], *(one.value for one in fits)][:MAX_FITS]
         return values, list(needed)
+
+    def _worked_elsewhere(self, tool: Tool, member: Member, filling: Filling) -> list[Any]:
+        """Return the values that fit a member and worked for members of its name in other tools."""
+        fits = self.fits(tool, member, filling) if self.worked.values_for(member) else []
+        known = [one for one in fits if one.origin.kind not in MADE_UP]
+        return [one.value for one in known if self.worked.times(member, one.value)]
 
     def learn_success(
         self, call: Call, known: Mapping[Path, Known], needed: Iterable[Path] = (), *, is_best: bool = False
@@ -312,6 +326,18 @@ class World:
         working = Working(tool.name, call.arguments, known, tuple(needed))
         self.worked.add(working, self._members_of(tool), is_best=is_best)
         self._learn_values(call, known)
+
+    def _name_made(self, tool: Tool, value: Any) -> None:
+        """Learn the name of what a tool has made, if it stands in a longer text: ``CREATE TABLE name``."""
+        text = self.ownership.text
+        if (
+            isinstance(value, str)
+            and value != text
+            and re.search(rf"\b{text}\b", value)
+            and not is_path(value)
+        ):
+            origin = Origin("arguments of", tool.name)
+            self.store.confirm(Known(text, ("name", *sorted(things_of(tool.name))), origin, Owner.MADE, 3))
 
     def _learn_values(self, call: Call, known: Mapping[Path, Known]) -> None:
         tool = call.tool
@@ -327,6 +353,7 @@ class World:
                 owner = Owner.FOUND if is_found else Owner.WORD
                 used = known.get(member.path) or Known(value, (), Origin("arguments of", tool.name), owner)
                 self.store.confirm(replace(used, value=value, keys=names, rank=4))
+                self._name_made(tool, value)
         ours, creates = self.ownership.ours, not tool.read_only
         found = values_of(call.reply.result, tool.name, call.arguments, ours=ours, creates=creates)
         self.store.learn(found, tool, call.arguments)

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 
 from mcp_conformance.world.furniture.texts import ROWS
 
-TABLE = "items"
-QUERY = "SELECT * FROM items"
+TABLE = "example_items"
+"""The name of the table, which a database of the user's hardly has."""
+QUERY = f"SELECT * FROM {TABLE}"  # noqa: S608  (our own)
 SCHEMA = f"CREATE TABLE {TABLE} (id INTEGER PRIMARY KEY, name TEXT NOT NULL, quantity INTEGER, price REAL)"
 # The smallest one: either page holds less than 200 bytes.
 PAGE_BYTES = 512
