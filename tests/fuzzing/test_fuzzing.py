@@ -6,6 +6,8 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from hypothesis.database import InMemoryExampleDatabase
@@ -13,6 +15,7 @@ from hypothesis.database import InMemoryExampleDatabase
 from mcp_conformance.client.transcript import BadTranscript, Transcript, replay
 from mcp_conformance.fuzzing.fuzzer import Fuzzer
 from mcp_conformance.fuzzing.oracles import Case
+from mcp_conformance.fuzzing.reproduction import FailedCase
 from mcp_conformance.fuzzing.trials import Trials
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
@@ -60,7 +63,7 @@ def found_in(name, tool, *options, cwd=None):
 
 
 def test_a_failure_that_has_passed_the_last_time_stays_as_it_was_seen():
-    seen, case = object(), Case(b"{}", lambda reply: None)
+    seen, case = cast("FailedCase", SimpleNamespace(is_brief=False)), Case(b"{}", lambda reply: None)
     trials = object.__new__(Trials)
     vars(trials).update(failures={"kind": [seen]}, _outcomes={})
     assert trials.whole(case, "kind") is seen
