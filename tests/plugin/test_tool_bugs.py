@@ -22,13 +22,9 @@ def test_an_exception_warns_or_fails(server, options, outcome, exit):
     run = run_suite(server, *SELECT, "--fuzz", "none", *options)
     assert [(case.outcome, case.requirement) for case in run.findings] == [(outcome, SELECT[1])]
     assert run.exit == exit
-
-
-def test_a_proven_exception_is_shown_with_its_place():
-    (found,) = run_suite(PROVEN, *SELECT, "--fuzz", "none").of("failed")
-    assert "KeyError: 'weather', tools_call.py:" in found.text
-    assert 'return answered(request, params(request)["weather"])' in found.text
-    assert "Add a text item" not in found.text
+    if server is PROVEN:
+        assert "KeyError: 'weather', tools_call.py:" in run.findings[0].text
+        assert 'return answered(request, params(request)["weather"])' in run.findings[0].text
 
 
 def test_an_exception_that_only_some_values_raise_is_found_and_shrunk():
