@@ -102,7 +102,8 @@ def test_a_module_of_the_workspace_gets_a_python_path(tmp_path, monkeypatch):
 def test_a_credential_in_the_command_is_redacted(tmp_path, monkeypatch):
     monkeypatch.setenv("ACME_TOKEN", "hush-hush-7")
     found = entry(tmp_path, {"command": "x", "args": ["${ACME_TOKEN}"]})
-    assert "hush-hush-7" in credentials(found.command, found.env)
+    assert found.env == {}
+    assert "hush-hush-7" in credentials(found.command, found.expanded)
 
 
 def test_a_credential_is_recognised_by_its_value():
@@ -110,7 +111,7 @@ def test_a_credential_is_recognised_by_its_value():
     found = credentials(
         (), {"DATABASE_URL": "postgres://me:hunter22@db/x", "KEY": "ghp_" + "a1" * 12, "A": "b"}
     )
-    assert set(found) == {"me:hunter22", "ghp_" + "a1" * 12}
+    assert set(found) >= {"me:hunter22", "hunter22", "ghp_" + "a1" * 12}
 
 
 @pytest.mark.parametrize("key", ["url", "serverUrl", "httpUrl"])

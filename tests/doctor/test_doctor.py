@@ -16,7 +16,8 @@ from mcp_conformance.doctor.observations import AttemptResult, Observations
 from mcp_conformance.doctor.program import Program, find_program
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.target.settings import Settings
-from mcp_conformance.transport.throwaway import SECRET
+from mcp_conformance.transport.credentials import Secret, is_secret_name
+from mcp_conformance.transport.redaction import Redaction
 from support import REFERENCE, forked, script
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the command is run in a forked process")
@@ -36,7 +37,7 @@ def broken_server(name):
 def examine(tmp_path, monkeypatch):
     """Run the doctor in a directory; the function returns its exit status and its output."""
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
-    for name in filter(SECRET.search, list(os.environ)):
+    for name in filter(is_secret_name, list(os.environ)):
         monkeypatch.delenv(name)
     return lambda *words, cwd=tmp_path: forked(["doctor", *words], cwd, 100)
 
@@ -209,7 +210,9 @@ def test_each_step_shows_the_bytes(examine):
 def test_an_ascii_terminal_gets_words_for_marks(monkeypatch):
     terminal = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stdout", terminal)
-    Printer(["hush"]).steps([("✓", "found", ["hush, ünicode"]), ("✗", "started", []), ("·", "stdout:", [])])
+    Printer(Redaction((Secret("hush", True),))).steps(
+        [("✓", "found", ["hush, ünicode"]), ("✗", "started", []), ("·", "stdout:", [])]
+    )
     assert terminal.buffer.getvalue().decode() == (
         "ok   found\n    ***, \\xfcnicode\nFAIL started\n-    stdout:\n"
     )

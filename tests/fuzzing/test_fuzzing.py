@@ -19,7 +19,9 @@ from mcp_conformance.fuzzing.reproduction import FailedCase
 from mcp_conformance.fuzzing.trials import Trials
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
+from mcp_conformance.transport.credentials import secrets_of
 from mcp_conformance.transport.process import Process
+from mcp_conformance.transport.redaction import Redaction
 from mcp_conformance_fixtures import reference_surface as surface
 from mcp_conformance_fixtures.mutants import named
 from mcp_conformance_fixtures.validating import TOOL, fault_without, first_item
@@ -317,8 +319,9 @@ def test_transcript_has_no_credentials_and_its_replay_needs_the_command(tmp_path
     echo = Line.received(f'{{"jsonrpc":"2.0","id":1,"result":{{"a":"{SECRET} other-secret"}}}}'.encode())
     path = tmp_path / "t.jsonl"
     about = f"a test of {SECRET}"
-    Transcript(command, "2025-11-25", about, (*lines(), echo), {"API_KEY": "other-secret"}).write(path)
-    assert "secret" not in path.read_text()
+    redaction = Redaction(secrets_of(command, {"API_KEY": "other-secret"}))
+    Transcript(command, "2025-11-25", about, (*lines(), echo), redaction).write(path)
+    assert "other-secret" not in path.read_text()
     assert SECRET not in path.read_text()
     read = Transcript.read(path)
     assert (read.command[-2:], read.is_redacted) == (("--token", "***"), True)

@@ -25,9 +25,9 @@ from mcp_conformance.report.formats import markdown as markdown_format
 from mcp_conformance.report.formats.json import BadReport
 from mcp_conformance.report.formats.page import ASSETS, hues
 from mcp_conformance.report.model import OfferedTool
-from mcp_conformance.target.redaction import Redaction
 from mcp_conformance.target.settings import Settings
-from mcp_conformance.transport.credentials import credentials, redacted, without
+from mcp_conformance.transport.credentials import credentials, redacted, secrets_of
+from mcp_conformance.transport.redaction import Redaction
 from mcp_conformance.verdicts import Cause
 from support import REFERENCE, environment, forked, mutant, run_suite
 from support.sample_report import EVIL, REPORT, RESULTS, failed, result
@@ -442,16 +442,17 @@ def test_command_is_shown_without_credentials(words, shown):
 
 
 def test_credential_is_left_out_of_other_texts():
-    hidden = credentials(["s", "--token", "abcdefgh"], {"API_KEY": "abcdefghij", "PATH": "/bin:/usr/bin"})
-    assert hidden == ("abcdefghij", "abcdefgh")
-    assert without("abcdefghij, abcdefgh, /bin:/usr/bin", hidden) == "***, ***, /bin:/usr/bin"
+    given = (["s", "--token", "abcdefgh"], {"API_KEY": "abcdefghij", "PATH": "/bin:/usr/bin"})
+    assert credentials(*given) == ("abcdefghij", "abcdefgh")
+    shown = Redaction(secrets_of(*given)).text("abcdefghij, abcdefgh, /bin:/usr/bin")
+    assert shown == "***, ***, /bin:/usr/bin"
 
 
 def test_every_text_of_a_report_is_redacted():
     """A credential in any field that the server or the user fills does not reach the report."""
     secret = "hush-hush-42"
     settings = Settings(("server", "--token", secret))
-    hidden = Redaction.of(settings)(
+    hidden = settings.redaction(
         replace(
             REPORT,
             options={"example": [f"add {secret}"]},
@@ -465,7 +466,7 @@ def test_every_text_of_a_report_is_redacted():
     )
     assert secret not in repr(hidden)
     assert "***" in repr(hidden)
-    assert Redaction.of(Settings(("server",)))(REPORT) is REPORT
+    assert Settings(("server",)).redaction(REPORT) == REPORT
 
 
 def test_report_of_a_dead_server_has_no_credentials(tmp_path):

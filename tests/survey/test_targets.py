@@ -111,7 +111,7 @@ def test_targets_are_the_same_from_both_kinds_of_files(tmp_path):
     ("members", "reason"),
     [
         ({**WEATHER, "speed": "1"}, "weather: unknown members: speed"),
-        ({**WEATHER, "command": "node"}, "weather: command has the wrong type: 'node'"),
+        ({**WEATHER, "command": "node"}, "weather: command has the wrong type"),
         ({**WEATHER, "registry": "oci"}, "registry is one of npm, pypi, not 'oci'"),
         ({"name": "weather", "registry": "npm"}, "a registry needs a package and its exact version"),
         ({"name": "weather"}, "it needs a registry, a command or a url"),

@@ -21,6 +21,7 @@ from mcp_conformance.project.version import tool_version
 from mcp_conformance.protocol import revisions
 from mcp_conformance.protocol.text import did_you_mean, shell_line
 from mcp_conformance.target.contract import FILE
+from mcp_conformance.transport.credentials import redacted
 
 URL = re.compile(r"https?://", re.IGNORECASE)
 MISSPELT = 0.86
@@ -351,7 +352,7 @@ def chosen_by(options: argparse.Namespace, server: Sequence[str] | str, command:
 def expect_no_more(rest: Sequence[str], command: Sequence[str] | None = None) -> None:
     """Raise `UsageError` for words that a command does not take."""
     if rest or command:
-        raise UsageError(f"unrecognised arguments: {' '.join([*rest, *(command or [])])}")
+        raise UsageError(f"unrecognised arguments: {' '.join(redacted([*rest, *(command or [])]))}")
 
 
 def expect_known_options(rest: Sequence[str], name: str) -> None:
@@ -438,10 +439,11 @@ def require_command(
     """Return the server's command.  Raises `UsageError` if there is none, or if it is a URL."""
     url = next((word for word in [*(command or [])[:1], *rest] if URL.match(word)), None)
     if url is not None:
-        raise UsageError(f"{name}: {url} is a URL: name it with --url {url}")
+        (shown,) = redacted([url])
+        raise UsageError(f"{name}: {shown} is a URL: name it with --url {shown}")
     words = _words(rest)
     if not command and words:
-        raise UsageError(f"{name}: put -- before the server's command: -- {shell_line(words)}")
+        raise UsageError(f"{name}: put -- before the server's command: -- {shell_line(redacted(words))}")
     if not command:
         raise UsageError(f"{name}: no server is given: mcp-conformance {usage} -- COMMAND [ARGUMENTS ...]")
     return list(command)

@@ -28,10 +28,9 @@ from mcp_conformance.options.run_options import read_settings
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.protocol.text import named, shell_line, shorten
 from mcp_conformance.report.exit_status import INTERRUPTED
-from mcp_conformance.target.redaction import Redaction
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.target.surface import Surface
-from mcp_conformance.transport.credentials import credentials, redacted, without
+from mcp_conformance.transport.redaction import Redaction
 from mcp_conformance.transport.throwaway import throwaway_folder
 
 MAX_WIDTH = 100
@@ -74,14 +73,15 @@ def _conclude(chosen: Settings) -> int:
 
 
 def _begun(chosen: Settings) -> tuple[Printer, Observations]:
-    hidden = credentials(chosen.command, {**os.environ, **chosen.env})
     seen = Observations(chosen, find_program(chosen), AttemptResult(), withheld=withheld_variables(chosen))
-    return Printer(hidden), seen
+    # The doctor also starts the server with all variables, and the server may print those.
+    withheld = {name: os.environ[name] for name in seen.withheld}
+    return Printer(replace(chosen, expanded={**chosen.expanded, **withheld}).redaction), seen
 
 
 def _examine(chosen: Settings) -> int:
     printer, seen = _begun(chosen)
-    printer.line(f"mcp-conformance doctor: {named(' '.join(redacted(chosen.command)), 300)}")
+    printer.line(f"mcp-conformance doctor: {named(' '.join(chosen.shown_command), 300)}")
     printer.line()
     printer.steps(_found(seen.program))
     first = StartAttempt(chosen, timeout=START_TIMEOUT_FACTOR * chosen.start_timeout)
@@ -102,7 +102,7 @@ def _examine_http(chosen: Settings) -> int:
     from mcp_conformance.doctor import http  # noqa: PLC0415  (only a server over HTTP needs it)
 
     assert chosen.http is not None
-    printer = Printer(Redaction.of(chosen).hidden)
+    printer = Printer(chosen.redaction)
     with closing(chosen.http):
         seen = http.observe(chosen)
         printer.line(f"mcp-conformance doctor: {seen.url or chosen.command[0]}")
@@ -135,17 +135,17 @@ def _trial_timeout(seen: Observations) -> float:
 
 
 class Printer:
-    """Output to stdout: without these credentials, in characters that the terminal has."""
+    """Output to stdout: without credentials, in characters that the terminal has."""
 
-    def __init__(self, hidden: Sequence[str]):
-        self._hidden = hidden
+    def __init__(self, redaction: Redaction):
+        self._redaction = redaction
         self._out = sys.stdout
         self._is_coloured = self._out.isatty() and not os.environ.get("NO_COLOR")
         self._has_marks = _has(self._out.encoding, GOOD + BAD + NOTE)
 
     def line(self, text: str = "") -> None:
         """Write a line."""
-        text = without(text, self._hidden)
+        text = self._redaction.text(text)
         encoding = self._out.encoding or "ascii"
         self._out.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
         self._out.flush()
@@ -157,7 +157,7 @@ class Printer:
             sign = f"{COLOURS[mark]}{sign}\033[0m" if self._is_coloured else sign
             self.line(f"{sign} {title}")
             for detail in details:
-                self.line(f"    {without(detail, self._hidden)}")
+                self.line(f"    {detail}")
 
 
 def _has(encoding: str | None, text: str) -> bool:

@@ -29,7 +29,6 @@ from mcp_conformance.report.build import interfaces
 from mcp_conformance.report.exit_status import FAILED, PASSED
 from mcp_conformance.report.model import plural
 from mcp_conformance.report.text import server_lines
-from mcp_conformance.target.redaction import Redaction
 from mcp_conformance.target.server import Server
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.target.surface import Subject
@@ -74,7 +73,7 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
             subject = probed(chosen, settings)
             learned = list(_learned(subject))
         lasting = list(_lasting(chosen.settings, subject, learned))
-    redact = Redaction.of(settings)
+    redact = settings.redaction
     _print(redact(list(_table(learned))))
     examples = redact([f"{one.tool.name} {json.dumps(one.arguments)}" for one in lasting])
     if file is not None and examples:
@@ -87,7 +86,8 @@ def main(options: argparse.Namespace, rest: Sequence[str], command: list[str] | 
 def _learned(subject: Subject) -> Iterator[Learned]:
     """Explore the tools in the newest revision that the server speaks, and yield what was learned of each."""
     _print(server_lines(interfaces(subject)))
-    _print(one.reason for surface in subject.surfaces for one in surface.failures)
+    reasons = [one.reason for surface in subject.surfaces for one in surface.failures]
+    _print(subject.settings.redaction(reasons))
     if not subject.live:
         subject.close()
         return

@@ -61,7 +61,7 @@ def _lock(subject: Subject, path: Path, old: Contract | None) -> int:
         subject.close()
     _print(server_lines(interfaces(subject)))
     if wrong := _why_not(subject, found):
-        _print([f"not written: {wrong}"])
+        _print([f"not written: {subject.settings.redaction(wrong)}"])
         return FAILED
     sizes = {one.revision: one.tools_bytes for one in subject.live}
     offers = {revision: one.offer for revision, one in found.items()}

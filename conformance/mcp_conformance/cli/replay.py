@@ -37,14 +37,15 @@ def _replay(options: argparse.Namespace, command: Sequence[str] | None) -> int:
     words = tuple(command or transcript.command)
     http = server_of(words, chosen.text("http-path") or DEFAULT_PATH, headers)
     settings = Settings(words, **values, http=http, sandbox=sandbox(chosen, http))
-    _print(f"{named(transcript.about, 300)} ({named(transcript.revision)})")
+    redact = settings.redaction
+    _print(f"{named(redact(transcript.about), 300)} ({named(transcript.revision)})")
     differences = 0
     with throwaway_folder() as throwaway, closing(http) if http is not None else nullcontext():
         inside = settings.within(throwaway)
         moved = transcript.moved(str(inside.folder.root.parent)) if inside.folder is not None else transcript
         for step in replay(moved, inside.start(), settings.timeout):
             differences += step.differs
-            _print(*_lines(step))
+            _print(*_lines(redact(step)))
     _print(f"{differences} answers differ from the transcript" if differences else "the answers are the same")
     return 1 if differences else 0
 

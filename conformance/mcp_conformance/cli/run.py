@@ -87,7 +87,8 @@ def _run_configured(options: argparse.Namespace, rest: Sequence[str], command: l
             own = [f"--config={config.path}"]
             plan = RunPlan(config.path, tuple(names), config.lines, untested, own)
             return _run_many(plan, options, rest)
-        return _run_entry(config.entry(names[0], _given_variables(options)), options, rest)
+        source = ("--config", str(config.path), "--server", names[0])
+        return _run_entry(config.entry(names[0], _given_variables(options)), options, rest, source)
     except BadConfig as error:
         raise UsageError(f"run: {options.config}: {error}") from error
     except NotTestable as reason:
@@ -123,12 +124,17 @@ def _given_variables(options: argparse.Namespace) -> frozenset[str]:
     return frozenset(text.partition("=")[0] for text in options.env)
 
 
-def _run_entry(entry: ServerEntry, options: argparse.Namespace, rest: Sequence[str]) -> int:
+def _run_entry(
+    entry: ServerEntry, options: argparse.Namespace, rest: Sequence[str], source: tuple[str, ...]
+) -> int:
+    beside = frozenset(given_options(options, "run"))
     options.env = [*(f"{name}={content}" for name, content in entry.env.items()), *options.env]
     options.cwd = options.cwd or (str(entry.cwd) if entry.cwd is not None else None)
     options.url = entry.url or None
     options.header = [*(f"{name}: {value}" for name, value in entry.headers.items()), *options.header]
-    return run_suites(chosen_by(options, entry.command or "", "run"), rest, *_part_plugins(options))
+    chosen = chosen_by(options, entry.command or "", "run")
+    chosen = replace(chosen, expanded=entry.expanded, source=source, beside=beside)
+    return run_suites(chosen, rest, *_part_plugins(options))
 
 
 def _run_many(plan: RunPlan, options: argparse.Namespace, rest: Sequence[str]) -> int:

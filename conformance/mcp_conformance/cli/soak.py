@@ -31,7 +31,6 @@ from mcp_conformance.report.files import format_of, write_file
 from mcp_conformance.report.model import Result
 from mcp_conformance.report.text import not_called_line, server_lines
 from mcp_conformance.requirements import catalogue
-from mcp_conformance.target.redaction import Redaction
 from mcp_conformance.target.server import Server
 from mcp_conformance.target.surface import Subject
 from mcp_conformance.transport.interface import SYSTEM_CLOCK
@@ -104,8 +103,9 @@ class SoakRun:
             stopped = self._watch(subject, soak, progress)
         finally:
             server.close()
-        _print(_not_called(soak))
-        drift = Redaction.of(subject.settings)(soak.drift)
+        redact = subject.settings.redaction
+        _print(redact(list(_not_called(soak))))
+        drift = redact(soak.drift)
         _print(drift)
         exercise = exercised_tools(subject, server.tool_calls.exercise, {}, is_whole=True)
         facts = RunFacts(started, progress.seconds, "interrupted" if stopped else "", exercise=exercise)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,8 +14,9 @@ from typing import Any, TypeVar
 from mcp_conformance.client.message_log import CUT
 from mcp_conformance.client.session import Session
 from mcp_conformance.protocol.jsonrpc import Kind, Line, is_response, kind
-from mcp_conformance.transport.credentials import HIDDEN, credentials, redacted, without
+from mcp_conformance.transport.credentials import redacted
 from mcp_conformance.transport.interface import Transport
+from mcp_conformance.transport.redaction import Redaction
 
 FORMAT = 1
 T = TypeVar("T")
@@ -29,8 +30,8 @@ class BadTranscript(Exception):  # noqa: N818
 class Transcript:
     """The lines of a conversation, with the server's command, the revision, and what the lines prove.
 
-    ``env`` are the variables that the user gave to the server; they are not written.  ``is_redacted`` says
-    that the command in the file lacks credentials.  ``folder`` is the path of the throwaway folder, if lines
+    ``redaction`` leaves the user's credentials out of the file.  ``is_redacted`` says that the command in
+    the file lacks some.  ``folder`` is the path of the throwaway folder, if lines
     have it.
     """
 
@@ -38,7 +39,7 @@ class Transcript:
     revision: str
     about: str
     lines: tuple[Line, ...]
-    env: Mapping[str, str] = field(default_factory=dict)
+    redaction: Redaction = Redaction(())  # noqa: RUF009  (it has no state)
     is_redacted: bool = False
     folder: str = ""
 
@@ -47,19 +48,19 @@ class Transcript:
 
         Over HTTP, the row of an answer names its response.
 
-        Credentials of the command and of ``env`` are left out.  Sent lines that are cut are left out too, as
+        Credentials are left out.  Sent lines that are cut are left out too, as
         they cannot be replayed.
         """
-        command = redacted(self.command)
+        command = self.redaction(redacted(self.command))
         header = {"format": FORMAT, "command": command, "revision": self.revision}
-        header |= {"about": without(self.about, self._hidden)}
+        header |= {"about": self.redaction.text(self.about)}
         header |= {"redacted": True} if command != self.command else {}
         header |= {"folder": self.folder} if self._names_folder else {}
         rows = [
             {
                 "sent": line.sent,
                 "at": round(line.at, 6),
-                "raw": self._shown(line.raw).decode("latin-1"),
+                "raw": self.redaction.raw(line.raw).decode("latin-1"),
                 **({"carried_by": line.carried_by} if line.carried_by else {}),
             }
             for line in self.lines
@@ -81,15 +82,6 @@ class Transcript:
         pairs = tuple(zip(_forms(self.folder), _forms(folder), strict=True))
         return replace(self, lines=tuple(_moved(line, pairs) for line in self.lines), folder=folder)
 
-    @property
-    def _hidden(self) -> tuple[str, ...]:
-        return credentials(self.command, self.env)
-
-    def _shown(self, raw: bytes) -> bytes:
-        for one in self._hidden:
-            raw = raw.replace(one.encode("utf-8", "surrogateescape"), HIDDEN.encode())
-        return raw
-
     def keep(self, folder: Path, name: str) -> Path:
         """Write it to a file with a name like ``name`` in a folder, and return the path.
 
@@ -99,7 +91,7 @@ class Transcript:
         folder.mkdir(parents=True, exist_ok=True)
         if is_new:
             (folder / ".gitignore").write_text("*\n", encoding="ascii")
-        path = Path(folder, re.sub(r"\W+", "-", name).strip("-") + ".jsonl")
+        path = Path(folder, re.sub(r"\W+", "-", self.redaction.text(name)).strip("-") + ".jsonl")
         self.write(path)
         return path
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from mcp_conformance.doctor.observations import AttemptResult, Observations, visible
 from mcp_conformance.doctor.symptoms import LANGUAGES, TO_STDERR
 from mcp_conformance.protocol.text import named, shell_line
-from mcp_conformance.transport.throwaway import SECRET
 
 EMPTY_PHRASES = re.compile(
     r"A complete log of this run|This is related to npm not|^npm (?:error|ERR!)(?: \w+)?$|^Node\.js v\d"
@@ -55,8 +54,7 @@ def command_line(seen: Observations, action: str, *options: str, command: Iterab
     words += ["--cwd", str(settings.cwd)] if settings.cwd is not None else []
     words += ["--inherit-home"] if settings.inherit_home else []
     words += settings.sandbox.words if settings.sandbox is not None else []
-    for name, content in settings.env.items():
-        words += ["--env", name if SECRET.search(name) else f"{name}={content}"]
+    words += [word for name in settings.env for word in ("--env", name)]
     return shell_line([*words, *options, "--", *(seen.command if command is None else command)])
 
 

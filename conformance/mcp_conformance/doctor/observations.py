@@ -15,8 +15,7 @@ from mcp_conformance.protocol.jsonrpc import Kind, Line, is_message, kind
 from mcp_conformance.protocol.text import shorten
 from mcp_conformance.target.probe import is_discovered
 from mcp_conformance.target.settings import Settings
-from mcp_conformance.transport.credentials import redacted
-from mcp_conformance.transport.throwaway import SECRET
+from mcp_conformance.transport.credentials import is_secret_name
 
 
 class StartVariant(StrEnum):
@@ -122,7 +121,7 @@ class Observations:
     @property
     def command(self) -> tuple[str, ...]:
         """The command without credentials."""
-        return redacted(self.settings.command)
+        return self.settings.shown_command
 
     @property
     def is_restricted(self) -> bool:
@@ -175,7 +174,7 @@ def _stage(attempt: AttemptResult) -> int:
 
 def withheld_variables(settings: Settings) -> tuple[str, ...]:
     """Return the variables of our environment that the server does not get: they look like credentials."""
-    return tuple(name for name in os.environ if SECRET.search(name) and name not in settings.env)
+    return tuple(name for name in os.environ if is_secret_name(name) and name not in settings.env)
 
 
 def visible(raw: bytes, limit: int = 160) -> str:

@@ -146,7 +146,7 @@ class Fuzzer:
                 case = failed.case
                 if not self._shrunk(source.like(case), kind) and case.seed is not None:
                     self._shrunk(source.variations(case.seed), kind)
-                self._database.save(self._key(), self._failures[kind][0].case.text)
+                self._remember(self._failures[kind][0].case)
 
     def shrink_edges(self, kinds: Sequence[str], smaller: Smaller) -> None:
         """Replace the failures of some kinds by the smallest case that ``smaller`` finds next to each."""
@@ -155,7 +155,7 @@ class Fuzzer:
                 self._trials.allow_shrinking()
                 found = smaller(self._failures[kind][0].case, partial(self._fails, kind))
                 self._failures[kind].insert(0, self._trials.whole(found, kind))
-                self._database.save(self._key(), found.text)
+                self._remember(found)
 
     def _shrunk(self, cases: SearchStrategy[Case], kind: str) -> bool:
         """Find and shrink a failure of a kind; return whether one was found."""
@@ -202,7 +202,13 @@ class Fuzzer:
     def _key(self) -> bytes:
         """Return the database key of failing values: the server's name and the target, but no path."""
         names = (self.server.surface.server_name, self.server.revision, self.target.name, self.label)
-        return " ".join(("mcp-conformance", *names)).encode(errors="surrogatepass")
+        shown = self.server.settings.redaction(" ".join(("mcp-conformance", *names)))
+        return shown.encode(errors="surrogatepass")
+
+    def _remember(self, case: Case) -> None:
+        """Save a failing value for the next run, unless it has a credential."""
+        if not self.server.settings.redaction.hides(case.text.decode("utf-8", "surrogateescape")):
+            self._database.save(self._key(), case.text)
 
     def _settings(self) -> settings:
         return settings(

@@ -11,8 +11,7 @@ from mcp_conformance.options.readers import NO_FILE
 from mcp_conformance.options.run_options import RunOptions
 from mcp_conformance.options.table import options_of
 from mcp_conformance.requirements.checks import checked
-from mcp_conformance.transport.credentials import redacted
-from mcp_conformance.transport.throwaway import SECRET
+from mcp_conformance.transport.credentials import is_common, is_secret_name, redacted
 
 REPLACED = ("select", "skip", "revision")
 """The options that say which checks run: the command has its own."""
@@ -41,25 +40,28 @@ def again_words(
     families = {one.partition(".")[0] for one in selected}
     words = ["mcp-conformance", "run", *(["-v"] if verbose else [])]
     words += ["--select", ",".join(selected)] if selected else []
-    return (*words, "--revision", revision, *_given(options, "run", families), *_command(options))
+    words += ["--revision", revision, *options.chosen.source]
+    return (*words, *_given(options, "run", families), *_command(options))
 
 
 def replay_words(options: RunOptions, transcript: str) -> tuple[str, ...]:
     """Return the words of the command that sends a transcript to the server again, without credentials."""
-    command = options.settings.command
-    is_known = redacted(command) == command
+    settings = options.settings
+    is_known = settings.shown_command == settings.command
     return (
         *("mcp-conformance", "replay", *_given(options, "replay"), transcript),
-        *(() if is_known else _command(options)),
+        *(() if is_known else ("--", *settings.shown_command)),
     )
 
 
 def _given(options: RunOptions, command: str, families: Collection[str] = ()) -> Iterator[str]:
     """Yield the given options that another command has, if they can change a verdict in these families."""
+    chosen, redact = options.chosen, options.settings.redaction
     for option in options_of(command):
         is_needed = option.judges and (not families or not option.family or option.family in families)
-        if is_needed and option.name not in REPLACED and options.chosen.has(option.name):
-            yield from _words(option, options.chosen.options[option.name])
+        is_ours = not (chosen.source and command == "run") or option.name in chosen.beside
+        if is_needed and is_ours and option.name not in REPLACED and chosen.has(option.name):
+            yield from redact(tuple(_words(option, chosen.options[option.name])))
 
 
 def _words(option: Option, given: Given) -> Iterator[str]:
@@ -72,16 +74,21 @@ def _words(option: Option, given: Given) -> Iterator[str]:
 
 
 def _shown(option: Option, given: Given, text: str) -> str:
-    """Return a value as a command line here has it, without a credential."""
-    name, sign, _ = text.partition(option.public_until) if option.public_until else (text, "", "")
+    """Return a value as a command line here has it, without a credential.
+
+    A variable has its name, and the user's shell the value, unless that is one that many have.
+    """
+    name, sign, value = text.partition(option.public_until) if option.public_until else (text, "", "")
     if sign == ":":
         return f"{name}: ..."
-    if sign and SECRET.search(name):
-        return name
+    if sign:
+        return text if is_common(value) and not is_secret_name(name) else name
     if option.is_path and text != NO_FILE and given.folder.resolve() != Path.cwd():
         return str(given.path(text))
-    return text if sign else redacted([text])[0]
+    return redacted([text])[0]
 
 
 def _command(options: RunOptions) -> tuple[str, ...]:
-    return () if options.chosen.has("url") else ("--", *redacted(options.settings.command))
+    if options.chosen.source:
+        return ()
+    return () if options.chosen.has("url") else ("--", *options.settings.shown_command)

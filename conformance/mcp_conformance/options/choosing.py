@@ -14,6 +14,8 @@ from mcp_conformance.options.configuration import (
 )
 from mcp_conformance.options.given import BadOption, Chosen, Given
 
+VARIABLES = "env"
+
 
 def choose(options: Mapping[str, Given], server: Given | None, prefix: str, folder: Path) -> Chosen:
     """Return all that the user chose.
@@ -30,7 +32,16 @@ def choose(options: Mapping[str, Given], server: Given | None, prefix: str, fold
     except BadConfiguration as error:
         raise BadOption(f"{error} ({prefix}server NAME)") from None
     command = configured.pop(COMMAND, None)
-    return Chosen({**configured, **options}, command, prefix, tuple(file.servers), is_configured=True)
+    source = ("--server", name) if name else ()
+    return Chosen(
+        {**configured, **options},
+        command,
+        prefix,
+        tuple(file.servers),
+        is_configured=True,
+        source=source if VARIABLES in configured else (),
+        beside=frozenset(options),
+    )
 
 
 def configuration_beside(

@@ -21,6 +21,8 @@ from mcp_conformance.project.places import toml_lines
 from mcp_conformance.protocol.text import did_you_mean
 
 COMMAND, URL, SERVERS = "command", "url", "servers"
+SECRETIVE = ("env", "header", "header-env", COMMAND, URL)
+"""The options whose values no message has."""
 BY_KEY = {option.file_key: option for option in OPTIONS}
 
 
@@ -169,5 +171,7 @@ def _text(name: str, found: Any) -> str:
 
 def _expected(name: str, found: Any, holds: bool, what: str) -> Any:
     if not holds:
-        raise _OptionError(f"{name} is {what}, not {found!r}")
+        is_hidden = name in SECRETIVE and isinstance(found, str | list | dict) and bool(found)
+        shown = "" if is_hidden else f", not {found!r}"
+        raise _OptionError(f"{name} is {what}{shown}")
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 OptionValue = str | bool | tuple[str, ...]
@@ -57,7 +57,9 @@ class Chosen:
 
     The value of ``command`` is a tuple of words, a command line, or a JSON array; None beside a URL.  An
     option that is not given is shown with ``prefix`` before its name.  ``servers`` are the names in the
-    configuration file, and ``is_configured`` says that the server is one of them.
+    configuration file, and ``is_configured`` says that the server is one of them.  ``expanded`` are the
+    variables whose values are in the command or the options.  ``source`` are the words that name a server
+    which a file describes with its variables, and ``beside`` the options that the user gave beside them.
     """
 
     options: Mapping[str, Given]
@@ -65,6 +67,9 @@ class Chosen:
     prefix: str
     servers: tuple[str, ...] = ()
     is_configured: bool = False
+    expanded: Mapping[str, str] = field(default_factory=dict)
+    source: tuple[str, ...] = ()
+    beside: frozenset[str] = frozenset()
 
     def text(self, name: str) -> str:
         """Return the text of an option; empty if it is not given."""
@@ -94,14 +99,24 @@ class Chosen:
         """Return it as JSON, for another process in the same working directory."""
         rows = {name: _row(given) for name, given in self.options.items()}
         command = _row(self.command) if self.command is not None else None
-        return json.dumps([rows, command, self.prefix, self.servers, self.is_configured])
+        more = [dict(self.expanded), self.source, sorted(self.beside)]
+        return json.dumps([rows, command, self.prefix, self.servers, self.is_configured, *more])
 
     @classmethod
     def from_json(cls, text: str) -> Chosen:
         """Return what `to_json` made a text of."""
-        rows, command, prefix, servers, is_configured = json.loads(text)
+        rows, command, prefix, servers, is_configured, expanded, source, beside = json.loads(text)
         options = {name: _given(*row) for name, row in rows.items()}
-        return cls(options, _given(*command) if command else None, prefix, tuple(servers), is_configured)
+        return cls(
+            options,
+            _given(*command) if command else None,
+            prefix,
+            tuple(servers),
+            is_configured,
+            expanded,
+            tuple(source),
+            frozenset(beside),
+        )
 
 
 def _row(given: Given) -> tuple[OptionValue, str, str]:

@@ -6,7 +6,6 @@ from mcp_conformance.options.given import BadOption
 from mcp_conformance.options.run_options import RunOptions
 from mcp_conformance.protocol.text import named
 from mcp_conformance.target.probe import probe_all
-from mcp_conformance.target.redaction import Redaction
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.target.surface import Subject
 from mcp_conformance.transport.interface import CannotStart
@@ -20,10 +19,11 @@ def probed(options: RunOptions, settings: Settings) -> Subject:
     try:
         subject = probe_all(settings, options.revisions)
     except CannotStart as error:
-        raise BadOption(f"{error} (mcp-conformance doctor -- COMMAND finds out more)") from error
+        reason = settings.redaction.text(str(error))
+        raise BadOption(f"{reason} (mcp-conformance doctor -- COMMAND finds out more)") from error
     if wrong := _user_error(options, subject):
         subject.close()
-        raise BadOption(Redaction.of(settings)(wrong))
+        raise BadOption(settings.redaction(wrong))
     return subject
 
 

@@ -197,6 +197,9 @@ def clients(given: Given) -> tuple[str, ...]:
 # Variables and headers ---------------------------------------------------------------------------
 
 
+VARIABLE = re.compile(r"[A-Za-z_]\w*")
+
+
 def variables(given: Given) -> dict[str, str]:
     """Return environment variables by name."""
     return dict(map(_variable, given.texts))
@@ -205,7 +208,8 @@ def variables(given: Given) -> dict[str, str]:
 def _variable(text: str) -> tuple[str, str]:
     name, equals, content = text.partition("=")
     if not name or (not equals and name not in os.environ):
-        raise ValueError(f"NAME=VALUE, or the name of a variable set here, not {text!r}")
+        shown = f", not {text!r}" if VARIABLE.fullmatch(text) else ""  # anything else may be a credential
+        raise ValueError(f"NAME=VALUE, or the name of a variable set here{shown}")
     return name, content if equals else os.environ[name]
 
 
@@ -234,7 +238,8 @@ def _from_variables(texts: tuple[str, ...]) -> Iterator[str]:
     for text in texts:
         name, equals, variable = text.rpartition("=")
         if variable not in os.environ:
-            raise ValueError(f"no variable {variable!r} is set here")
+            shown = f"variable {variable!r}" if VARIABLE.fullmatch(variable) else "variable of that name"
+            raise ValueError(f"no {shown} is set here")
         yield f"{name}: {os.environ[variable]}" if equals else os.environ[variable]
 
 

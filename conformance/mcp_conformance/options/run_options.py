@@ -25,6 +25,7 @@ from mcp_conformance.sandbox.policy import Unavailable
 from mcp_conformance.sandbox.sandbox import NONE, Choice, Sandbox
 from mcp_conformance.target.contract import FILE, Contract
 from mcp_conformance.target.settings import Settings
+from mcp_conformance.transport.credentials import redacted
 from mcp_conformance.transport.http.endpoint import is_loopback
 from mcp_conformance.transport.http.server import DEFAULT_PATH, PORT, HttpServer
 from mcp_conformance.transport.http.turns import REMOTE_RATE
@@ -98,6 +99,7 @@ def read_settings(chosen: Chosen) -> Settings:
     return Settings(
         command=command,
         env=given_variables(chosen),
+        expanded=chosen.expanded,
         call=read(chosen, "call", () if is_remote else ("readonly",)),
         http=http,
         spacing=Spacing(read(chosen, "rate", math.inf) if http is None else math.inf),
@@ -166,7 +168,7 @@ def _words(text: str) -> tuple[str, ...]:
     try:
         words = shlex.split(text, posix=os.name == "posix")
     except ValueError as error:
-        raise ValueError(f"{error} in {text!r}") from error
+        raise ValueError(f"{error} in {' '.join(redacted(text.split()))!r}") from error
     return tuple(word.strip('"') if os.name != "posix" else word for word in words)
 
 

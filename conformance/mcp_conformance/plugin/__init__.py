@@ -67,7 +67,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test made by ``for_each_tool`` once for each tool that may be called."""
     own = getattr(metafunc.function, "mcp_own_test", None)
     if own is not None and own.each_tool in metafunc.fixturenames:
-        metafunc.parametrize(own.each_tool, _own_server(metafunc.config).callable_names)
+        server = _own_server(metafunc.config)
+        names = server.callable_names
+        metafunc.parametrize(own.each_tool, names, ids=server.settings.redaction(names))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

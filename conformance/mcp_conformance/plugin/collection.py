@@ -199,7 +199,7 @@ class SuiteDirectory(pytest.Directory):
             )
         for surface in subject.surfaces:
             for failure in surface.failures:
-                name = f"blocked[{surface.revision}-{failure.name}]"
+                name = f"blocked[{surface.revision}-{subject.settings.redaction(failure.name)}]"
                 yield ProbeFailureItem.from_parent(
                     self,
                     name=name,
@@ -246,11 +246,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if metafunc.definition.getparent(SuiteModule) is None or "revision" not in metafunc.fixturenames:
         return
     check = check_of(metafunc.definition.path.name, metafunc.definition.name)
+    redact = run_state(metafunc.config).subject.settings.redaction
     cases = []
     for surface in _applying(metafunc.config, check):
         if check.per_tool:
             for index, tool in enumerate(surface.tools):
-                name = f"{surface.revision}-{named(tool.name) or index}"
+                name = f"{surface.revision}-{named(redact(tool.name)) or index}"
                 cases.append(pytest.param(surface.revision, index, id=name))
         else:
             cases.append(pytest.param(surface.revision, id=surface.revision))

@@ -40,7 +40,7 @@ def note_in_junit(config: pytest.Config) -> None:
     xml = config.stash.get(xml_key, None)
     if xml is None:
         return
-    tools = exercise_of(config)
+    tools = run_state(config).subject.settings.redaction(exercise_of(config))
     could = [one for one in tools if one.is_callable]
     if could:
         done = sum(one.is_exercised for one in could)

@@ -266,7 +266,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 def _header(config: pytest.Config) -> Iterator[str]:
     subject = run_state(config).subject
     lines = [f"MCP server: {line}" for line in server_lines(interfaces(subject))]
-    names = tools_not_called(subject)
+    names = subject.settings.redaction(tools_not_called(subject))
     for line in (*lines, *([not_called_line(names)] if names else [])):
         yield from wrapped(line, columns(config), "", "  ")
 

@@ -113,7 +113,8 @@ class OwnTestsPlugin:
         """Add the last messages to the report of a failed test."""
         report = yield
         if report.failed and self._server.log.shown:
-            report.sections.append(("MCP", "\n".join(self._server.log.shown)))
+            shown = self._server.settings.redaction("\n".join(self._server.log.shown))
+            report.sections.append(("MCP", shown))
         return report
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_conformance.project.places import json_lines
-from mcp_conformance.transport.throwaway import SECRET, importable, rooted
+from mcp_conformance.transport.throwaway import importable, rooted
 
 SERVER_TABLES = (("mcpServers",), ("servers",), ("mcp", "servers"), ("context_servers",))
 """The paths to the servers: Claude and Cursor, VS Code's mcp.json, its settings.json, and Zed."""
@@ -41,8 +41,8 @@ class ServerEntry:
     """A server as its client starts it: ``command``, ``env``, and the working directory, if one is given.
 
     A server over HTTP has a ``url`` and ``headers`` instead.  Paths in the command that start from the
-    workspace are absolute.  Credentials that the command takes from variables are in ``env`` too, so that
-    reports redact them.
+    workspace are absolute.  ``expanded`` are the variables of this process that it was made of, so that
+    reports leave their values out.
     """
 
     name: str
@@ -51,6 +51,7 @@ class ServerEntry:
     cwd: Path | None = None
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
+    expanded: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -96,17 +97,17 @@ class ClientConfig:
             here = self.workspace == Path.cwd()
             env = {**({} if here else importable(command, self.workspace, os.environ)), **env}
             command = rooted(command, self.workspace)
-        return ServerEntry(name, command, {**variables.credentials, **env}, cwd)
+        return ServerEntry(name, command, env, cwd, expanded=variables.used)
 
     def _http_entry(self, name: str, about: Mapping[str, Any], key: str) -> ServerEntry:
         if OLD_TRANSPORT in (about.get("type"), about.get("transport")):
             raise NotTestable("it speaks HTTP+SSE of 2024-11-05, and only Streamable HTTP can be tested")
         variables, headers = _Variables(self.workspace), about.get("headers") or {}
         if not isinstance(headers, dict):
-            raise _EntryError(f"its headers are not an object: {json.dumps(headers)[:80]}")
+            raise _EntryError(f"its headers are not an object, but {_kind(headers)}")
         url = variables.substitute(_string(about, key))
         named = {header: variables.substitute(_as_text(value)) for header, value in headers.items()}
-        return ServerEntry(name, (), url=url, headers=named)
+        return ServerEntry(name, (), url=url, headers=named, expanded=variables.used)
 
     def is_disabled(self, name: str) -> bool:
         """Return whether the configuration disables the server."""
@@ -157,26 +158,32 @@ class _EntryError(Exception):
 def _string(about: Mapping[str, Any], name: str) -> str:
     value = about[name]
     if not isinstance(value, str):
-        raise _EntryError(f"its {name} is not a string: {json.dumps(value)[:80]}")
+        raise _EntryError(f"its {name} is not a string, but {_kind(value)}")
     return value
 
 
 def _strings(about: Mapping[str, Any], name: str) -> list[str]:
     values = about.get(name) or []
     if not isinstance(values, list) or not all(isinstance(value, str | int | float) for value in values):
-        raise _EntryError(f"its {name} are not a list of strings: {json.dumps(values)[:80]}")
+        raise _EntryError(f"its {name} are not a list of strings")
     return [_as_text(value) for value in values]
+
+
+def _kind(value: Any) -> str:
+    """Return the type of a JSON value, which itself may be a credential."""
+    kinds = {list: "an array", dict: "an object", str: "a string", bool: "a boolean"}
+    return "null" if value is None else kinds.get(type(value), "a number")
 
 
 # Variables ---------------------------------------------------------------------------------------
 
 
 class _Variables:
-    """Values of variables; ``credentials`` are those that were used."""
+    """Values of variables; ``used`` are those of this process that were used."""
 
     def __init__(self, workspace: Path):
         self.workspace = workspace
-        self.credentials: dict[str, str] = {}
+        self.used: dict[str, str] = {}
         self._known = {
             "workspaceFolder": str(workspace),
             "workspaceRoot": str(workspace),
@@ -201,8 +208,7 @@ class _Variables:
         named = VARIABLE_NAME.fullmatch(inside)
         name, default = (named[1], named[2]) if named else ("", None)
         if name in os.environ:
-            if SECRET.search(name):
-                self.credentials[name] = os.environ[name]
+            self.used[name] = os.environ[name]
             return os.environ[name]
         if inside in self._known or name in self._known:
             return self._known.get(inside, self._known.get(name, ""))
@@ -223,7 +229,7 @@ def _environment(about: Mapping[str, Any], variables: _Variables, given: frozens
     """Return the environment variables from the file, without those that the user has given."""
     listed = about.get("env") or {}
     if not isinstance(listed, dict):
-        raise _EntryError(f"its env is not an object: {json.dumps(listed)[:80]}")
+        raise _EntryError(f"its env is not an object, but {_kind(listed)}")
     odd = next((name for name in listed if not name or "=" in name), None)
     if odd is not None:
         raise _EntryError(f"its env has an impossible variable name: {odd!r}")

@@ -1,6 +1,6 @@
 """Build the report of a run: facts about a check become a `Result`, facts about a run become a `Report`.
 
-Credentials are left out here (`Redaction`), before a text is cut to the length that a report keeps.
+Credentials are left out here (`Settings.redaction`), before a text is cut to the length that a report keeps.
 """
 
 from __future__ import annotations
@@ -32,10 +32,8 @@ from mcp_conformance.report.model import (
 )
 from mcp_conformance.report.text import finding_text, internal_error_text, unread
 from mcp_conformance.requirements.catalogue import Requirement
-from mcp_conformance.target.redaction import Redaction
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.target.surface import Subject, Surface
-from mcp_conformance.transport.credentials import redacted
 from mcp_conformance.verdicts import Blocked, Cause, Finding
 
 MAX_REASON, MAX_GOT, MAX_STDERR, MAX_TRACEBACK = 1000, 4000, 1000, 20_000
@@ -108,7 +106,7 @@ class CheckFacts:
 
 def build_result(facts: CheckFacts, settings: Settings) -> Result:
     """Return the result of a check, without credentials and cut to what a report keeps."""
-    redact = Redaction.of(settings)
+    redact = settings.redaction
     facts = redact(facts)
     result = Result.of(
         facts.row,
@@ -207,8 +205,8 @@ def build_report(
 ) -> Report:
     """Return the report of a run, without credentials."""
     settings = subject.settings
-    redact = Redaction.of(settings)
-    command = redact(redacted(settings.command))
+    redact = settings.redaction
+    command = settings.shown_command
     found = interfaces(subject)
     newest = next((one for one in reversed(found) if one.server), Interface(""))
     report = Report(
@@ -242,7 +240,7 @@ def build_report(
 def interfaces(subject: Subject) -> tuple[Interface, ...]:
     """Return what the server offers in each revision, without credentials."""
     settings = subject.settings
-    return Redaction.of(settings)(tuple(_interface(one, settings) for one in subject.surfaces))
+    return settings.redaction(tuple(_interface(one, settings) for one in subject.surfaces))
 
 
 def source(settings: Settings) -> str:

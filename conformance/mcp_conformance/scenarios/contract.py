@@ -14,7 +14,6 @@ from mcp_conformance.protocol.text import shorten
 from mcp_conformance.protocol.value import Value
 from mcp_conformance.target.changes import OfferChange, member_changes, prompt_changes, tool_changes
 from mcp_conformance.target.contract import Contract, Offer, kept
-from mcp_conformance.target.redaction import Redaction
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
 from mcp_conformance.verdicts import Finding
@@ -53,7 +52,7 @@ def observed(server: Server) -> Observed:
     found |= {"instructions": instructions.json} if instructions is not None else {}
     throwaway = server.settings.throwaway
     roots = (throwaway.root.resolve(), throwaway.root) if throwaway is not None else ()
-    redaction = Redaction.of(server.settings, *map(str, roots))
+    redaction = server.settings.redaction.also(*map(str, roots))
     offer: Offer = redaction(strict(found))
     return Observed(offer, frozenset(incomplete))
 

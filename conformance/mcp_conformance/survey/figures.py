@@ -12,8 +12,6 @@ from functools import cached_property
 from mcp_conformance.outcome import FAILING, Outcome
 from mcp_conformance.report.model import Result
 from mcp_conformance.survey.results import Grade, SurveyResult
-from mcp_conformance.target.redaction import Redaction
-from mcp_conformance.transport.credentials import credentials
 
 NO_SDK = "none known"
 
@@ -33,8 +31,7 @@ class Entry:
     def of(cls, result: SurveyResult) -> Entry:
         """Return the entry of a result; it is much smaller than the result."""
         target = result.target
-        hidden = credentials((*target.command, *target.arguments), target.env)
-        shown = Redaction(hidden)(replace(result, matrix={}))
+        shown = target.redaction(replace(result, target=target.shown, matrix={}))
         broken = result.broken if result.grade is not Grade.NOT_JUDGED else {}
         return cls(shown, _counts(result.matrix), broken)
 

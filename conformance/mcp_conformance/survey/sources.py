@@ -10,6 +10,8 @@ from typing import Any
 
 from mcp_conformance.project.client_configs import BadConfig, NotTestable, read_config
 from mcp_conformance.survey.targets import BadTarget, Target
+from mcp_conformance.transport.credentials import is_public, secrets_of
+from mcp_conformance.transport.redaction import Redaction
 
 OFFICIAL = "io.modelcontextprotocol.registry/official"
 INSTALLABLE = ("npm", "pypi")
@@ -109,7 +111,7 @@ def _value(one: Mapping[str, Any]) -> str | None:
 
 
 def from_config(path: Path) -> Found:
-    """Return the servers of a client's configuration.  Raises `BadTarget`."""
+    """Return the servers of a client's configuration, of credentials the names.  Raises `BadTarget`."""
     targets, left_out = [], []
     try:
         config = read_config(path)
@@ -124,5 +126,13 @@ def from_config(path: Path) -> Found:
         except (BadConfig, NotTestable) as error:
             left_out.append(f"{name}: {error}")
             continue
-        targets.append(Target(name, command=entry.command, env=entry.env, url=entry.url))
+        redact = Redaction(secrets_of((*entry.command, entry.url), entry.env, entry.expanded.items()))
+        if redact(entry.command) != entry.command or redact(entry.url) != entry.url:
+            left_out.append(f"{name}: its command has a credential, which no file of targets may have")
+            continue
+        env = {
+            one: text for one, text in entry.env.items() if is_public(one, text) and not redact.hides(text)
+        }
+        withheld = tuple(one for one in entry.env if one not in env)
+        targets.append(Target(name, command=entry.command, env=env, secrets=withheld, url=entry.url))
     return Found(tuple(targets), tuple(left_out))

@@ -6,6 +6,7 @@ import json
 import re
 import uuid
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from hashlib import blake2b
 
 import fsspec
@@ -23,7 +24,7 @@ class Store:
 
     def path(self, target: Target, tool_version: str, options: Iterable[str]) -> str:
         """Return where the result of a target with one version of this tool and its options is kept."""
-        text = json.dumps([target.digest, *options])
+        text = json.dumps([target.shown.digest, *options])
         digest = blake2b(text.encode(), digest_size=6).hexdigest()
         name = re.sub(r"[^A-Za-z0-9._-]+", "_", target.name)[:80]
         return f"{self._root}/{tool_version}/{name}-{digest}.json"
@@ -33,9 +34,13 @@ class Store:
         return bool(self._files.exists(path))
 
     def write(self, path: str, result: SurveyResult) -> None:
-        """Write a result; one that is there already stays as it is.  No reader sees half of it."""
+        """Write a result without credentials; one that is there already stays as it is.
+
+        No reader sees half of it.
+        """
         if self.has(path):
             return
+        result = result.target.redaction(replace(result, target=result.target.shown))
         part = f"{path}.{uuid.uuid4().hex}.part"
         self._files.makedirs(path.rpartition("/")[0], exist_ok=True)
         try:

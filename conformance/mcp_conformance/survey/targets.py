@@ -6,9 +6,12 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
+
+from mcp_conformance.transport.credentials import redacted, secrets_of
+from mcp_conformance.transport.redaction import Redaction
 
 REGISTRIES = ("npm", "pypi")
 
@@ -48,6 +51,24 @@ class Target:
         text = json.dumps(asdict(self), sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
+    @property
+    def redaction(self) -> Redaction:
+        """What leaves the credentials of its command and its variables out of what is written."""
+        words = (*self.command, *self.arguments, *self.options, self.url)
+        return Redaction(secrets_of(words, self.env))
+
+    @property
+    def shown(self) -> Target:
+        """The target as results have it, without credentials; itself if it has none."""
+        return self.redaction(
+            replace(
+                self,
+                command=redacted(self.command),
+                arguments=redacted(self.arguments),
+                options=redacted(self.options),
+            )
+        )
+
     @classmethod
     def from_members(cls, members: Mapping[str, Any]) -> Target:
         """Return the target with these members.  Raises `BadTarget`."""
@@ -57,7 +78,7 @@ class Target:
             raise BadTarget(f"{name}: unknown members: {', '.join(sorted(unknown))}")
         for member, value in members.items():
             if not _fits(str(known[member]), value):
-                raise BadTarget(f"{name}: {member} has the wrong type: {value!r}")
+                raise BadTarget(f"{name}: {member} has the wrong type")
         given: dict[str, Any] = {"name": ""}
         given |= {member: tuple(one) if isinstance(one, list) else one for member, one in members.items()}
         target = cls(**given)

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,11 +18,12 @@ from mcp_conformance.sandbox.sandbox import Sandbox
 from mcp_conformance.target.contract import Contract
 from mcp_conformance.target.fuzz_levels import FUZZ_EXAMPLES
 from mcp_conformance.target.solo import Solo
-from mcp_conformance.transport.credentials import redacted
+from mcp_conformance.transport.credentials import redacted, secrets_of
 from mcp_conformance.transport.http.lines import HttpLines
 from mcp_conformance.transport.http.server import DEFAULT_PATH, HttpServer
 from mcp_conformance.transport.interface import MAX_LINE, SYSTEM_CLOCK, CannotStart, Clock, OnWait, Transport
 from mcp_conformance.transport.process import Process
+from mcp_conformance.transport.redaction import Redaction
 from mcp_conformance.transport.throwaway import Throwaway, importable, rooted, without_secrets
 from mcp_conformance.world.folder import Folder, furnish
 
@@ -57,6 +59,7 @@ class Settings:
     ``readonly``, ``all``, or patterns of the names of tools that may be called.  ``samples`` are arguments
     that the user vouches for; they release no tool.  ``found_values`` lets tools that may write have values
     that were there before.  ``calls_per_tool`` limits the fuzzer; 0 is no choice.
+    ``expanded`` are the variables whose values are in the command, for reports to leave them out.
     Without a ``cwd`` the server works in the ``throwaway`` folder, its home is there unless ``inherit_home``;
     without a ``throwaway`` folder it works here.  A ``sandbox`` confines it.  ``budgets`` limit figures, in
     bytes and seconds; ``clients`` are those whose limits are checked.  The ``contract`` is what the server
@@ -74,6 +77,7 @@ class Settings:
 
     command: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
+    expanded: Mapping[str, str] = field(default_factory=dict)
     cwd: Path | None = None
     inherit_home: bool = False
     throwaway: Throwaway | None = None
@@ -112,13 +116,25 @@ class Settings:
     def words(self) -> tuple[str, ...]:
         """The arguments by which a command of this tool finds the server, without credentials."""
         if self.http is None:
-            return ("--", *redacted(self.command))
+            return ("--", *self.shown_command)
         names = [name.decode() for name, _ in self.http.headers]
         headers = [word for name in names for word in ("--header", f"{name}: ...")]
         if self.http.url:
-            return ("--url", self.http.url, *headers)
+            return ("--url", *self.shown_command, *headers)
         path = ("--http-path", self.http.path) if self.http.path != DEFAULT_PATH else ()
-        return ("--http", *path, *headers, "--", *redacted(self.command))
+        return ("--http", *path, *headers, "--", *self.shown_command)
+
+    @cached_property
+    def redaction(self) -> Redaction:
+        """What leaves the credentials of the user out of what is shown and written."""
+        sent = self.http.headers if self.http is not None else ()
+        headers = ((name.decode("latin-1"), value.decode("latin-1")) for name, value in sent)
+        return Redaction(secrets_of(self.command, self.env, (*self.expanded.items(), *headers)))
+
+    @property
+    def shown_command(self) -> tuple[str, ...]:
+        """The command, or the URL, without credentials."""
+        return self.redaction(redacted(self.command))
 
     def may_call(self, tool: Tool) -> bool:
         """Return whether the user permits calls of this tool (``--call``)."""

@@ -35,7 +35,7 @@ def write_transcripts(
     folder = str(settings.folder.root.parent) if settings.folder is not None else ""
     for number, lines in enumerate(conversations, 1):
         transcript = Transcript(
-            settings.command, sessions.revision, about, tuple(lines), settings.env, folder=folder
+            settings.command, sessions.revision, about, tuple(lines), settings.redaction, folder=folder
         )
         ending = f"-{number}" if len(conversations) > 1 else ""
         try:

@@ -10,7 +10,6 @@ from mcp_conformance.protocol.jsonrpc import encode
 from mcp_conformance.target.lists import Lists
 from mcp_conformance.target.settings import Settings
 from mcp_conformance.target.surface import Surface
-from mcp_conformance.transport.credentials import credentials
 from mcp_conformance.transport.throwaway import Throwaway
 from mcp_conformance.world.command import values_of_command
 from mcp_conformance.world.kept import Kept
@@ -35,12 +34,15 @@ def world_of(settings: Settings) -> World:
         frozenset({"example"}),
         frozenset({text}),
         tuple(map(str, folders)),
-        credentials(settings.command, settings.env),
+        settings.redaction.hidden,
         is_cwd=folder is not None and folder.is_cwd,
     )
     is_closed = settings.sandbox is not None and settings.sandbox.keeps_everything
     words = (*settings.words, *(["--found-values"] if settings.found_values or is_closed else ()))
-    kept = Kept.of(settings.kept, words, folder, _circumstances(settings)) if settings.kept else None
+    kept = None
+    if settings.kept:
+        hides = settings.redaction.hides
+        kept = Kept.of(settings.kept, words, folder, _circumstances(settings), hides)
     given = {one.tool: settings.vouched(one.tool) for one in settings.samples}
     world = World(Ownership(text, ours, settings.found_values, is_closed), folder, kept, given)
     if folder is not None:

@@ -1,16 +1,62 @@
-"""The credentials in a command and its environment, which no report may contain."""
+"""Which texts are credentials: by the name they stand under, by their look, and in a command's words."""
 
 from __future__ import annotations
 
+import binascii
+import json
+import os
 import re
+from base64 import b64decode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-from mcp_conformance.transport.throwaway import SECRET
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 HIDDEN = "***"
-# A short one such as "test" would blank out ordinary words in every report.
-MIN_LENGTH = 6
+SECRET_NAME = re.compile(
+    r"TOKEN|SECRET|PASSW|PASSPHRASE|PASSCODE|CREDENTIAL|API_?KEY|AUTH|COOKIE|BEARER|WEBHOOK|CONN(?:ECTION)?_?STR"
+    r"|(?:^|_)(?:\w*KEYS?|PASS|PAT|DSN|PIN|OTP|JWT|SALT|SIGNATURE)(?=_|$)|_PWD(?=_|$)",
+    re.IGNORECASE,
+)
+"""The names of variables, options and headers that hold credentials, with ``_`` between their words."""
+PUBLIC_NAME = re.compile(
+    r"HOME|USERPROFILE|PATH|PWD|USER|USERNAME|LOGNAME|SHELL|TERM|TZ|LANG|LANGUAGE|TMPDIR|TEMP|TMP|PYTHON\w*"
+    r"|NODE_(?:ENV|PATH|OPTIONS)|LC_\w+|XDG_\w+|(?:LOCAL)?APPDATA|SYSTEMROOT|PATHEXT|COMSPEC|NO_COLOR"
+)
+"""The names of variables that every program has: their values are never credentials."""
+COMMON = frozenset(
+    (
+        *(
+            "true",
+            "false",
+            "yes",
+            "no",
+            "on",
+            "off",
+            "none",
+            "null",
+            "default",
+            "auto",
+            "enabled",
+            "disabled",
+        ),
+        *("debug", "info", "warn", "warning", "error", "critical", "trace", "verbose", "production"),
+        *("development", "staging", "testing", "localhost", "basic", "bearer", "digest", "oauth", "oauth2"),
+        *("token", "apikey", "api-key", "api_key", "jwt", "password", "header", "headers", "cookie"),
+        *("required", "optional", "readonly", "read-only", "username", "example", "database", "postgres"),
+    )
+)
+"""Words that settings have, and that hide nothing: to leave them out would spoil every report."""
+# Three characters are in every text.
+MIN_LENGTH = 4
 """Shorter credentials are not searched for in other texts."""
+# Not measured: `debug`, `8080` and `30000` are shorter.
+MIN_UNNAMED = 6
+"""Shorter values of a variable whose name is not one of a credential are not credentials."""
+# Not measured: the longest words of settings, such as `development`, are shorter.
+MIN_LETTERS = 12
+"""The same for values that have letters only."""
+NUMBER = re.compile(r"[-+]?\d{1,9}(?:\.\d*)?")
 NAMED = re.compile(r"(-*[\w.-]*)(=|:\s*)(.+)", re.DOTALL)
 """``--api-key=X``, ``TOKEN=X``, or ``Authorization: X``."""
 USER_INFO = re.compile(r"(?<=://)[^/\s@]+(?=@)")
@@ -18,6 +64,48 @@ BARE = re.compile(
     r"\b(?:sk|gh[opusr]|github_pat|xox[abps]|glpat|npm|hf)[-_][\w-]{16,}|\bAKIA[0-9A-Z]{16}\b|\beyJ[\w-]{16,}[\w.-]*"
 )
 """Words that look like credentials."""
+SCHEME = re.compile(r"(Bearer|Basic|Token|ApiKey|Key|Digest)\s+(\S.*)", re.IGNORECASE | re.DOTALL)
+"""The value of a header with credentials: a scheme, and what counts."""
+FOLDER = "{folder}"
+"""What stands for the throwaway folder in a path."""
+FILE_URL = re.compile(r"(?:sqlite|file):[^?@]*")
+"""A connection string that names a file and has no credential."""
+PAIR = re.compile(r"([A-Za-z][\w .-]*?)\s*=\s*([^;\s][^;]*)")
+"""A part of a connection string, such as ``Password=X;``."""
+
+
+class Secret(NamedTuple):
+    """A text that no output may have; ``is_named`` says that its name is one of a credential."""
+
+    text: str
+    is_named: bool
+
+
+def is_secret_name(name: str) -> bool:
+    """Return whether a variable, an option or a header of that name holds a credential."""
+    words = re.sub(r"[^A-Za-z0-9]+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.lstrip("-")))
+    return SECRET_NAME.search(words) is not None
+
+
+def secrets_of(
+    command: Sequence[str],
+    environment: Mapping[str, str] | None = None,
+    headers: Iterable[tuple[str, str]] = (),
+) -> tuple[Secret, ...]:
+    """Return the credentials in a command, in the variables given for it, and in headers, longest first."""
+    found: dict[str, bool] = {}
+    words = (one for _, hidden in _split(command) for one in hidden)
+    given = (*(environment or {}).items(), *headers)
+    values = (one for name, text in given for one in _of_value(name, text, is_given=True))
+    for one in (*words, *values):
+        if len(one.text) >= MIN_LENGTH and one.text.lower() not in COMMON:
+            found[one.text] = found.get(one.text, False) or one.is_named
+    return tuple(Secret(*one) for one in sorted(found.items(), key=lambda one: (-len(one[0]), one[0])))
+
+
+def credentials(words: Sequence[str], environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the texts of the credentials in a command and its environment, the longest first."""
+    return tuple(one.text for one in secrets_of(words, environment))
 
 
 def redacted(words: Sequence[str]) -> tuple[str, ...]:
@@ -25,26 +113,132 @@ def redacted(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(kept for kept, _ in _split(words))
 
 
-def credentials(words: Sequence[str], environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the credentials in a command and its environment, the longest first."""
-    found = {one for _, hidden in _split(words) for one in hidden}
-    pairs = (f"{name}={content}" for name, content in environment.items())
-    found |= {one for pair in pairs for one in _hidden(pair, "")[1]}
-    return tuple(sorted((one for one in found if len(one) >= MIN_LENGTH), key=len, reverse=True))
+# Values ------------------------------------------------------------------------------------------
 
 
-def without(text: str, hidden: Iterable[str]) -> str:
-    """Return a text without these credentials."""
-    for one in hidden:
-        text = text.replace(one, HIDDEN)
-    return text
+def _of_value(name: str, text: str, *, is_given: bool = False) -> Iterator[Secret]:
+    """Yield the credentials in the value of an option and in its parts; all of it counts if it ``is_given``.
+
+    What is given beside the command, a variable or a header, is for the server alone.
+    """
+    is_named = is_secret_name(name)
+    if (is_named or is_given) and not is_public(name, text):
+        yield Secret(text, is_named)
+        yield Secret(text.strip(), is_named)
+        yield from (Secret(one, True) for one in _after_scheme(text))
+    yield from _inside(text, is_named=is_named)
 
 
-def _is_secret(name: str) -> bool:
-    return bool(SECRET.search(name.replace("-", "_")))
+def is_public(name: str, text: str) -> bool:
+    """Return whether the value of a variable may be shown: a common word, a number, a path that exists.
+
+    A value is never public under the name of a credential, unless it is a common word.
+    """
+    plain = text.strip()
+    if is_secret_name(name):
+        return plain.lower() in COMMON or FILE_URL.fullmatch(plain) is not None
+    is_short = len(plain) < (MIN_LETTERS if plain.isalpha() and plain.isascii() else MIN_UNNAMED)
+    return is_short or PUBLIC_NAME.fullmatch(name) is not None or is_common(plain)
 
 
-def _split(words: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+def is_common(text: str) -> bool:
+    """Return whether a value is one that many have: a word of settings, a number, a path that exists."""
+    return text.lower() in COMMON or NUMBER.fullmatch(text) is not None or _is_here(text)
+
+
+def _is_here(text: str) -> bool:
+    """Return whether a text is the path of something on this machine, or a list of such paths."""
+    if text.startswith(FOLDER):
+        return True
+    try:
+        places = list(filter(None, text.split(os.pathsep)))
+        return bool(places) and all(map(_is_place, places))
+    except (OSError, ValueError):
+        return False
+
+
+def _is_place(text: str) -> bool:
+    """Return whether a text is the path of a file or folder that is here, or may be made in a folder here."""
+    path = Path(text)
+    return path.is_absolute() and (
+        path.exists() or (path.parent != path.parent.parent and path.parent.exists())
+    )
+
+
+def _after_scheme(text: str) -> Iterator[str]:
+    """Yield what follows the scheme in the value of a header, and what Basic encodes."""
+    found = SCHEME.fullmatch(text.strip())
+    if found is None:
+        return
+    yield found[2]
+    if found[1].lower() == "basic":
+        try:
+            plain = b64decode(found[2], validate=True).decode()
+        except (binascii.Error, ValueError):
+            return
+        yield plain
+        yield plain.partition(":")[2]
+
+
+def _inside(text: str, *, is_named: bool) -> Iterator[Secret]:
+    """Yield the credentials in parts of a text: of a URL, a connection string, JSON, and lines of a key."""
+    for found in USER_INFO.finditer(text):
+        yield from (Secret(one, True) for one in _of_user(found[0]))
+    yield from (Secret(found[0], True) for found in BARE.finditer(text))
+    if "?" in text and "://" in text:
+        yield from _of_query(text)
+    if ";" in text or "password=" in text.lower():
+        pairs = (pair for part in text.split(";") for pair in PAIR.findall(part))
+        yield from (Secret(value.strip(), True) for name, value in pairs if is_secret_name(name.strip()))
+    if text.lstrip().startswith(("{", "[")):
+        yield from (Secret(one, True) for one in _of_json(text))
+    if is_named and "\n" in text:
+        lines = (line.strip() for line in text.splitlines())
+        yield from (Secret(line, True) for line in lines if len(line) >= 8 and not line.startswith("-----"))
+
+
+def _of_user(text: str) -> Iterator[str]:
+    yield text
+    _, colon, password = text.partition(":")
+    if colon:
+        yield password
+        yield unquote(password)
+
+
+def _of_query(text: str) -> Iterator[Secret]:
+    """Yield the values in the query of a URL, as they are there and decoded."""
+    try:
+        query = urlsplit(text).query
+    except ValueError:
+        return
+    for pair in re.split("[&;]", query):
+        name, _, value = pair.partition("=")
+        for one in (value, *(plain for _, plain in parse_qsl(pair))):
+            if not is_public(name, one):
+                yield Secret(one, is_secret_name(name))
+
+
+def _of_json(text: str) -> Iterator[str]:
+    """Yield the values in a JSON text that stand under the name of a credential."""
+    try:
+        waiting: list[tuple[str, Any]] = [("", json.loads(text))]
+    except (ValueError, RecursionError):
+        return
+    while waiting:
+        name, value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += value.items()
+        elif isinstance(value, list):
+            waiting += ((name, one) for one in value)
+        elif isinstance(value, str) and is_secret_name(name):
+            yield value
+            yield from (line for line in value.splitlines() if len(line) >= 8 and line[:5] != "-----")
+
+
+# Commands ----------------------------------------------------------------------------------------
+
+
+def _split(words: Sequence[str]) -> Iterator[tuple[str, list[Secret]]]:
     """Yield each word as it may be shown, and the credentials in it."""
     before = ""
     for word in words:
@@ -52,12 +246,19 @@ def _split(words: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
         before = word
 
 
-def _hidden(word: str, before: str) -> tuple[str, list[str]]:
+def _hidden(word: str, before: str) -> tuple[str, list[Secret]]:
     is_value = before.startswith("-") and "=" not in before and not word.startswith("-")
-    if is_value and _is_secret(before):
-        return HIDDEN, [word]
+    if is_value and is_secret_name(before):
+        return _shown(word), [*_of_value(before, word)]
     named = NAMED.fullmatch(word)
-    if named and _is_secret(named[1]):
-        return f"{named[1]}{named[2]}{HIDDEN}", [named[3]]
-    found = [one[0] for pattern in (USER_INFO, BARE) for one in pattern.finditer(word)]
-    return without(word, found), found
+    if named and "://" not in named[1] + named[2] + named[3][:2] and is_secret_name(named[1]):
+        return f"{named[1]}{named[2]}{_shown(named[3])}", [*_of_value(named[1], named[3])]
+    found = [*_inside(word, is_named=False)]
+    shown = word
+    for one in sorted(found, key=lambda one: -len(one.text)):
+        shown = shown.replace(one.text, HIDDEN) if one.text else shown
+    return shown, found
+
+
+def _shown(value: str) -> str:
+    return value if value.lower() in COMMON or FILE_URL.fullmatch(value) else HIDDEN

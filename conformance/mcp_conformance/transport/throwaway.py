@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 import secrets
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from mcp_conformance.transport.credentials import is_secret_name
 from mcp_conformance.transport.process_tree import forget, no_process_left, scratch
-
-SECRET = re.compile(
-    r"TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|PRIVATE_?KEY|ACCESS_?KEY|AUTH|COOKIE", re.IGNORECASE
-)
-"""The names of environment variables that hold credentials."""
 
 HOMES = ("HOME", "USERPROFILE")
 TEMPORARY = ("TMPDIR", "TEMP", "TMP")
@@ -97,7 +92,7 @@ def throwaway_folder() -> Iterator[Throwaway]:
 
 def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the environment without variables whose names look like credentials."""
-    return {name: content for name, content in environment.items() if not SECRET.search(name)}
+    return {name: content for name, content in environment.items() if not is_secret_name(name)}
 
 
 def rooted(command: Sequence[str], here: Path) -> tuple[str, ...]:

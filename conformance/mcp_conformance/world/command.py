@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from urllib.parse import unquote, urlsplit
 
+from mcp_conformance.transport.credentials import is_public, is_secret_name
 from mcp_conformance.world.known import Known, Origin
 from mcp_conformance.world.members import words_of
 from mcp_conformance.world.ours import NOTHING, Ours
@@ -77,7 +78,8 @@ def _own_words(words: Sequence[str]) -> Sequence[str]:
 
 
 def _values(keys: tuple[str, ...], text: str, cwd: str, origin: Origin, ours: Ours) -> Iterator[Known]:
-    if ours.is_secret(text, keys):
+    is_named = any(is_secret_name(key) and not is_public(key, text) for key in keys)
+    if is_named or ours.is_secret(text, keys):
         return
     for part in _parts(text):
         for value, kind in _of_part(part, cwd):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -30,16 +30,23 @@ FORMAT = 2
 MAX_WAIT_SECONDS = 60.0
 
 
+def _nothing(text: str) -> bool:  # noqa: ARG001
+    """Return False: no text has a credential."""
+    return False
+
+
 @dataclass
 class Kept:
     """The file of one server; ``folder`` is the furnished folder of this run, None if it has none.
 
-    ``circumstances`` are those on which it depends whether a tool is explored in vain.
+    ``circumstances`` are those on which it depends whether a tool is explored in vain.  ``hides`` says
+    whether a text has a credential: of a tool whose arguments have one, nothing is kept.
     """
 
     path: Path
     folder: Folder | None = None
     circumstances: Sequence[str] = ()
+    hides: Callable[[str], bool] = _nothing
     _tools: dict[str, Any] = field(default_factory=dict)
     _new: dict[str, Any] = field(default_factory=dict)
     _met: dict[str, str] = field(default_factory=dict)
@@ -51,12 +58,13 @@ class Kept:
         words: Sequence[str],
         folder: Folder | None = None,
         circumstances: Sequence[str] = (),
+        hides: Callable[[str], bool] = _nothing,
     ) -> Kept:
         """Return the file of a server in a directory, and read it if it is there.
 
         ``words`` are those of the server's command, and what else decides which arguments may be tried.
         """
-        kept = cls(directory / "known" / f"{_digest(list(words))}.json", folder, circumstances)
+        kept = cls(directory / "known" / f"{_digest(list(words))}.json", folder, circumstances, hides)
         kept.read()
         return kept
 
@@ -121,7 +129,8 @@ class Kept:
         self._put(tool, futile=self._futility(refusal))
 
     def _put(self, tool: Tool, **entry: Any) -> None:
-        self._new[tool.name] = self._tools[tool.name] = {"definition": definition_digest(tool), **entry}
+        if not self.hides(json.dumps([tool.name, entry])):
+            self._new[tool.name] = self._tools[tool.name] = {"definition": definition_digest(tool), **entry}
 
     def _written(self, working: Working) -> dict[str, Any]:
         known = [

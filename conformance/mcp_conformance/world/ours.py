@@ -9,11 +9,14 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
 from mcp_conformance.transport.credentials import BARE, USER_INFO
-from mcp_conformance.transport.throwaway import SECRET
 from mcp_conformance.world.known import Owner
 
 AUTHOR = re.compile(r"author(?!i[sz])|page_?token|cursor", re.IGNORECASE)
 """Names that `SECRET` would take for those of credentials."""
+SECRET = re.compile(
+    r"TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|PRIVATE_?KEY|ACCESS_?KEY|AUTH|COOKIE", re.IGNORECASE
+)
+"""The names of members that hold credentials: of those, ``key`` often names what is no secret."""
 MIN_HIDDEN = 4
 """Shorter credentials are not searched for in other texts: they would hide ordinary words."""
 

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from mcp_conformance.transport.credentials import redacted
+
 PORTS = {"http": 80, "https": 443}
 
 
@@ -21,21 +23,22 @@ class Endpoint:
     @classmethod
     def parse(cls, url: str) -> Endpoint:
         """Return the endpoint of a URL; raises ValueError with one sentence for other text."""
+        (shown,) = redacted([url])
         if not url.isascii() or any(char <= " " or char == "\x7f" for char in url):
-            raise ValueError(f"{url!r} has characters that a URL cannot have.")
+            raise ValueError(f"{shown!r} has characters that a URL cannot have.")
         try:
             parts = urlsplit(url)
             port = parts.port
         except ValueError as error:
-            raise ValueError(f"{url} is not a URL: {error}.") from error
+            raise ValueError(f"{shown} is not a URL: {error}.") from error
         if parts.scheme not in PORTS or not parts.hostname:
-            raise ValueError(f"{url} is not a URL with http:// or https:// and a host.")
+            raise ValueError(f"{shown} is not a URL with http:// or https:// and a host.")
         if "@" in parts.netloc:
             raise ValueError("The URL has a user name or a password; send credentials in a header instead.")
         if "#" in url:
-            raise ValueError(f"{url} has a fragment, which is never sent to a server.")
+            raise ValueError(f"{shown} has a fragment, which is never sent to a server.")
         if port == 0:
-            raise ValueError(f"{url} has the port 0, which no server has.")
+            raise ValueError(f"{shown} has the port 0, which no server has.")
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         return cls(parts.scheme, parts.hostname, port or PORTS[parts.scheme], target)
 
