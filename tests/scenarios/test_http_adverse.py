@@ -9,7 +9,14 @@ import pytest
 
 from mcp_conformance.report.text import connection_lines
 from mcp_conformance.transport.http.server import HttpServer
-from mcp_conformance_fixtures.http_adverse import CountsCalls, Exhausted, Limits, LosesReused, Slow
+from mcp_conformance_fixtures.http_adverse import (
+    BlocksPosts,
+    CountsCalls,
+    Exhausted,
+    Limits,
+    LosesReused,
+    Slow,
+)
 from mcp_conformance_fixtures.reference_http_wire import Connection
 from support.bench import run_checks, settings_on_process
 from support.http_in_thread import served
@@ -51,6 +58,11 @@ def test_a_server_that_limits_requests_is_not_accused(http, most, suites, tmp_pa
     assert run.passed
     assert server.tally.statuses[429] > 0
     assert server.throttle.is_exhausted == isinstance(http, Exhausted)
+
+
+def test_an_open_stream_that_blocks_requests_is_named(tmp_path):
+    run, _ = found(BlocksPosts(), Connection, tmp_path, "test_ping", timeout=0.3)
+    assert ["blocks POSTs" in failure.reason for failure in run.failures] == [True]
 
 
 def test_a_slow_server_gets_the_time_that_our_own_requests_take(tmp_path):

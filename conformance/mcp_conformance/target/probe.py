@@ -33,6 +33,7 @@ from mcp_conformance.target.surface import (
     is_live,
 )
 from mcp_conformance.transport.http.http_sse import names_endpoint
+from mcp_conformance.transport.http.lines import HttpLines
 from mcp_conformance.transport.http.server import HttpServer
 from mcp_conformance.transport.interface import NotServing, Transport
 from mcp_conformance.verdicts import wrong_answer
@@ -83,7 +84,7 @@ def opened(settings: Settings, session: Session, *, exactly: bool, timeout: floa
     elif session.is_silent and not is_unread:
         pong = session.drain()
         if isinstance(pong.fault, Silence) and not pong.fault.strays:
-            failures = (_silence(opening, listing, pong, pong.fault.stderr),)
+            failures = (_silence(opening, listing, pong, pong.fault.stderr, _blocked_by_stream(session)),)
     tools = tuple(map(Tool, listing.first(settings.max_tools)))
     if len(tools) < listing.size:
         tools = tuple(_without_messages(tools))
@@ -250,11 +251,21 @@ def _probe_tools(session: Session) -> tuple[Listing, tuple[ProbeFailure, ...]]:
     return listing, (failure,)
 
 
-def _silence(opening: Reply, listing: Listing, pong: Reply, stderr: str) -> ProbeFailure:
+def _blocked_by_stream(session: Session) -> str:
+    """Return that the server answers again once the GET stream is closed; empty if it does not."""
+    lines = session.process
+    if not isinstance(lines, HttpLines) or not lines.stop_listening() or session.drain().fault is not None:
+        return ""
+    return (
+        "; it answers again as soon as the stream that GET opened is closed, so an open stream blocks POSTs"
+    )
+
+
+def _silence(opening: Reply, listing: Listing, pong: Reply, stderr: str, cause: str) -> ProbeFailure:
     """Return the failure of a server that answers nothing any more."""
     last = listing.replies[-1] if listing.replies else opening
     answered, missing = (opening, f"neither {last.method} nor a") if last.fault is not None else (last, "no")
-    reason = f"the server answered {answered.method}, and then {missing} ping: {pong.fault}"
+    reason = f"the server answered {answered.method}, and then {missing} ping: {pong.fault}{cause}"
     lines = (*last.lines, *pong.lines)
     return ProbeFailure(SILENT, "jsonrpc.response-every-request", reason, lines, stderr)
 

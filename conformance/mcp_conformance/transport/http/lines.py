@@ -275,6 +275,14 @@ class HttpLines:
             listener = self._open.get(id_key(id))
         return None if listener is None else listener.exchange
 
+    def stop_listening(self) -> bool:
+        """Close the stream of the server's own; return whether one was open."""
+        stream = self._listening
+        if stream is None or stream.has_ended:
+            return False
+        stream.abort()
+        return True
+
     def _listen(self) -> None:
         if self._listening is None:
             self._listening = self._get(_Stream(self), "")
