@@ -8,7 +8,7 @@ from mcp_conformance.target.preparation import renamed
 from mcp_conformance.target.sessions import FUZZED
 from mcp_conformance_fixtures.world.faults import FAULTS, Fault
 from support.bench import checks_of, leave_out_shrinking
-from support.world import REVISION, bench_on, furnished
+from support.world import REVISION, WHOLE, bench_on, furnished
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def end(*_):
     raise SystemExit(3)
 
 
-@pytest.mark.parametrize("own_ids", [False, True])
+@pytest.mark.parametrize("own_ids", [True, False] if WHOLE else [True])
 def test_an_explored_call_that_ends_the_process_is_a_finding(throwaway, own_ids):
     fault = Fault("", "get_note", "tools.call.valid-not-fatal", "", end, is_before=False)
     bench = bench_on(throwaway, own_ids=own_ids, fault=fault)
