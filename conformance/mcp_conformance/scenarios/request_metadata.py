@@ -95,10 +95,14 @@ def first_calls(server: Server) -> tuple[Reply, ...]:
 
 @scenario
 def _first_requests(server: Server) -> tuple[Reply, Tool | None, tuple[Reply, ...]]:
-    """Start a process, send a list request without capabilities, and if it is refused call a tool."""
+    """Start a process, send a list request without capabilities, and if it is refused call a tool.
+
+    The list is not that of the tools where the server has another one: a call may be refused before that.
+    """
     session = server.sessions.launch("a request without capabilities first")
     meta = meta_without(session, revisions.CLIENT_CAPABILITIES)
-    sent = send_as_is(session, simple_method(server), {"_meta": meta})
+    others = (method for method in server.served_lists() if method != "tools/list")
+    sent = send_as_is(session, next(others, simple_method(server)), {"_meta": meta})
     reply = session.await_reply(sent, server.settings.start_timeout)
     tool = next(_reading_tools(server), None) if reply.error is not None else None
     calls = _calls_around_a_list(server, session, tool) if tool is not None else ()
