@@ -146,6 +146,7 @@ def test_failure_that_does_not_repeat_is_flaky_and_has_both_conversations(tmp_pa
     assert (folder / ".gitignore").read_text() == "*\n"
     first, again = sorted(folder.glob("*.jsonl"))
     assert f"see {first.relative_to(tmp_path)} and {again.relative_to(tmp_path)}" in text
+    assert "mcp-conformance" not in text.replace(".mcp-conformance", "")  # no command shows it again
     assert Transcript.read(first).lines[-1].sent
     assert not Transcript.read(again).lines[-1].sent
 

@@ -125,6 +125,12 @@ def instance_errors(instance: Any, schema: Any, revision: str, part: Any = None)
     return found
 
 
+def is_valid_in_all(instance: Any, schema: Any, revision: str) -> bool:
+    """Return whether a value is valid in every dialect that its schema may be in.  Raises `Unjudgeable`."""
+    validators = _validators_of(_text_of(schema), revision).validators.values()
+    return all(not _errors(validator, instance) for validator in validators)
+
+
 def has_certain_formats(instance: Any, schema: Any, revision: str) -> bool:
     """Return whether ``instance`` is valid in all dialects, and each text with a ``format`` surely has it."""
     try:

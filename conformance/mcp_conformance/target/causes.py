@@ -97,7 +97,8 @@ class Causes:
         is_alone = times <= MAX_EXAMINED_ENDS and self._ends_alone(verdict)
         if times > 1 and not is_alone:
             return True
-        verdict.repeat = Repeat.BY_CHECK if is_alone else Repeat.BY_RUN
+        if verdict.repeat is not Repeat.NOT_SEEN:
+            verdict.repeat = Repeat.BY_CHECK if is_alone else Repeat.BY_RUN
         return self._count(("reported", *end)) > MAX_REPORTS_OF_AN_END
 
     def _count(self, cause: Any) -> int:

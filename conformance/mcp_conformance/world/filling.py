@@ -10,7 +10,7 @@ from typing import Any
 
 from mcp_conformance.generation import NoExample, PlainSource, draw_valid
 from mcp_conformance.generation.choices import FilledSource
-from mcp_conformance.json_schema.validation import Unjudgeable, instance_errors
+from mcp_conformance.json_schema.validation import Unjudgeable, instance_errors, is_valid_in_all
 from mcp_conformance.world.members import ITEM, Member
 from mcp_conformance.world.worked import Path, values_at
 
@@ -58,16 +58,19 @@ class Filling:
                     array.extend([array[-1]] * (count - len(array)))
         return made if self.allows(made) else None
 
-    def allows(self, arguments: Any, part: Any = None) -> bool:
-        """Return whether the schema, or a part of it, allows a value; true if it cannot be judged."""
+    def allows(self, arguments: Mapping[str, Any]) -> bool:
+        """Return whether the schema allows arguments in every dialect; true if it cannot be judged."""
         try:
-            return not instance_errors(arguments, self._schema, self.revision, part)
+            return is_valid_in_all(arguments, self._schema, self.revision)
         except Unjudgeable:
             return True
 
     def fits(self, member: Member, value: Any) -> bool:
-        """Return whether a member's own schema allows a value."""
-        return self.allows(value, member.schema) if member.schema else True
+        """Return whether a member's own schema allows a value; true if it cannot be judged."""
+        try:
+            return not (member.schema and instance_errors(value, self._schema, self.revision, member.schema))
+        except Unjudgeable:
+            return True
 
 
 def _different(some: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
