@@ -322,6 +322,7 @@ def test_a_tool_error_says_something(server):
 
 @pytest.mark.requirement("tools.call.execution-error-as-result")
 def test_valid_arguments_give_a_tool_result(server, call, revision):
+    require_served(server, "tools/call")
     for one in answered_calls(server, call):
         reply, bug = one.reply, tool_bug(call.tool, revision, one.reply)
         is_other = bug is not None and bug.is_proven  # `tools.call.no-exception` has it
