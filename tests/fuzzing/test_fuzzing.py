@@ -1,5 +1,6 @@
 """Fuzzing shrinks failures to the plainest values, whatever the seed, and transcripts replay them."""
 
+import itertools
 import json
 import os
 import re
@@ -13,6 +14,8 @@ import pytest
 from hypothesis.database import InMemoryExampleDatabase
 
 from mcp_conformance.client.transcript import BadTranscript, Transcript, replay
+from mcp_conformance.fuzzing import fuzzer
+from mcp_conformance.fuzzing.budgets import CASES
 from mcp_conformance.fuzzing.fuzzer import Fuzzer
 from mcp_conformance.fuzzing.oracles import Case
 from mcp_conformance.fuzzing.reproduction import FailedCase
@@ -109,6 +112,14 @@ def test_failure_at_an_edge_is_shrunk(fuzzed, seed):
     (failed,) = fuzzed(mutated(overflows), "add", ANSWERED, seed=seed)
     a, b = re.search(r'valid arguments {"a":(\d+),"b":(\d+)}:', failed.text).groups()
     assert int(a) + int(b) == 2**31
+
+
+def test_shrinking_ends_after_some_seconds_of_ours(fuzzed, monkeypatch):
+    seconds = itertools.count(step=CASES.max_own_seconds_shrinking + 1)
+    monkeypatch.setattr(fuzzer, "time", SimpleNamespace(process_time=lambda: next(seconds)))
+    (failed,) = fuzzed(mutated(overflows), "add", ANSWERED)
+    a, b = re.search(r'valid arguments {"a":([-\d.e]+),"b":([-\d.e]+)}:', failed.text).groups()
+    assert float(a) + float(b) >= 2**31
 
 
 def test_value_that_failed_before_is_tried_first(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -51,7 +52,7 @@ Smaller = Callable[[Case, Callable[[Case], bool]], Case]
 
 
 class _SpentError(BaseException):
-    """Ends a search that may send nothing new.  Hypothesis would take an `Exception` for a failure."""
+    """Ends a search that may send nothing new, or is late.  Hypothesis shrinks each `Exception`."""
 
 
 class Fuzzer:
@@ -179,11 +180,13 @@ class Fuzzer:
         )
         source = random.Random(self.server.settings.seed)  # noqa: S311
         plainest: list[Case] = []
+        until = time.process_time() + self._budget.max_own_seconds_shrinking
 
         def has_failure(some: Sequence[Case]) -> bool:
             failing = list(islice(filter(fails, some), 1))
             plainest[:] = sorted((*plainest, *failing), key=lambda case: len(case.text))[:1]
-            if plainest and not failing and self._trials.is_spent:
+            is_spent = self._trials.is_spent and not failing
+            if plainest and (is_spent or time.process_time() > until):
                 raise _SpentError
             return bool(failing)
 

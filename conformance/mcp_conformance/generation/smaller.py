@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from itertools import takewhile
 from typing import Any
@@ -15,6 +16,10 @@ from mcp_conformance.generation.shape import is_same
 # Twice the steps for edges: a failure was found, and neighbours are tried one after the other.
 MAX_STEPS = 200_000
 """The most validation steps for the neighbours of one value."""
+
+# Not measured: a value of 10,000 items has neighbours that take milliseconds each.
+MAX_SECONDS = 20.0
+"""The most seconds of our CPU for the neighbours of one value."""
 
 # A text of 5,000 characters has as many neighbours; halves shorten it in 12 calls.
 MAX_CUTS = 40
@@ -30,12 +35,14 @@ def shrunk(generator: Generator, value: Any, fails: Callable[[Any], bool], most:
     validator = generator.validator
     texts = frozenset(_texts_in(value))
     validator.refill(MAX_STEPS)
-    tried = {_key(value)}
+    tried, until = {_key(value)}, time.process_time() + MAX_SECONDS
     goes_on = True
     while goes_on:
         goes_on = False
         for one in neighbours(value, generator.known):
-            if _key(one) in tried or most <= 0:
+            if most <= 0 or time.process_time() > until:
+                return value
+            if _key(one) in tried:
                 continue
             tried.add(_key(one))
             try:
