@@ -172,6 +172,13 @@ def test_every_report_shows_the_same_verdict(report, status, verdict):
 # JSON --------------------------------------------------------------------------------------------
 
 
+def test_sessions_over_http_are_not_called_processes():
+    started = replace(REPORT, starts={"2025-11-25": {"the probe": 1, "calls": 2}})
+    for options, words in (({}, "processes started"), ({"url": "http://x/mcp"}, "HTTP sessions opened")):
+        shown = terminal.render(replace(started, options=options), verbose=True)
+        assert f"{words} in 2025-11-25: 3 (the probe, calls (2))" in shown
+
+
 def test_json_survives_writing_and_reading():
     assert json_format.read(json_format.render(REPORT)) == REPORT
     assert json_format.read(json_format.render(GOOD)) == GOOD

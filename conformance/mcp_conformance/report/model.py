@@ -227,6 +227,11 @@ class Report:
         return [one for one in self.results if not one.outcome.is_finding or one in found]
 
     @property
+    def is_over_http(self) -> bool:
+        """Whether the server speaks HTTP: then ``starts`` counts sessions, which share a process."""
+        return "url" in self.options or "http" in self.options
+
+    @property
     def tested(self) -> list[str]:
         """The revisions that were tested."""
         return [one.revision for one in self.revisions if one.state == TESTED]

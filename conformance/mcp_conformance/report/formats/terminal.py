@@ -321,7 +321,8 @@ def _starts(report: Report) -> Iterator[str]:
         listed = ", ".join(
             purpose if number == 1 else f"{purpose} ({number})" for purpose, number in purposes.items()
         )
-        yield f"processes started in {revision}: {sum(purposes.values())} ({listed})"
+        what = "HTTP sessions opened" if report.is_over_http else "processes started"
+        yield f"{what} in {revision}: {sum(purposes.values())} ({listed})"
     for revision, number in report.sent.items():
         yield f"lines sent in {revision}: {number}"
     yield from (f"measured in {revision}: {figures}" for revision, figures in figures_of(report))
