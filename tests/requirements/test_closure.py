@@ -142,9 +142,16 @@ def test_every_check_has_run_on_a_right_server(monkeypatch):
     chosen = ("--select", "surroundings", "--surroundings", "--select", "drift", "--fuzz", "thorough")
     asked_for = run_suite(REFERENCE, *chosen)
     assert [(case.check, case.text) for case in asked_for.findings] == []
+    growing = run_suite(
+        awkward("growing_lists"),
+        "--select",
+        "tools.list-changed,prompts.list-changed,resources.list-changed",
+        "--fuzz",
+        "none",
+    )
     old = run_suite((*HTTP_PROCESS, "old"), "--http", "--select", "http", "--revision", "latest", *EVERYTHING)
     ended = run_suite(HTTP_PROCESS, "--http", "--select", ENDED, "--revision", "latest", "--fuzz", "none")
-    runs = (run_on_processes(), nothing, other, asked_for, old, ended)
+    runs = (run_on_processes(), nothing, other, growing, asked_for, old, ended)
     ran = {case.check.partition("[")[0] for run in runs for case in run.of("passed")}
     ran |= {name for revision in revisions.KNOWN for name in run_in_memory(revision).passed}
     over_http = [run_over_http(name, revision) for name in SERVED for revision in spoken_over_http(name)]
