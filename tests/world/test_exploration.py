@@ -6,6 +6,8 @@ from mcp_conformance.generation import example
 from mcp_conformance.world.exploration import MAX_CALLS, Exploration
 from mcp_conformance.world.folder import furnish
 from mcp_conformance.world.known import Known, Origin, Owner
+from mcp_conformance.world.made_up import statements
+from mcp_conformance.world.members import Member
 from mcp_conformance.world.ours import Ours
 from mcp_conformance.world.ownership import Ownership, made_text
 from mcp_conformance.world.refused import MAX_SAME
@@ -373,3 +375,10 @@ def test_an_optional_member_gets_what_worked_elsewhere():
     world.learn_success(server.call(server.tools[1], {"range": "A1:C4"}), {("range",): range})
     values, _ = world.known_of(server.tools[0], REVISION)
     assert values[("range",)] == ["A1:C4"]
+
+
+def test_only_a_tool_that_may_write_any_statement_makes_a_table():
+    member, execute = Member(("sql",), {}), "execute_query Execute a SQL query"
+    assert next(statements(member, execute, TEXT, may_write=True)).startswith("CREATE TABLE")
+    assert next(statements(member, execute, TEXT)) == f"SELECT * FROM {TEXT}"
+    assert next(statements(member, "Execute a SQL SELECT", TEXT, may_write=True)) == f"SELECT * FROM {TEXT}"

@@ -23,6 +23,7 @@ def answer(text="done", **members):
         answer("", structuredContent={"notes": [{"id": 1}]}),
         answer("[0, 1]"),
         answer("Nothing was found."),
+        answer('{"success": true, "rows": [1]}'),
     ],
 )
 def test_a_result_with_a_value_is_a_success(reply):
@@ -37,6 +38,7 @@ def test_a_result_with_a_value_is_a_success(reply):
         answer("Error: no such table: example"),
         answer("fetch failed: getaddrinfo ENOTFOUND example.org"),
         answer(""),
+        answer('{\n  "success": false,\n  "table": "example"\n}'),
         answer('{"entities": [], "relations": []}'),
         answer("no notes", structuredContent={"notes": [], "total": 0}),
         Reply(REQUEST, message={"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "no"}}),

@@ -23,7 +23,7 @@ FORMS = (
 SQL_WORDS = frozenset({"sql", "query", "statement"})
 SQL = re.compile(r"\bSQL\b|\bSELECT\b|\bINSERT\b|\bCREATE TABLE\b")
 CREATES, WRITES = re.compile(r"CREATE[ _-]?TABLE", re.IGNORECASE), re.compile(r"INSERT|UPDATE", re.IGNORECASE)
-LISTS = re.compile(r"SELECT|read", re.IGNORECASE)
+SELECTS = re.compile(r"SELECT|read", re.IGNORECASE)
 
 
 def in_form(form: str) -> Any:
@@ -47,14 +47,15 @@ def another(value: Any, text: str) -> Any:
     return f"{folder}{slash}{text}{PurePath(name).suffix}"
 
 
-def statements(member: Member, about: str, text: str) -> Iterator[str]:
-    """Yield statements of SQL about a table named ``text``.
+def statements(member: Member, about: str, text: str, *, may_write: bool = False) -> Iterator[str]:
+    """Yield statements of SQL about a table named ``text``; ``may_write`` says that the tool may make one.
 
     None if the name of the member and the words ``about`` it do not say that it takes them.
     """
     if not set(words_of(member.name)) & SQL_WORDS or not SQL.search(f"{member.name} {about}"):
         return
-    if CREATES.search(about):
+    takes_all = may_write and not (WRITES.search(about) or SELECTS.search(about))
+    if CREATES.search(about) or takes_all:
         yield f"CREATE TABLE IF NOT EXISTS {text} (id INTEGER, name TEXT)"
     if WRITES.search(about):
         yield f"INSERT INTO {text} VALUES (1, 'example')"  # noqa: S608  (made up by this run)

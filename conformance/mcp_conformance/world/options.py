@@ -108,7 +108,8 @@ class Options:
             path = folder.by_ending(ending) if folder else None
             copy = folder.copy_of(str(path), self.world.copy_name(self.tool)) if folder and path else ""
             yield copy if copy and not self.tool.read_only else str(path) if path is not None else None
-        yield from statements(member, f"{self._about} {member.description}", text)
+        about, may_write = f"{self._about} {member.description}", not self.tool.read_only
+        yield from statements(member, about, text, may_write=may_write)
         if wants_path(member) and self._verbs & NEW_FILES:
             paths = [one for one in self.leaves.values() if wants_path(one)]
             yield from (

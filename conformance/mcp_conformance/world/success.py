@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from mcp_conformance.client.refusals import refuses_in_words
@@ -22,12 +23,25 @@ WORD = re.compile(r"\w")
 def is_success(reply: Reply, *, needs_values: bool = True) -> bool:
     """Return whether an answer shows that a tool did what was asked.
 
-    It is a result without ``isError`` that does not refuse in words, and that is not empty.  A tool that
-    ``needs_values`` of nobody, as its schema has no members, may answer that there is nothing.
+    It is a result without ``isError`` that does not refuse in words or by ``"success": false``, and that is
+    not empty.  A tool that ``needs_values`` of nobody, as its schema has no members, may answer that there is
+    nothing.
     """
     if reply.value is None or reply.is_tool_error or reply.needs_input or refuses_in_words(reply):
         return False
+    if _says_failure(reply):
+        return False
     return not (needs_values and is_empty(reply.result))
+
+
+def _says_failure(reply: Reply) -> bool:
+    """Return whether the first text of a result is an object of JSON whose ``success`` is false."""
+    text = next(iter(reply.texts), "")
+    if '"success"' in text[:MAX_LENGTH]:
+        with suppress(ValueError, RecursionError):
+            said = json.loads(text)
+            return isinstance(said, dict) and said.get("success") is False
+    return False
 
 
 def is_empty(result: Any) -> bool:

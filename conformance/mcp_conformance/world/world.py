@@ -330,14 +330,11 @@ class World:
     def _name_made(self, tool: Tool, value: Any) -> None:
         """Learn the name of what a tool has made, if it stands in a longer text: ``CREATE TABLE name``."""
         text = self.ownership.text
-        if (
-            isinstance(value, str)
-            and value != text
-            and re.search(rf"\b{text}\b", value)
-            and not is_path(value)
-        ):
-            origin = Origin("arguments of", tool.name)
-            self.store.confirm(Known(text, ("name", *sorted(things_of(tool.name))), origin, Owner.MADE, 3))
+        if not isinstance(value, str) or value == text or is_path(value):
+            return
+        if found := re.search(rf"(\w*) ?(?:IF NOT EXISTS )?\b{text}\b", value):
+            keys = tuple(dict.fromkeys(("name", found[1].lower() or "name", *sorted(things_of(tool.name)))))
+            self.store.confirm(Known(text, keys, Origin("arguments of", tool.name), Owner.MADE, 3))
 
     def _learn_values(self, call: Call, known: Mapping[Path, Known]) -> None:
         tool = call.tool
