@@ -13,7 +13,7 @@ from hashlib import blake2b
 from itertools import islice
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, Verbosity, find, settings
+from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis import strategies as st
 from hypothesis.database import ExampleDatabase, InMemoryExampleDatabase
 from hypothesis.errors import NoSuchExample, Unsatisfiable
@@ -223,8 +223,6 @@ class Fuzzer:
             suppress_health_check=list(HealthCheck),
             # Without the phase that explains: it took 90 starts more, and the report does not show it.
             phases=[Phase.generate, Phase.shrink],
-            # Hypothesis prints the values of a flaky failure, and with them credentials.
-            verbosity=Verbosity.quiet,
         )
 
     @property
