@@ -286,8 +286,7 @@ def test_interrupt_in_a_frame_without_line_numbers_is_shown():
 def test_a_wrong_header_of_replay_is_one_line(text, capsys):
     assert main(["replay", "--header", text, "transcript.json"]) == 4
     *before, line = capsys.readouterr().err.splitlines()
-    shown = f", not {text!r}" if ":" not in text else ""
-    expected = f"replay: --header: NAME: VALUE in visible ASCII is expected{shown}"
+    expected = "replay: --header: NAME: VALUE in visible ASCII is expected"  # the text may be a credential
     assert (before, line) == ([], f"mcp-conformance: {expected}")
 
 
