@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -38,6 +38,8 @@ MALFORMED_PARAMS: Mapping[str, Any] = {"absent": NO_PARAMS, "empty": {}, "number
 BY_NAME = ("tools/call", "prompts/get", "resources/read")
 """The methods that take a name or a URI."""
 MAX_UNKNOWN_CALLS = 10
+MAX_RIGHT = 3
+"""How many right requests are refused as well before a method is taken for unknown."""
 UNKNOWN_METHOD = -32601
 DEFAULT_DIALECT_SINCE = "2025-11-25"
 
@@ -67,13 +69,36 @@ def is_unknown_method(server: Server, reply: Reply) -> bool:
 
 
 def lacks_method(server: Server, method: str) -> bool:
-    """Return whether a request of this method is refused as unknown although it names nothing unknown.
+    """Return whether requests of this method are refused as unknown although they name nothing unknown.
 
-    Some servers have one code for methods and names that they do not know, so their words count too.
+    Some servers have one code for methods and names that they do not know, so their words count too.  Others
+    (the Rust SDK) take a request whose params they cannot read for one of an unknown method, so a right one
+    must be refused too.
     """
     reply = misshapen_request(server, method)
     names_none = reply.code == UNKNOWN_METHOD and method not in BY_NAME
-    return names_none or is_unknown_method(server, reply)
+    return (names_none or is_unknown_method(server, reply)) and not _is_served(server, method)
+
+
+@scenario
+def _is_served(server: Server, method: str) -> bool:
+    """Return whether a right request of this method meets another answer, or none may be sent."""
+    replies = list(islice(_right_requests(server, method), MAX_RIGHT))
+    return not replies or any(reply.code != UNKNOWN_METHOD for reply in replies)
+
+
+def _right_requests(server: Server, method: str) -> Iterator[Reply]:
+    """Send requests for what is listed, and yield the replies; a call is made only if it may be."""
+    if method == "tools/call":
+        yield from (call.reply for call in server.quick_calls())
+    elif method == "prompts/get":
+        names = server.listing("prompts/list").identifiers()
+        yield from (server.session.request(method, {"name": name}) for name in names)
+    elif method == "resources/read":
+        yield from map(server.read, server.listing("resources/list").identifiers())
+    else:
+        params = next(params for _, _, name, params in FEATURE_REQUESTS if name == method)
+        yield server.session.request(method, params)
 
 
 @scenario
