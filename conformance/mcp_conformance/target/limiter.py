@@ -11,6 +11,7 @@ from mcp_conformance.client.session import Session
 from mcp_conformance.protocol.jsonrpc import ABSENT, Kind, Line, id_key, is_response, kind
 from mcp_conformance.protocol.methods import LISTED
 from mcp_conformance.target.sessions import Sessions
+from mcp_conformance.transport.http.turns import rate_after
 
 Refusal = tuple[Any, str]
 """The code of an error, or `TOOL_ERROR`, and its text without digits."""
@@ -25,10 +26,6 @@ BURST = 40
 # Windows of a second are the shortest; a limiter of a minute is recognised, and not waited for.
 WAITS = (1.0, 2.0, 4.0, 8.0)
 """How long to wait before it is seen again whether the server serves such a request."""
-CAUTION = 0.9
-"""The part of the shown limit that is used."""
-MIN_RATE = 0.2
-"""The lowest rate to which a server slows us down, in messages a second."""
 
 
 class Limiter:
@@ -63,8 +60,8 @@ class Limiter:
             passed += seconds
             refused = self._is_refused(*found, refusal)
             if not all(refused):
-                rate = CAUTION * refused.count(False) / passed
-                self._sessions.settings.spacing.slow_down(max(MIN_RATE, rate))
+                rate = rate_after(refused.count(False), passed)
+                self._sessions.settings.spacing.slow_down(rate)
                 return True
         return False
 
@@ -82,7 +79,7 @@ class Limiter:
         messages = [session.request_of(control["method"], params) for _ in range(BURST)]
         lines = session.send_together(*messages)
         replies = [session.await_reply(line) for line in lines]
-        return [refusal in _refusals_of(reply) for reply in replies]
+        return [refusal in _refusals_in(reply) for reply in replies]
 
     def _served(self, session: Session, refusal: Refusal) -> dict[str, Any] | None:
         """Return a request that does no harm and was served in this session; None without one."""
@@ -91,7 +88,7 @@ class Limiter:
             for line in session.lines
             if not line.sent
             for part in line.parts()
-            if kind(part) is Kind.RESULT and not _is_tool_error(part)
+            if kind(part) is Kind.RESULT and not Reply(line, line, part).is_tool_error
         }
         for line in session.lines:
             message = line.message
@@ -113,29 +110,15 @@ def refusals(line: Line) -> Iterator[Refusal]:
     """Yield the refusals in a received line that may come for the number of requests."""
     for part in () if line.sent else line.parts():
         if is_response(part):
-            yield from _refusals_in(part)
+            yield from _refusals_in(Reply(line, line, part))
 
 
-def _refusals_of(reply: Reply) -> list[Refusal]:
-    return list(_refusals_in(reply.message))
-
-
-def _refusals_in(message: Any) -> Iterator[Refusal]:
-    error = message.get("error")
-    code = error.get("code") if isinstance(error, dict) else None
+def _refusals_in(reply: Reply) -> Iterator[Refusal]:
+    code = reply.code
     if isinstance(code, int) and code in OWN_CODES and code not in TAKEN_CODES:
-        yield code, _words(error.get("message"))
-    if _is_tool_error(message):
-        content = message["result"].get("content")
-        texts = (
-            [one.get("text") for one in content if isinstance(one, dict)] if isinstance(content, list) else []
-        )
-        yield TOOL_ERROR, _words(texts)
-
-
-def _is_tool_error(message: Any) -> bool:
-    result = message.get("result")
-    return isinstance(result, dict) and result.get("isError") is True
+        yield code, _words(reply.error_message)
+    if reply.is_tool_error:
+        yield TOOL_ERROR, _words(reply.texts)
 
 
 def _words(value: Any) -> str:

@@ -53,13 +53,18 @@ class Turns:
         with self._lock:
             now, window = time.monotonic(), max(1.0, seconds)
             served = sum(turn > now - window for turn in self._recent)
-            self.rate = min(self.rate, max(MIN_RATE, CAUTION * served / window))
+            self.rate = min(self.rate, rate_after(served, window))
             self.is_slowed = True
             self._next = max(self._next, now + seconds)
 
     def rest(self) -> None:
         """Wait until the next turn comes at once, so that waiting for it is no part of a measured time."""
         wait_until(self._next)
+
+
+def rate_after(served: int, seconds: float) -> float:
+    """Return the rate to which a server slows us down that served so many requests in so many seconds."""
+    return max(MIN_RATE, CAUTION * served / seconds)
 
 
 def wait_until(turn: float) -> None:
