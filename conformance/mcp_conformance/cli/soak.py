@@ -11,12 +11,12 @@ from datetime import UTC, datetime
 
 from mcp_conformance.cli.arguments import UsageError, chosen_by, expect_no_more, require_server, usage_errors
 from mcp_conformance.fuzzing.soak import Soak, SoakFinding
-from mcp_conformance.options.again import replay_words
+from mcp_conformance.options.again import replay_line
 from mcp_conformance.options.probing import probed
 from mcp_conformance.options.readers import NO_FILE
 from mcp_conformance.options.run_options import RunOptions, read_options
 from mcp_conformance.outcome import Outcome
-from mcp_conformance.protocol.text import shell_line, shorten
+from mcp_conformance.protocol.text import shorten
 from mcp_conformance.report.build import (
     CheckFacts,
     Evidence,
@@ -35,7 +35,7 @@ from mcp_conformance.target.server import Server
 from mcp_conformance.target.surface import Subject
 from mcp_conformance.transport.interface import SYSTEM_CLOCK
 from mcp_conformance.transport.throwaway import Throwaway, throwaway_folder
-from mcp_conformance.verdicts import Blocked, Repeat, defect_of, outcome_of
+from mcp_conformance.verdicts import Blocked, defect_of, outcome_of
 
 DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?")
 NODE = "soak"
@@ -144,9 +144,7 @@ class SoakRun:
             outcome=outcome_of(verdict, row, revision, **self._options.severities),
             tool=found.tool,
             reason=str(verdict),
-            replay=shell_line(replay_words(self._options, str(verdict.transcripts[0])))
-            if verdict.transcripts and verdict.repeat is not Repeat.NOT_SEEN
-            else "",
+            replay=replay_line(self._options, verdict),
             defect=defect_of(verdict, row, row.stated_in(revision)),
             evidence=Evidence.of(verdict),
         )

@@ -10,8 +10,10 @@ from mcp_conformance.options.option import Kind, Option
 from mcp_conformance.options.readers import NO_FILE
 from mcp_conformance.options.run_options import RunOptions
 from mcp_conformance.options.table import options_of
+from mcp_conformance.protocol.text import shell_line
 from mcp_conformance.requirements.checks import checked
 from mcp_conformance.transport.credentials import is_common, is_secret_name, redacted
+from mcp_conformance.verdicts import Blocked, Finding, Repeat
 
 REPLACED = ("select", "skip", "revision")
 """The options that say which checks run: the command has its own."""
@@ -42,6 +44,13 @@ def again_words(
     words += ["--select", ",".join(selected)] if selected else []
     words += ["--revision", revision, *options.chosen.source]
     return (*words, *_given(options, "run", families), *_command(options))
+
+
+def replay_line(options: RunOptions, verdict: Finding | Blocked) -> str:
+    """Return the command that replays what shows a verdict; empty if there is no such transcript."""
+    if not verdict.transcripts or verdict.repeat is Repeat.NOT_SEEN:
+        return ""
+    return shell_line(replay_words(options, str(verdict.transcripts[0])))
 
 
 def replay_words(options: RunOptions, transcript: str) -> tuple[str, ...]:

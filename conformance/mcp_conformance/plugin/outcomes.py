@@ -12,7 +12,7 @@ from typing import Any, assert_never
 
 import pytest
 
-from mcp_conformance.options.again import again_words, replay_words, selection
+from mcp_conformance.options.again import again_words, replay_line, selection
 from mcp_conformance.outcome import Defect, Listed, Outcome, Weight
 from mcp_conformance.plugin.baseline import outdated, with_baseline
 from mcp_conformance.plugin.collection import inapplicable, is_ours, ran_all, revision_of, tool_name
@@ -121,6 +121,7 @@ def _excused(config: pytest.Config, result: Result) -> Result:
 def _facts(item: pytest.Item, report: pytest.TestReport, error: BaseException | None) -> CheckFacts:
     """Collect the facts about a check and one of the errors that it raised."""
     row = broken_rule(list(map(catalogue.requirement, _cited(item))), revision_of(item), error)
+    options = item.config.stash[RUN_OPTIONS]
     deviation, harm, way_out = _deviation(item, row, error)
     outcome = _outcome(item, report, error, row)
     return CheckFacts(
@@ -131,7 +132,7 @@ def _facts(item: pytest.Item, report: pytest.TestReport, error: BaseException | 
         tool=getattr(error, "tool", "") or tool_name(item),
         reason=item_state(item).taken_over or _reason(error),
         requirements=tuple(_cited(item)),
-        replay=_replay(item, error),
+        replay=replay_line(options, error) if isinstance(error, Finding | Blocked) else "",
         again=_again(item, error, row, outcome),
         deviation=deviation,
         harm=harm,
@@ -184,13 +185,6 @@ def _again(
     return shell_line(
         again_words(item.config.stash[RUN_OPTIONS], selected, revision_of(item), verbose=is_quiet)
     )
-
-
-def _replay(item: pytest.Item, error: BaseException | None) -> str:
-    """Return the command that replays what shows a finding; empty if there is no such transcript."""
-    if not isinstance(error, Finding | Blocked) or not error.transcripts or error.repeat is Repeat.NOT_SEEN:
-        return ""
-    return shell_line(replay_words(item.config.stash[RUN_OPTIONS], str(error.transcripts[0])))
 
 
 def _cited(item: pytest.Item) -> list[str]:
