@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from mcp_conformance.client.refusals import unreached
 from mcp_conformance.client.reply import Closed, Reply
+from mcp_conformance.client.session import Session
 from mcp_conformance.protocol.jsonrpc import ABSENT, Kind, Line, kind
 from mcp_conformance.target.sessions import Sessions
 from mcp_conformance.target.spoiling import SPOILING
@@ -19,8 +20,6 @@ LOST = (
     "a reused connection was closed before a byte of the response came, which may be chance; "
     "the request is not sent again, as the server may have carried it out"
 )
-
-
 SPOILT = (
     "an exchange that has a finding of its own has spoilt the server over HTTP for all others; the checks "
     "after it had processes of their own"
@@ -32,14 +31,17 @@ LIMITED = "the server refuses requests for their number, which it serves otherwi
 
 def circumstance(sessions: Sessions, verdict: Finding | Blocked) -> str:
     """Return why the evidence of a verdict does not speak against the server; empty if it does."""
-    known = list(_unanswered(sessions, verdict.lines))
+    sent = [(line, sessions.with_request(line)) for line in verdict.lines if line.sent]
+    used = [session for _, session in sent if session is not None]
+    unanswered = [session.inbox.no_answer(line) for line, session in sent if session is not None]
+    known = [one for one in unanswered if one is not None]
     if any(line.is_lost for line in verdict.lines) or any(one.is_lost for one in known):
         return LOST
     if any(map(_reaches_no_host, verdict.lines)):
         return UNREACHED
-    if _was_ended(sessions, verdict):
+    if _was_ended(sessions, verdict, used):
         return ALONE
-    if _is_out_of_order(sessions, verdict):
+    if _is_out_of_order(sessions, verdict, used, known):
         return SPOILT
     is_refused = TOO_MANY in (*(line.status for line in verdict.lines), *(one.status for one in known))
     if is_refused or _lacks_answers(sessions, verdict):
@@ -53,14 +55,13 @@ def _reaches_no_host(line: Line) -> bool:
     return is_error and bool(unreached(Reply(line, line, line.message)))
 
 
-def _was_ended(sessions: Sessions, verdict: Finding | Blocked) -> bool:
+def _was_ended(sessions: Sessions, verdict: Finding | Blocked, used: Sequence[Session]) -> bool:
     """Return whether a verdict lacks an answer of a process that we have ended for another one."""
-    found = [sessions.with_request(line) for line in verdict.lines if line.sent]
-    is_ended = any(one is not None and sessions.settings.solo.has_ended(one.process) for one in found)
+    is_ended = any(sessions.settings.solo.has_ended(one.process) for one in used)
     return is_ended and (verdict.fault is not None or isinstance(verdict, Blocked))
 
 
-def has_no_response(verdict: Finding | Blocked, known: Sequence[NoAnswer]) -> bool:
+def _has_no_response(verdict: Finding | Blocked, known: Sequence[NoAnswer]) -> bool:
     """Return whether a verdict over HTTP rests on a missing response, or on an error of the server."""
     statuses = [one.status for one in known] + [line.status for line in verdict.lines if not line.sent]
     is_error = any(status is not None and status >= SERVER_ERROR for status in statuses)
@@ -72,7 +73,9 @@ def _shows_nothing(line: Line) -> bool:
     return not (line.sent or line.carried_by or line.status is not None) and line.message is ABSENT
 
 
-def _is_out_of_order(sessions: Sessions, verdict: Finding | Blocked) -> bool:
+def _is_out_of_order(
+    sessions: Sessions, verdict: Finding | Blocked, used: Sequence[Session], known: Sequence[NoAnswer]
+) -> bool:
     """Return whether a process over HTTP that another exchange has spoilt gave no response.
 
     Looks for such an exchange the first time, and raises the `Finding` on it.
@@ -80,11 +83,9 @@ def _is_out_of_order(sessions: Sessions, verdict: Finding | Blocked) -> bool:
     http = sessions.settings.http
     if http is None or not http.command or verdict.requirement in SPOILING:
         return False
-    lacks_response = has_no_response(verdict, list(_unanswered(sessions, verdict.lines)))
+    lacks_response = _has_no_response(verdict, known)
     if lacks_response:
         sessions.require_unspoilt()
-    found = [sessions.with_request(line) for line in verdict.lines if line.sent]
-    used = [session for session in found if session is not None]
     if used:
         is_moot = lacks_response or isinstance(verdict, Blocked)
         return http.is_spoilt and is_moot and any(map(sessions.is_out_of_order, used))
@@ -100,12 +101,3 @@ def _lacks_answers(sessions: Sessions, verdict: Finding | Blocked) -> bool:
     if http is None or not http.throttle.is_exhausted:
         return False
     return verdict.fault is not None or not any(kind(line.message) is Kind.RESULT for line in verdict.lines)
-
-
-def _unanswered(sessions: Sessions, lines: Sequence[Line]) -> Iterator[NoAnswer]:
-    """Yield what is known of those requests among these lines that get no answer."""
-    for line in lines:
-        session = sessions.with_request(line) if line.sent else None
-        known = session.inbox.no_answer(line) if session is not None else None
-        if known is not None:
-            yield known
