@@ -336,7 +336,7 @@ def probe_all(settings: Settings, wanted: Sequence[str]) -> Subject:
             subject.close()
             return probe_all(settings, wanted)
         found = [_old(found[0])] if names_endpoint(settings.http) else found
-    found = list(_unspoilt(subject, found))
+    found = _unspoilt(subject, found)
     start = _start_seconds(found[0])
     found = [replace(_reconciled(one, found), start_seconds=start) for one in found]
     probed = tuple(one.revision for one in found)
@@ -365,23 +365,20 @@ def _started_alone(
             yield one
 
 
-def _unspoilt(subject: Subject, found: Sequence[Surface]) -> Iterator[Surface]:
-    """Yield the surfaces; the first with a session has the failure of a server that serves only one.
+def _unspoilt(subject: Subject, found: list[Surface]) -> list[Surface]:
+    """Return the surfaces; the first with a session has the failure of a server that serves only one.
 
     From then on each conversation has a process of its own.
     """
     settings, live = subject.settings, next(filter(is_live, found), None)
-    finding = None
-    if settings.http is not None and settings.http.command and live is not None:
-        finding = None if serves_each(settings, live.revision) else spoiling(settings, live.revision)
-        settings.http.is_spoilt = finding is not None
-    if finding is not None:
-        subject.end_sessions()
-    for one in found:
-        if finding is not None and one is live:
-            yield replace(one, failures=(*one.failures, ProbeFailure.of(SPOILT, finding)))
-        else:
-            yield one
+    if settings.http is None or not settings.http.command or live is None:
+        return found
+    if serves_each(settings, live.revision) or (finding := spoiling(settings, live.revision)) is None:
+        return found
+    settings.http.is_spoilt = True
+    subject.end_sessions()
+    failure = ProbeFailure.of(SPOILT, finding)
+    return [replace(one, failures=(*one.failures, failure)) if one is live else one for one in found]
 
 
 def _not_serving(revision: str, error: NotServing) -> Surface:
