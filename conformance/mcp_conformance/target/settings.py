@@ -70,9 +70,8 @@ class Settings:
     for what is learned of the tools, None to keep nothing.
     ``http`` is the server of the run if it speaks HTTP; then the command has a port to fill in, or is a URL.
     ``solo`` knows whether its processes can run beside each other, ``spacing`` how many messages a second it
-    takes.  ``surroundings`` says that checks start
-    the server as other machines would: by a ``launcher`` before the command, or in the directory ``work``
-    instead of that of the throwaway folder.
+    takes.  ``surroundings`` says that checks start the server as other machines would: by a ``launcher``
+    before the command, or in the directory ``work`` instead of that of the throwaway folder.
     """
 
     command: tuple[str, ...]
@@ -212,19 +211,18 @@ class Settings:
             return process
         if self.http.is_spoilt:
             return self.start_beside()
-        self.http.ready(self._launch, self.start_timeout)
-        return HttpLines(self.http, max_line=self.max_line, on_wait=self.on_wait)
+        return self.converse()
 
     def start_beside(self) -> HttpLines:
         """Start a conversation over HTTP with a process of its own, which ends with it."""
         assert self.http is not None
-        return replace(self, http=self.http.beside()).start_owned()
+        return replace(self, http=self.http.beside()).converse(owns_server=True)
 
-    def start_owned(self) -> HttpLines:
-        """Start a conversation that ends the server over HTTP when it ends."""
+    def converse(self, *, owns_server: bool = False) -> HttpLines:
+        """Start a conversation with the server over HTTP; one that owns the server ends it."""
         assert self.http is not None
         self.http.ready(self._launch, self.start_timeout)
-        return HttpLines(self.http, max_line=self.max_line, on_wait=self.on_wait, owns_server=True)
+        return HttpLines(self.http, max_line=self.max_line, on_wait=self.on_wait, owns_server=owns_server)
 
     def _launch(self, command: tuple[str, ...]) -> Process:
         """Start a command in the surroundings that the user chose."""
