@@ -153,12 +153,8 @@ class Exercise(Mapping[str, ToolExercise]):
             return
         one.calls += 1
         one.deaths += isinstance(reply.fault, Closed)
-        needs_values = self._has_members(tool)
-        if is_success(reply, needs_values=needs_values):
-            arguments = arguments_in(reply.request)
-            known = self._origins_of(tool, arguments)
-            origins = known or (MADE_UP if needs_values else NEEDS_NONE,)
-            one.succeed(kind_of(reply, arguments), origins, is_known=bool(known))
+        if is_success(reply, needs_values=self._has_members(tool)):
+            self._succeed(tool, reply, arguments_in(reply.request))
         elif not one.complaint:
             one.complaint = complaint_about_network(reply)
 
@@ -171,9 +167,12 @@ class Exercise(Mapping[str, ToolExercise]):
         one.calls += 1
         one.deaths += isinstance(reply.fault, Closed)
         if reply.value is not None:
-            known = self._origins_of(tool, arguments)
-            origins = known or (MADE_UP if self._has_members(tool) else NEEDS_NONE,)
-            one.succeed(kind_of(reply, arguments), origins, is_known=bool(known))
+            self._succeed(tool, reply, arguments)
+
+    def _succeed(self, tool: Tool, reply: Reply, arguments: Any) -> None:
+        known = self._origins_of(tool, arguments)
+        origins = known or (MADE_UP if self._has_members(tool) else NEEDS_NONE,)
+        self._tools[tool.name].succeed(kind_of(reply, arguments), origins, is_known=bool(known))
 
     def spare(self, tool: str, calls: int, seconds: float) -> None:
         """Note calls of a tool that the fuzzer leaves out, and an estimate of how long they would take."""
