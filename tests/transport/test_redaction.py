@@ -68,7 +68,7 @@ def test_no_encoding_shows_a_credential(encoding, secret, name):
 @given(secret=SECRETS, cut=st.integers(4, 40), before=st.integers(0, 300))
 @settings(max_examples=100)
 def test_a_cut_text_shows_no_part_of_a_credential(secret, cut, before):
-    assume(len(set(secret)) > 5 and secret.strip() == secret)
+    assume(len(set(secret)) > 5 and secret.strip() == secret and not is_public("BILLS_KEY", secret))
     text = "." * before + secret + "," * 300
     shown = Redaction(secrets_of((), {"BILLS_KEY": secret})).text(shorten(text, 2 * before + 2 * cut))
     assert secret[:4] not in shown
