@@ -30,8 +30,7 @@ class Entry:
     @classmethod
     def of(cls, result: SurveyResult) -> Entry:
         """Return the entry of a result; it is much smaller than the result."""
-        target = result.target
-        shown = target.redaction(replace(result, target=target.shown, matrix={}))
+        shown = replace(result, matrix={}).shown
         broken = result.broken if result.grade is not Grade.NOT_JUDGED else {}
         return cls(shown, _counts(result.matrix), broken)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -71,6 +71,11 @@ class SurveyResult:
     findings: tuple[Result, ...] = ()
     unsteady: tuple[Result, ...] = ()
     exercise: tuple[ExercisedTool, ...] = ()
+
+    @property
+    def shown(self) -> SurveyResult:
+        """The result without the credentials of its target."""
+        return self.target.redaction(replace(self, target=self.target.shown))
 
     @property
     def callable_tools(self) -> tuple[ExercisedTool, ...]:

@@ -6,7 +6,6 @@ import json
 import re
 import uuid
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from hashlib import blake2b
 
 import fsspec
@@ -40,12 +39,11 @@ class Store:
         """
         if self.has(path):
             return
-        result = result.target.redaction(replace(result, target=result.target.shown))
         part = f"{path}.{uuid.uuid4().hex}.part"
         self._files.makedirs(path.rpartition("/")[0], exist_ok=True)
         try:
             with self._files.open(part, "wb") as file:
-                file.write(result.to_json().encode())
+                file.write(result.shown.to_json().encode())
             self._files.mv(part, path)
         except BaseException:
             if self._files.exists(part):
