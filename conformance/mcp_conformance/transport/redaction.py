@@ -199,15 +199,10 @@ def _ending(form: str, text: str, few: int) -> int:
 def _without(text: str, spans: Sequence[Span]) -> str:
     """Return a text with `HIDDEN` for each of these places; those that overlap are one."""
     parts, done = [], 0
-    ordered = sorted(spans)
-    at = 0
-    while at < len(ordered):
-        start, end = ordered[at]
-        while at < len(ordered) and ordered[at][0] < max(end, start + 1):
-            end = max(end, ordered[at][1])
-            at += 1
-        parts += [text[done:start], HIDDEN]
-        done = end
+    for start, end in sorted(spans):
+        if start >= done:
+            parts += [text[done:start], HIDDEN]
+        done = max(done, end)
     return "".join((*parts, text[done:]))
 
 
@@ -301,8 +296,7 @@ def _from(place: Span, places: tuple[list[int], list[int], list[bool]]) -> Span:
 def _backslash(escape: str) -> str:
     kind = escape[1]
     if kind == "u":
-        units = bytes.fromhex(escape.replace("\\u", ""))
-        return units.decode("utf-16-be", "surrogatepass") if _is_utf16(units) else ""
+        return _utf16(bytes.fromhex(escape.replace("\\u", "")))
     if kind == "x":
         return _text(bytes.fromhex(escape.replace("\\x", "")))
     if kind == "U":
@@ -311,12 +305,12 @@ def _backslash(escape: str) -> str:
     return PLAIN.get(escape, kind)
 
 
-def _is_utf16(units: bytes) -> bool:
+def _utf16(units: bytes) -> str:
+    """Return the text in these units; empty if they have none."""
     try:
-        units.decode("utf-16-be", "surrogatepass")
+        return units.decode("utf-16-be", "surrogatepass")
     except UnicodeDecodeError:
-        return False
-    return True
+        return ""
 
 
 def _percent(escape: str) -> str:
