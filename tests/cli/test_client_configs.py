@@ -13,7 +13,8 @@ import pytest
 from mcp_conformance.cli.combined_files import junit_files, prefixed, prefixes
 from mcp_conformance.cli.main import main
 from mcp_conformance.project.client_configs import BadConfig, NotTestable, read_config
-from mcp_conformance.transport.credentials import credentials
+from mcp_conformance.transport.credentials import secrets_of
+from mcp_conformance.transport.redaction import Redaction
 from support import REFERENCE, environment, forked, mutant, read_junit
 from support.processes import is_alive
 from support.repositories import write
@@ -103,14 +104,13 @@ def test_a_credential_in_the_command_is_redacted(tmp_path, monkeypatch):
     monkeypatch.setenv("ACME_TOKEN", "hush-hush-7")
     found = entry(tmp_path, {"command": "x", "args": ["${ACME_TOKEN}"]})
     assert found.env == {}
-    assert "hush-hush-7" in credentials(found.command, found.expanded)
+    assert "hush-hush-7" in Redaction(secrets_of(found.command, found.expanded)).hidden
 
 
 def test_a_credential_is_recognised_by_its_value():
     """The name of its variable does not matter."""
-    found = credentials(
-        (), {"DATABASE_URL": "postgres://me:hunter22@db/x", "KEY": "ghp_" + "a1" * 12, "A": "b"}
-    )
+    given = {"DATABASE_URL": "postgres://me:hunter22@db/x", "KEY": "ghp_" + "a1" * 12, "A": "b"}
+    found = Redaction(secrets_of((), given)).hidden
     assert set(found) >= {"me:hunter22", "hunter22", "ghp_" + "a1" * 12}
 
 

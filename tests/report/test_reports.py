@@ -26,7 +26,7 @@ from mcp_conformance.report.formats.json import BadReport
 from mcp_conformance.report.formats.page import ASSETS, hues
 from mcp_conformance.report.model import OfferedTool
 from mcp_conformance.target.settings import Settings
-from mcp_conformance.transport.credentials import credentials, redacted, secrets_of
+from mcp_conformance.transport.credentials import redacted, secrets_of
 from mcp_conformance.transport.redaction import Redaction
 from mcp_conformance.verdicts import Cause
 from support import REFERENCE, environment, forked, mutant, run_suite
@@ -450,8 +450,9 @@ def test_command_is_shown_without_credentials(words, shown):
 
 def test_credential_is_left_out_of_other_texts():
     given = (["s", "--token", "abcdefgh"], {"API_KEY": "abcdefghij", "PATH": "/bin:/usr/bin"})
-    assert credentials(*given) == ("abcdefghij", "abcdefgh")
-    shown = Redaction(secrets_of(*given)).text("abcdefghij, abcdefgh, /bin:/usr/bin")
+    redaction = Redaction(secrets_of(*given))
+    assert redaction.hidden == ("abcdefghij", "abcdefgh")
+    shown = redaction.text("abcdefghij, abcdefgh, /bin:/usr/bin")
     assert shown == "***, ***, /bin:/usr/bin"
 
 

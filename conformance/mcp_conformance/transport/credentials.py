@@ -103,11 +103,6 @@ def secrets_of(
     return tuple(Secret(*one) for one in sorted(found.items(), key=lambda one: (-len(one[0]), one[0])))
 
 
-def credentials(words: Sequence[str], environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the texts of the credentials in a command and its environment, the longest first."""
-    return tuple(one.text for one in secrets_of(words, environment))
-
-
 def redacted(words: Sequence[str]) -> tuple[str, ...]:
     """Return the words of a command without the credentials among them."""
     return tuple(kept for kept, _ in _split(words))
