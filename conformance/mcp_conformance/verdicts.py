@@ -90,13 +90,14 @@ class Finding(Verdict, AssertionError):  # noqa: N818  (a verdict, not an error)
         fatal: bool = False,
         fix: str = "",
         repeat: Repeat = Repeat.BY_CHECK,
+        defect: Defect | None = None,
     ):
         super().__init__(expected, got)
         self.expected, self.got, self.lines, self.requirement = expected, got, tuple(lines), requirement
         self.fault, self.advisory, self.fatal = fault, advisory, fatal
         self.tool_bug, self.is_proven = tool_bug, is_proven
         self.transcripts, self.stderr, self.tool = tuple(transcripts), stderr, tool
-        self.fix, self.repeat = fix, repeat
+        self.fix, self.repeat, self.defect = fix, repeat, defect
 
     def __str__(self) -> str:
         return f"expected {self.expected}, got {self.got}"
@@ -120,11 +121,13 @@ class Blocked(Verdict, Exception):  # noqa: N818  (a verdict, not an error)
         cause: Cause | None = None,
         transcripts: Sequence[Path] = (),
         fix: str = "",
+        defect: Defect | None = None,
     ):
         super().__init__(reason)
         self.reason, self.lines, self.stderr = reason, tuple(lines), stderr
         self.requirement, self.tool = requirement, tool
-        self.fault, self.cause, self.transcripts, self.fix = fault, cause, tuple(transcripts), fix
+        self.fault, self.cause, self.transcripts = fault, cause, tuple(transcripts)
+        self.fix, self.defect = fix, defect
 
     def __str__(self) -> str:
         return self.reason

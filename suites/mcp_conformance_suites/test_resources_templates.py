@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mcp_conformance.client.thrown import INTERNAL_ERROR
 from mcp_conformance.expect import (
     expect,
     expect_each,
@@ -20,7 +21,7 @@ from mcp_conformance.scenarios.list_stability import (
     require_answered_form,
     require_pages,
 )
-from mcp_conformance.scenarios.resource_templates import INTERNAL_ERROR, expansions, unrouted
+from mcp_conformance.scenarios.resource_templates import expansions, unrouted
 from mcp_conformance.verdicts import Finding
 
 LIST = "resources/templates/list"

@@ -327,17 +327,14 @@ def test_valid_arguments_give_a_tool_result(server, call, revision):
         reply, bug = one.reply, tool_bug(call.tool, revision, one.reply)
         is_other = bug is not None and bug.is_proven  # `tools.call.no-exception` has it
         if reply.error is not None and reply.code != -32602 and not (asks_client(reply) or is_other):
-            finding = Finding(
-                "a tool result that reports the failure (isError true)", str(reply), reply.lines
-            )
-            finding.defect = defect_of_error(reply)
-            raise finding
+            expected = "a tool result that reports the failure (isError true)"
+            raise Finding(expected, str(reply), reply.lines, defect=defect_of_error(reply))
 
 
 @pytest.mark.requirement("tools.call.no-exception", "tools.call.schema-honest")
 def test_valid_arguments_raise_no_exception(server, call, revision):
-    bugs = {}
-    for one in answered_calls(server, call):
+    bugs, calls = {}, answered_calls(server, call)
+    for one in calls:
         bug = tool_bug(call.tool, revision, one.reply)
         if bug is not None and bug.kind not in bugs and is_met_again(server, one, bug):
             got = f"{show(one.arguments, MAX_ARGUMENTS)}: {bug.got or one.reply}"
@@ -345,6 +342,8 @@ def test_valid_arguments_raise_no_exception(server, call, revision):
     if bugs:
         first, *others = bugs.values()
         raise first.with_others(others)
+    if all(one.failed for one in calls):
+        skip("the tool refuses all valid arguments, so that little of it has run")
 
 
 def is_met_again(server, call, bug):

@@ -9,6 +9,7 @@ from mcp_conformance.options.again import again_words, replay_words, selection
 from mcp_conformance.options.choosing import choose
 from mcp_conformance.options.run_options import read_options
 from mcp_conformance.options.table import OPTIONS
+from support.again import read
 
 NOW = "2025-11-25"
 SERVER = ("python3", "server.py")
@@ -46,13 +47,7 @@ def test_the_command_has_the_options_that_made_the_finding(words):
     found = again(*words)
     assert set(words) <= set(found)
     assert found[-3:] == ("--", *SERVER)
-    assert again_words(read_again(found), ["ping.responds"], NOW) == found
-
-
-def read_again(words):
-    middle = words.index("--")
-    options, _ = parser().parse_known_args(list(words[1:middle]))
-    return read_options(chosen_by(options, list(words[middle + 1 :]), "run"))
+    assert again_words(read(found), ["ping.responds"], NOW) == found
 
 
 def test_the_command_has_its_own_selection():

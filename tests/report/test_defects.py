@@ -107,8 +107,7 @@ def test_lost_answer_is_a_defect_under_any_rule(fault, defect, outcome):
 
 
 def test_defect_of_the_finding_itself_warns_though_it_is_advisory():
-    finding = Finding("isError", "success", advisory=True)
-    finding.defect = Defect.MISLEADS
+    finding = Finding("isError", "success", advisory=True, defect=Defect.MISLEADS)
     assert (
         outcome_of(finding, requirement("tools.call.invalid-arguments-channel"), REVISION) is Outcome.WARNED
     )

@@ -79,11 +79,11 @@ def test_a_limiter_of_calls_is_recognised_by_tool_errors():
 
 
 def test_a_server_that_always_refuses_a_request_so_is_judged():
-    def unknown_tool(server, request, reply):
+    def refuses_pings(server, request, reply):
         is_refused = isinstance(request, dict) and method(request) == "ping"
         return refused(request, -32000, "Rate limit exceeded.") if is_refused and reply else None
 
-    settings = settings_in_memory(mutated(unknown_tool))
+    settings = settings_in_memory(mutated(refuses_pings))
     run = run_checks(settings, HANDSHAKE, lambda check: check.suite == "test_ping", is_whole=False)
     assert [one.row.id for one in run.verdicts if one.outcome.counts]
     assert not settings.spacing.is_slowed

@@ -95,7 +95,7 @@ def test_a_cut_text_shows_no_part_of_a_credential(secret, cut, before):
         ((), {}, (), "postgres://me:urlsecret@host/db"),
         ((), {}, (), "-----BEGIN RSA PRIVATE KEY-----\nurlsecret\n-----END RSA PRIVATE KEY-----"),
         ((), {}, (), '{"key":"-----BEGIN PRIVATE KEY-----\\nurlsecret'),
-        ((), {}, (), "AKIAURLSECRET0000000 urlsecret".replace(" urlsecret", "")),
+        ((), {}, (), "AKIAURLSECRET0000000"),
     ],
 )
 def test_no_part_of_a_credential_is_shown(command, environment, headers, text):

@@ -199,7 +199,7 @@ class Session:
         return self._send([replace(line, at=at) for line in lines])
 
     def _send(self, lines: list[Line]) -> list[Line]:
-        lines = [self._in_turn(line) for line in lines] if self.spacing is not None else lines
+        lines = [self._in_turn(line) for line in lines]
         for line in lines:
             self.lines.keep(line)
             self.inbox.expect(line.message)

@@ -65,7 +65,7 @@ class Failure:
 
     def finding(self, got: str, lines: Sequence[Line], transcripts: Sequence[Path] = ()) -> Finding:
         """Return the finding that the failure is."""
-        finding = Finding(
+        return Finding(
             self.expected,
             got,
             lines,
@@ -75,9 +75,8 @@ class Failure:
             is_proven=self.is_proven,
             stderr=self.stderr,
             transcripts=transcripts,
+            defect=self.defect,
         )
-        finding.defect = self.defect
-        return finding
 
 
 Oracle = Callable[[Reply], Failure | None]

@@ -361,9 +361,10 @@ class CaseReproduction:
             fault = reply.fault if how else None  # a failure in isolation is always reported
             if id == NOT_FATAL and not how:
                 return Finding(failure.expected, got, lines, id, transcripts=paths, stderr=stderr, fatal=True)
-            blocked = Blocked(got, lines, stderr, id, self.target.tool, fault=fault, transcripts=paths)
-            blocked.defect = Defect.DIES if failed.is_death else Defect.HANGS
-            return blocked
+            defect = Defect.DIES if failed.is_death else Defect.HANGS
+            return Blocked(
+                got, lines, stderr, id, self.target.tool, fault=fault, transcripts=paths, defect=defect
+            )
         return failure.finding(got, lines, paths)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from mcp_conformance.client.refusals import NO_SUCH_URI, words
 from mcp_conformance.client.reply import Reply
+from mcp_conformance.client.thrown import INTERNAL_ERROR
 from mcp_conformance.expect import exercised
 from mcp_conformance.protocol.uri import NETWORK_SCHEMES, expand, is_template, matches, scheme, variables
 from mcp_conformance.protocol.value import Value, members
@@ -20,7 +21,6 @@ from mcp_conformance.target.sessions import CALLS
 from mcp_conformance.world.reading import template_as_tool
 
 MAX_TEMPLATES = 5
-INTERNAL_ERROR = -32603
 MIN_TRIED = 3
 """How many values are refused, at least, before a template seems to lead nowhere."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mcp_conformance.client.refusals import FEATURE_REQUESTS
 from mcp_conformance.client.reply import Reply
 from mcp_conformance.expect import skip
 from mcp_conformance.protocol.revisions import REMOVED, is_modern
@@ -18,15 +19,7 @@ OF_ITEMS = {
 }
 """The methods that take a listed item, and the lists of these items."""
 OF_FEATURES = {
-    "tools/list": ("tools",),
-    "tools/call": ("tools",),
-    "prompts/list": ("prompts",),
-    "prompts/get": ("prompts",),
-    "resources/list": ("resources",),
-    "resources/read": ("resources",),
-    "resources/subscribe": ("resources", "subscribe"),
-    "logging/setLevel": ("logging",),
-    "completion/complete": ("completions",),
+    method: path for path, _, method, _ in FEATURE_REQUESTS if method != "resources/templates/list"
 }
 """The methods that a server must serve, each with its capability; that of templates is optional."""
 

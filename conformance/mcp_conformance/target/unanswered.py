@@ -58,6 +58,5 @@ def _blocked(call: Call, rule: str, more: str = "") -> Blocked:
     stderr = reply.fault.stderr if reply.fault is not None else ""
     reason = f"tools/call of {call.tool.name} was not answered: {reply.fault}{more}"
     fix = remedies.of_missing_answer(reply.fault) if rule == CALLABLE else ""
-    blocked = Blocked(reason, reply.lines, stderr, rule, call.tool.name, fix=fix)
-    blocked.defect = Defect.DIES if isinstance(reply.fault, Closed) else Defect.HANGS
-    return blocked
+    defect = Defect.DIES if isinstance(reply.fault, Closed) else Defect.HANGS
+    return Blocked(reason, reply.lines, stderr, rule, call.tool.name, fix=fix, defect=defect)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from mcp_conformance.client.refusals import asks_client, complaint_about_network
 from mcp_conformance.client.tool_call import Call, Tool
 from mcp_conformance.world.attempts import Attempt, Attempts
-from mcp_conformance.world.known import Known, Owner
+from mcp_conformance.world.known import Owner
 from mcp_conformance.world.members import members_of, words_of
 from mcp_conformance.world.ownership import is_deleting
 from mcp_conformance.world.success import is_success, kind_of
 from mcp_conformance.world.things import PRODUCING, things_of
-from mcp_conformance.world.worked import Path
 from mcp_conformance.world.world import MADE_UP, World
 
 MAX_CALLS = 30
@@ -142,7 +141,7 @@ class Exploration:
         self.world.worked.drop(tool.name, call.arguments)
         if not one.is_left:
             for failed in reversed(call.with_others):
-                self._learn_refusal(one, failed, {})
+                one.attempts.learn(failed, {})
         return one
 
     def _make_spare(self, one: Explored) -> None:
@@ -229,12 +228,7 @@ class Exploration:
             if is_best:
                 one.best, one.is_left = call, True
         else:
-            self._learn_refusal(one, call, attempt.known)
-
-    @staticmethod
-    def _learn_refusal(one: Explored, call: Call, known: Mapping[Path, Known]) -> None:
-        """Learn from a call that did not work; an empty result says that something is missing."""
-        one.attempts.learn(call, known)
+            one.attempts.learn(call, attempt.known)
 
 
 def needs_exploration(call: Call) -> bool:

@@ -22,7 +22,7 @@ from mcp_conformance.protocol.jsonrpc import encode
 from mcp_conformance.world.folder import Folder
 from mcp_conformance.world.known import Known, Origin, Owner
 from mcp_conformance.world.lock import locked
-from mcp_conformance.world.worked import Working
+from mcp_conformance.world.worked import Working, in_order
 
 FORMAT = 2
 """The format of the file; a file of another one is not read."""
@@ -91,8 +91,7 @@ class Kept:
 
     def in_order(self, tools: Iterable[Tool]) -> list[Tool]:
         """Return tools in the order in which they worked: one may have made what the next one names."""
-        order = {name: place for place, name in enumerate(self._tools)}
-        return sorted(tools, key=lambda tool: order.get(tool.name, len(order)))
+        return in_order(tools, self._tools)
 
     def is_futile(self, tool: Tool, refusal: str) -> bool:
         """Return whether a tool was explored in vain that refused plain arguments so, and nothing changed."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.protocol.jsonrpc import encode
 from mcp_conformance.world.known import Known
 from mcp_conformance.world.members import ITEM, Member, words_of
@@ -112,6 +113,12 @@ def _ranked(some: Iterable[Mapping[bytes, tuple[Any, set[str]]]]) -> list[Any]:
             found[key] = value
             tools[key] += len(names)
     return [found[key] for key, _ in tools.most_common()]
+
+
+def in_order(tools: Iterable[Tool], names: Iterable[str]) -> list[Tool]:
+    """Return tools in the order of their names in ``names``, the others last."""
+    order = {name: place for place, name in enumerate(names)}
+    return sorted(tools, key=lambda tool: order.get(tool.name, len(order)))
 
 
 def values_at(arguments: Any, path: Path) -> list[Any]:

@@ -25,7 +25,7 @@ from mcp_conformance.world.store import Store, is_number
 from mcp_conformance.world.success import leaves_of
 from mcp_conformance.world.things import is_name, things_of
 from mcp_conformance.world.wording import kind_of_refusal, without_numbers
-from mcp_conformance.world.worked import Path, Worked, Working, values_at
+from mcp_conformance.world.worked import Path, Worked, Working, in_order, values_at
 
 MADE_UP = ("arguments of", "made up")
 """The kinds of origins of values that nobody knew before a call had them."""
@@ -194,8 +194,7 @@ class World:
 
     def in_order(self, tools: Iterable[Tool]) -> list[Tool]:
         """Return tools in the order in which they worked, the others last: they may need what those make."""
-        order = {name: place for place, name in enumerate(self.worked.tools)}
-        return sorted(tools, key=lambda tool: order.get(tool.name, len(order)))
+        return in_order(tools, self.worked.tools)
 
     def keep(self, tool: Tool) -> None:
         """Keep arguments that worked for the next run; for tools that are explored, `shared` does it."""
