@@ -32,7 +32,7 @@ class Silence:
         strays = f", but one with id {ids}, which no open request has" if self.strays else ""
         unended = ", but a message without its line end" if self.unended else ""
         unread = f", but {self.unread}" if self.unread else ""
-        return f"no answer within {self.seconds:g} s{strays}{unended}{unread}"
+        return f"no answer within {self.seconds:.3g} s{strays}{unended}{unread}"
 
 
 @dataclass(frozen=True)

@@ -369,8 +369,8 @@ class CaseReproduction:
 
 
 def shown_text(case: bytes) -> str:
-    """Return the JSON text of a case, shortened."""
-    return shorten(case.decode("utf-8", "backslashreplace"), MAX_CASE_LENGTH)
+    """Return the JSON text of a case, shortened; in words if it is empty, as then nothing was sent."""
+    return shorten(case.decode("utf-8", "backslashreplace"), MAX_CASE_LENGTH) or "(left out)"
 
 
 def _requests(failed: FailedCase) -> list[Line]:

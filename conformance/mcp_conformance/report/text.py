@@ -24,6 +24,7 @@ from mcp_conformance.verdicts import Cause
 
 WIDTH = 110
 MAX_NAMES = 12
+LEAST_SECONDS = 0.05  # less is shown as 0.0
 NONE = ToolExercise()
 
 
@@ -257,9 +258,9 @@ def _spared_lines(exercise: Mapping[str, ToolExercise]) -> Iterator[str]:
         calls = sum(one.left_out for one in spared.values())
         seconds = sum(one.saved_seconds for one in spared.values())
         shown = first_names([named(one, 40) for one in spared])
+        saved = f", an estimated {seconds:.1f} s" if seconds >= LEAST_SECONDS else ""
         yield (
-            f"left alone, as every call got the same refusal: {shown}; "
-            f"{plural(calls, 'call')} fewer, an estimated {seconds:.1f} s"
+            f"left alone, as every call got the same refusal: {shown}; {plural(calls, 'call')} fewer{saved}"
         )
 
 
