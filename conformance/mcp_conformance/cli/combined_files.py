@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mcp_conformance.report.files import format_of, write_file
+from mcp_conformance.report.files import Written, format_of, write_file
 from mcp_conformance.report.model import plural
 from mcp_conformance.report.servers import junit, markdown
 from mcp_conformance.report.servers.model import ServersReport
@@ -44,17 +44,17 @@ def write_files(servers: ServersReport, reports: Sequence[str], junits: Sequence
         written += _write_own(path, [(own[one.name], form.render(report)) for one, report in reports_of_each])
     if os.environ.get("GITHUB_ACTIONS") == "true" and (summary := os.environ.get("GITHUB_STEP_SUMMARY")):
         written.append(write_file(Path(summary), f"{markdown.render(servers)}\n", mode="a"))
-    for line, _ in written:
-        print(line)  # noqa: T201
-    return all(is_written for _, is_written in written)
+    for one in written:
+        print(one.text)  # noqa: T201
+    return not any(one.error for one in written)
 
 
-def _write_own(path: Path, texts: Sequence[tuple[Path, str]]) -> Iterator[tuple[str, bool]]:
+def _write_own(path: Path, texts: Sequence[tuple[Path, str]]) -> Iterator[Written]:
     """Write a file for each server; yield one line about all that are written, and one for each other."""
     written = [write_file(file, text) for file, text in texts]
-    yield from (one for one in written if not one[1])
-    if number := sum(is_written for _, is_written in written):
-        yield f"report: {prefixed(path, 'NAME')} of {plural(number, 'server')}", True
+    yield from (one for one in written if one.error)
+    if number := sum(not one.error for one in written):
+        yield Written(f"report: {prefixed(path, 'NAME')} of {plural(number, 'server')}")
 
 
 def prefixes(names: Sequence[str]) -> dict[str, str]:

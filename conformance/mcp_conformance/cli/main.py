@@ -3,27 +3,53 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
 from mcp_conformance.cli import interrupts
+from mcp_conformance.cli.streams import Streams
+from mcp_conformance.report.exit_status import INTERNAL_ERROR, INTERRUPTED, MACHINE
 
 USAGE_ERROR = 4
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return pytest's exit status: 0 clean, 1 findings, 2 interrupted, 4 usage error.
+    """Run the command and return its exit status, which `docs/reference/outcomes.md` explains.
 
     A command that Ctrl-C ends before it can sum up has `interrupts.INTERRUPTED`.
     """
     interrupts.watch()
+    streams = Streams()
     try:
-        return _run(arguments)
+        status = _run(arguments)
     except KeyboardInterrupt:
-        print(interrupts.MESSAGE, file=sys.stderr)  # noqa: T201
-        return interrupts.INTERRUPTED
+        _say(interrupts.MESSAGE)
+        status = interrupts.INTERRUPTED
+    except Exception as error:  # noqa: BLE001  (Python's own status for it is that of findings)
+        status = _status_of(error)
     finally:
         interrupts.end_at_once()
+        lost = streams.end()
+    if lost and status not in (INTERRUPTED, interrupts.INTERRUPTED):
+        _say(f"mcp-conformance: the output could not be written: {lost}")
+        return MACHINE
+    return status
+
+
+def _status_of(error: Exception) -> int:
+    """Print what ended the command, and return its exit status."""
+    from mcp_conformance.transport.machine import machine_fault  # noqa: PLC0415  (a slow import)
+
+    if lack := machine_fault(error):
+        _say(f"mcp-conformance: {lack}: this machine's fault, not the server's")
+        return MACHINE
+    traceback.print_exc()
+    return INTERNAL_ERROR
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)  # noqa: T201
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -40,8 +66,6 @@ def _run(arguments: Sequence[str] | None) -> int:
         action = getattr(import_module(f"mcp_conformance.cli.{module}"), function)
         status: int = action(options, rest, command)
     except UsageError as error:
-        print(f"mcp-conformance: {error}", file=sys.stderr)  # noqa: T201
+        _say(f"mcp-conformance: {error}")
         return USAGE_ERROR
-    except BrokenPipeError:
-        return 0
     return status

@@ -11,7 +11,9 @@ import pytest
 from mcp_conformance.options.given import Chosen
 from mcp_conformance.plugin.options import CommandOptionsPlugin
 from mcp_conformance.plugin.status_line import StatusLinePlugin
+from mcp_conformance.report.exit_status import MACHINE
 from mcp_conformance.requirements.checks import suites_directory
+from mcp_conformance.transport.machine import machine_fault
 
 ISOLATED = (
     f"--rootdir={os.curdir}",
@@ -46,17 +48,27 @@ class ShortErrorsPlugin:
             raise pytest.UsageError(f"{self._name}: {message}") from error
 
 
+class MachinePlugin:
+    """A pytest plugin that knows whether the fault of this machine ended the run."""
+
+    is_at_fault = False
+
+    def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Look for what the machine lacked in an error of pytest's."""
+        self.is_at_fault = bool(machine_fault(excinfo.value))
+
+
 def run_suites(chosen: Chosen, rest: Sequence[str], *plugins: object, name: str = "run") -> int:
     """Run pytest on a server, with a status line on a terminal; return its exit status.
 
     ``rest`` are pytest's options.  A diagnosis follows if the server ended instead of starting.
     """
-    shown = StatusLinePlugin()
-    own = [shown, CommandOptionsPlugin(chosen), ShortErrorsPlugin(name), *plugins]
+    shown, machine = StatusLinePlugin(), MachinePlugin()
+    own = [shown, machine, CommandOptionsPlugin(chosen), ShortErrorsPlugin(name), *plugins]
     words = [str(suites_directory()), *ISOLATED, *rest, *NO_REWRITE_WARNING]
     status = int(pytest.main(words, plugins=own))
     if shown.ended_at_start:
         from mcp_conformance.cli.doctor import conclude  # noqa: PLC0415  (only a server that does not start needs it)
 
         conclude(chosen)
-    return status
+    return MACHINE if machine.is_at_fault else status

@@ -113,9 +113,9 @@ class SoakRun:
         report = build_report(subject, results, facts, self._options.given, (*_left_out(soak), *drift))
         _print([f"verdict: {report.verdict}"])
         written = [write_file(path, format_of(path).render(report)) for path in self._options.reports]
-        _print([line for line, _ in written])
+        _print([one.text for one in written])
         status = EXIT_STATUS[report.status]
-        return status if all(done for _, done in written) or status else NOT_RUN
+        return NOT_RUN if any(one.error for one in written) and not status else status
 
     def _watch(self, subject: Subject, soak: Soak, progress: SoakProgress) -> bool:
         """Print what the soak finds; return whether the user stopped it."""

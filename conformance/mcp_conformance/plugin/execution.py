@@ -24,6 +24,7 @@ from mcp_conformance.target.fuzz_time import FuzzTime
 from mcp_conformance.target.pending_calls import Deferred
 from mcp_conformance.target.server import Server
 from mcp_conformance.target.surface import is_live
+from mcp_conformance.transport.machine import machine_fault
 from mcp_conformance.transport.process_tree import end_run
 from mcp_conformance.verdicts import Blocked, Cause, Finding, Skipped
 
@@ -125,7 +126,7 @@ def pytest_testnodedown(node: Any) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
     """Skip a check whose fixture raises `Skipped`; block or skip one that comes too late."""
-    with _skipping(item):
+    with _skipping(item), _machine_permitting(item):
         if is_ours(item):
             _block_late_check(item)
             _block_locked_check(item)
@@ -136,8 +137,19 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Skip a check that raises `Skipped`."""
-    with _skipping(item):
+    with _skipping(item), _machine_permitting(item):
         return (yield)
+
+
+@contextmanager
+def _machine_permitting(item: pytest.Item) -> Iterator[None]:
+    """Skip a check of ours that ended for want of memory, space or processes, which is not the server's."""
+    try:
+        yield
+    except Exception as error:
+        if is_ours(item) and (lack := machine_fault(error)):
+            raise Skipped(f"this machine's fault: {lack}", cause=Cause.MACHINE) from None
+        raise
 
 
 @contextmanager

@@ -31,7 +31,7 @@ from mcp_conformance.report.build import (
     interfaces,
     tools_not_called,
 )
-from mcp_conformance.report.exit_status import NOT_STARTED
+from mcp_conformance.report.exit_status import MACHINE, NOT_STARTED
 from mcp_conformance.report.model import SDK_FINDING, Result, plural
 from mcp_conformance.report.text import (
     WIDTH,
@@ -49,7 +49,8 @@ from mcp_conformance.sdks.evidence import Evidence as Shown
 from mcp_conformance.sdks.recognition import sdk_of
 from mcp_conformance.target.budgets import measured
 from mcp_conformance.transport.interface import CannotStart
-from mcp_conformance.verdicts import Blocked, Finding, Repeat, broken_rule, defect_of, outcome_of
+from mcp_conformance.transport.machine import machine_fault
+from mcp_conformance.verdicts import Blocked, Cause, Finding, Repeat, broken_rule, defect_of, outcome_of
 
 PROPERTIES = ("requirement", "level", "basis", "revision", "spec", "outcome")
 MIN_COLUMNS = 50
@@ -327,7 +328,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_internalerror(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
     """Print that the traceback shows an error of this tool, not of the server."""
-    if isinstance(excinfo.value, Exception):
+    if lack := machine_fault(excinfo.value):
+        sys.stderr.write(f"This is no bug: {lack}, which is the fault of this machine.\n")
+    elif isinstance(excinfo.value, Exception):
         sys.stderr.write(
             "This is a bug in pytest-mcp-conformance, or in another plugin, not in the server: "
             "please report it with the lines of INTERNALERROR.\n"
@@ -352,6 +355,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         session.exitstatus = NOT_STARTED
     if session.exitstatus in GREEN and _outdated(session.config):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    if any(one.cause == Cause.MACHINE for one in results) and exitstatus != pytest.ExitCode.INTERRUPTED:
+        session.exitstatus = MACHINE
 
 
 def _outdated(config: pytest.Config) -> list[str]:
@@ -415,6 +420,8 @@ def _reason_of_end(session: pytest.Session, results: list[Result]) -> str:
     """Return why the run ended before all checks had run; empty if it did not."""
     if late := next((one for one in results if one.outcome is Outcome.BLOCKED and one.is_late), None):
         return late.reason
+    if lacking_machine := next((one for one in results if one.cause == Cause.MACHINE), None):
+        return lacking_machine.reason
     stopped = str(session.shouldfail or session.shouldstop or "")
     most = session.config.getoption("maxfail")
     if stopped and most and session.testsfailed >= most:

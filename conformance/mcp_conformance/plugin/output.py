@@ -14,11 +14,13 @@ from mcp_conformance.plugin.options import RUN_OPTIONS
 from mcp_conformance.plugin.outcomes import GREEN, columns, notices, run_facts
 from mcp_conformance.plugin.run_state import run_state
 from mcp_conformance.report.build import build_report
-from mcp_conformance.report.files import format_of, write_file
+from mcp_conformance.report.exit_status import MACHINE
+from mcp_conformance.report.files import Written, format_of, write_file
 from mcp_conformance.report.formats import github, markdown, terminal
 from mcp_conformance.report.formats import json as json_format
 from mcp_conformance.report.model import Report
 from mcp_conformance.requirements.checks import PACKAGE
+from mcp_conformance.transport.machine import machine_fault
 
 
 @pytest.hookimpl(trylast=True)
@@ -51,12 +53,16 @@ def _write_for_github(session: pytest.Session, report: Report) -> Iterator[str]:
         yield _noted(session, write_file(Path(summary), f"{markdown.render(report)}\n", mode="a"))
 
 
-def _noted(session: pytest.Session, written: tuple[str, bool]) -> str:
-    """Return the text about a file; a file that is not written makes a green run a usage error."""
-    text, is_written = written
-    if not is_written and session.exitstatus == pytest.ExitCode.OK:
+def _noted(session: pytest.Session, written: Written) -> str:
+    """Return the text about a file; a file that is not written makes a green run a usage error.
+
+    If the machine had no room for it, that is the status of any run.
+    """
+    if machine_fault(written.error):
+        session.exitstatus = MACHINE
+    elif written.error is not None and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.USAGE_ERROR
-    return text
+    return written.text
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
@@ -9,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
+from typing import NamedTuple
 
 from mcp_conformance.report import formats, servers
 from mcp_conformance.report.file_format import FileFormat
@@ -55,13 +57,34 @@ def expect_formats(paths: Iterable[Path]) -> None:
             raise ValueError(f"{path} is a directory")
 
 
-def write_file(path: Path, text: str, mode: str = "w") -> tuple[str, bool]:
-    """Write to a file; return a text about it, and whether it is written."""
+class Written(NamedTuple):
+    """What became of a file, in words; and the error, if it is not written."""
+
+    text: str
+    error: OSError | None = None
+
+
+def write_file(path: Path, text: str, mode: str = "w") -> Written:
+    """Write to a file, whole or not at all."""
     folder = "" if path.parent.exists() else f" (made the folder {path.parent})"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open(mode, encoding="utf-8", errors="backslashreplace", newline="\n") as file:
-            file.write(text)
+        _write(path, text, mode)
     except OSError as error:
-        return f"report: not written: {error}", False
-    return f"report: {path}{folder}", True
+        return Written(f"report: not written: {path}: {error.strerror or error}", error)
+    return Written(f"report: {path}{folder}")
+
+
+def _write(path: Path, text: str, mode: str) -> None:
+    """Write a text; a new file, or one that is replaced, appears when all of it is there."""
+    is_whole = mode == "w" and (path.is_file() or not path.exists())
+    part = path.with_name(f".{path.name}.{os.getpid()}.part") if is_whole else path
+    try:
+        with part.open(mode, encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+            file.write(text)
+        if is_whole:
+            part.replace(path)
+    except BaseException:
+        if is_whole:
+            part.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,120 @@
+"""The exit status of a command whose output cannot be written, or that the machine ends."""
+
+import errno
+import os
+import subprocess
+import sys
+import threading
+from contextlib import closing
+
+import pytest
+
+from mcp_conformance.report.exit_status import FAILED, INTERNAL_ERROR, MACHINE
+from mcp_conformance.transport.interface import CannotStart
+from mcp_conformance.transport.machine import machine_fault
+from support import REFERENCE, environment
+
+posix = pytest.mark.skipif(os.name != "posix", reason="POSIX has these files and limits")
+COMMAND = """
+import sys
+from mcp_conformance.cli import main
+def run(_):
+    {}
+    return 1
+main._run = run
+sys.exit(main.main([]))
+"""
+
+
+def status(statement, **streams):
+    """Return the exit status of a command that does this and has findings, and what it wrote to stderr."""
+    command = [sys.executable, "-c", COMMAND.format(statement)]
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False, **streams)
+    return done.returncode, done.stderr
+
+
+@posix
+def test_a_reader_that_leaves_hides_no_findings():
+    reading, writing = os.pipe()
+    os.close(reading)
+    with closing(os.fdopen(writing, "w")) as out:
+        assert status("print('x' * 1_000_000)", stdout=out) == (FAILED, "")
+
+
+@posix
+def test_closed_output_hides_no_findings():
+    assert status("print('x')", preexec_fn=lambda: os.close(1)) == (FAILED, "")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no full device")  # noqa: PTH110
+def test_a_full_device_is_the_fault_of_the_machine():
+    with open("/dev/full", "w") as out:  # noqa: PTH123
+        found, text = status("print('x' * 1_000_000)", stdout=out)
+    assert (found, text.count("\n")) == (MACHINE, 1)
+    assert os.strerror(errno.ENOSPC) in text
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected", "lines"),
+    [("raise MemoryError", MACHINE, 1), ("raise ValueError('x')", INTERNAL_ERROR, None)],
+)
+def test_an_error_is_not_taken_for_findings(statement, expected, lines):
+    found, text = status(statement)
+    assert found == expected
+    assert lines in (None, text.count("\n"))
+
+
+def from_(error, cause):
+    error.__cause__ = cause
+    return error
+
+
+def no_thread():
+    def start(*_):
+        raise RuntimeError("any text")
+
+    start.__code__ = start.__code__.replace(co_filename=threading.__file__)
+    try:
+        start()
+    except RuntimeError as error:
+        return error
+
+
+@pytest.mark.parametrize(
+    ("error", "is_fault"),
+    [
+        (MemoryError(), True),
+        (OSError(errno.EMFILE, "too many"), True),
+        (from_(ValueError("x"), OSError(errno.ENOSPC, "full", "name")), True),
+        (ExceptionGroup("two", [ValueError(), MemoryError()]), True),
+        (from_(CannotStart("x"), BlockingIOError(errno.EAGAIN, "fork")), True),
+        (no_thread(), True),
+        (BlockingIOError(errno.EAGAIN, "a read"), False),
+        (FileNotFoundError(errno.ENOENT, "none"), False),
+        (RuntimeError("can't start new thread"), False),
+        (None, False),
+    ],
+)
+def test_the_machine_is_blamed_by_type(error, is_fault):
+    assert bool(machine_fault(error)) == is_fault
+
+
+@posix
+def test_a_run_without_files_is_the_fault_of_the_machine(tmp_path):
+    """The process of a new check cannot be started any more; nothing of that is the server's."""
+    import resource  # noqa: PLC0415  (POSIX only)
+
+    few = 20  # enough for the first processes of the server, not for the next ones
+    command = [sys.executable, "-m", "mcp_conformance", "run", "--select=lifecycle", "--revision=2025-11-25"]
+    done = subprocess.run(
+        [*command, "--fuzz=none", "--", *REFERENCE],
+        env=environment(),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (few, few)),
+    )
+    assert done.returncode == MACHINE, done.stdout
+    assert "this machine's fault" in done.stdout
+    assert "BLOCKED" not in done.stdout
