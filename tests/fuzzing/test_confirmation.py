@@ -32,7 +32,9 @@ def fuzzer(tmp_path, monkeypatch):
     settings = settings_in_memory(mutated(silent_on_odd), 10, timeout=5.0, transcripts=tmp_path)
     server = Server(settings, probe(settings, REVISION, exactly=True))
     made = Fuzzer(server, FuzzTarget.of_tool(server.call(server.tool("echo"))), "hostile arguments")
-    made.try_hostile([("an odd text", encode({"text": ODD}))], answers)
+    made.try_hostile(
+        [("an odd text", encode({"text": ODD})), ("a plain text", encode({"text": ""}))], answers
+    )
     made.begin_confirming()
     yield made
     server.close()
@@ -99,3 +101,41 @@ def test_a_server_that_waited_for_the_client_meanwhile_gets_its_time_again(tmp_p
     made.report()
     assert len(calls) == 2
     server.close()
+
+
+class Pool(Reference):
+    """A server with two workers: each odd call takes one for ever, and other calls wait for the next."""
+
+    def __init__(self, out):
+        super().__init__(out=out)
+        self.busy = 0
+
+    def take(self, line):
+        """Answer pings always, and calls while a worker is free."""
+        is_call = b"tools/call" in line
+        if not is_call or (self.busy < 2 and ODD.encode() not in line):
+            super().take(line)
+        self.busy += ODD.encode() in line
+
+
+@pytest.mark.parametrize("innocent", ["", "innocent " * 9])
+def test_a_value_that_waits_for_others_is_not_silent(innocent, tmp_path, monkeypatch):
+    monkeypatch.setattr(Fuzzer, "_database", InMemoryExampleDatabase())
+    settings = settings_in_memory(lambda out, _: Pool(out), 10, timeout=5.0, transcripts=tmp_path)
+    server = Server(settings, probe(settings, REVISION, exactly=True))
+    made = Fuzzer(server, FuzzTarget.of_tool(server.call(server.tool("echo"))), "hostile arguments")
+    texts = {"a plain text": "p", **{f"{count} odd texts": ODD * count for count in (1, 2, 3)}}
+    named = [(name, encode({"text": text})) for name, text in texts.items()]
+    made.try_hostile([*named, ("an innocent text", encode({"text": innocent}))], answers)
+    made.begin_confirming()
+    text, _ = reported(made)
+    assert f'{{"text":"{ODD}"}}: no answer within 3 s' in text
+    assert "innocent" not in text
+    server.close()
+
+
+def test_hostile_values_share_a_process(fuzzer):
+    """The silent value is proven by the answer to another one in the same process."""
+    fuzzer.server.clock.now += CONFIRMED_AFTER
+    reported(fuzzer)
+    assert fuzzer.server.processes.starts["reproductions"] == 1

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 from mcp_conformance.client.in_flight import reply_within
 from mcp_conformance.client.message_log import CUT, MessageLog, head_of
@@ -108,16 +109,26 @@ class Reproduction:
     repeat: Repeat = Repeat.BY_CHECK
 
 
+class _Begun(NamedTuple):
+    """A case that was sent again; ``is_alone`` says that its process has nothing else to do."""
+
+    session: Session
+    line: Line
+    is_alone: bool
+
+
 class CaseReproduction:
     """The reproduction of a target's failed cases, and the verdicts on them.
 
     The answer to a failed case may take as long as the user allows, or a few times
     ``answer_seconds`` if the case is hostile; other answers may take ``answer_seconds`` seconds.
+    ``control`` is the value of a case that was answered, None if none was.
     """
 
     def __init__(self, server: Server, target: FuzzTarget, answer_seconds: float):
         self.server, self.target, self.answer_seconds = server, target, answer_seconds
-        self._begun: dict[FailedCase, tuple[Session, Line]] = {}
+        self.control: bytes | None = None
+        self._begun: dict[FailedCase, _Begun] = {}
 
     def _max_wait(self, failed: FailedCase) -> float:
         timeout = self.server.settings.timeout
@@ -165,20 +176,27 @@ class CaseReproduction:
         return None
 
     def begin(self, failures: Sequence[FailedCase]) -> None:
-        """Send cases again that got no answer; `reproductions` waits for what remains of their timeouts."""
+        """Send cases again that got no answer; `reproductions` waits for what remains of their timeouts.
+
+        Hostile ones share a process, as a start costs more than a `control` afterwards.
+        """
         first, *others = failures
         if not first.is_silence or first.beside:
             return
-        with suppress(Skipped):
-            self._begun[first] = self._sent_alone(first)
-        if not others:
-            return
+        sharing = failures if first.case.hostile else others
+        if sharing:
+            self._begin_together(sharing)
+        if first not in self._begun:
+            with suppress(Skipped):
+                self._begun[first] = self._sent_alone(first)
+
+    def _begin_together(self, failures: Sequence[FailedCase]) -> None:
         with suppress(Skipped), self.server.sessions.shared_reproduction_session() as session:
-            for failed in others:
+            for failed in failures:
                 line, is_alive = self._sent_again(session, failed)
                 if not is_alive:
                     return
-                self._begun[failed] = session, line
+                self._begun[failed] = _Begun(session, line, is_alone=False)
 
     def reproductions(
         self, kinds: Sequence[list[FailedCase]]
@@ -200,24 +218,38 @@ class CaseReproduction:
         return []
 
     def _is_silent_alone(self, failed: FailedCase) -> bool:
-        """Return whether a case gets no answer from a process that has nothing else to do."""
+        """Return whether a case gets no answer from a process that has nothing else to do.
+
+        A process that still serves the `control` has enough to do it with.
+        """
         begun = self._begun.pop(failed, None)
         try:
-            session, line = begun if begun is not None else self._sent_alone(failed)
+            session, line, is_alone = begun if begun is not None else self._sent_alone(failed)
             reply = reply_within(session, line, self._max_wait(failed))
+            is_silent = failed.is_seen_in(reply) and not session.inbox.is_writing()
+            is_proven = is_alone or not is_silent or self._serves(session)
         except Skipped:
             return False
-        is_silent = failed.is_seen_in(reply) and not session.inbox.is_writing()
-        session.begin_close()
-        if begun is not None and isinstance(reply.fault, Closed):  # something else has ended it meanwhile
+        if is_alone:
+            session.begin_close()
+        # Another case holds up or has ended the process meanwhile.
+        if begun is not None and (not is_proven or isinstance(reply.fault, Closed)):
             return self._is_silent_alone(failed)
         return is_silent
 
-    def _sent_alone(self, failed: FailedCase) -> tuple[Session, Line]:
+    def _sent_alone(self, failed: FailedCase) -> _Begun:
         """Send a case to a process of its own."""
         session = self.server.sessions.own_reproduction_session()
         self.server.sessions.prepare(session)
-        return session, self.target.send(session, failed.case.text)
+        return _Begun(session, self.target.send(session, failed.case.text), is_alone=True)
+
+    def _serves(self, session: Session) -> bool:
+        """Return whether a process with unanswered cases still answers the `control`."""
+        if self.control is None:
+            return False
+        is_served = self.target.ask(session, self.control, self.answer_seconds).fault is None
+        session.is_silent = False  # that says nothing of the server: the cases hold it up
+        return is_served
 
     def _also_silent(self, failures: Sequence[FailedCase]) -> list[FailedCase]:
         """Return the cases that get no answer again.  Those sent to one process share one timeout."""
@@ -232,7 +264,8 @@ class CaseReproduction:
         """Send all cases to one process; return those not answered, and those to send to another process.
 
         The latter are all other cases if one made the process silent, and those sent earlier if it has ended
-        since.  A server that still writes a line has begun an answer: none is missing.
+        since.  A server that still writes a line has begun an answer: none is missing.  One that does not
+        serve the `control` any more proves nothing of each.
         """
         sent: list[tuple[FailedCase, Line]] = []
         earlier = [one for one in waiting if one in self._begun]
@@ -247,15 +280,17 @@ class CaseReproduction:
                 replies = [(one, reply_within(session, line, self._max_wait(one))) for one, line in sent]
                 silent = [one for one, reply in replies if one.is_seen_in(reply)]
                 again = earlier if session.closed else []
-                return [] if session.inbox.is_writing() else list(map(self._confirmed, silent)), again
+                if session.inbox.is_writing() or (len(sent) > 1 and silent and not self._serves(session)):
+                    silent = []
+                return list(map(self._confirmed, silent)), again
         except Skipped:
             return [], []
 
     def _sent_again(self, session: Session, failed: FailedCase) -> tuple[Line, bool]:
         """Send a case, unless that has begun; return its line, and whether a ping after it is answered."""
-        begun_in, line = self._begun.pop(failed, (None, None))
-        if line is not None and begun_in is session:
-            return line, True
+        begun = self._begun.pop(failed, None)
+        if begun is not None and begun.session is session:
+            return begun.line, True
         line = self.target.send(session, failed.case.text)
         ping = session.request(session.liveness_method, timeout=self._max_wait(failed))
         return line, ping.fault is None

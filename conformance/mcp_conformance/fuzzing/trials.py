@@ -139,6 +139,8 @@ class Trials:
 
     def _failure(self, case: Case, reply: Reply) -> Failure | None:
         self._futility.note(case.text, reply)
+        if self.reproduction.control is None and reply.fault is None:
+            self.reproduction.control = case.text
         failure = case.oracle(reply)
         return None if failure is None or failure.kind in self._known else failure
 
