@@ -11,11 +11,12 @@ from mcp_conformance.client.tool_call import Call
 from mcp_conformance.expect import require, skip
 from mcp_conformance.protocol.jsonrpc import Kind, kind
 from mcp_conformance.protocol.methods import LOG_LEVELS
+from mcp_conformance.scenarios.changing_call import users_mutating_call
 from mcp_conformance.scenarios.http_requests import HttpReply, http_session
 from mcp_conformance.scenarios.http_sessions import Peer, peers
-from mcp_conformance.scenarios.list_changes import MAX_RESOURCES, mutating_call
 from mcp_conformance.scenarios.log_messages import MESSAGE, logging_requests
 from mcp_conformance.scenarios.request_metadata import simple_method
+from mcp_conformance.scenarios.server_snapshot import MAX_RESOURCES
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
 from mcp_conformance.transport.http.exchange import EVENT_STREAM, Exchange
@@ -197,7 +198,7 @@ def levels(server: Server) -> Levels:
 @scenario
 def unsubscribed_stream(server: Server) -> HttpReply:
     """Subscribe to resources in one session, change them there, and return the stream of another session."""
-    sample = mutating_call(server)
+    sample = users_mutating_call(server)
     if not server.declares("resources", "subscribe"):
         skip("the server does not declare that resources can be subscribed to")
     uris = server.listing("resources/list").identifiers()[:MAX_RESOURCES]

@@ -14,6 +14,7 @@ from mcp_conformance.protocol import revisions
 from mcp_conformance.protocol.jsonrpc import ABSENT, encode
 from mcp_conformance.protocol.methods import envelope
 from mcp_conformance.protocol.revisions import HEADER_MISMATCH, LACKS_CAPABILITY
+from mcp_conformance.scenarios.changing_call import users_mutating_call
 from mcp_conformance.scenarios.http_requests import (
     HttpReply,
     delete,
@@ -25,8 +26,8 @@ from mcp_conformance.scenarios.http_requests import (
     request_to,
     send_raw,
 )
-from mcp_conformance.scenarios.list_changes import mutating_call, snapshot
 from mcp_conformance.scenarios.request_metadata import simple_method, versions
+from mcp_conformance.scenarios.server_snapshot import snapshot, watched
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
 from mcp_conformance.transport.http.headers import ACCEPT, JSON, SESSION_ID
@@ -217,13 +218,13 @@ def changes_by_a_refused_call(server: Server) -> tuple[HttpReply, tuple[str, ...
 
     Skips the check if the server does not refuse the call.
     """
-    sample, session = mutating_call(server), http_session(server)
-    before = snapshot(server, session)
+    sample, session = users_mutating_call(server), http_session(server)
+    before = snapshot(server, session, watched(server, session))
     params = {"name": sample.tool, "arguments": dict(sample.arguments)}
     reply = post(session, "tools/call", params, headers={"Mcp-Name": f"{sample.tool}x"})
     if not is_mismatch(reply):
         skip(f"the call is not refused, though its header has another name: {reply}")
-    after = snapshot(server, session)
+    after = snapshot(server, session, before.contents)
     changed = [one for one in before.names if one in after.names and before.names[one] != after.names[one]]
     changed += [one for one, had in before.contents.items() if after.contents.get(one, had) != had]
     return reply, tuple(changed)

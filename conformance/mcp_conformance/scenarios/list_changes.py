@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_conformance.client.listing import Listing, fetch_list
+from mcp_conformance.client.listing import Listing
 from mcp_conformance.client.reply import Reply
 from mcp_conformance.client.session import Session
 from mcp_conformance.client.subscriptions import FILTER_MEMBERS, UPDATED
 from mcp_conformance.client.tool_call import Call
-from mcp_conformance.expect import require, skip
+from mcp_conformance.expect import skip
 from mcp_conformance.protocol import revisions
 from mcp_conformance.protocol.jsonrpc import Line
-from mcp_conformance.protocol.methods import LISTS
+from mcp_conformance.scenarios.changing_call import (
+    make,
+    mutating_call,
+    session_of_calls,
+    users_mutating_call,
+)
 from mcp_conformance.scenarios.list_stability import complete_listing, difference, lists_in
+from mcp_conformance.scenarios.server_snapshot import ServerSnapshot, snapshot, watched
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
 from mcp_conformance.target.sessions import CALLS
 from mcp_conformance.target.settings import Sample
 from mcp_conformance.verdicts import Blocked, Finding
 
-MAX_RESOURCES = 10
 MAX_NAMES = 5
 # Not measured: one announcement may come late, after the call that it belongs to.
 LOOKS, MIN_IDLE = 3, 2
@@ -30,14 +35,6 @@ LOOKS, MIN_IDLE = 3, 2
 IDLE_SECONDS = 0.5
 NOTIFICATION_SECONDS = 2.0
 STRAY_NOTIFICATION_SECONDS = 0.5
-
-
-@dataclass(frozen=True)
-class ServerSnapshot:
-    """The identifiers on each list that could be fetched, and the contents that two reads agree on."""
-
-    names: Mapping[str, frozenset[str]]
-    contents: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -167,14 +164,6 @@ def _idle_announcement(server: Server, session: Session, feature: str, call: Cal
     return came[0][0] if came and is_same else None
 
 
-def mutating_call(server: Server) -> Sample:
-    """Return the user's mutating call; skip the check if there is none."""
-    return require(
-        server.settings.mutating_call,
-        skip="--mutating-call names a tool that changes a list, or a resource",
-    )
-
-
 def unsubscribed_change(server: Server) -> ObservedChange:
     """Return a change in a modern session without a subscription.  Raises `Blocked` as `require_answered`."""
     return require_answered(server, attempt_unsubscribed_change(server))
@@ -184,8 +173,8 @@ def unsubscribed_change(server: Server) -> ObservedChange:
 def attempt_unsubscribed_change(server: Server) -> ObservedChange:
     """Make the mutating call in a modern session without a subscription; it may go unanswered."""
     sample = mutating_call(server)
-    with server.fresh("a change without a subscription") as session:
-        change = change_in(server, session, sample, snapshot(server, session), snapshot)
+    with session_of_calls(server, "a change without a subscription") as session:
+        change = change_in(server, session, sample, snapshot(server, session, watched(server, session)))
         session.drain()
         seconds = session.scaled_timeout(STRAY_NOTIFICATION_SECONDS)
         session.wait_for(lambda: any(map(session.received.notifications, FILTER_MEMBERS)), seconds)
@@ -195,9 +184,9 @@ def attempt_unsubscribed_change(server: Server) -> ObservedChange:
 @scenario
 def announced_change(server: Server) -> tuple[ObservedChange, tuple[str, ...]]:
     """Make the mutating call in a handshake revision; return it with the list changes it announced."""
-    sample = mutating_call(server)
+    sample = users_mutating_call(server)
     with server.fresh("an announced change") as session:
-        change = change_in(server, session, sample, list_snapshot(server, session), list_snapshot)
+        change = change_in(server, session, sample, snapshot(server, session, ()))
         declared = [feature for feature in change.features if server.declares(feature, "listChanged")]
         methods = [f"notifications/{feature}/list_changed" for feature in declared]
         seconds = session.scaled_timeout(NOTIFICATION_SECONDS)
@@ -214,47 +203,8 @@ def require_answered(server: Server, change: ObservedChange) -> ObservedChange:
     return change
 
 
-def change_in(
-    server: Server,
-    session: Session,
-    sample: Sample,
-    before: ServerSnapshot,
-    take: Callable[[Server, Session], ServerSnapshot],
-) -> ObservedChange:
-    """Make the mutating call, and ``take`` a snapshot after it."""
-    call = session.request("tools/call", {"name": sample.tool, "arguments": dict(sample.arguments)})
-    return ObservedChange(sample.tool, call, before, before if call.fault else take(server, session))
-
-
-def list_snapshot(server: Server, session: Session) -> ServerSnapshot:
-    """Return the identifiers on each list, and no contents."""
-    methods = [f"{feature}/list" for feature in ("tools", "prompts", "resources") if server.declares(feature)]
-    listings = [fetch_list(session, method, LISTS[method][1]) for method in methods]
-    complete = [one for one in listings if one.is_complete]
-    return ServerSnapshot({LISTS[one.method][0]: frozenset(one.identifiers()) for one in complete}, {})
-
-
-def snapshot(server: Server, session: Session) -> ServerSnapshot:
-    """Return the identifiers on each list, and the contents of the first resources if one may subscribe."""
-    is_subscribable = server.declares("resources", "subscribe")
-    uris = server.listing("resources/list").identifiers()[:MAX_RESOURCES] if is_subscribable else []
-    first, second = contents(session, uris), contents(session, uris)
-    steady = {uri: content for uri, content in second.items() if first.get(uri) == content}
-    return ServerSnapshot(list_snapshot(server, session).names, steady)
-
-
-def contents(session: Session, uris: Sequence[str]) -> dict[str, Any]:
-    """Read each URI and return its contents; leave out those that cannot be read."""
-    return {
-        uri: reply.result["contents"]
-        for uri, reply in replies_for(session, "resources/read", uris)
-        if isinstance(reply.result, dict) and "contents" in reply.result
-    }
-
-
-def replies_for(session: Session, method: str, uris: Sequence[str]) -> Iterator[tuple[str, Reply]]:
-    """Send a request for each URI, and yield the replies; stop after the first that is not answered."""
-    for uri in uris:
-        if session.is_silent or session.closed:
-            return
-        yield uri, session.request(method, {"uri": uri})
+def change_in(server: Server, session: Session, sample: Sample, before: ServerSnapshot) -> ObservedChange:
+    """Make the mutating call, and take a snapshot of the same lists and resources after it."""
+    call = make(session, sample)
+    after = before if call.fault else snapshot(server, session, before.contents)
+    return ObservedChange(sample.tool, call, before, after)

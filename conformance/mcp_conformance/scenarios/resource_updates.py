@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,13 +13,14 @@ from mcp_conformance.expect import require_some, skip
 from mcp_conformance.protocol.jsonrpc import Kind
 from mcp_conformance.protocol.revisions import is_modern
 from mcp_conformance.protocol.value import Value, members
-from mcp_conformance.scenarios.list_changes import (
-    MAX_RESOURCES,
-    NOTIFICATION_SECONDS,
-    contents,
+from mcp_conformance.scenarios.changing_call import (
+    has_mutating_call,
+    make,
     mutating_call,
-    replies_for,
+    session_of_calls,
 )
+from mcp_conformance.scenarios.list_changes import NOTIFICATION_SECONDS
+from mcp_conformance.scenarios.server_snapshot import MAX_RESOURCES, contents, replies_for, watched
 from mcp_conformance.scenarios.subscriptions import (
     subscribed_change,
     subscriptions,
@@ -80,12 +81,11 @@ def update_trial(server: Server) -> UpdateTrial:
 
     Raises `Blocked` for the first check that meets an unanswered mutating call.
     """
-    sample = mutating_call(server)
     if server.listing("resources/list").failure:
         skip("resources/list cannot be fetched to its end")
     trial = _update_trial(server)
     if trial.call.fault is not None:
-        reason = f"calling {sample.tool} was not answered: {trial.call.fault}"
+        reason = f"calling {trial.tool} was not answered: {trial.call.fault}"
         blocked = Blocked(reason, trial.call.lines, trial.call.fault.stderr)
         server.reported.raise_once("changing tool", blocked)
     return trial
@@ -95,42 +95,44 @@ def update_trial(server: Server) -> UpdateTrial:
 def _update_trial(server: Server) -> UpdateTrial:
     sample = mutating_call(server)
     subscribes = server.declares("resources", "subscribe") and not leaves_requests_unanswered(server)
-    uris = server.listing("resources/list").identifiers()[:MAX_RESOURCES] if subscribes else []
-    with server.fresh("updates of resources") as session:
-        subscribed = _accepted(session, SUBSCRIBE, uris)
+    with session_of_calls(server, "updates of resources") as session:
+        subscribed = _accepted(session, SUBSCRIBE, watched(server, session) if subscribes else ())
         call, changed = _change(session, sample, subscribed)
         if call.fault is not None:
             return UpdateTrial(sample.tool, session, call)
         seconds = session.scaled_timeout(NOTIFICATION_SECONDS)
-        session.wait_for(lambda: all(is_updated(session, uri) for uri in changed), seconds)
+        session.wait_for(lambda: all(is_updated(session, uri, call) for uri in changed), seconds)
+        # What changes again by itself, as a clock does, may not be the tool's.
+        later = contents(session, changed)
+        lasting = [uri for uri, content in changed.items() if later.get(uri) == content]
         unsubscribed = _accepted(session, UNSUBSCRIBE, subscribed)
         session.drain()
         before = len(session.received.notifications(UPDATED))
-        changed_again = _change(session, sample, unsubscribed)[1] if unsubscribed else []
+        changed_again = _change(session, mutating_call(server), unsubscribed)[1] if unsubscribed else {}
         session.drain()
     late = [Value(message, "", (line,)) for line, message in session.received.notifications(UPDATED)[before:]]
-    return UpdateTrial(sample.tool, session, call, changed, unsubscribed, changed_again, late)
+    return UpdateTrial(sample.tool, session, call, lasting, unsubscribed, list(changed_again), late)
 
 
-def _accepted(session: Session, method: str, uris: Sequence[str]) -> list[str]:
+def _accepted(session: Session, method: str, uris: Iterable[str]) -> list[str]:
     """Return the URIs for which a request gave a result."""
     return [uri for uri, reply in replies_for(session, method, uris) if reply.value is not None]
 
 
-def _change(session: Session, sample: Sample, uris: Sequence[str]) -> tuple[Reply, list[str]]:
-    """Make the mutating call; return its reply, and the URIs that were steady before and differ after it."""
+def _change(session: Session, sample: Sample, uris: Sequence[str]) -> tuple[Reply, dict[str, Any]]:
+    """Make the mutating call; return its reply, and the new contents that were steady before and differ."""
     first, second = contents(session, uris), contents(session, uris)
-    call = session.request("tools/call", {"name": sample.tool, "arguments": dict(sample.arguments)})
+    call = make(session, sample)
     third: Mapping[str, Any] = contents(session, uris) if call.fault is None else {}
     steady = [uri for uri in second if first.get(uri) == second[uri]]
-    return call, [uri for uri in steady if uri in third and third[uri] != second[uri]]
+    return call, {uri: third[uri] for uri in steady if uri in third and third[uri] != second[uri]}
 
 
-def is_updated(session: Session, uri: str) -> bool:
-    """Return whether an update of a resource, or of a part of it, has come."""
-    named = members(
-        [Value(message) for _, message in session.received.notifications(UPDATED)], "params", "uri"
-    )
+def is_updated(session: Session, uri: str, call: Reply) -> bool:
+    """Return whether an update of a resource, or of a part of it, has come since a call."""
+    news = session.received.notifications(UPDATED)
+    later = [Value(message) for line, message in news if line.at >= call.request.at]
+    named = members(later, "params", "uri")
     return any(name.is_a(str) and name.json.startswith(uri.rstrip("/")) for name in named)
 
 
@@ -150,15 +152,15 @@ def missing_updates(server: Server) -> tuple[Reply, list[str]]:
         return change.call, [uri for uri in uris if not found.is_announced(change, UPDATED, uri)]
     trial = update_trial(server)
     require_some(trial.changed, skip=f"calling {trial.tool} changed nothing that was subscribed to")
-    return trial.call, [uri for uri in trial.changed if not is_updated(trial.session, uri)]
+    return trial.call, [uri for uri in trial.changed if not is_updated(trial.session, uri, trial.call)]
 
 
 def resource_notifications(server: Server, *methods: str) -> list[Value]:
     """Return the messages of these methods that the server sent, after all that may trigger them."""
     exercise_everything(server)
     trigger_notifications(server)
-    can_change = server.settings.mutating_call is not None and server.declares("resources")
-    if can_change and not is_modern(server.revision) and not server.listing("resources/list").failure:
+    can_change = server.declares("resources") and not is_modern(server.revision)
+    if can_change and not server.listing("resources/list").failure and has_mutating_call(server):
         update_trial(server)
     found = server.received(Kind.NOTIFICATION, Kind.REQUEST)
     return [each for each in found if each.json["method"] in methods]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -27,20 +27,23 @@ from mcp_conformance.protocol import revisions
 from mcp_conformance.protocol.jsonrpc import ABSENT, Kind, Line, id_key, kind
 from mcp_conformance.protocol.methods import CANCELLED
 from mcp_conformance.protocol.value import Value
+from mcp_conformance.scenarios.changing_call import (
+    has_mutating_call,
+    make,
+    mutating_call,
+    require_mutating_call,
+)
 from mcp_conformance.scenarios.list_changes import (
-    MAX_RESOURCES,
     NOTIFICATION_SECONDS,
     ObservedChange,
-    ServerSnapshot,
     announced_change,
     attempt_unsubscribed_change,
     change_in,
-    mutating_call,
     require_answered,
-    snapshot,
     unsubscribed_change,
 )
 from mcp_conformance.scenarios.log_messages import logging_requests, with_log_level
+from mcp_conformance.scenarios.server_snapshot import MAX_RESOURCES, ServerSnapshot, snapshot, watched
 from mcp_conformance.target.scenario import scenario
 from mcp_conformance.target.server import Server
 from mcp_conformance.verdicts import Blocked
@@ -133,12 +136,12 @@ def subscriptions(server: Server) -> Subscriptions:
 
 def subscribed_change(server: Server) -> ObservedChange:
     """Return the first change under a subscription; skip if nothing changed, or no subscription was open."""
-    sample = mutating_call(server)
+    require_mutating_call(server)
     change = subscriptions(server).change
     if change is None:
         skip("no listen request was acknowledged")
     if not require_answered(server, change).notifications:
-        skip(f"calling {sample.tool} changed no list and no resource that was read: {change.call}")
+        skip(f"calling {change.tool} changed no list and no resource that was read: {change.call}")
     return change
 
 
@@ -149,27 +152,28 @@ def declared_members(server: Server) -> list[str]:
 
 @scenario
 def _subscriptions(server: Server) -> Subscriptions:
-    sample, reporting = server.settings.mutating_call, _reporting_calls(server)
-    unchanged = attempt_unsubscribed_change(server).unchanged_uris if sample else []
+    can_change, reporting = has_mutating_call(server), _reporting_calls(server)
+    unchanged = attempt_unsubscribed_change(server).unchanged_uris if can_change else []
     change = second = cancellation = None
     read_at = 0.0
     with server.fresh("subscriptions") as session:
-        before = snapshot(server, session) if sample else ServerSnapshot({}, {})
-        filters = _filters(server, unchanged)
+        before = _state_to_change(server, session) if can_change else ServerSnapshot({}, {})
+        filters = _filters(server, list(before.contents), unchanged)
         listens = {name: _listen(session, name, filter) for name, filter in filters.items()}
         _await_responses(session, listens.values())
         is_subscribed = any(one.acknowledgment is not None for one in listens.values())
-        if sample and is_subscribed:
-            change = change_in(server, session, sample, before, snapshot)
+        if can_change and is_subscribed:
+            change = change_in(server, session, mutating_call(server), before)
             _await_notifications(session, listens.values(), change)
+            change = _lasting(server, session, change)
         for params in reporting if is_subscribed else ():
             session.request("tools/call", params)
-        if sample and change and change.notifications:
+        if change and change.notifications:
             cancellation = _cancel(session, listens[SubscriptionCase.CANCELLED])
             read_at = session.process.age
             filter = listens[SubscriptionCase.DECLARED].filter
             listens[SubscriptionCase.EARLY] = _listen(session, SubscriptionCase.EARLY, filter)
-            second = change_in(server, session, sample, change.after, snapshot)
+            second = change_in(server, session, mutating_call(server), change.after)
             others = (one for name, one in listens.items() if name != SubscriptionCase.CANCELLED)
             _await_notifications(session, list(others), second)
         invalid = _send_invalid(session) if is_subscribed else {}
@@ -178,10 +182,27 @@ def _subscriptions(server: Server) -> Subscriptions:
     return Subscriptions(session, listens, change, second, cancellation, read_at, closed_at, died, invalid)
 
 
-def _filters(server: Server, unchanged: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return the filters of the listen requests."""
-    uris = server.listing("resources/list").identifiers() if server.declares("resources") else []
-    uris = uris[:MAX_RESOURCES] or [NO_SUCH_URI]
+def _state_to_change(server: Server, session: Session) -> ServerSnapshot:
+    """Return what a new process shows; before a call that was found, it gets what the call may need."""
+    if server.settings.mutating_call is None:
+        server.sessions.prepare(session)
+        make(session, mutating_call(server))
+    return snapshot(server, session, watched(server, session))
+
+
+def _lasting(server: Server, session: Session, change: ObservedChange) -> ObservedChange:
+    """Return a change without what changed again by itself, as a clock does: that may not be the tool's."""
+    before, after = change.before, change.after
+    later = snapshot(server, session, change.changed_uris)
+    changed_again = [uri for uri in change.changed_uris if later.contents.get(uri) != after.contents[uri]]
+    contents = {**after.contents, **{uri: before.contents[uri] for uri in changed_again}}
+    return replace(change, after=replace(after, contents=contents))
+
+
+def _filters(server: Server, read: Sequence[str], unchanged: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return the filters of the listen requests: for the resources that were read, or the first ones."""
+    listed = server.listing("resources/list").identifiers() if server.declares("resources") else []
+    uris = list(read) or listed[:MAX_RESOURCES] or [NO_SUCH_URI]
     all_members = {member: uris if member == FILTER_MEMBERS[UPDATED] else True for member in FLAGS}
     declared = {member: all_members[member] for member in declared_members(server)}
     off = {member: False for member in declared if member != FILTER_MEMBERS[UPDATED]}
@@ -252,7 +273,7 @@ def _reporting_calls(server: Server) -> list[dict[str, Any]]:
 
 def sent_notifications(server: Server, *methods: str) -> list[ChangeNotification]:
     """Return the notifications of these methods a modern server has sent, after changes were triggered."""
-    if server.settings.mutating_call is not None:
+    if has_mutating_call(server):
         unsubscribed_change(server)
     subscriptions(server)
     return [one for session in server.sessions for one in change_notifications(session, methods)]
@@ -291,7 +312,7 @@ def list_change_notified(server: Server, feature: str) -> tuple[Reply, bool]:
 
     In a modern revision a subscription is open.  Skips the check if the list did not change.
     """
-    sample, method = mutating_call(server), f"notifications/{feature}/list_changed"
+    method = f"notifications/{feature}/list_changed"
     if revisions.is_modern(server.revision):
         change, found = subscribed_change(server), subscriptions(server)
         if not any(one.covers(method) for one in found.acknowledged.values()):
@@ -301,5 +322,5 @@ def list_change_notified(server: Server, feature: str) -> tuple[Reply, bool]:
         change, announced = announced_change(server)
         is_announced = method in announced
     if feature not in require_answered(server, change).features:
-        skip(f"calling {sample.tool} did not change the list of {feature}: {change.call}")
+        skip(f"calling {change.tool} did not change the list of {feature}: {change.call}")
     return change.call, is_announced

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
@@ -24,6 +25,7 @@ from mcp_conformance.world.ownership import Ownership, is_deleting
 from mcp_conformance.world.store import Store, is_number
 from mcp_conformance.world.success import leaves_of
 from mcp_conformance.world.things import is_name, things_of
+from mcp_conformance.world.variation import Variation
 from mcp_conformance.world.wording import kind_of_refusal, without_numbers
 from mcp_conformance.world.worked import Path, Worked, Working, in_order, values_at
 
@@ -63,6 +65,7 @@ class World:
         self._given_texts = {text for text in texts if not (made.is_made(text) or text in made.texts)}
         self._retries = False
         self._spares = 0
+        self._turns: Counter[bytes] = Counter()
         self._members: dict[str, list[Member]] = {}
         self._fits: dict[tuple[Any, ...], list[Known]] = {}
 
@@ -164,6 +167,15 @@ class World:
         for path, one in made.items():
             put(arguments, path, one.value)
         return replace(working, arguments=arguments, known={**working.known, **made})
+
+    def turn_of(self, variation: Variation, revision: str) -> dict[str, Any] | None:
+        """Return the arguments of the next turn of a call, with a text that no turn had; None without any."""
+        self._turns[variation.key] += 1
+        text = f"{self.ownership.text}t{self._turns.total()}"
+        made = variation.turn(self._turns[variation.key], text, revision)
+        if made is not None:
+            self.make_copies(made)
+        return made
 
     def learn_spare(self, call: Call, spare: Working) -> set[bytes]:
         """Learn from the call that made a spare thing; return the values that came with it, as JSON texts."""
