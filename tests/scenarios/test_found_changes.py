@@ -6,11 +6,13 @@ from mcp_conformance.protocol.revisions import LATEST_HANDSHAKE, LATEST_MODERN
 from mcp_conformance_fixtures.reference import SILENCE
 from support.bench import run_checks
 from support.in_memory import MemorySettings, VirtualClock, mutated
+from support.nightly import nightly, some_of
 
 UPDATED = "test_a_changed_resource_is_announced_to_its_subscriber"
 LISTED = "test_a_changed_list_is_notified"
 STOPS = "test_updates_stop_after_unsubscribing"
 CASES = [(LATEST_HANDSHAKE, UPDATED), (LATEST_MODERN, UPDATED), (LATEST_MODERN, LISTED)]
+REVISIONS = [LATEST_HANDSHAKE, pytest.param(LATEST_MODERN, marks=nightly)]
 NOTE = "memo://greeting"
 
 
@@ -77,7 +79,7 @@ def test_a_change_that_is_not_notified_is_found(revision, name, tmp_path):
     assert found == ["subscriptions.list-changed-sent" if is_list else "resources.subscribe.updated-sent"]
 
 
-@pytest.mark.parametrize(("revision", "name"), CASES)
+@pytest.mark.parametrize(("revision", "name"), some_of(CASES, 2))
 def test_what_no_call_changes_is_not_judged(revision, name, tmp_path):
     assert outcome(revision, name, None, tmp_path, call=("none", "add", "echo")) == ([], False)
 
@@ -86,7 +88,7 @@ def test_updates_after_a_call_that_was_found_end_with_the_subscription(tmp_path)
     assert outcome(LATEST_HANDSHAKE, STOPS, None, tmp_path) == ([], True)
 
 
-@pytest.mark.parametrize("revision", [LATEST_HANDSHAKE, LATEST_MODERN])
+@pytest.mark.parametrize("revision", REVISIONS)
 def test_a_resource_that_another_text_changes_is_watched(revision, tmp_path):
     call = ("none", "set_note")
     announcing = keeping({"text": ""}, [NOTE])
@@ -96,7 +98,7 @@ def test_a_resource_that_another_text_changes_is_watched(revision, tmp_path):
     assert found == ["resources.subscribe.updated-sent"]
 
 
-@pytest.mark.parametrize("revision", [LATEST_HANDSHAKE, LATEST_MODERN])
+@pytest.mark.parametrize("revision", REVISIONS)
 def test_a_resource_that_changes_by_itself_is_not_judged(revision, tmp_path):
     reads = []
 

@@ -260,7 +260,7 @@ OPTIONS = (
     Option(
         *("mutating-call", "'NAME JSON'", "a tool call that changes a list or a resource"),
         commands=RUNS,
-        default="none",
+        default="one of the run's own calls that does",
         form=Form.CALLS,
         reader=readers.sample,
         sets="mutating_call",
