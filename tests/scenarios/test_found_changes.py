@@ -62,7 +62,6 @@ def keeping(note, notices=()):
                     server.updated(one)
             reply.pop("error", None)
             reply["result"] = {"resultType": "complete", "content": [{"type": "text", "text": "Written."}]}
-        return None
 
     return mutate
 
