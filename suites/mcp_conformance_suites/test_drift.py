@@ -6,7 +6,7 @@ import pytest
 
 from mcp_conformance.fuzzing.drift import CHILDREN, FILES, MEMORY
 from mcp_conformance.fuzzing.repeated_calls import expect_level, expect_same_answers
-from mcp_conformance.scenarios.list_stability import COMPARED, expect_same_in_every_process
+from mcp_conformance.scenarios.list_stability import COMPARED, OTHER_LISTS, expect_same_in_every_process
 
 pytestmark = pytest.mark.stage("last")
 
@@ -34,4 +34,4 @@ def test_the_same_calls_are_answered_likewise_in_the_end(server):
 @pytest.mark.requirement("drift.lists")
 @pytest.mark.parametrize("method", COMPARED)
 def test_another_process_lists_the_same(server, method):
-    expect_same_in_every_process(server, method, server.shared("the lists of another process"))
+    expect_same_in_every_process(server, method, server.shared(OTHER_LISTS))

@@ -24,6 +24,7 @@ from mcp_conformance.scenarios.list_stability import (
     expect_items,
     expect_list_answered,
     expect_same_after_reads,
+    expect_same_each_time,
     expect_same_in_every_process,
     repeated_identifiers,
     require_answered_form,
@@ -69,6 +70,12 @@ def test_every_process_lists_the_same_prompts(server):
 @pytest.mark.capability("prompts")
 def test_requests_that_only_read_leave_the_prompts_as_they_are(server):
     expect_same_after_reads(require_lists_around_reads(server, LIST), LIST)
+
+
+@pytest.mark.requirement("prompts.list.no-side-effect-variation", "drift.lists")
+@pytest.mark.capability("prompts")
+def test_a_list_of_prompts_changes_not_by_being_fetched(server):
+    expect_same_each_time(server, LIST)
 
 
 # A prompt

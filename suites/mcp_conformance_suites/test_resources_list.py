@@ -19,6 +19,7 @@ from mcp_conformance.scenarios.list_stability import (
     NO_ARGUMENTS_FORMS,
     expect_items,
     expect_same_after_reads,
+    expect_same_each_time,
     expect_same_in_every_process,
     repeated_identifiers,
     require_answered_form,
@@ -73,6 +74,12 @@ def test_every_process_lists_the_same_resources(server):
 @pytest.mark.capability("resources")
 def test_requests_that_only_read_leave_the_resources_as_they_are(server):
     expect_same_after_reads(require_lists_around_reads(server, LIST), LIST)
+
+
+@pytest.mark.requirement("resources.list.no-side-effect-variation", "drift.lists")
+@pytest.mark.capability("resources")
+def test_a_list_of_resources_changes_not_by_being_fetched(server):
+    expect_same_each_time(server, LIST)
 
 
 # A resource

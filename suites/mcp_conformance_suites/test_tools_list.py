@@ -10,6 +10,7 @@ from mcp_conformance.scenarios.list_stability import (
     expect_items,
     expect_list_answered,
     expect_same_after_reads,
+    expect_same_each_time,
     expect_same_in_every_process,
     expect_same_order,
     repeated_identifiers,
@@ -69,6 +70,12 @@ def test_every_process_lists_the_same_tools(server):
 @pytest.mark.requirement("tools.list.no-side-effect-variation", "stateless.list-invariant")
 def test_requests_that_only_read_do_not_change_the_tools(server):
     expect_same_after_reads(require_lists_around_reads(server, "tools/list"), "tools/list")
+
+
+@pytest.mark.requirement("tools.list.no-side-effect-variation", "drift.lists")
+@pytest.mark.capability("tools")
+def test_a_list_of_tools_changes_not_by_being_fetched(server):
+    expect_same_each_time(server, "tools/list")
 
 
 @pytest.mark.requirement("tools.list.deterministic-order")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 from mcp_conformance.client.listing import Listing, fetch_list
@@ -20,6 +20,8 @@ from mcp_conformance.expect import (
     skip,
 )
 from mcp_conformance.json_schema.validation import TOO_COSTLY
+from mcp_conformance.outcome import Defect
+from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.protocol.methods import LISTS
 from mcp_conformance.protocol.value import Value, members
 from mcp_conformance.scenarios.request_metadata import first_exchange
@@ -32,6 +34,10 @@ COMPARED = ("tools/list", "prompts/list", "resources/list")
 """The lists that must depend neither on the connection, nor on earlier requests in it."""
 MAX_READING_SECONDS = 5.0
 """How long the requests that are repeated between two lists may have taken altogether."""
+# Not measured: a list that gives a random part of its items each time shows it in so many answers.
+LOOKS, MORE_LOOKS, MIN_TURNS = 2, 6, 3
+"""How often a list is fetched again, then once more if it has differed; how often an item comes or goes."""
+OTHER_LISTS = "the lists of another process"
 NO_ARGUMENTS_FORMS: Mapping[str, Any] = {"absent": NO_PARAMS, "empty": {}, "meta": {"_meta": {}}}
 """The forms of params without a cursor."""
 
@@ -114,6 +120,63 @@ def expect_same_in_every_process(server: Server, method: str, other: Session | N
 def second_process(server: Server) -> Session:
     """Return a session with another process than the one most checks use."""
     return first_exchange(server)[0]
+
+
+@dataclass(frozen=True)
+class Unsteady:
+    """A list whose items come and go in one session with nothing asked between: which, and two answers."""
+
+    names: str
+    looks: int
+    lines: tuple[Line, ...]
+
+
+@scenario
+def unsteady_list(server: Server, method: str) -> Unsteady | None:
+    """Return how a list comes and goes in the shared session and in another process; None if it does not.
+
+    The requests are the same, so no authorization explains it.  A list that only grows, shrinks or changes
+    once does not count, nor does one whose change is announced.
+    """
+    found = _comings_and_goings(server.session, method)
+    if found is None:
+        return None
+    other = second_process(server) if server.surface.is_modern else server.shared(OTHER_LISTS)
+    return found if _comings_and_goings(other, method) is not None else None
+
+
+def _comings_and_goings(session: Session, method: str) -> Unsteady | None:
+    """Return how items of a list come and go when it is fetched again and again in a session."""
+    announced = f"notifications/{LISTS[method][0]}/list_changed"
+    known = len(session.received.notifications(announced))
+    looks = [complete_listing(session, method) for _ in range(1 + LOOKS)]
+    if not any(difference(looks[0], other) for other in looks[1:]):
+        return None
+    looks += [complete_listing(session, method) for _ in range(MORE_LOOKS)]
+    if session.drain().fault is not None or session.received.notifications(announced)[known:]:
+        return None
+    names = sorted(set().union(*map(_identifiers, looks)))
+    listed = {name: [name in _identifiers(one) for one in looks] for name in names}
+    turns = {name: sum(one != other for one, other in pairwise(seen)) for name, seen in listed.items()}
+    flapping = [name for name in names if turns[name] >= MIN_TURNS]
+    if not flapping:
+        return None
+    one, other = next(pair for pair in pairwise(looks) if difference(*pair))
+    lines = (*one.replies[0].lines, *other.replies[0].lines)
+    return Unsteady(", ".join(map(repr, flapping[:3])), len(looks), lines)
+
+
+def expect_same_each_time(server: Server, method: str) -> None:
+    """Expect a list that is the same when it is fetched again at once, as long as nothing else is asked."""
+    feature = LISTS[method][0]
+    if _served_listing(server, method).cursors:
+        skip(f"{method} has pages: pagination.no-overlap compares walks through them")
+    if not server.surface.is_modern and server.declares(feature, "listChanged"):
+        skip(f"{feature}.list-changed.sent judges a list that changes")
+    found = unsteady_list(server, method)
+    if found is not None:
+        got = f"{found.names} come and go in {found.looks} answers in a row, with nothing asked between them"
+        raise Finding(f"the same {method} each time", got, found.lines, defect=Defect.MISLEADS)
 
 
 def expect_same_order(server: Server, method: str) -> None:
