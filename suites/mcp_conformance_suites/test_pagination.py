@@ -50,7 +50,7 @@ def test_no_item_is_on_two_pages(server, session):
             raise Finding("each item on one page", got, listing.replies[-1].lines)
         lost = set(listing.identifiers()) ^ set(again.identifiers())
         if lost and is_whole_elsewhere(server, session, listing):
-            got = f"{min(lost)!r} in one only"
+            got = f"{min(lost)!r} in one of two walks only"
             raise Finding("the same items each time", got, again.replies[-1].lines)
 
 
@@ -100,7 +100,7 @@ def test_a_forged_cursor_is_rejected(server, session):
         short = [method for method in wrong if method not in paged]
         which = "they have" if len(short) == len(wrong) else f"{', '.join(short)} have"
         note = f" ({which} one page)" if short else ""
-        raise Finding("error -32602", f"{', '.join(wrong)}: {first}{note}", first.lines)
+        raise Finding("error -32602", f"a page of {', '.join(wrong)}{note}: {first}", first.lines)
 
 
 @pytest.mark.requirement("pagination.cursor-type")
@@ -110,7 +110,7 @@ def test_a_cursor_that_is_not_a_string_is_rejected(server, session, cursor):
     wrong = accepted_cursors(session, methods, cursor)
     if wrong:
         first = next(iter(wrong.values()))
-        raise Finding("error -32602", f"{', '.join(wrong)}: {first}", first.lines)
+        raise Finding("error -32602", f"a page of {', '.join(wrong)}: {first}", first.lines)
 
 
 @pytest.mark.requirement("pagination.cursor-same-operation")

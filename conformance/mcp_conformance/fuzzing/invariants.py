@@ -105,7 +105,7 @@ def _second_answer(window: Window, answer: Response) -> Finding:
     request, first = _exchanged(window, answer)
     cancelled = window.cancelled.get(key_of(answer.id))
     if cancelled is None:
-        return Finding("one answer", "another one", (request, first, answer.line), ONCE)
+        return Finding("one answer", "a second one", (request, first, answer.line), ONCE)
     lines = sorted([request, cancelled, first, answer.line], key=lambda line: line.at)
     return Finding("one answer", "another one to a request that was cancelled", lines, ONCE)
 

@@ -15,7 +15,7 @@ from typing import Any
 from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.outcome import Defect, Listed, Outcome
 from mcp_conformance.project.version import tool_version
-from mcp_conformance.protocol.jsonrpc import Line, strict
+from mcp_conformance.protocol.jsonrpc import Kind, Line, kind, show, strict
 from mcp_conformance.protocol.text import named, shell_line, shorten
 from mcp_conformance.protocol.value import Value
 from mcp_conformance.report.exercise import ExercisedTool
@@ -43,6 +43,8 @@ MAX_WIRE_LINES, MAX_WIRE_LINE = 10, 1500
 MAX_TEXT_LINES, MAX_TEXT_LINE = 6, 600
 """The same for the text of a finding."""
 MAX_NAME = 200
+NAMING, MAX_NAMED = ("name", "uri", "cursor", "level"), 50
+"""The params by which a request names what it asks for, and how many characters of it are kept."""
 PROJECT = ("pyproject.toml", "package.json", "go.mod", "Cargo.toml", "README.md")
 """Files that describe a project, in case the command names no file of it."""
 MAX_DEFINITION, MAX_DEFINITIONS = 100_000, 2_000_000
@@ -147,6 +149,7 @@ def _with_evidence(result: Result, evidence: Evidence, fix: str) -> Result:
         fix=fix,
         expected=shorten(evidence.expected, MAX_GOT),
         got=shorten(evidence.got, MAX_GOT),
+        asked=_asked(evidence.lines),
         wire=tuple(_wire(evidence.lines, MAX_WIRE_LINES, MAX_WIRE_LINE)),
         stderr=shorten(evidence.stderr[-MAX_STDERR:].strip(), MAX_STDERR),
         transcripts=evidence.transcripts,
@@ -154,6 +157,16 @@ def _with_evidence(result: Result, evidence: Evidence, fix: str) -> Result:
     return replace(
         result, text=finding_text(result, list(_wire(evidence.lines, MAX_TEXT_LINES, MAX_TEXT_LINE)))
     )
+
+
+def _asked(lines: Iterable[Line]) -> str:
+    """Return the last request of ours among these lines: its method, and what it names; empty without one."""
+    requests = [line.message for line in lines if line.sent and kind(line.message) is Kind.REQUEST]
+    if not requests:
+        return ""
+    params = requests[-1].get("params")
+    names = [params[name] for name in NAMING if name in params] if isinstance(params, dict) else []
+    return " ".join([named(requests[-1]["method"]), *(show(one, MAX_NAMED) for one in names[:1])])
 
 
 def _wire(lines: Sequence[Line], most: int, longest: int) -> Iterator[str]:

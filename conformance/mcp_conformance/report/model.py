@@ -21,8 +21,11 @@ SDK_FINDING = "every server on this SDK breaks the rule"
 NOT_STARTED = "did not start: no session opened, so nothing is known about it"
 """What the verdict says of a server whose process ended, or was silent."""
 KINDS = frozenset(Defect)
-MAX_DEFECT = 200
-"""How many characters say what was seen of a defect."""
+MAX_DEFECT, MAX_EXPECTED, MAX_CAME = 200, 100, 120
+"""How many characters say what was seen of a defect; if it is no answer to valid arguments, what was expected
+and what came."""
+SPEAKS_FOR_ITSELF = (Defect.DIES, Defect.HANGS, Defect.THROWS)
+"""The defects of which nobody needs to be told what was expected."""
 TESTED, REFUSED, DEAD = "tested", "refused", "dead"
 """The states of a revision: tested, not spoken by the server, or no session could be used."""
 
@@ -31,15 +34,15 @@ TESTED, REFUSED, DEAD = "tested", "refused", "dead"
 class Result:
     """The result of one check: the rule, the revision, the tool if there is one, and the outcome.
 
-    ``requirement`` is the rule that was judged, ``requirements`` are all that the check cites.  ``reason`` is
-    short; ``expected``, ``got``, the lines on the ``wire`` (each after ``>`` or ``<``) and ``stderr`` are the
-    evidence, cut to what a report keeps.  ``transcripts`` are files with whole conversations, ``replay`` is
-    the command that sends one of them again, ``reproduce`` the one that runs the check again (both are empty
-    if that would not show the finding), ``fix`` is what to do about it, and ``text`` is all of it for a
-    terminal.  ``cause`` is a `Cause`, ``defect`` a `Defect`; both may be empty.  ``deviation`` names the SDK
-    that breaks the rule in every server built on it, ``harm`` is what that costs a client if it is the
-    process or an answer, ``way_out`` says which version mends that, and ``baseline`` is the reason why a
-    finding does not count.
+    ``requirement`` is the rule that was judged, ``requirements`` are all that the check cites. ``reason`` is
+    short; ``expected``, ``got``, the request that was ``asked``, the lines on the ``wire`` (each after ``>``
+    or ``<``) and ``stderr`` are the evidence, cut to what a report keeps. ``transcripts`` are files with
+    whole conversations, ``replay`` is the command that sends one of them again, ``reproduce`` the one that
+    runs the check again (both are empty if that would not show the finding), ``fix`` is what to do about it,
+    and ``text`` is all of it for a terminal. ``cause`` is a `Cause`, ``defect`` a `Defect`; both may be
+    empty. ``deviation`` names the SDK that breaks the rule in every server built on it, ``harm`` is what that
+    costs a client if it is the process or an answer, ``way_out`` says which version mends that, and
+    ``baseline`` is the reason why a finding does not count.
     """
 
     node: str
@@ -59,6 +62,7 @@ class Result:
     requirements: tuple[str, ...] = ()
     expected: str = ""
     got: str = ""
+    asked: str = ""
     wire: tuple[str, ...] = ()
     stderr: str = ""
     transcripts: tuple[str, ...] = ()
@@ -273,8 +277,7 @@ class Report:
                 place = one.stderr.partition("\n")[0] if one.defect == Defect.THROWS else one.requirement
                 found.setdefault((Defect(one.defect), one.tool, place), []).append(one)
         defects = (
-            FoundDefect(kind, tool, shorten(some[0].got or some[0].reason, MAX_DEFECT), tuple(some))
-            for (kind, tool, _), some in found.items()
+            FoundDefect(kind, tool, _seen(some[0]), tuple(some)) for (kind, tool, _), some in found.items()
         )
         return tuple(sorted(defects, key=lambda one: (one.outcome.place, one.kind.place)))
 
@@ -406,6 +409,18 @@ class Report:
         """The number of results with each outcome, in words."""
         words = ", ".join(f"{number} {outcome}" for outcome, number in self.counts.items())
         return words or "no checks"
+
+
+def _seen(one: Result) -> str:
+    """Return what was seen of a defect: what was asked, what was expected, and what came."""
+    if one.defect in SPEAKS_FOR_ITSELF or not one.expected:
+        return shorten(one.got or one.reason, MAX_DEFECT)
+    asked = f"{one.asked}: " if one.asked else ""
+    return f"{asked}expected {_cut(one.expected, MAX_EXPECTED)}, got {_cut(one.got, MAX_CAME)}"
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most].rstrip()} ..."
 
 
 def _rules_by_sdk(results: Iterable[Result]) -> dict[str, tuple[str, ...]]:

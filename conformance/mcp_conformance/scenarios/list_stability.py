@@ -175,7 +175,7 @@ def expect_same_each_time(server: Server, method: str) -> None:
         skip(f"{feature}.list-changed.sent judges a list that changes")
     found = unsteady_list(server, method)
     if found is not None:
-        got = f"{found.names} come and go in {found.looks} answers in a row, with nothing asked between them"
+        got = f"{found.names} in some of {found.looks} answers in a row only, with nothing asked between them"
         raise Finding(f"the same {method} each time", got, found.lines, defect=Defect.MISLEADS)
 
 

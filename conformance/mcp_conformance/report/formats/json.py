@@ -18,7 +18,7 @@ SCHEMA = Path(__file__).parents[1] / "report-1.schema.json"
 TOOL = "pytest-mcp-conformance"
 FACTS = ("node", "requirement", "revision", "outcome", "level", "basis")
 EVIDENCE = (
-    *("tool", "requirements", "reason", "expected", "got", "wire", "stderr"),
+    *("tool", "requirements", "reason", "expected", "got", "asked", "wire", "stderr"),
     *("transcripts", "replay", "reproduce", "fix"),
     *("deviation", "harm", "way_out", "baseline", "cause", "defect"),
 )
