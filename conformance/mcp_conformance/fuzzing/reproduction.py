@@ -255,9 +255,11 @@ class CaseReproduction:
         """Return the cases that get no answer again.  Those sent to one process share one timeout."""
         silent: list[FailedCase] = []
         waiting = list(failures)
-        while waiting:
+        hung = 0
+        while waiting and hung < CASES.max_hung_again:
             found, waiting = self._unanswered(waiting)
             silent += found
+            hung += bool(waiting)
         return silent
 
     def _unanswered(self, waiting: list[FailedCase]) -> tuple[list[FailedCase], list[FailedCase]]:
@@ -276,6 +278,8 @@ class CaseReproduction:
                     sent.append((failed, line))
                     if not is_alive and not session.closed:
                         silent = [] if session.inbox.is_writing() else [self._confirmed(failed)]
+                        session.begin_close()
+                        session.inbox.closed = True  # else it is asked, for a whole timeout, whether it lives
                         return silent, [one for one in waiting if one is not failed]
                 replies = [(one, reply_within(session, line, self._max_wait(one))) for one, line in sent]
                 silent = [one for one, reply in replies if one.is_seen_in(reply)]
