@@ -26,6 +26,7 @@ from mcp_conformance.scenarios.subscriptions import (
     trigger_notifications,
     unrequested_notifications,
 )
+from mcp_conformance.scenarios.switched_lists import expect_announced_by_switches
 from mcp_conformance.verdicts import Finding
 
 CHANGED = "notifications/tools/list_changed"
@@ -42,6 +43,16 @@ def test_a_list_that_is_announced_has_changed(server, feature):
     if not server.declares(feature, "listChanged"):
         skip(f"{feature}.listChanged is not declared")
     expect_announcements_of_changes(server, feature)
+
+
+@pytest.mark.requirement(
+    "tools.list-changed.sent", "prompts.list-changed.sent", "resources.list-changed.sent"
+)
+@pytest.mark.parametrize("feature", ["tools", "prompts", "resources"])
+def test_a_list_that_a_flag_changes_is_announced(server, feature):
+    if not server.declares(feature, "listChanged"):
+        skip(f"{feature}.listChanged is not declared")
+    expect_announced_by_switches(server, feature)
 
 
 @pytest.mark.requirement("tools.list-changed.sent")

@@ -1,4 +1,4 @@
-"""Values that silence the whole process are confirmed by a few processes, each asked once whether it lives."""
+"""Values that silence the whole process are confirmed by a few processes, each asked once if it lives."""
 
 import pytest
 from hypothesis.database import InMemoryExampleDatabase

@@ -94,13 +94,13 @@ def changing_call(server: Server) -> ChangingCall | None:
     something away or end something are left out.
     """
     wanted = _notified(server)
-    calls = [call for call in server.quick_calls() if _may_change(call)] if wanted else []
+    calls = changing_calls(server) if wanted else []
     if not calls:
         return None
     session = server.shared(CALLS)
     until = session.clock.monotonic() + MAX_SECONDS
     found: list[ChangingCall] = []
-    for row in zip_longest(*(_variations(server, call) for call in calls[:MAX_CANDIDATES])):
+    for row in zip_longest(*(_variations(server, call) for call in calls)):
         if session.closed or session.is_silent or session.clock.monotonic() > until:
             break
         found += _found_in(server, session, [one for one in row if one is not None], wanted)
@@ -115,6 +115,11 @@ def _notified(server: Server) -> frozenset[str]:
     if revisions.is_modern(server.revision):
         kinds |= {feature for feature in LISTED if server.declares(feature, "listChanged")}
     return frozenset(kinds)
+
+
+def changing_calls(server: Server) -> list[Call]:
+    """Return the first calls that worked of tools that may change something, and take nothing away."""
+    return [call for call in server.quick_calls() if _may_change(call)][:MAX_CANDIDATES]
 
 
 def _may_change(call: Call) -> bool:

@@ -11,11 +11,13 @@ from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.protocol.jsonrpc import encode
 from mcp_conformance.world.filling import Filling, put
 from mcp_conformance.world.fitting import is_path
-from mcp_conformance.world.members import Member, members_of
+from mcp_conformance.world.members import ITEM, Member, members_of
 from mcp_conformance.world.worked import Path, values_at
 
 MAX_VARIATIONS = 6
 """Not measured: the arguments as they are, with all members changed, and with each of the first alone."""
+MAX_SWITCHES = 4
+"""Not measured: tools that switch something list "on" and "off", and rarely more."""
 RULED = ("const", "pattern", "format")
 
 
@@ -58,10 +60,9 @@ def variations(tool: Tool, arguments: Mapping[str, Any]) -> Iterator[Variation]:
 
 def _another(member: Member, value: Any, number: int, text: str) -> Any:
     """Return the value of a member in a turn: a text of our own, a number nearby, the next allowed one."""
-    choices = next((part["enum"] for part in member.parts if isinstance(part.get("enum"), list)), None)
-    if choices is not None:
-        place = choices.index(value) if value in choices else 0
-        return choices[(place + number) % len(choices)] if len(choices) > 1 else None
+    if listed := _listed(member):
+        place = listed.index(value) if value in listed else 0
+        return listed[(place + number) % len(listed)] if len(listed) > 1 else None
     match value:
         case bool():
             return value != bool(number % 2)
@@ -70,3 +71,24 @@ def _another(member: Member, value: Any, number: int, text: str) -> Any:
         case str() if not (is_path(value) or any(key in part for part in member.parts for key in RULED)):
             return text
     return None
+
+
+def switched(tool: Tool, arguments: Mapping[str, Any], revision: str) -> Iterator[dict[str, Any]]:
+    """Yield arguments like these in which one member has another flag or listed value.
+
+    Of the members outside lists each has up to `MAX_SWITCHES`, also those that the arguments leave out.
+    """
+    filling = Filling(tool.input_schema, revision)
+    for one in members_of(tool.input_schema):
+        present = values_at(arguments, one.path)
+        listed = _listed(one) or ([False, True] if one.types - {"null"} == {"boolean"} else [])
+        others = [value for value in listed if value not in present]
+        for value in others[:MAX_SWITCHES] if ITEM not in one.path else ():
+            made = deepcopy(dict(arguments))
+            if put(made, one.path, value) and filling.allows(made):
+                yield made
+
+
+def _listed(member: Member) -> list[Any]:
+    """Return the values that a schema lists for a member; empty if it lists none."""
+    return next((part["enum"] for part in member.parts if isinstance(part.get("enum"), list)), [])
