@@ -8,7 +8,7 @@ from itertools import islice
 
 from mcp_conformance.client.reply import Reply
 from mcp_conformance.client.session import Session
-from mcp_conformance.expect import require, skip
+from mcp_conformance.expect import require_some, skip
 from mcp_conformance.scenarios.changing_call import MAX_SECONDS, changing_calls, make
 from mcp_conformance.scenarios.list_changes import NOTIFICATION_SECONDS
 from mcp_conformance.scenarios.server_snapshot import LISTED, snapshot
@@ -39,8 +39,9 @@ def expect_announced_by_switches(server: Server, feature: str) -> None:
     if server.surface.is_modern:
         skip("a notification needs a subscription in this revision")
     found = [one for one in switched_lists(server) if feature in one.changed]
-    first = require(next(iter(found), None), skip=f"no flag or listed value changed {feature}/list")
-    if any(feature in one.announced for one in found):
+    require_some(found, skip=f"no flag or listed value changed {feature}/list")
+    first = next((one for one in found if feature not in one.announced), None)
+    if first is None:
         return
     with server.fresh("a call that changes a list") as session:
         again = _switched(server, session, first.sample)
