@@ -34,10 +34,10 @@ def test_a_few_of_the_values_that_silence_a_process_are_confirmed(tmp_path, monk
     server = Server(settings, probe(settings, REVISION, exactly=True))
     fuzzer = Fuzzer(server, FuzzTarget.of_tool(server.call(server.tool("echo"))), "hostile arguments")
     fuzzer.try_hostile([(text, encode({"text": text})) for text in VALUES], answers)
-    begun = server.clock.now
+    begun = settings.clock.now
     with pytest.raises(Finding) as found:
         fuzzer.report()
-    seconds = server.clock.now - begun
+    seconds = settings.clock.now - begun
     server.close()
     assert str(found.value).count(ODD) == 1 + CASES.max_hung_again
     wait = CASES.hostile_factor * CASES.min_answer_seconds
