@@ -8,7 +8,6 @@ import queue
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +24,7 @@ from mcp_conformance.report.exit_status import INTERNAL_ERROR, INTERRUPTED, WORD
 from mcp_conformance.report.formats import json as json_format
 from mcp_conformance.report.servers.model import ServerOutcome
 from mcp_conformance.transport.process_tree import terminable
+from mcp_conformance.transport.throwaway import scratch_folder
 
 END_SECONDS = 20.0
 """How long an interrupted run may take to end."""
@@ -120,8 +120,8 @@ def run_servers(plan: RunPlan, words: Callable[[str], Sequence[str]]) -> tuple[S
 
     ``words`` returns the arguments of ``mcp-conformance run`` for a server's name.
     """
-    with tempfile.TemporaryDirectory(prefix="mcp-conformance-") as folder, terminable():
-        found = _Runs(plan, words, Path(folder)).outcomes()
+    with scratch_folder("mcp-conformance-") as folder, terminable():
+        found = _Runs(plan, words, folder).outcomes()
     waiting = ServerOutcome("", None, "interrupted before its turn")
     return tuple(
         replace(found.get(name, waiting), name=name, line=plan.lines.get(name, 1)) for name in plan.names

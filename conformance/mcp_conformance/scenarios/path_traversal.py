@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from secrets import token_hex
 from urllib.parse import urlsplit
+
+from mcp_conformance.transport.throwaway import scratch_folder
 
 STEPS = ("../", "%2e%2e/", "..%2f", "%2e%2e%2f", "%252e%252e%252f", "..\\", "....//")
 """A step to the parent folder, plain and in encodings that hide it from a filter."""
@@ -29,8 +29,8 @@ class Traversal:
 @contextmanager
 def path_traversal(served: str) -> Iterator[Traversal]:
     """Create a secret file, and URIs that lead to it from the folder of the served file's URI."""
-    with tempfile.TemporaryDirectory(prefix="mcp-conformance-outside-", ignore_cleanup_errors=True) as folder:
-        file = Path(folder, "secret.txt").resolve()
+    with scratch_folder("mcp-conformance-outside-") as folder:
+        file = (folder / "secret.txt").resolve()
         secret = token_hex(16)
         file.write_text(secret)
         yield Traversal(secret, file.as_uri(), list(_uris(served, urlsplit(file.as_uri()).path)))

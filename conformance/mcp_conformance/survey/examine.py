@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +25,7 @@ from mcp_conformance.survey.programs import Ended, run, surroundings
 from mcp_conformance.survey.results import Grade, Obstacle, SurveyResult
 from mcp_conformance.survey.targets import Target
 from mcp_conformance.transport.interface import CannotStart
+from mcp_conformance.transport.throwaway import scratch_folder
 
 JUDGED = (PASSED, FAILED)
 DUMMY = "dummy"
@@ -80,8 +80,8 @@ def examine(target: Target, installation: Installation, how: Examination) -> Sur
         command = start_command(target, installation.folder)
     except Unusable as error:
         return replace(result, obstacle=Obstacle.INSTALLATION, diagnosis=str(error))
-    with tempfile.TemporaryDirectory(prefix="mcp-survey-", ignore_cleanup_errors=True) as folder:
-        own = Path(folder).resolve()
+    with scratch_folder("mcp-survey-") as folder:
+        own = folder.resolve()
         result = _examined(result, _Place(own, target, installation.folder, command, confined), how)
     places = {"{SURVEY}": str(own), **({"{ENV}": installation.folder} if installation.folder else {})}
     return cleaned(replace(result, seconds=round(time.monotonic() - begun, 3)), places)

@@ -15,6 +15,7 @@ from mcp_conformance.survey.installed import sdk
 from mcp_conformance.survey.programs import Ended, run, surroundings
 from mcp_conformance.survey.targets import Target
 from mcp_conformance.transport.interface import CannotStart
+from mcp_conformance.transport.removal import remove_tree
 
 DONE = "installed.json"
 NO_BROWSERS = {"PUPPETEER_SKIP_DOWNLOAD": "1", "PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD": "1"}
@@ -45,10 +46,10 @@ def prepare(target: Target, store: Path, *, scripts: bool, seconds: float) -> In
     """
     folder = store / installation_key(target, scripts=scripts)
     if not (folder / DONE).exists():
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_tree(str(folder))
         folder.mkdir(parents=True)
         if failure := _install(target, folder, scripts=scripts, seconds=seconds):
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_tree(str(folder))
             return Installation(failure=failure)
         (folder / DONE).write_text(json.dumps(target.package), encoding="utf-8")
     return Installation(str(folder), sdk(folder))

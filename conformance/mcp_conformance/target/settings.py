@@ -248,6 +248,7 @@ class Settings:
 
     def _furnish(self, throwaway: Throwaway) -> None:
         try:
+            throwaway.restore()
             throwaway.furnish(furnish)
         except OSError as error:
             raise CannotStart(f"the folder for the server cannot be furnished: {error}") from error

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from mcp_conformance.transport.credentials import is_secret_name
 from mcp_conformance.transport.process_tree import forget, no_process_left, scratch
+from mcp_conformance.transport.removal import remove_tree
 
 HOMES = ("HOME", "USERPROFILE")
 TEMPORARY = ("TMPDIR", "TEMP", "TMP")
@@ -25,6 +26,31 @@ XDG = {
 }
 
 
+class ScratchFolder:
+    """An empty folder that is deleted by `remove`, or by the watchdog if this process cannot."""
+
+    def __init__(self, prefix: str) -> None:
+        name = f"{prefix}{secrets.token_hex(4)}_"
+        self._start = str(Path(tempfile.gettempdir()).absolute() / name)
+        scratch(self._start)
+        self.path = Path(tempfile.mkdtemp(prefix=name))
+
+    def remove(self) -> None:
+        """Delete the folder and what is in it, as far as that is possible."""
+        remove_tree(str(self.path))
+        forget(self._start)
+
+
+@contextmanager
+def scratch_folder(prefix: str) -> Iterator[Path]:
+    """Give an empty folder, and delete it at the end."""
+    folder = ScratchFolder(prefix)
+    try:
+        yield folder.path
+    finally:
+        folder.remove()
+
+
 class Throwaway:
     """A throwaway folder with a working directory, a home and a directory for temporary files.
 
@@ -32,16 +58,26 @@ class Throwaway:
     """
 
     def __init__(self) -> None:
-        name = f"mcp-conformance-{secrets.token_hex(4)}_"
-        self._start = str(Path(tempfile.gettempdir()).absolute() / name)
-        scratch(self._start)
-        self._folder = tempfile.TemporaryDirectory(prefix=name, ignore_cleanup_errors=True)
-        self.root = Path(self._folder.name)
+        self._folder = ScratchFolder("mcp-conformance-")
+        self.root = self._folder.path
         self.work, self.home, self.temporary = (self.root / name for name in ("work", "home", "tmp"))
-        for folder in (self.work, self.home, self.temporary):
-            folder.mkdir()
+        self.restored: set[str] = set()
+        self.restore()
+        self.restored.clear()
         self._is_furnished = False
         self._files: list[Path] = []
+
+    def restore(self) -> None:
+        """Make the directories that are not there: a server may have deleted the one that it works in.
+
+        Raises `OSError` if one is no directory of this folder any longer, as a link to another one.
+        """
+        for folder in (self.work, self.home, self.temporary):
+            if folder.parent.is_symlink() or folder.is_symlink():
+                raise NotADirectoryError(f"{folder.name} is a link now")
+            if not folder.exists():
+                folder.mkdir(parents=True)
+                self.restored.add(folder.name)
 
     def furnish(self, by: Callable[[Path], object]) -> None:
         """Have the working directory furnished, the first time only.
@@ -75,8 +111,7 @@ class Throwaway:
         for file in self._files:
             with suppress(OSError):
                 file.unlink()
-        self._folder.cleanup()
-        forget(self._start)
+        self._folder.remove()
 
 
 @contextmanager

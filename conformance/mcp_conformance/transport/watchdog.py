@@ -87,11 +87,12 @@ def main(mark: str) -> None:
     sweep(mark)
     if folders:
         from pathlib import Path  # noqa: PLC0415  (slow, and rarely needed)
-        from shutil import rmtree  # noqa: PLC0415
+        from runpy import run_path  # noqa: PLC0415  (the watchdog cannot import the package)
 
+        remove = run_path(str(Path(__file__).with_name("removal.py")))["remove_tree"]
         for start in map(Path, folders):
             for one in start.parent.glob(f"{start.name}*"):
-                rmtree(one, ignore_errors=True)
+                remove(str(one))
 
 
 if __name__ == "__main__":
