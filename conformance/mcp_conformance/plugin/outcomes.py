@@ -452,7 +452,7 @@ def notices(config: pytest.Config) -> list[str]:
     if outlived := counts.outlived:
         lines.append(f"ended: {outlived} of the processes that the server has started outlived it")
     if settings.throwaway is not None and (gone := settings.throwaway.restored):
-        lines.append(f"made again: the server deleted own folder: {', '.join(sorted(gone))}")
+        lines.append(f"made again: the server deleted its own folder ({', '.join(sorted(gone))})")
     lines += connection_lines(counts.numbers, counts.rate, counts.asked)
     if line := not_judged(config):
         lines.append(line)
