@@ -35,6 +35,8 @@ STDERR = 1
 MAX_STDERR_BYTES = 64 * 1024
 # What a pipe of Linux holds: one read empties it.
 CHUNK = 64 * 1024
+MAX_WRITE_SECONDS = 10.0
+"""How long a write waits for a child that reads nothing.  Not measured: its answers are overdue by then."""
 ATOMIC_WRITE_BYTES = getattr(select, "PIPE_BUF", 512)
 """The bytes that a writable pipe always takes at once."""
 
@@ -72,7 +74,7 @@ class Process:
         self._stderr: deque[tuple[float, bytes]] = deque()
         self._stderr_bytes = 0
         self._wake = _Wake()
-        self._stopped = False
+        self._is_clogged = self._stopped = False
         self._ending: threading.Thread | None = None
         pumps = (self._pump_stdout, self._pump_stderr, self._pump_stdin)
         self._threads = [threading.Thread(target=pump, daemon=True) for pump in pumps]
@@ -82,9 +84,16 @@ class Process:
     # The transport
 
     def write(self, data: bytes) -> None:
-        """Write bytes to stdin, in order; a thread writes those that the pipe does not take at once."""
-        if not self._written_at_once(data):
-            self._writes.put(data)
+        """Write bytes to stdin, in order; a thread writes those that the pipe does not take at once.
+
+        They are lost if so much waits for the child already that it has long not read.
+        """
+        if self._written_at_once(data):
+            return
+        # The child may wait until its stdout is read, which the thread that writes here would do.
+        with self._lines.roomy():
+            seconds = 0.0 if self._is_clogged else MAX_WRITE_SECONDS
+            self._is_clogged = not self._writes.put(data, timeout=seconds)
 
     def _written_at_once(self, data: bytes) -> bool:
         pipe = self._child.stdin

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from mcp_conformance.protocol.jsonrpc import Line
 from mcp_conformance.transport.interface import EOF, Content, Item, Overlong
@@ -11,6 +13,8 @@ from mcp_conformance.transport.interface import EOF, Content, Item, Overlong
 # Not measured: a reader that falls behind by more holds up the server, with less it does so for a few long
 # lines.
 MAX_QUEUED = 4_000_000
+MAX_WHILE_WRITING = 64_000_000
+"""The limit while the reader is writing: Not measured, but less than half of what is a flood."""
 
 
 class ByteQueue:
@@ -21,7 +25,7 @@ class ByteQueue:
 
     def __init__(self) -> None:
         self._items: deque[tuple[float, int, Content]] = deque()
-        self._bytes = 0
+        self._bytes, self._limit = 0, MAX_QUEUED
         self._closed = False
         self._awaited = False
         self._changed = threading.Condition()
@@ -31,18 +35,38 @@ class ByteQueue:
         """Whether a thread waits for the next item, and there is none."""
         return self._awaited and not self._items and not self._closed
 
-    def put(self, *items: Content, at: float = 0.0) -> None:
-        """Add items with the time when they came; wait while the queue is full."""
+    @contextmanager
+    def roomy(self) -> Iterator[None]:
+        """Take more than usual while the only reader writes: the other side may wait for room here."""
         with self._changed:
-            while self._bytes > MAX_QUEUED and not self._closed:
-                self._changed.wait()
+            self._limit = MAX_WHILE_WRITING
+            self._changed.notify_all()
+        try:
+            yield
+        finally:
+            self._limit = MAX_QUEUED
+
+    def put(self, *items: Content, at: float = 0.0, timeout: float | None = None) -> bool:
+        """Add items with the time when they came, as soon as there is room; return whether there was in time.
+
+        There always is for `EOF`.
+        """
+        is_last = any(item is EOF for item in items)
+
+        def has_room() -> bool:
+            return is_last or self._closed or self._bytes <= self._limit
+
+        with self._changed:
+            if not self._changed.wait_for(has_room, timeout):
+                return False
             if not self._closed:
                 # 64 bytes are about what the tuple and the queue take, so that empty lines are not free.
                 sized = [(at, _size(item) + 64, item) for item in items]
                 self._items.extend(sized)
                 self._bytes += sum(size for _, size, _ in sized)
-                self._closed = any(item is EOF for item in items)
+                self._closed = is_last
                 self._changed.notify_all()
+            return True
 
     def get(self, timeout: float | None) -> Item | None:
         """Return the next item with its time; None if none comes within these seconds, or at all."""

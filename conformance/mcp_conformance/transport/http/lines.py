@@ -111,11 +111,13 @@ class HttpLines:
         Waits for their turns, and for those that wait for the responses to others: a timeout for an answer
         then counts from about when its request was sent.
         """
-        for line in filter(None, data.split(b"\n")):
-            turn = self.server.turns.take()
-            if not self._sent_at_once(line, turn):
-                self._unsent.put(line, at=turn)
-        self._unsent.wait_until_taken(MAX_BACKLOG_SECONDS)
+        # A response may wait until what came before it is read, which the thread that writes here would do.
+        with self._received.roomy():
+            for line in filter(None, data.split(b"\n")):
+                turn = self.server.turns.take()
+                if not self._sent_at_once(line, turn):
+                    self._unsent.put(line, at=turn, timeout=MAX_BACKLOG_SECONDS)
+            self._unsent.wait_until_taken(MAX_BACKLOG_SECONDS)
         self.server.turns.rest()
 
     def read(self, timeout: float) -> Item | None:

@@ -1,0 +1,57 @@
+"""Writing to a process never waits without end, whatever the process reads and writes meanwhile."""
+
+import sys
+import threading
+
+import pytest
+
+from mcp_conformance.transport import process as processes
+from mcp_conformance.transport.process import Process
+from mcp_conformance.transport.queue import MAX_QUEUED
+
+ECHOES = """
+import sys
+for line in sys.stdin.buffer:
+    sys.stdout.buffer.write((b"x" * 999 + b"\\n") * 100)
+sys.stdout.buffer.write(b"end\\n")
+"""
+READS_NOTHING = "import time; time.sleep(600)"
+LINE = b"y" * 20_000 + b"\n"
+SECONDS = 60.0
+
+
+@pytest.fixture
+def started():
+    running = []
+
+    def start(script):
+        running.append(Process((sys.executable, "-c", script)))
+        return running[-1]
+
+    yield start
+    for one in running:
+        one.stop(0.0)
+
+
+def write_in_time(process, lines):
+    """Write lines, and fail the test if that does not end."""
+    writer = threading.Thread(target=lambda: [process.write(LINE) for _ in range(lines)], daemon=True)
+    writer.start()
+    writer.join(SECONDS)
+    assert not writer.is_alive()
+
+
+def test_a_writer_does_not_wait_for_a_child_that_waits_for_it(started):
+    """The child answers each line with more than it read: both queues are full, and nobody reads."""
+    process, lines = started(ECHOES), MAX_QUEUED // len(LINE) + 200
+    write_in_time(process, lines)
+    process.close_stdin()
+    read = 0
+    while (item := process.read(SECONDS)) is not None and item[1] != b"end":
+        read += 1
+    assert read == 100 * lines
+
+
+def test_a_child_that_reads_nothing_holds_up_one_write(started, monkeypatch):
+    monkeypatch.setattr(processes, "MAX_WRITE_SECONDS", 0.05)
+    write_in_time(started(READS_NOTHING), MAX_QUEUED // len(LINE) + 200)
