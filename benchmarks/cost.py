@@ -180,7 +180,7 @@ def run(command: list[str], options: list[str], folder: str, start: float) -> di
     used = json.loads(figures.read_text(encoding="utf-8"))
     facts = json.loads(report.read_text(encoding="utf-8"))["run"]
     return {
-        "starts": sum(sum(purposes.values()) for purposes in facts["starts"].values()),
+        "starts": facts["processes"],
         "sent": sum(facts["sent"].values()),
         "own_cpu": round(used["own_cpu"], 1),
         "server_cpu": round(used["server_cpu"], 1),

@@ -173,10 +173,17 @@ def test_every_report_shows_the_same_verdict(report, status, verdict):
 
 
 def test_sessions_over_http_are_not_called_processes():
-    started = replace(REPORT, starts={"2025-11-25": {"the probe": 1, "calls": 2}})
-    for options, words in (({}, "processes started"), ({"url": "http://x/mcp"}, "HTTP sessions opened")):
-        shown = terminal.render(replace(started, options=options), verbose=True)
-        assert f"{words} in 2025-11-25: 3 (the probe, calls (2))" in shown
+    opened = {"2025-11-25": {"the probe": 1, "calls": 2}}
+    shown = terminal.render(replace(REPORT, starts=opened), verbose=True)
+    assert "processes started in 2025-11-25: 3 (the probe, calls (2))" in shown
+    shown = terminal.render(replace(REPORT, sessions=opened, processes=1), verbose=True)
+    assert "HTTP sessions opened in 2025-11-25: 3 (the probe, calls (2))\nprocesses started: 1\n" in shown
+
+
+def test_the_seconds_of_each_phase_are_shown():
+    phases = {"probe": {"seconds": 1.26, "waiting": 1.0}, "end": {"seconds": 0.5, "waiting": 0.0}}
+    shown = terminal.render(replace(REPORT, phases=phases), verbose=True)
+    assert "seconds in each phase (those of waiting for the server): probe 1.3 (1.0), end 0.5 (0.0)" in shown
 
 
 def test_json_survives_writing_and_reading():

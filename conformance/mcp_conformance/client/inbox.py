@@ -55,10 +55,11 @@ class Inbox:
     """What the server writes: its lines are logged, its answers are kept until their requests take them.
 
     A request of the server is handed to ``on_request``; ``scaled`` returns a timeout, longer if the server is
-    slow.  ``size`` is the number of bytes that came.  ``unread`` says why a line was not read, empty if all
-    were; ``unended`` is a message that came without its line end.  ``closed`` says that nothing more is read,
-    ``is_flooded`` that too much came instead of an answer.  ``wrong_answers`` has the requests that got an
-    answer with another id instead, or one that is not UTF-8 or not JSON, each with that answer.
+    slow.  ``size`` is the number of bytes that came, after ``waited`` seconds of waiting.  ``unread`` says
+    why a line was not read, empty if all were; ``unended`` is a message that came without its line
+    end.  ``closed`` says that nothing more is read, ``is_flooded`` that too much came instead of an
+    answer.  ``wrong_answers`` has the requests that got an answer with another id instead, or one that is not
+    UTF-8 or not JSON, each with that answer.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Inbox:
         scaled: Callable[[float], float],
     ) -> None:
         self.size = 0
+        self.waited = 0.0
         self.unread = ""
         self.unended: Line | None = None
         self.closed = False
@@ -286,8 +288,10 @@ class Inbox:
             if self._process.on_wait is not None:
                 self._process.on_wait(seconds - (deadline - now), seconds)
             item = self._process.read(wait)
+            waited = self._clock.monotonic() - now
+            self.waited += waited
             # A stopped transport never waits.
-            if item is not None or self._clock.monotonic() - now < wait / 2:
+            if item is not None or waited < wait / 2:
                 return item
         return self._process.read(0.0)
 

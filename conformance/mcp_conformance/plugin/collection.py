@@ -32,6 +32,7 @@ from mcp_conformance.options.run_options import RunOptions
 from mcp_conformance.plugin.applicability import not_applicable, why_not
 from mcp_conformance.plugin.node_ids import CHOSEN, chosen_suites, expect_found, is_chosen, send_node_ids
 from mcp_conformance.plugin.options import FOR_WORKERS, RUN_OPTIONS, usage_errors
+from mcp_conformance.plugin.phases import COLLECTION
 from mcp_conformance.plugin.run_state import item_state, run_state
 from mcp_conformance.protocol.revisions import LATEST_HANDSHAKE
 from mcp_conformance.protocol.text import named
@@ -66,6 +67,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         config.add_cleanup(chosen.http.close)
     found = getattr(config, "workerinput", {}).get("mcp_surfaces")
     if found is not None:
+        state.phases.begin(COLLECTION)
         surfaces = tuple(Surface.from_json(text) for text in json.loads(found))
         state.take_subject(Subject(chosen, surfaces))
         state.probe_traceback = config.workerinput["mcp_probe_traceback"]  # type: ignore[attr-defined]
@@ -81,6 +83,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     except Exception:  # noqa: BLE001  (an error of this tool: `InternalErrorItem` reports it)
         state.take_subject(Subject(chosen, ()))
         state.probe_traceback = format_exc()
+    state.phases.begin(COLLECTION)
 
 
 def _may_run_all(config: pytest.Config) -> bool:

@@ -13,9 +13,18 @@ import pytest
 
 from mcp_conformance.generation import NoExample
 from mcp_conformance.json_schema.validation import Unjudgeable
-from mcp_conformance.plugin.collection import MAX_REASON, ProbeFailureItem, is_fuzzing, is_ours, revision_of
+from mcp_conformance.plugin.collection import (
+    MAX_REASON,
+    STAGES,
+    ProbeFailureItem,
+    is_fuzzing,
+    is_ours,
+    revision_of,
+    stage_of,
+)
 from mcp_conformance.plugin.deferral import DeferredCheck
 from mcp_conformance.plugin.exercised import note_in_junit
+from mcp_conformance.plugin.phases import END, MAIN
 from mcp_conformance.plugin.run_counts import RunCounts
 from mcp_conformance.plugin.run_state import item_state, run_state
 from mcp_conformance.protocol.text import named
@@ -96,6 +105,9 @@ def _has_line(entry: Any) -> bool:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """End every process of the server, whatever ended the run."""
     config, state = session.config, run_state(session.config)
+    has_run = state.phases.name in (*STAGES, MAIN)  # else the workers of xdist have run the checks
+    if has_run:
+        state.phases.begin(END)
     for server in state.servers.values():
         server.sessions.begin_close()
     for server in state.servers.values():
@@ -107,8 +119,11 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
             http.close()
             state.counts.add_http(http)
         state.counts.outlived += end_run()
+    if has_run:
+        state.phases.begin("")
     if hasattr(config, "workeroutput"):
         config.workeroutput["mcp_counts"] = state.counts.as_data()
+        config.workeroutput["mcp_phases"] = state.phases.as_rows()
     elif state.probed is not None:
         note_in_junit(config)
 
@@ -116,8 +131,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Add what an xdist worker has counted."""
-    data = getattr(node, "workeroutput", {}).get("mcp_counts", {})
-    run_state(node.config).counts.add(RunCounts.from_data(data))
+    output, state = getattr(node, "workeroutput", {}), run_state(node.config)
+    state.counts.add(RunCounts.from_data(output.get("mcp_counts", {})))
+    state.phases.add(output.get("mcp_phases", ()))
 
 
 # Skipping ----------------------------------------------------------------------------------------
@@ -128,6 +144,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
     """Skip a check whose fixture raises `Skipped`; block or skip one that comes too late."""
     with _skipping(item), _machine_permitting(item):
         if is_ours(item):
+            run_state(item.config).phases.begin(STAGES[max(stage_of(item), 0)] or MAIN)
             _block_late_check(item)
             _block_locked_check(item)
             _begin_fuzzing(item)

@@ -374,24 +374,29 @@ def run_facts(session: pytest.Session, started: datetime, seconds: float) -> Run
     not_run = _not_run(config) if ended else {}
     numbers = run_state(config).counts.numbers
     sent = {revision: number for (what, revision), number in numbers.items() if what == "sent" and number}
+    opened, is_over_http = _opened(config), run_state(config).subject.settings.http is not None
+    started_by_us = sum(sum(purposes.values()) for purposes in opened.values())
     return RunFacts(
         started,
         seconds,
         ended,
         not_run,
         tuple(_outdated(config)),
-        _starts(config),
-        sent,
-        inapplicable(config),
-        measured_figures(config),
-        exercise_of(config),
-        lacking(config),
-        not ran_all(config),
+        processes=numbers["processes", ""] if is_over_http else started_by_us,
+        starts={} if is_over_http else opened,
+        sessions=opened if is_over_http else {},
+        sent=sent,
+        not_applicable=inapplicable(config),
+        measured=measured_figures(config),
+        phases=run_state(config).phases.figures,
+        exercise=exercise_of(config),
+        lacking=lacking(config),
+        is_partial=not ran_all(config),
     )
 
 
-def _starts(config: pytest.Config) -> dict[str, dict[str, int]]:
-    """Count the processes of the server in each revision, by what they were started for."""
+def _opened(config: pytest.Config) -> dict[str, dict[str, int]]:
+    """Count the processes of the server in each revision, over HTTP the sessions, by what they are for."""
     state = run_state(config)
     found = {revision: {"the probe": 1} for revision in state.subject.probed}
     for (revision, purpose), number in state.counts.starts.items():

@@ -19,13 +19,13 @@ Pairs = Counter[tuple[str, str]]
 class RunCounts:
     """What the servers of a run have started, written and answered.
 
-    ``starts`` counts the processes by revision and purpose, ``numbers`` the lines ``sent`` in a revision and
-    those ``dropped``, and what the connections over HTTP have lost.  ``exercise`` has the calls of tools with
-    valid arguments, ``fetched`` the fetches of prompts and templates; by revision, ``costs`` are those of the
-    calls, ``judged`` the figures that checks of budgets have measured.  ``outlived`` counts the processes
-    that have outlived the server.
-    ``rate`` is the number of requests a second to which a server over HTTP has slowed us down, 0 if it did
-    not; ``asked`` is the longest wait that it asked for, in seconds.
+    ``starts`` counts the processes, over HTTP the sessions, by revision and purpose, ``numbers`` the lines
+    ``sent`` in a revision and those ``dropped``, and what the connections over HTTP have lost.  ``exercise``
+    has the calls of tools with valid arguments, ``fetched`` the fetches of prompts and templates; by
+    revision, ``costs`` are those of the calls, ``judged`` the figures that checks of budgets have
+    measured.  ``outlived`` counts the processes that have outlived the server.  ``rate`` is the number of
+    requests a second to which a server over HTTP has slowed us down, 0 if it did not; ``asked`` is the
+    longest wait that it asked for, in seconds.
     """
 
     starts: Pairs = field(default_factory=Counter)
@@ -56,6 +56,7 @@ class RunCounts:
         tally = http.tally
         self.rate = http.turns.rate if http.turns.is_slowed else 0.0
         self.asked = http.throttle.asked
+        self.numbers["processes", ""] += tally.processes
         self.numbers["reused", ""] += tally.reused
         self.numbers["lost", ""] += tally.lost
         for status, number in tally.statuses.items():

@@ -11,6 +11,7 @@ from itertools import count
 import pytest
 
 from mcp_conformance.plugin.earlier_run import EarlierRun
+from mcp_conformance.plugin.phases import Phases
 from mcp_conformance.plugin.run_counts import RunCounts
 from mcp_conformance.report.model import Report, Result
 from mcp_conformance.target.server import RunShared, Server
@@ -49,6 +50,18 @@ class RunState:
     counts: RunCounts = field(default_factory=RunCounts)
     report: Report | None = None
     written: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Begin the first phase."""
+        self.phases = Phases(self._waited, since=self.begun)
+
+    def _waited(self) -> float:
+        """Return the seconds in which conversations with the server have waited for it to write."""
+        probed = self.probed
+        left = [] if probed is None else [*probed.sessions.values(), *probed.ending]
+        return sum(one.inbox.waited for one in left) + sum(
+            server.sessions.waited for server in self.servers.values()
+        )
 
     def take_subject(self, subject: Subject) -> None:
         """Keep the server that was probed."""

@@ -189,10 +189,10 @@ class RunFacts:
     """The facts about a run: its start, its duration, and why it ``ended`` early, if it did.
 
     ``not_run`` counts the checks of each chapter that did not run, ``outdated`` lists what to fix in the
-    baseline.  ``starts`` counts the processes in each revision by what they were started for, ``sent`` the
-    lines that were sent in each revision, ``not_applicable`` the checks that do not apply by the reason.
-    ``measured`` has the figures of each revision in bytes and seconds.  ``exercise`` and ``lacking`` are
-    those of a `Report`, which ``is_partial`` if only some checks were to run.
+    baseline.  ``sent`` counts the lines that were sent in each revision, ``not_applicable`` the checks that
+    do not apply by the reason.  ``measured`` has the figures of each revision in bytes and seconds.
+    ``processes``, ``starts``, ``sessions``, ``phases``, ``exercise`` and ``lacking`` are those of a `Report`,
+    which ``is_partial`` if only some checks were to run.
     """
 
     started: datetime
@@ -200,10 +200,13 @@ class RunFacts:
     ended: str = ""
     not_run: Mapping[str, int] = field(default_factory=dict)
     outdated: tuple[str, ...] = ()
+    processes: int = 0
     starts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    sessions: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     sent: Mapping[str, int] = field(default_factory=dict)
     not_applicable: Mapping[str, int] = field(default_factory=dict)
     measured: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    phases: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     exercise: tuple[ExercisedTool, ...] = ()
     lacking: str = ""
     is_partial: bool = False
@@ -238,10 +241,13 @@ def build_report(
         notices=tuple(notices),
         not_run=facts.not_run,
         outdated=facts.outdated,
+        processes=facts.processes,
         starts=facts.starts,
+        sessions=facts.sessions,
         sent=facts.sent,
         not_applicable=facts.not_applicable,
         measured=facts.measured,
+        phases=facts.phases,
         never_opened=subject.never_opened,
         exercise=facts.exercise,
         lacking=facts.lacking,

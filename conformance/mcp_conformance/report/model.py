@@ -185,14 +185,15 @@ class Report:
     ``ended`` says why a run ended before all checks had run, and ``not_run`` how many of each chapter did
     not; both are empty for a complete run.  ``results`` are in the order of the specification's chapters.
     ``notices`` say what was not tested, or not kept, and why, and what changed over the calls of a soak;
-    ``outdated`` lists what to fix in the baseline.
-    ``starts`` counts the server's processes in each revision by what they were started for, ``sent`` the
-    lines that were sent to them, without those of the probe.  ``not_applicable`` counts the checks of other
-    revisions, of capabilities that are not declared and the like, by the reason.  ``measured`` has the
-    figures of each revision, in bytes and seconds.  ``never_opened`` says that the server ended, or was
-    silent, in each revision.  ``exercise`` has what was exercised of each tool; ``lacking`` says that the
-    user requires more, and is empty if it is enough.  ``is_partial`` says that only some checks were to run,
-    so that the verdict says nothing about that.
+    ``outdated`` lists what to fix in the baseline. ``starts`` counts the server's processes in each revision
+    by what they were started for, over HTTP ``sessions`` the sessions, and ``processes`` counts all that this
+    run has started.  ``sent`` counts the lines that were sent to them, without those of the
+    probe.  ``not_applicable`` counts the checks of other revisions, of capabilities that are not declared and
+    the like, by the reason.  ``measured`` has the figures of each revision, in bytes and seconds; ``phases``
+    the seconds of each phase of the run, and those of them that it waited for the server.  ``never_opened``
+    says that the server ended, or was silent, in each revision.  ``exercise`` has what was exercised of each
+    tool; ``lacking`` says that the user requires more, and is empty if it is enough.  ``is_partial`` says
+    that only some checks were to run, so that the verdict says nothing about that.
     """
 
     tool_version: str
@@ -210,10 +211,13 @@ class Report:
     notices: tuple[str, ...] = ()
     not_run: Mapping[str, int] = field(default_factory=dict)
     outdated: tuple[str, ...] = ()
+    processes: int = 0
     starts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    sessions: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     sent: Mapping[str, int] = field(default_factory=dict)
     not_applicable: Mapping[str, int] = field(default_factory=dict)
     measured: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    phases: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     never_opened: bool = False
     exercise: tuple[ExercisedTool, ...] = ()
     lacking: str = ""
@@ -229,11 +233,6 @@ class Report:
         """The results without the findings that the check of all messages only repeats."""
         found = without_repeats(self.results, *FINDINGS)
         return [one for one in self.results if not one.outcome.is_finding or one in found]
-
-    @property
-    def is_over_http(self) -> bool:
-        """Whether the server speaks HTTP: then ``starts`` counts sessions, which share a process."""
-        return "url" in self.options or "http" in self.options
 
     @property
     def tested(self) -> list[str]:

@@ -79,6 +79,12 @@ class Sessions:
         """The processes by what they are for, also those with another environment."""
         return sum((other.all_starts for other in self._others), Counter(self.processes.starts))
 
+    @property
+    def waited(self) -> float:
+        """The seconds in which all sessions waited for the server to write."""
+        own = sum(session.inbox.waited for session in (*self.every, *self._excluded))
+        return own + sum(other.waited for other in self._others)
+
     def connect(
         self,
         because: str,

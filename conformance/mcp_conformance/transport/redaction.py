@@ -21,7 +21,7 @@ NOT_REDACTED = frozenset(
     (
         *("row", "requirement", "requirements", "selector", "level", "basis", "revision", "says"),
         *("spec", "outcome", "cause", "state", "tool_version", "started", "not_run", "starts"),
-        *("sent", "measured"),
+        *("sessions", "sent", "measured", "phases"),
     )
 )
 """The fields that hold words of this tool or of the catalogue only."""

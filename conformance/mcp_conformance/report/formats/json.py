@@ -24,7 +24,8 @@ EVIDENCE = (
 )
 """The members of a result: `FACTS` always, `EVIDENCE` unless they are empty."""
 SERVER = {"name": "server", "version": "version", "command": "command", "source": "source"}
-RUN, COUNTS = ("started", "seconds", "ended"), ("not_run", "starts", "sent", "not_applicable", "measured")
+RUN = ("started", "seconds", "ended")
+COUNTS = ("not_run", "starts", "sessions", "sent", "not_applicable", "measured", "phases")
 
 
 class BadReport(ValueError):  # noqa: N818
@@ -43,7 +44,10 @@ def _head(report: Report) -> dict[str, Any]:
         "format": FORMAT,
         "tool": {"name": TOOL, "version": report.tool_version},
         "server": {name: getattr(report, member) for name, member in SERVER.items()},
-        "run": {**{name: getattr(report, name) for name in (*RUN, *COUNTS)}, "options": report.options},
+        "run": {
+            **{name: getattr(report, name) for name in (*RUN, "processes", *COUNTS)},
+            "options": report.options,
+        },
         "verdict": {
             "status": report.status,
             "text": report.verdict,
@@ -155,6 +159,7 @@ def _report(data: Mapping[str, Any]) -> Report:
         not_called=tuple(data["not_called"]),
         notices=tuple(data["notices"]),
         **{name: data["run"].get(name, {}) for name in COUNTS},
+        processes=data["run"].get("processes", 0),
         outdated=tuple(data.get("outdated", [])),
         options=data["run"]["options"],
         **{name: data["run"][name] for name in RUN},

@@ -316,16 +316,25 @@ def _inapplicable(report: Report, *, verbose: bool) -> Iterator[str]:
 
 
 def _starts(report: Report) -> Iterator[str]:
-    """Yield what was started in each revision and what for, how many lines were sent, what was measured."""
+    """Yield what was started or opened and what for, the lines sent, what was measured, the seconds."""
     for revision, purposes in report.starts.items():
-        listed = ", ".join(
-            purpose if number == 1 else f"{purpose} ({number})" for purpose, number in purposes.items()
-        )
-        what = "HTTP sessions opened" if report.is_over_http else "processes started"
-        yield f"{what} in {revision}: {sum(purposes.values())} ({listed})"
+        yield f"processes started in {revision}: {_purposes(purposes)}"
+    for revision, purposes in report.sessions.items():
+        yield f"HTTP sessions opened in {revision}: {_purposes(purposes)}"
+    if report.sessions:
+        yield f"processes started: {report.processes}"
     for revision, number in report.sent.items():
         yield f"lines sent in {revision}: {number}"
     yield from (f"measured in {revision}: {figures}" for revision, figures in figures_of(report))
+    if report.phases:
+        each = (f"{name} {one['seconds']:.1f} ({one['waiting']:.1f})" for name, one in report.phases.items())
+        yield f"seconds in each phase (those of waiting for the server): {', '.join(each)}"
+
+
+def _purposes(purposes: Mapping[str, int]) -> str:
+    """Return how many there are, and what for."""
+    each = (purpose if number == 1 else f"{purpose} ({number})" for purpose, number in purposes.items())
+    return f"{sum(purposes.values())} ({', '.join(each)})"
 
 
 def _expected(results: Iterable[Result]) -> Iterator[str]:

@@ -133,6 +133,7 @@ class HttpServer:
         # Frameworks log on stdout, and would stop when the pipe is full.
         process.ignore_stdout()
         self.starts += 1
+        self.tally.processes += 1
         self.is_lost = False
         while process.age < timeout:
             try:

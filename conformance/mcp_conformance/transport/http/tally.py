@@ -16,15 +16,16 @@ COUNTED = (429, 502, 503, 504)
 class Tally:
     """The counts of all exchanges with one server.
 
-    ``reused`` counts the requests on a connection that had carried others, ``lost`` those among them whose
-    connection was closed without a byte of the response, and that were not sent again.  ``statuses`` counts
-    the responses by those statuses that are `COUNTED`, also those whose request was sent again.
-    ``refused_before`` counts the requests on a connection after a refused one with a body, ``misread`` has
-    those that were served only on another connection.
+    ``processes`` counts those of the server that were started.  ``reused`` counts the requests on a
+    connection that had carried others, ``lost`` those among them whose connection was closed without a byte
+    of the response, and that were not sent again.  ``statuses`` counts the responses by those statuses that
+    are `COUNTED`, also those whose request was sent again.  ``refused_before`` counts the requests on a
+    connection after a refused one with a body, ``misread`` has those that were served only on another
+    connection.
     """
 
     def __init__(self) -> None:
-        self.reused = self.lost = 0
+        self.processes = self.reused = self.lost = 0
         self.statuses: Counter[int] = Counter()
         self.refused_before = 0
         self.misread: list[Misreading] = []
