@@ -28,6 +28,7 @@ ID_OF_ANOTHER = (
 NOT_PERMITTED = (
     "Give a credential that may call this tool, with its scope (--header), or leave the tool out (--call)."
 )
+REFUSES_ALL = "Serve requests once initialize was answered and notifications/initialized has come."
 NO_HOST = (
     "Give the server the network, the service or the account that it needs (--env, --inherit-home, no "
     "--sandbox), or run this where it has them: tools/list fails as the server reaches no host."

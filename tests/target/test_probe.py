@@ -1,5 +1,7 @@
 """What the probe makes of servers that do not go on."""
 
+import pytest
+
 from mcp_conformance.protocol.revisions import LATEST_HANDSHAKE, LATEST_MODERN
 from mcp_conformance.target.probe import probe_all
 from mcp_conformance.target.settings import Settings
@@ -43,6 +45,50 @@ def test_a_server_that_lists_and_serves_no_modern_version_is_tested_in_the_hands
     assert [one.revision for one in probe_all(settings, ("latest",)).surfaces] == ["2025-11-25"]
     (surface,) = probe_all(settings, (LATEST_MODERN,)).surfaces
     assert surface.refused == '["2025-11-25"]'
+
+
+def wants_handshake(server, request, reply):
+    """Refuse each modern request but ``server/discover``, as if a handshake were missing."""
+    is_request = isinstance(request, dict) and "id" in request and "_meta" in params(request)
+    if is_request and method(request) != "server/discover":
+        return refused(request, -32600, f"{method(request)}: initialize is required")
+    return None
+
+
+def test_a_version_that_is_listed_and_never_served_is_one_finding():
+    settings = MemorySettings(("in-memory",), serve=mutated(wants_handshake), clock=VirtualClock())
+    handshake, modern = probe_all(settings, ("latest",)).surfaces
+    assert (handshake.failures, [one.requirement for one in modern.failures]) == (
+        (),
+        ["discover.versions-include-used"],
+    )
+    assert modern.dead
+    assert "tools/list, prompts/list, resources/list and an unknown method" in str(modern.failures[0].verdict)
+
+
+def test_a_version_that_is_neither_listed_nor_served_is_refused_whatever_the_error():
+    def both(server, request, reply):
+        if method(request) == "server/discover":
+            reply["result"]["supportedVersions"] = ["2025-11-25"]
+        return wants_handshake(server, request, reply)
+
+    settings = MemorySettings(("in-memory",), serve=mutated(both), clock=VirtualClock())
+    assert [one.revision for one in probe_all(settings, ("latest",)).surfaces] == ["2025-11-25"]
+
+
+@pytest.mark.parametrize("code", [-32601, -32021, -32000])
+def test_an_error_that_speaks_of_the_request_or_comes_to_some_is_no_refusal_of_all(code):
+    def some(server, request, reply):
+        is_list = method(request) in ("tools/list", "prompts/list")
+        return (
+            refused(request, code)
+            if is_list or (code != -32000 and "cursor" not in params(request))
+            else None
+        )
+
+    settings = MemorySettings(("in-memory",), serve=mutated(some), clock=VirtualClock())
+    (surface,) = probe_all(settings, (LATEST_HANDSHAKE,)).surfaces
+    assert not surface.refuses_all
 
 
 class OnlyByName(HttpReference):

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from typing import Any
 
 from mcp_conformance import remedies
 from mcp_conformance.client.listing import Listing, fetch_list
 from mcp_conformance.client.message_log import without_message
-from mcp_conformance.client.refusals import unreached
+from mcp_conformance.client.refusals import CLIENT_NEEDED_CODES, unreached
 from mcp_conformance.client.reply import Closed, Fault, Flood, Reply, Silence, Unanswered
 from mcp_conformance.client.session import Session
 from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.protocol import revisions
 from mcp_conformance.protocol.jsonrpc import Line, compact_size, show, torn
-from mcp_conformance.protocol.methods import LISTED, LISTS
+from mcp_conformance.protocol.methods import LISTED, LISTS, NO_SUCH_METHOD
 from mcp_conformance.protocol.text import shorten
 from mcp_conformance.protocol.value import Value
 from mcp_conformance.target.beside import find_alone
@@ -24,6 +25,7 @@ from mcp_conformance.target.spoiling import serves_each, spoiling
 from mcp_conformance.target.surface import (
     LOCKED,
     OLD,
+    REFUSING,
     SILENT,
     SPOILT,
     START,
@@ -43,6 +45,8 @@ NO_LISTING = Listing("tools/list", "tools", ())
 MIN_DISCOVER_SECONDS = 3.0
 """The least time for ``server/discover`` on a server that has answered ``initialize``."""
 MAX_LIST_TRIES = 3
+OF_REQUEST = (-32601, revisions.UNSUPPORTED_VERSION, *CLIENT_NEEDED_CODES)
+"""The codes of errors that speak of the request, not of the server: its method, version and client."""
 OLD_REVISION = "2024-11-05"
 """The revision that has HTTP+SSE."""
 
@@ -85,6 +89,8 @@ def opened(settings: Settings, session: Session, *, exactly: bool, timeout: floa
         pong = session.drain()
         if isinstance(pong.fault, Silence) and not pong.fault.strays:
             failures = (_silence(opening, listing, pong, pong.fault.stderr, _blocked_by_stream(session)),)
+    elif (refusal := _refusal_of_all(session, listing)) is not None:
+        failures = (refusal,)
     tools = tuple(map(Tool, listing.first(settings.max_tools)))
     if len(tools) < listing.size:
         tools = tuple(_without_messages(tools))
@@ -119,6 +125,7 @@ def _refused_after_discovery(session: Session, opening: Reply) -> str:
     if supported is None or not supported.is_a(list) or session.revision in supported.json:
         return ""
     is_refused = session.request("tools/list").code == revisions.UNSUPPORTED_VERSION
+    is_refused = is_refused or _refusal_of_all(session, NO_LISTING) is not None
     return show(supported.json, 80) if is_refused else ""
 
 
@@ -251,6 +258,34 @@ def _probe_tools(session: Session) -> tuple[Listing, tuple[ProbeFailure, ...]]:
     return listing, (failure,)
 
 
+def _refusal_of_all(session: Session, listing: Listing) -> ProbeFailure | None:
+    """Return the failure of a server that refuses each request after the opening in the same words.
+
+    Errors of `OF_REQUEST`, or for want of a network, do not count.
+    """
+    lists = [method for feature, method in LISTED.items() if session.declares(feature)]
+    if not lists or session.closed or len(listing.replies) > 1:
+        return None
+    first = listing.replies[0] if listing.replies else session.request(lists[0])
+    if first.error is None or first.code in OF_REQUEST or unreached(first):
+        return None
+    others = [session.request(method) for method in (*lists, NO_SUCH_METHOD) if method != first.method]
+    if any(_without_method(other) != _without_method(first) for other in others):
+        return None
+    rule = "discover.versions-include-used" if session.is_modern else "lifecycle.capabilities.advertised"
+    how = "as server/discover lists it" if session.is_modern else "as initialize agrees to it"
+    reason = f"{first} for each request: {', '.join(lists)} and an unknown method"
+    expected = f"{session.revision} to be served, {how}"
+    fix = "" if session.is_modern else remedies.REFUSES_ALL
+    return ProbeFailure(REFUSING, rule, reason, first.lines, expected=expected, fix=fix)
+
+
+def _without_method(reply: Reply) -> tuple[Any, str]:
+    """Return the code and the words of an error, the method of its request aside; no words for a result."""
+    said = reply.error_value.get("message")
+    return reply.code, said.json.replace(reply.method, "") if said is not None and said.is_a(str) else ""
+
+
 def _blocked_by_stream(session: Session) -> str:
     """Return that the server answers again once the GET stream is closed; empty if it does not."""
     lines = session.process
@@ -341,7 +376,7 @@ def probe_all(settings: Settings, wanted: Sequence[str]) -> Subject:
     found = [replace(_reconciled(one, found), start_seconds=start) for one in found]
     probed = tuple(one.revision for one in found)
     if latest:
-        found = [one for one in found if is_live(one)] or found[:1]
+        found = [one for one in found if is_live(one) or one.refuses_all] or found[:1]
         kept = {one.revision for one in found}
         subject = replace(subject, unopened=tuple(one for one in unopened if one.revision not in kept))
     return replace(subject, surfaces=tuple(found), probed=probed)

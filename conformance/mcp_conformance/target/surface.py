@@ -27,6 +27,8 @@ LOCKED, OLD = "credential", "HTTP+SSE"
 """Why no session opens with a server that lives: it wants a credential, or speaks an older transport."""
 SPOILT = "other sessions"
 """The failure of a server over HTTP that serves nobody any more after one exchange."""
+REFUSING = "every request"
+"""The failure of a server that opens a session, and refuses each request in it in the same words."""
 SESSIONLESS = {LOCKED: "http.auth.", OLD: "http.sse24."}
 """What the ids of the rules begin with that are judged all the same."""
 TEMPLATES = "resources/templates/list", "resourceTemplates"
@@ -40,10 +42,10 @@ class ProbeFailure:
     """A reason why rules cannot be exercised; ``requirement`` is the rule that it breaks itself.
 
     ``name`` is `START` if no session opened, `LOCKED` or `OLD` if it is known why, `SILENT` if the server
-    then stopped answering, else the feature concerned.  ``is_flood`` says that the server flooded stdout,
-    ``is_unread`` that a line was too long to read, ``is_end`` that the process ended or HTTP gave no answer,
-    ``is_mute`` that it wrote no message, or flooded stdout before its first answer.  The failure is a finding
-    if it has an ``expected``, else it blocks the rule.
+    then stopped answering, `REFUSING` if it refused everything, else the feature concerned.  ``is_flood``
+    says that the server flooded stdout, ``is_unread`` that a line was too long to read, ``is_end`` that the
+    process ended or HTTP gave no answer, ``is_mute`` that it wrote no message, or flooded stdout before its
+    first answer.  The failure is a finding if it has an ``expected``, else it blocks the rule.
     """
 
     name: str
@@ -67,7 +69,8 @@ class ProbeFailure:
     def verdict(self) -> Finding | Blocked:
         """The verdict that the failure leads to."""
         if self.expected:
-            return Finding(self.expected, self.reason, self.lines, fatal=self.name == SPOILT)
+            is_fatal = self.name in (SPOILT, REFUSING)
+            return Finding(self.expected, self.reason, self.lines, fatal=is_fatal, fix=self.fix)
         cause = Cause.NO_SESSION if self.name in SESSIONLESS else None
         return Blocked(self.reason, self.lines, self.stderr, cause=cause, fix=self.fix)
 
@@ -143,7 +146,12 @@ class Surface:
     @property
     def dead(self) -> bool:
         """Whether no session opened at all, or none that the server goes on to serve."""
-        return any(failure.name in (START, SILENT, LOCKED, OLD) for failure in self.failures)
+        return self.refuses_all or any(one.name in (START, SILENT, LOCKED, OLD) for one in self.failures)
+
+    @property
+    def refuses_all(self) -> bool:
+        """Whether a session opened in which each request is refused."""
+        return any(failure.name == REFUSING for failure in self.failures)
 
     @property
     def closed(self) -> ProbeFailure | None:
