@@ -7,11 +7,14 @@ import pytest
 
 from mcp_conformance.client.reply import Closed, Silence, Unanswered
 from mcp_conformance.outcome import DOES, Defect, Outcome
+from mcp_conformance.protocol.jsonrpc import Line
+from mcp_conformance.report.build import CheckFacts, Evidence, build_result
 from mcp_conformance.report.formats import badge, github, terminal
 from mcp_conformance.report.formats import json as json_format
 from mcp_conformance.report.formats import markdown as markdown_format
 from mcp_conformance.requirements.catalogue import all_requirements, requirement
 from mcp_conformance.sdks.facts import FACTS
+from mcp_conformance.target.settings import Settings
 from mcp_conformance.verdicts import Blocked, Cause, Finding, defect_of, outcome_of
 from support.sample_report import REPORT, REVISION, result
 
@@ -132,3 +135,20 @@ def test_sdk_that_ends_the_process_is_told_with_the_version_without_that():
     ways = {fact.way_out for fact in FACTS if fact.rule == "cancel.race-graceful"}
     assert ways == {"fixed in 2.3.0: upgrade"}
     assert any(fact.way_out.startswith("reported: https:") for fact in FACTS)
+
+
+@pytest.mark.parametrize(
+    ("message", "asked"),
+    [
+        ({"method": "tools/list", "params": {"cursor": "forged"}}, 'tools/list "forged"'),
+        ({"method": "ping"}, "ping"),
+        ({"method": 5, "params": [1]}, "5"),
+        ({"method": {"a": 1}}, '{"a": 1}'),
+    ],
+)
+def test_a_defect_line_says_what_was_asked_expected_and_got(message, asked):
+    sent = Line.sending({"jsonrpc": "2.0", "id": 1, **message})
+    evidence = Evidence.of(Finding("error -32602", "a page", (sent,)))
+    facts = CheckFacts("a check", PROSE, REVISION, Outcome.WARNED, evidence=evidence, defect=Defect.MISLEADS)
+    (found,) = report(build_result(facts, Settings(("server",)))).defects
+    assert str(found) == f"the server misleads its clients: {asked}: expected error -32602, got a page"

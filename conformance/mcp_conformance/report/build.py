@@ -160,13 +160,17 @@ def _with_evidence(result: Result, evidence: Evidence, fix: str) -> Result:
 
 
 def _asked(lines: Iterable[Line]) -> str:
-    """Return the last request of ours among these lines: its method, and what it names; empty without one."""
+    """Return the last request of ours among these lines: its method, and what it names; empty without one.
+
+    A request that is wrong on purpose may have anything as its method and params.
+    """
     requests = [line.message for line in lines if line.sent and kind(line.message) is Kind.REQUEST]
     if not requests:
         return ""
-    params = requests[-1].get("params")
+    method, params = requests[-1].get("method"), requests[-1].get("params")
     names = [params[name] for name in NAMING if name in params] if isinstance(params, dict) else []
-    return " ".join([named(requests[-1]["method"]), *(show(one, MAX_NAMED) for one in names[:1])])
+    title = named(method) if isinstance(method, str) else show(method, MAX_NAMED)
+    return " ".join([title, *(show(one, MAX_NAMED) for one in names[:1])])
 
 
 def _wire(lines: Sequence[Line], most: int, longest: int) -> Iterator[str]:
