@@ -26,6 +26,7 @@ from support.sdk_samples import (
     PROMPT,
     READ,
     URI,
+    ZOD_TOOL,
     blocked,
     error,
     finding,
@@ -46,6 +47,7 @@ ROWS = pytest.mark.parametrize("number", NUMBERS, ids=[f"{one.rule} {one.sdk}" f
 PY1, PY2, TS1, TS2 = Sdk.PYTHON_1, Sdk.PYTHON_2, Sdk.TYPESCRIPT_1, Sdk.TYPESCRIPT_2
 GO, RUST, CSHARP, KOTLIN = Sdk.GO, Sdk.RUST, Sdk.CSHARP, Sdk.KOTLIN
 LIST = request("prompts/list")
+OWN_TOOL = {"name": "sum", "inputSchema": ZOD_TOOL["inputSchema"]}
 
 
 @pytest.fixture(scope="module")
@@ -151,6 +153,10 @@ def test_each_fact_says_what_tells_the_server_apart():
         (TS2, "errors.message-concise", finding(CALL, error(-32602, f"MCP error -32602: {OWN_ISSUES}"))),
         (PY1, "errors.message-concise", finding(CALL, error(-32602, OWN_ERRORS))),
         (TS1, "jsonrpc.id-types-accepted", finding(request("ping", id=2**53 - 1))),
+        (
+            *(TS1, "jsonschema.recommended-dialect"),
+            finding(request("tools/list"), result(tools=[ZOD_TOOL, OWN_TOOL])),
+        ),
         (TS1, "jsonrpc.response-every-request", finding(request("ping"))),
         (TS2, "jsonrpc.response-every-request", finding(request("ping", conformance=True))),
         (PY2, "prompts.get.missing-argument-code", finding(PROMPT, error(-32603, "There is no code"))),

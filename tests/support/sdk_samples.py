@@ -75,6 +75,11 @@ def for_all(sdks, verdicts):
 
 
 CALL = request("tools/call")
+ZOD_TOOL = {
+    "name": "add",
+    "inputSchema": {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"},
+    "execution": {"taskSupport": "forbidden"},
+}
 ARRAY = [request("ping", id="mixed 1"), request("ping", id="mixed 2")]
 ZOD = [finding(CALL, error(-32603, ISSUES))]
 UNEXPLAINED = [finding(CALL, error(-32603, "An error occurred."))]
@@ -176,6 +181,7 @@ SAMPLES = {
         TS1: [finding({**request("ping"), "conformance": True})],
         TS2: [finding({**request("ping"), "conformance": True})],
     },
+    "jsonschema.recommended-dialect": {TS1: [finding(request("tools/list"), result(tools=[ZOD_TOOL]))]},
     "lifecycle.request-before-initialize": {RUST: [finding(request("initialize"), fault=Closed(1))]},
     "logging.invalid-level-rejected": {GO: LEVEL, RUST: LEVEL},
     "logging.set-level.invalid-code": {

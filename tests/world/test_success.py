@@ -24,6 +24,8 @@ def answer(text="done", **members):
         answer("[0, 1]"),
         answer("Nothing was found."),
         answer('{"success": true, "rows": [1]}'),
+        answer('{"job": "backup", "status": "error", "runs": 3}'),
+        answer('{"status": "ok", "message": "saved"}'),
     ],
 )
 def test_a_result_with_a_value_is_a_success(reply):
@@ -39,6 +41,8 @@ def test_a_result_with_a_value_is_a_success(reply):
         answer("fetch failed: getaddrinfo ENOTFOUND example.org"),
         answer(""),
         answer('{\n  "success": false,\n  "table": "example"\n}'),
+        answer('{"ok": false, "id": "example"}'),
+        answer('{\n  "status": "error",\n  "message": "Request not found"\n}'),
         answer('{"entities": [], "relations": []}'),
         answer("no notes", structuredContent={"notes": [], "total": 0}),
         Reply(REQUEST, message={"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "no"}}),

@@ -181,6 +181,10 @@ FACTS: tuple[Fact, ...] = (
     Fact("jsonrpc.response-every-request", GO, p.ended_at_deep_params, NO_HANDLER),
     Fact("jsonrpc.response-every-request", RUST, p.dropped_deep_params, NO_HANDLER),
     *_for(TYPESCRIPT, "jsonrpc.response-every-request", p.dropped_unknown_member, NO_HANDLER),
+    Fact(
+        *("jsonschema.recommended-dialect", TS1, p.schemas_by_zod),
+        "a tool that a low-level handler lists has no `execution` that says nothing",
+    ),
     Fact("lifecycle.request-before-initialize", RUST, p.ended_at_initialize, NO_HANDLER, RUST_EARLY),
     *_for((GO, RUST), "logging.invalid-level-rejected", p.result_for_level, NO_HANDLER, {GO: GO_LEVEL}),
     *_for(TYPESCRIPT, "logging.set-level.invalid-code", p.zod_error, OWN_WORDS, PARAMS),

@@ -25,6 +25,8 @@ ANCIENT = "1900-01-01"
 ROUNDED_ID, ROUNDED_TO = 2**53 + 1, 2**53
 """An integer that a double cannot hold, and the double that is nearest."""
 ID_BEYOND_64_BITS = 2**64
+OLD_DRAFT = "http://json-schema.org/draft-07/schema#"
+"""The dialect that Zod writes where no other is asked for."""
 MAX_SERDE_DEPTH = 128
 """How deep serde_json reads, the JSON library of the Rust SDK.  Our deep params are 500 and 5,000 deep."""
 
@@ -165,6 +167,28 @@ def empty_list_without_hints(evidence: Evidence) -> bool:
         any(result.get(member) == [] for member in lists) and not {"ttlMs", "cacheScope"} & result.keys()
         for result in results
     )
+
+
+def schemas_by_zod(evidence: Evidence) -> bool:
+    """Accept lists whose tools with a schema of an older draft all have ``execution``, which an SDK adds."""
+    lists = [answer.result for answer in evidence.answers if answer.method == "tools/list"]
+    tools = [
+        tool for result in lists if isinstance(result, Mapping) for tool in _objects(result.get("tools"))
+    ]
+    old = [
+        tool
+        for tool in tools
+        if OLD_DRAFT in map(_dialect, (tool.get("inputSchema"), tool.get("outputSchema")))
+    ]
+    return bool(old) and all(isinstance(tool.get("execution"), Mapping) for tool in old)
+
+
+def _objects(values: Any) -> list[Mapping[str, Any]]:
+    return [one for one in values if isinstance(one, Mapping)] if isinstance(values, list) else []
+
+
+def _dialect(schema: Any) -> Any:
+    return schema.get("$schema") if isinstance(schema, Mapping) else None
 
 
 def unnamed_results(evidence: Evidence) -> bool:

@@ -18,14 +18,16 @@ MARK = "\N{BULLET}"
 NUMBER = re.compile(r"[-+]?\b[^\W\d]*\d\w*(?:[.:+-]\w*\d\w*)*")
 """A number, and a word with one: ids, dates and versions differ from answer to answer."""
 WORD = re.compile(r"\w")
+SAYS_OUTCOME = re.compile(r'"(?:success|ok|status)"')
+"""A member that says whether a call did its work."""
 
 
 def is_success(reply: Reply, *, needs_values: bool = True) -> bool:
     """Return whether an answer shows that a tool did what was asked.
 
-    It is a result without ``isError`` that does not refuse in words or by ``"success": false``, and that is
-    not empty.  A tool that ``needs_values`` of nobody, as its schema has no members, may answer that there is
-    nothing.
+    It is a result without ``isError`` that does not refuse in words or by what its JSON says, such as
+    ``"success": false``, and that is not empty.  A tool that ``needs_values`` of nobody, as its schema has no
+    members, may answer that there is nothing.
     """
     if reply.value is None or reply.is_tool_error or reply.needs_input or refuses_in_words(reply):
         return False
@@ -35,12 +37,20 @@ def is_success(reply: Reply, *, needs_values: bool = True) -> bool:
 
 
 def _says_failure(reply: Reply) -> bool:
-    """Return whether the first text of a result is an object of JSON whose ``success`` is false."""
+    """Return whether the first text of a result is an object of JSON that says that the call failed.
+
+    ``"status": "error"`` counts with a text that says why: without one it may be the status of something that
+    the tool reads.
+    """
     text = next(iter(reply.texts), "")
-    if '"success"' in text[:MAX_LENGTH]:
-        with suppress(ValueError, RecursionError):
-            said = json.loads(text)
-            return isinstance(said, dict) and said.get("success") is False
+    if not SAYS_OUTCOME.search(text[:MAX_LENGTH]):
+        return False
+    with suppress(ValueError, RecursionError):
+        said = json.loads(text)
+        if isinstance(said, dict):
+            says_why = any(isinstance(said.get(name), str) for name in ("message", "error"))
+            is_no_success = said.get("success") is False or said.get("ok") is False
+            return is_no_success or (said.get("status") == "error" and says_why)
     return False
 
 

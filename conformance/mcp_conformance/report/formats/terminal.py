@@ -215,10 +215,15 @@ def _finding(group: Sequence[Result], width: int, *, verbose: bool) -> Iterator[
     )
     yield from map(plain, wrapped(first.says, width, "  ", "  "))
     most = MAX_CASES if verbose else FEW_CASES
+    shown: set[tuple[tuple[str, ...], str]] = set()
     for number, case in enumerate(cases[:most]):
         yield from map(plain, wrapped(f"- {_places(case)}: {case[0].reason}", width, "  ", "    "))
-        if number == 0 or verbose:
+        evidence = case[0].wire, case[0].stderr
+        if evidence in shown:
+            yield plain("      (seen in the same lines as above)")
+        elif number == 0 or verbose:
             yield from map(plain, _evidence(case[0], verbose=verbose))
+            shown |= {evidence} - {((), "")}
         if case[0].replay:
             yield plain(f"      replay: {case[0].replay}")
     if len(cases) > most:
