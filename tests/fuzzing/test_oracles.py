@@ -3,7 +3,7 @@
 import pytest
 
 from mcp_conformance.client.reply import Reply
-from mcp_conformance.fuzzing.oracles import defect_of_error, grade, has_array
+from mcp_conformance.fuzzing.oracles import defect_of_error, grade, has_array, rejects_invalid
 from mcp_conformance.generation.invalid import Invalid
 from mcp_conformance.json_schema.validation import instance_errors
 from mcp_conformance.outcome import Defect
@@ -64,9 +64,30 @@ def test_a_result_that_requires_input_needs_no_array():
     [
         (-32603, "internal error", Defect.THROWS),
         (-32603, "getaddrinfo ENOTFOUND example.org", None),
+        (-32603, "open example: no such file or directory", Defect.MISLEADS),
+        (-32603, "EISDIR: illegal operation on a directory, read", Defect.MISLEADS),
         (-32000, "no such article", None),
     ],
 )
-def test_internal_error_is_a_defect_unless_a_network_is_missing(code, message, defect):
+def test_the_defect_of_an_internal_error_is_by_what_is_missing(code, message, defect):
     reply = Reply(REQUEST, REQUEST, {"error": {"code": code, "message": message}})
     assert defect_of_error(reply) is defect
+
+
+@pytest.mark.parametrize(
+    ("code", "usual", "rule"),
+    [
+        (-32603, -32603, None),
+        (-32603, -32602, "tools.call.invalid-arguments-channel"),
+        (-32602, -32602, "tools.call.invalid-arguments-channel"),
+    ],
+)
+def test_a_tool_that_fails_with_valid_arguments_alike_has_no_other_channel(code, usual, rule):
+    def fails(code, message):
+        return Reply(REQUEST, REQUEST, {"error": {"code": code, "message": message}})
+
+    wrong = Invalid({"path": 5}, "/path", "type", "/properties/path/type", "type")
+    found = rejects_invalid(
+        wrong, fails(usual, "open a: no file"), "2025-11-25", fails(code, "open 5: no file")
+    )
+    assert (found and found.requirement) == rule

@@ -124,11 +124,29 @@ def test_a_long_text_is_read_in_little_time(text):
         ("The file", "Open a workbook, e.g. /home/me/q1.xlsx", (".xlsx",)),
         ("The file", "Reads files that end with .pdf.", (".pdf",)),
         ("The file", "Version 2.x is faster", ()),
+        ("Absolute path to the Excel file", "Describe a PDF", (".xlsx",)),
+        ("The file", "Split a PDF, or a Word document", (".pdf", ".docx")),
+        ("The file", "Returns JSON", ()),
     ],
 )
 def test_endings_of_a_member(text, about, endings):
     schema = {"properties": {"path": {"description": text}}}
-    assert endings_of(members_of(schema)[0], about) == endings
+    assert endings_of(members_of(schema)[0], "read", about) == endings
+
+
+@pytest.mark.parametrize(
+    ("name", "tool", "endings"),
+    [
+        ("csv_path", "merge", (".csv",)),
+        ("file_path", "load_csv", (".csv",)),
+        ("imagePath", "toJson", (".png",)),
+        ("path", "read", ()),
+        ("path", "count_words", ()),
+    ],
+)
+def test_endings_by_names(name, tool, endings):
+    member = members_of({"properties": {name: {"description": "The file"}}})[0]
+    assert endings_of(member, tool, "Do it.") == endings
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,14 @@ NO_NETWORK = re.compile(
 """What runtimes and HTTP clients say when they reach no host."""
 
 
+NO_FILE = re.compile(
+    r"\b(?:ENOENT|EISDIR|ENOTDIR|EEXIST|EACCES|EPERM)\b|no such file or directory|(?:is|not) a directory"
+    r"|permission denied|file (?:already )?exists|system cannot find the (?:file|path)",
+    re.IGNORECASE,
+)
+"""What systems say of files."""
+
+
 CLIENT_NEEDED_CODES = (-32042, -32021)
 """The errors with which a server asks for something of the client, or of its user."""
 
@@ -88,6 +96,11 @@ def complaint_about_network(reply: Reply) -> str:
     """Return the words in a refusal that say that no host was reached; empty if there are none."""
     found = NO_NETWORK.search(words(reply)) if _refuses(reply) else None
     return found[0] if found is not None else ""
+
+
+def complaint_about_files(reply: Reply) -> bool:
+    """Return whether a refusal has the system's words for a file that is missing, or is of another kind."""
+    return _refuses(reply) and NO_FILE.search(words(reply)) is not None
 
 
 INTERNAL_CODES = (-32603, *range(-32019, -31999))
@@ -119,6 +132,11 @@ def refuses_in_words(reply: Reply) -> bool:
 def same_refusal(one: Reply, other: Reply) -> bool:
     """Return whether two requests are refused in the same words."""
     return _refuses(one) and _refuses(other) and words(one) == words(other)
+
+
+def fails_alike(one: Reply, other: Reply) -> bool:
+    """Return whether two requests are refused in the same words, or fail with the same internal code."""
+    return same_refusal(one, other) or (one.code in INTERNAL_CODES and one.code == other.code)
 
 
 UNKNOWN = re.compile(r"unknown|unrecogni[sz]ed|not found|no such|not exist|no tool|no prompt", re.IGNORECASE)

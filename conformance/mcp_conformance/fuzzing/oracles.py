@@ -13,9 +13,10 @@ from typing import Any
 from mcp_conformance.client.exceptions import validator_error
 from mcp_conformance.client.refusals import (
     asks_client,
+    complaint_about_files,
     complaint_about_network,
+    fails_alike,
     refuses_in_words,
-    same_refusal,
 )
 from mcp_conformance.client.reply import Closed, Reply, Unanswered
 from mcp_conformance.client.session import Session
@@ -165,8 +166,13 @@ def accepts_valid(tool: Tool, revision: str, reply: Reply) -> Failure | None:
 
 
 def defect_of_error(reply: Reply) -> Defect | None:
-    """Return the defect that an error after valid arguments shows by its code; a network may be missing."""
-    return Defect.THROWS if reply.code == INTERNAL_ERROR and not complaint_about_network(reply) else None
+    """Return the defect that an error after valid arguments shows by its code; a network may be missing.
+
+    An error with the system's words for a missing file refuses what it was given, but says otherwise.
+    """
+    if reply.code != INTERNAL_ERROR or complaint_about_network(reply):
+        return None
+    return Defect.MISLEADS if complaint_about_files(reply) else Defect.THROWS
 
 
 def is_surely_valid(tool: Tool, revision: str, reply: Reply) -> bool:
@@ -275,11 +281,11 @@ def _structured_failure(tool: Tool, revision: str, result: dict[str, Any]) -> Fa
 def rejects_invalid(wrong: Invalid, usual: Reply, revision: str, reply: Reply) -> Failure | None:
     """Judge the answer to invalid arguments: a refusal, in the way that the revision requires.
 
-    ``usual`` is the answer to valid arguments: a tool that refuses those in the same words can't be judged.
+    ``usual`` is the answer to valid arguments: a tool that fails with those alike can't be judged.
     A result that refuses in words accepts nothing, but does not report the refusal either.
     """
     failure = answers(reply)
-    if failure is not None or same_refusal(reply, usual):
+    if failure is not None or fails_alike(reply, usual):
         return failure
     if refuses_in_words(reply):
         is_usual = reply.result == usual.result

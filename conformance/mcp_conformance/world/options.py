@@ -104,7 +104,8 @@ class Options:
     def _made_first(self, member: Member, found: Sequence[Known]) -> Iterator[Any]:
         """Yield made-up values to try before those that fit."""
         text, folder = self.world.ownership.text, self.world.folder
-        for ending in endings_of(member, self._described) if wants_file(member) and folder else ():
+        wants_one = wants_file(member) and folder is not None
+        for ending in endings_of(member, self.tool.name, self._described) if wants_one else ():
             path = folder.by_ending(ending) if folder else None
             copy = folder.copy_of(str(path), self.world.copy_name(self.tool)) if folder and path else ""
             yield copy if copy and not self.tool.read_only else str(path) if path is not None else None

@@ -9,7 +9,7 @@ from typing import Any
 from mcp_conformance.client.tool_call import Tool
 from mcp_conformance.world.formats import values_of_format
 from mcp_conformance.world.known import Known, Origin, Owner, is_worth_knowing
-from mcp_conformance.world.members import Member, members_of
+from mcp_conformance.world.members import Member, members_of, words_of
 from mcp_conformance.world.ours import NOTHING
 from mcp_conformance.world.prose import scalar
 from mcp_conformance.world.refusals.lists import ALLOWED, MAX_WORDS, items_of
@@ -35,6 +35,24 @@ BARS = re.compile(r"(?<![\w|])(\w[\w.-]*(?:\|\w[\w.-]*){1,12})(?![\w|])")
 URI = re.compile(r"[a-z][a-z\d+.-]*:", re.IGNORECASE)
 RESERVED = re.compile(r"https?://(?:[\w-]+\.)*example(?:\.(?:com|org|net))?(?:[/?#:]|$)", re.IGNORECASE)
 """URLs of hosts that are kept for examples (RFC 2606)."""
+KINDS = {
+    **dict.fromkeys(("excel", "spreadsheet", "workbook", "xlsx"), ".xlsx"),
+    "docx": ".docx",
+    **dict.fromkeys(("markdown", "md"), ".md"),
+    **dict.fromkeys(("image", "picture", "png"), ".png"),
+    **dict.fromkeys(("photo", "jpeg", "jpg"), ".jpg"),
+    **dict.fromkeys(("audio", "wav"), ".wav"),
+    **dict.fromkeys(("sqlite", "db"), ".db"),
+    **dict.fromkeys(("notebook", "ipynb"), ".ipynb"),
+    **{kind: f".{kind}" for kind in ("csv", "gif", "html", "json", "pdf", "toml", "xml", "yaml", "zip")},
+}
+"""Words for a kind of file, and its ending."""
+KIND_OF_FILE = re.compile(
+    rf"\b({'|'.join((*KINDS, 'word'))})(?: \w+)? (?:files?|documents?)\b"
+    r"|\b(workbook|spreadsheet|pdf|csv|docx|xlsx)s?\b",
+    re.IGNORECASE,
+)
+"""``the Excel file``, ``a PDF``"""
 DOCSTRING = re.compile(r"\s*[-*]?\s*`?(\w+)`?(?: ?\([^)\n]{1,60}\))?(?::| -| \u2013| \u2014) +(\S.*)")
 """``path: the file to read``: the line of a member in the docstring of a Python function."""
 
@@ -58,15 +76,28 @@ def words_of_instructions(text: str) -> Iterator[Known]:
             yield Known(value, (key,), Origin("the instructions"), Owner.WORD, 0)
 
 
-def endings_of(member: Member, description: str = "") -> tuple[str, ...]:
-    """Return the endings that a member's file may have, by its description, or else by that of the tool."""
+def endings_of(member: Member, tool: str = "", description: str = "") -> tuple[str, ...]:
+    """Return the endings that a member's file may have, by its description, or else by that of the tool.
+
+    Where neither names one, the words for a kind of file count: in the names of the member and the tool, and
+    ``the Excel file`` in what is said of them.
+    """
     for text in (member.description, description):
         paths = [one for one in examples_in(text) if "/" in one or "\\" in one]
         said = [ending.lower() for one in paths if (ending := ending_of(one))]
         said += endings_in(text) if SPEAKS_OF_ENDINGS.search(text) or member.description == text else []
         if said:
             return tuple(dict.fromkeys(said))
+    for name, text in ((member.name, member.description), (tool, description)):
+        kinds = [KINDS[word] for word in words_of(name) if word in KINDS]
+        kinds += [_kind(one[1] or one[2]) for one in KIND_OF_FILE.finditer(text[:MAX_TEXT])]
+        if kinds:
+            return tuple(dict.fromkeys(kinds))
     return ()
+
+
+def _kind(word: str) -> str:
+    return ".docx" if word.lower() == "word" else KINDS[word.lower()]
 
 
 def _of_schema(tool: str, member: Member) -> Iterator[Known]:
