@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import fields
 
 import pytest
 
@@ -15,7 +16,7 @@ from mcp_conformance.client.message_log import (
     without_message,
 )
 from mcp_conformance.client.session import Session
-from mcp_conformance.protocol.jsonrpc import ABSENT, encode, foreign_encoding
+from mcp_conformance.protocol.jsonrpc import ABSENT, Line, encode, foreign_encoding
 from mcp_conformance.transport.interface import Overlong
 from mcp_conformance.transport.process import Splitter
 from mcp_conformance_fixtures.reference import SILENCE
@@ -41,6 +42,14 @@ def test_a_long_line_is_cut_or_loses_its_message():
     assert isinstance(line, CompressedLine)
     assert (head_of(line).raw, head_of(line).fault) == (raw[:HEAD], CUT)
     assert (without_message(line).raw, without_message(line).message) == (raw, ABSENT)
+
+
+def test_a_long_line_keeps_all_that_is_known_of_it():
+    raw = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"text": "x" * 2 * LONG}}).encode()
+    line = Line(sent=False, raw=raw, at=1.0, fault="odd", carried_by="HTTP 200", status=200, is_lost=True)
+    kept = CompressedLine(line)
+    names = {one.name for one in fields(Line)} - {"message"}
+    assert {name: getattr(kept, name) for name in names} == {name: getattr(line, name) for name in names}
 
 
 def session_with(mutate, timeout):

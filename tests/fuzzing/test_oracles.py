@@ -3,11 +3,13 @@
 import pytest
 
 from mcp_conformance.client.reply import Reply
-from mcp_conformance.fuzzing.oracles import defect_of_error, grade, has_array, rejects_invalid
+from mcp_conformance.client.tool_call import Tool
+from mcp_conformance.fuzzing.oracles import defect_of_error, grade, has_array, refuses_shape, rejects_invalid
 from mcp_conformance.generation.invalid import Invalid
 from mcp_conformance.json_schema.validation import instance_errors
 from mcp_conformance.outcome import Defect
 from mcp_conformance.protocol.jsonrpc import Line
+from mcp_conformance.protocol.value import Value
 
 SCHEMA = {
     "type": "object",
@@ -27,6 +29,7 @@ def is_valid(arguments):
         ({"days": "5"}, lambda given: str(given.get("days")), "coerced: the result is the same as with 5"),
         ({"days": "5"}, lambda given: "sunny", ""),
         ({"days": "x"}, lambda given: given.get("days") if given.get("days") == ["x"] else 0, "ignored"),
+        ({"days": "5"}, lambda given: given.get("days", 5) in (5, "5"), ""),
         ({"unit": "kelvin"}, lambda given: "unit" in given, ""),
         ({"unit": 5}, lambda given: "unit" in given, ""),
         ({"unit": 5}, lambda given: isinstance(given.get("unit"), list), "ignored"),
@@ -35,6 +38,7 @@ def is_valid(arguments):
         "read as a number",
         "always the same",
         "left out",
+        "like the default, which is valid",
         "no such unit",
         "a number",
         "left out if no list",
@@ -66,6 +70,8 @@ def test_a_result_that_requires_input_needs_no_array():
         (-32603, "getaddrinfo ENOTFOUND example.org", None),
         (-32603, "open example: no such file or directory", Defect.MISLEADS),
         (-32603, "EISDIR: illegal operation on a directory, read", Defect.MISLEADS),
+        (-32603, "Node not found", Defect.MISLEADS),
+        (-32603, "Cannot read properties of undefined (reading 'id')", Defect.THROWS),
         (-32000, "no such article", None),
     ],
 )
@@ -90,4 +96,32 @@ def test_a_tool_that_fails_with_valid_arguments_alike_has_no_other_channel(code,
     found = rejects_invalid(
         wrong, fails(usual, "open a: no file"), "2025-11-25", fails(code, "open 5: no file")
     )
+    assert (found and found.requirement) == rule
+
+
+@pytest.mark.parametrize(
+    ("message", "refuses"),
+    [
+        ("Unknown vault: shop. Available vaults: vault10", False),
+        ("The vault 'shop' does not exist", False),
+        ("All files must have .md extension", True),
+        ("unknown argument vault", True),
+    ],
+)
+def test_a_thing_that_does_not_exist_is_no_matter_of_the_schema(message, refuses):
+    tool = Tool(Value({"name": "add", "inputSchema": {"type": "object"}}, "tool", ()))
+    call = Line.sending({"method": "tools/call", "params": {"name": "add", "arguments": {"vault": "shop"}}})
+    reply = Reply(call, message={"error": {"code": -32602, "message": message}})
+    assert refuses_shape(tool, "2025-06-18", reply) is refuses
+
+
+@pytest.mark.parametrize(
+    ("is_coercible", "rule"), [(False, "tools.call.invalid-arguments-channel"), (True, None)]
+)
+def test_a_refusal_in_words_may_be_of_what_a_value_was_repaired_to(is_coercible, rule):
+    def says(text):
+        return Reply(REQUEST, message={"result": {"content": [{"type": "text", "text": text}]}})
+
+    wrong = Invalid({"rev": "5"}, "/rev", "type", "/properties/rev/type", "type", coercible=is_coercible)
+    found = rejects_invalid(wrong, says("saved"), "2025-11-25", says("Error: expected revision 5, got 1"))
     assert (found and found.requirement) == rule

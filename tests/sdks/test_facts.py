@@ -145,6 +145,8 @@ def test_each_fact_says_what_tells_the_server_apart():
         (PY1, "resources.read.not-found-code", finding(READ, error(0, f"nothing at {URI}"))),
         (PY1, "completion.unknown-prompt-code", finding(COMPLETE, result(completion={"values": ["a"]}))),
         (PY1, "tools.call.unknown-tool-is-error", tool_error("no such tool")),
+        (PY1, "jsonrpc.response-every-request", finding(READ, fault=Silence(3))),
+        (PY2, "jsonrpc.response-every-request", finding(DEEP)),
         (PY2, "tools.structured.text-fallback", finding(CALL, result(structuredContent={"sum": 2}))),
         (TS1, "resources.read.not-found-code", finding(READ, error(-32602, "no such resource"))),
         (TS1, "errors.invalid-params-code", finding(CALL, error(-32603, "bad"))),

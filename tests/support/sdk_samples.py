@@ -88,6 +88,8 @@ NOT_JSON = [finding(notification("a"), error(-32602, PYDANTIC, id="server-error"
 AS_TEXT = [blocked(CALL, Unanswered(0.0, instead="HTTP 400 Bad Request with a body", status=400))]
 ENDED = [finding("not a message", fault=Closed(1))]
 DEEP = request("ping", a=json.loads("[" * 150 + "]" * 150))
+DEEPER = request("ping", a=json.loads("[" * 250 + "]" * 250))
+NOTICE = notification("notifications/message", level="error", data="Internal Server Error")
 LISTEN = request("subscriptions/listen", notifications={})
 LEVEL = [finding(request("tools/list", _meta={LOG_LEVEL: "loud"}), result(tools=[]))]
 PROGRESS = [finding(request("tools/call", name="slow"), notification("notifications/progress", progress=1))]
@@ -161,7 +163,10 @@ SAMPLES = {
     "jsonrpc.id-types-accepted": {
         GO: [finding(request("ping", id=2**53 + 1), result(2**53))],
         RUST: [finding(request("ping", id=2**64))],
-        TS1: [finding(request("ping", id=2**53 + 1))],
+        TS1: [
+            finding(request("ping", id=2**53 + 1)),
+            finding(request("ping", id=2**53 + 1), result(2**53)),
+        ],
         TS2: [finding(request("ping", id=2**64))],
     },
     "jsonrpc.invalid-params": {TS1: ZOD, TS2: ZOD, CSHARP: UNEXPLAINED, RUST: ANOTHER},
@@ -173,9 +178,13 @@ SAMPLES = {
     "jsonrpc.response-every-request": {
         PY1: [
             finding((request("ping", id="7"), request("ping", id=7))),
+            finding({**READ, "params": {"uri": "\ud800"}}, NOTICE, fault=Silence(3)),
             blocked(request("ping"), Closed(1, "anyio.BrokenResourceError")),
         ],
-        PY2: [finding((request("ping", id="7"), request("ping", id=7)))],
+        PY2: [
+            finding((request("ping", id="7"), request("ping", id=7))),
+            finding(DEEPER),
+        ],
         GO: [blocked(DEEP, Closed(1))],
         RUST: [finding(DEEP)],
         TS1: [finding({**request("ping"), "conformance": True})],
@@ -233,6 +242,10 @@ SAMPLES = {
         TS2: [finding(READ, error(-32602, f"Resource not found: {URI}"))],
         GO: [finding(READ, error(-32602, "Resource not found", data={"uri": URI}))],
     },
+    "resources.read.not-found-data-uri": {
+        PY1: [finding(READ, error(0, f"Unknown resource: {URI}"))],
+        TS1: [finding(READ, error(-32602, f"MCP error -32602: Resource {URI} not found"))],
+    },
     "resources.read.uri-required": {GO: AS_TEXT},
     "result.server-info": {RUST: [finding(request("tools/list"), result(tools=[]))]},
     "subscriptions.filter-required": {
@@ -255,6 +268,7 @@ SAMPLES = {
         GO: [*AS_TEXT, finding(CALL, error(-32600, 'invalid request: missing required "params"'))],
         RUST: ANOTHER,
     },
+    "tools.call.tool-result-member": for_all((TS1, TS2), [finding(CALL, result(content=[]))]),
     "tools.call.unknown-tool-is-error": {
         PY1: [tool_error("Unknown tool: nothing")],
         PY2: [tool_error("Unknown tool: 'nothing'")],

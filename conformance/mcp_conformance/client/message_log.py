@@ -6,6 +6,7 @@ import zlib
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields
 from functools import wraps
 from hashlib import blake2b
 from typing import Any, ClassVar, Protocol, TypeVar, TypeVarTuple, cast
@@ -155,8 +156,9 @@ class CompressedLine(Line):
     last: ClassVar[deque[tuple[Line, Any]]] = deque(maxlen=1)
 
     def __init__(self, line: Line):
-        for name in ("sent", "at", "fault", "oddities", "carried_by", "status"):
-            object.__setattr__(self, name, getattr(line, name))
+        for one in fields(line):
+            if one.name not in ("raw", "message"):
+                object.__setattr__(self, one.name, getattr(line, one.name))
         vars(self)["compressed"] = zlib.compress(line.raw, 1)
         self.last.append((self, line.message))
 

@@ -30,6 +30,9 @@ from mcp_conformance.protocol.jsonrpc import NOT_JSON, Line, show
 from mcp_conformance.protocol.revisions import content_types, has_content, is_modern
 from mcp_conformance.target.unanswered import NOT_FATAL
 from mcp_conformance.verdicts import NOT_JSON_RULE, Finding, transport_of
+from mcp_conformance.world.refusals.existence import MISSING
+from mcp_conformance.world.success import leaves_of
+from mcp_conformance.world.wording import said
 
 ANSWERED = "jsonrpc.response-every-request"
 VALIDATED = "tools.call.inputs-validated"
@@ -156,10 +159,11 @@ def accepts_valid(tool: Tool, revision: str, reply: Reply) -> Failure | None:
     bug = tool_bug(tool, revision, reply)
     if bug is not None and bug.is_proven:
         return bug
-    if reply.code == -32602 and not is_surely_valid(tool, revision, reply):
-        return None
+    if reply.code == -32602:
+        wrong = refuses_shape(tool, revision, reply)
+        return Failure("tools.call.schema-honest", "a tool result", "error -32602") if wrong else None
     if reply.error is not None:
-        id = "tools.call.schema-honest" if reply.code == -32602 else "tools.call.execution-error-as-result"
+        id = "tools.call.execution-error-as-result"
         return Failure(id, "a tool result", f"error {show(reply.code)}", defect=defect_of_error(reply))
     failure = _type_failure(revision, reply.result) or _result_failure(tool, revision, reply.result)
     return failure or bug
@@ -168,11 +172,24 @@ def accepts_valid(tool: Tool, revision: str, reply: Reply) -> Failure | None:
 def defect_of_error(reply: Reply) -> Defect | None:
     """Return the defect that an error after valid arguments shows by its code; a network may be missing.
 
-    An error with the system's words for a missing file refuses what it was given, but says otherwise.
+    An error that says what does not exist refuses what it was given, in a way that no model gets to see.
     """
     if reply.code != INTERNAL_ERROR or complaint_about_network(reply):
         return None
-    return Defect.MISLEADS if complaint_about_files(reply) else Defect.THROWS
+    is_refusal = complaint_about_files(reply) or MISSING.search(said(reply)[0]) is not None
+    return Defect.MISLEADS if is_refusal and thrown(reply) is None else Defect.THROWS
+
+
+def refuses_shape(tool: Tool, revision: str, reply: Reply) -> bool:
+    """Return whether error -32602 refuses arguments that its own schema allows.
+
+    Not if it says that a thing they name does not exist: no schema has a list of those.
+    """
+    if reply.code != -32602 or not is_surely_valid(tool, revision, reply):
+        return False
+    text, given = said(reply)[0], leaves_of(_arguments_of(reply))
+    names = any(isinstance(one, str) and len(one) > 1 and one in text for one in given)
+    return not (names and MISSING.search(text))
 
 
 def is_surely_valid(tool: Tool, revision: str, reply: Reply) -> bool:
@@ -180,8 +197,11 @@ def is_surely_valid(tool: Tool, revision: str, reply: Reply) -> bool:
 
     A schema may name a format that no other reader knows, and a tool may demand it.
     """
-    arguments = json.loads(reply.request.raw)["params"].get("arguments", {})
-    return has_certain_formats(arguments, tool.input_schema, revision)
+    return has_certain_formats(_arguments_of(reply), tool.input_schema, revision)
+
+
+def _arguments_of(reply: Reply) -> Any:
+    return json.loads(reply.request.raw)["params"].get("arguments", {})
 
 
 def _no_number(reply: Reply) -> Failure | None:
@@ -282,14 +302,14 @@ def rejects_invalid(wrong: Invalid, usual: Reply, revision: str, reply: Reply) -
     """Judge the answer to invalid arguments: a refusal, in the way that the revision requires.
 
     ``usual`` is the answer to valid arguments: a tool that fails with those alike can't be judged.
-    A result that refuses in words accepts nothing, but does not report the refusal either.
+    A result that refuses in words accepts nothing, but does not report the refusal either; where a lenient
+    reader may have repaired the value, it may refuse what came of that.
     """
     failure = answers(reply)
     if failure is not None or fails_alike(reply, usual):
         return failure
     if refuses_in_words(reply):
-        is_usual = reply.result == usual.result
-        if is_usual:
+        if wrong.coercible or reply.result == usual.result:
             return None
         kind = "refuses in words"
         return Failure(CHANNEL, _channels(revision), kind, advisory=True, defect=Defect.MISLEADS)
@@ -346,9 +366,10 @@ def grade(
         if not _alike(value, inner)
     }
     same = {text: arguments for text, arguments in others.items() if _same(call(arguments), accepted)}
-    if _same(call(without), accepted):
-        return "ignored: the result is the same without it" if len(same) < len(others) else ""
     coerced = next((text for text, arguments in same.items() if is_valid(arguments)), None)
+    if _same(call(without), accepted):
+        is_ignored = coerced is None and len(same) < len(others)
+        return "ignored: the result is the same without it" if is_ignored else ""
     return f"coerced: the result is the same as with {coerced}" if coerced is not None else ""
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from random import Random
 
+from mcp_conformance import remedies
 from mcp_conformance.client.in_flight import Window, key_of
 from mcp_conformance.client.tool_call import Call
 from mcp_conformance.fuzzing import payloads
@@ -225,7 +226,8 @@ def id_violations(window: Window, *, large: bool) -> Iterator[Violation]:
         lines = (request, *(stray.line for stray in others[:1]))
         if large or names[:1] == ["no id"]:
             got = f"one with {names[0]} {id}" if names else f"none {id}"
-            yield Violation(Finding(wanted, got, lines, ID_TYPES), is_late=not names)
+            fix = remedies.ROUNDED_ID if large else ""
+            yield Violation(Finding(wanted, got, lines, ID_TYPES, fix=fix), is_late=not names)
             return
         if not names and request in window.open:
             yield Violation(Blocked(*missing(window), requirement=ID_TYPES), is_late=True)

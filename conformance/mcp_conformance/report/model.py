@@ -456,10 +456,13 @@ def without_repeats(results: Iterable[Result], *outcomes: Outcome) -> list[Resul
 
 
 def grouped(results: Iterable[Result], *outcomes: Outcome) -> Iterator[list[Result]]:
-    """Yield the findings of these outcomes, those of one requirement together, the worst first."""
-    groups: dict[tuple[int, str], list[Result]] = {}
-    for result in without_repeats(results, *outcomes):
-        groups.setdefault((result.outcome.place, result.requirement), []).append(result)
+    """Yield the findings of these outcomes, those of one requirement together, the worst first.
+
+    What an SDK breaks and what the server breaks itself are apart.
+    """
+    groups: dict[tuple[int, str, str], list[Result]] = {}
+    for one in without_repeats(results, *outcomes):
+        groups.setdefault((one.outcome.place, one.requirement, one.deviation), []).append(one)
     for key in sorted(groups, key=lambda key: key[0]):
         yield groups[key]
 

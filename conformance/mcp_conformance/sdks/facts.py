@@ -158,6 +158,7 @@ FACTS: tuple[Fact, ...] = (
     Fact("jsonrpc.id-types-accepted", GO, p.rounded_id, NO_HANDLER),
     Fact("jsonrpc.id-types-accepted", RUST, p.dropped_large_id, NO_HANDLER),
     *_for(TYPESCRIPT, "jsonrpc.id-types-accepted", p.dropped_unsafe_id, NO_HANDLER),
+    Fact("jsonrpc.id-types-accepted", TS1, p.rounded_id, NO_HANDLER),  # before 1.26
     *_for(TYPESCRIPT, "jsonrpc.invalid-params", p.zod_error, OWN_WORDS, PARAMS),
     Fact("jsonrpc.invalid-params", CSHARP, UNEXPLAINED, OWN_WORDS),
     Fact("jsonrpc.invalid-params", RUST, p.another_method, NO_HANDLER),
@@ -169,6 +170,7 @@ FACTS: tuple[Fact, ...] = (
     ),
     Fact("jsonrpc.method-not-found", GO, p.refused_without_json, PROXY, GO_TEXT),
     *_for(PYTHON, "jsonrpc.response-every-request", p.confused_ids, PROXY),
+    *_for(PYTHON, "jsonrpc.response-every-request", p.dropped_unreadable, NO_HANDLER),
     Fact("jsonrpc.response-exactly-once", PY1, p.second_answer_cancelled, NO_HANDLER, PY_CANCEL),
     Fact(
         "jsonrpc.response-every-request",
@@ -258,6 +260,16 @@ FACTS: tuple[Fact, ...] = (
         *(OWN_WORDS, GO_RESOURCE),
         since="1.7.0",  # go-sdk #931 changed the code for this version; before, it was -32002
     ),
+    Fact(
+        *("resources.read.not-found-data-uri", PY1),
+        p.fails_naming(0, "Unknown resource: ", "uri"),
+        *(OWN_WORDS, PY_RESOURCE),
+    ),
+    Fact(
+        *("resources.read.not-found-data-uri", TS1),
+        p.fails_naming(p.INVALID_PARAMS, "MCP error -32602: Resource ", "uri", " not found"),
+        OWN_WORDS,
+    ),
     Fact("resources.read.uri-required", GO, p.refused_without_json, PROXY, GO_TEXT),
     Fact("result.server-info", RUST, p.unnamed_results, NO_HANDLER),
     Fact(
@@ -285,6 +297,7 @@ FACTS: tuple[Fact, ...] = (
         NO_HANDLER,
     ),
     Fact("tools.call.malformed-request-code", RUST, p.another_method, NO_HANDLER),
+    *_for(TYPESCRIPT, "tools.call.tool-result-member", p.content_without_tool_result, SAME),
     *_for(PYTHON, "tools.call.unknown-tool-is-error", p.tool_error_naming("Unknown tool: "), SAME, NAMES),
     Fact(
         *("tools.call.unknown-tool-is-error", TS1),

@@ -29,6 +29,9 @@ OLD_DRAFT = "http://json-schema.org/draft-07/schema#"
 """The dialect that Zod writes where no other is asked for."""
 MAX_SERDE_DEPTH = 128
 """How deep serde_json reads, the JSON library of the Rust SDK.  Our deep params are 500 and 5,000 deep."""
+MAX_PYDANTIC_DEPTH, BEYOND_INT = 200, 10**4300
+"""How deep Pydantic's parser reads, and the first integer that it does not (seen in 2.14)."""
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 # Errors
@@ -156,6 +159,7 @@ empty_result = _result(lambda _, result: not result)
 no_completions = _result(
     lambda _, result: isinstance(it := result.get("completion"), Mapping) and it.get("values") == []
 )
+content_without_tool_result = _result(lambda _, result: "content" in result and "toolResult" not in result)
 result_for_empty_filter = _result(lambda params, _: params.get("notifications") == {})
 
 
@@ -331,6 +335,26 @@ def ended_at_deep_params(evidence: Evidence) -> bool:
 def dropped_deep_params(evidence: Evidence) -> bool:
     """Accept that such a request is not answered, by a server that goes on."""
     return evidence.fault is None and any(_has_deep_params(one) for one in evidence.unanswered)
+
+
+def dropped_unreadable(evidence: Evidence) -> bool:
+    """Accept that a request is not answered which Pydantic's parser cannot read, by a server that goes on.
+
+    The parser takes no lone surrogates, no more digits than Python's `int`, and no depth beyond its limit.
+    """
+    answered = [answer.request for answer in evidence.answers]
+    open = [one for one in evidence.requests if one not in answered]
+    return isinstance(evidence.fault, Silence | None) and any(map(_is_unreadable, open))
+
+
+def _is_unreadable(request: Mapping[str, Any]) -> bool:
+    levels = list(_levels(request))
+    names = (name for level in levels for one in level if isinstance(one, Mapping) for name in one)
+    leaves = [one for level in levels for one in level]
+    texts = (one for one in (*names, *leaves) if isinstance(one, str))
+    numbers = (one for one in leaves if isinstance(one, int))
+    is_deep = len(levels) > MAX_PYDANTIC_DEPTH
+    return is_deep or any(map(SURROGATE.search, texts)) or any(abs(one) >= BEYOND_INT for one in numbers)
 
 
 def _has_deep_params(request: Mapping[str, Any]) -> bool:

@@ -13,7 +13,7 @@ MISSING = any_of(
     r"\bnot found\b|\bcould(?: not|n't) (?:be )?(?:find|found)\b|\bcan(?:not|'t) find\b",
     r"\bno such\b|\bno [\w ]{1,30} (?:found|named|with|matching)\b|\bhas no [\w ]{1,40}['\"`]",
     r"\b(?:has|have|holds?|contains?|are) no [A-Za-z]",
-    r"\bunknown [\w ]{1,20}:? ?['\"`]|\bis not in\b|\bENOENT\b|\bmalformed object\b",
+    r"\bunknown [\w ]{1,20}(?:: ?\S| ?['\"`])|\bis not in\b|\bENOENT\b|\bmalformed object\b",
 )
 WANTED = re.compile(r"\b(?:has|have|holds?|contains?|are) no ([A-Za-z][\w ]{1,40})")
 """``Sheet 'Sheet1' has no table or PivotTable``"""
