@@ -219,6 +219,21 @@ def test_dropped_lines_are_counted():
     assert shown == ("> 1", "< 2", "... and 2 lines dropped, as the server wrote too much to keep")
 
 
+@pytest.mark.parametrize(
+    ("message", "asked"),
+    [
+        ({"id": 1, "method": "ping"}, "ping"),
+        ({"id": 1, "method": 1}, ""),
+        ({"id": 1, "method": "tools/call", "params": {"name": {}}}, "tools/call {}"),
+    ],
+)
+def test_what_was_asked_is_a_request_with_a_method(message, asked):
+    row = catalogue.requirement("ping.responds")
+    shown = Evidence(lines=(Line.sending(message),))
+    facts = CheckFacts("node", row, "2025-11-25", Outcome.FAILED, evidence=shown)
+    assert build_result(facts, Settings(("server",))).asked == asked
+
+
 def test_findings_count_beside_an_internal_error():
     run = run_suite(
         *(mutant("a_tool_has_a_null_title"), "--select", "ping,tools.def"),

@@ -165,7 +165,7 @@ def _asked(lines: Iterable[Line]) -> str:
     A request that is wrong on purpose may have anything as its method and params.
     """
     requests = [line.message for line in lines if line.sent and kind(line.message) is Kind.REQUEST]
-    if not requests:
+    if not requests or not isinstance(requests[-1]["method"], str):  # a check may send one that is not
         return ""
     method, params = requests[-1].get("method"), requests[-1].get("params")
     names = [params[name] for name in NAMING if name in params] if isinstance(params, dict) else []
